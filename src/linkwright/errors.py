@@ -1,0 +1,79 @@
+"""One tree of exceptions; each carries the data that its message names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class LinkwrightError(Exception):
+    """The root of every error that Linkwright raises on purpose."""
+
+
+class ModelError(LinkwrightError, ValueError):
+    """A mechanism that cannot be: it names the body or joint, and says what to change."""
+
+    def __init__(self, message: str, *, element: str | None = None) -> None:
+        super().__init__(message)
+        self.element = element
+
+
+class FormatError(ModelError):
+    """A model file that cannot be read; carries the file and, where known, the line."""
+
+    def __init__(
+        self, message: str, *, file: str | None = None, line: int | None = None, element: str | None = None
+    ) -> None:
+        where = f"{file}: " if file and line is None else f"{file}:{line}: " if file else ""
+        super().__init__(where + message, element=element)
+        self.file = file
+        self.line = line
+
+
+class NameNotFound(LinkwrightError, KeyError):
+    """A name that the mechanism does not have; carries the name and the close ones."""
+
+    def __init__(self, kind: str, name: str, known: list[str]) -> None:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, known, n=3)
+        hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+        if not hint and known:
+            shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+            hint = f"; there are: {shown}"
+        self.message = f"no {kind} named {name!r}{hint}"
+        super().__init__(self.message)
+        self.name = name
+        self.close = close
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class ShapeError(LinkwrightError, ValueError):
+    """An array of the wrong shape; carries what was given and what is wanted."""
+
+    def __init__(self, message: str, *, given: Any = None, wanted: Any = None) -> None:
+        super().__init__(message)
+        self.given = given
+        self.wanted = wanted
+
+
+class DtypeError(LinkwrightError, TypeError):
+    """An array of the wrong dtype; carries what was given and what is wanted."""
+
+    def __init__(self, message: str, *, given: Any = None, wanted: Any = None) -> None:
+        super().__init__(message)
+        self.given = given
+        self.wanted = wanted
+
+
+class RecordingError(LinkwrightError, TypeError):
+    """A function that cannot be recorded as written; says which NumPy idiom to use instead."""
+
+
+class KernelError(LinkwrightError, RuntimeError):
+    """A program that a back-end cannot compile or run."""
+
+
+class LinkwrightWarning(UserWarning):
+    """Something was repaired or slowed down; the result is still right."""

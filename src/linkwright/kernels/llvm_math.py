@@ -1,0 +1,306 @@
+"""LLVM text of the elementary functions: paired sine and cosine, libm calls lane by lane, tables, transposes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+from linkwright.tape.table import Table
+
+FAST = "contract reassoc nsz arcp"
+
+# π/2 in three parts with trailing zeros, so that n·part is exact for the n that the fast path meets.
+_HALF_PI = (1.5707963267341256e00, 6.0771005063039660e-11, 2.0222662487111665e-21)
+_LIMIT = 500_000.0  # beyond this argument libm reduces
+
+# Minimax polynomials for sin and cos on [−π/4, π/4] (Cephes' coefficients).
+_SIN = (
+    1.58962301576546568060e-10,
+    -2.50507477628578072866e-8,
+    2.75573136213857245213e-6,
+    -1.98412698295895385996e-4,
+    8.33333333332211858878e-3,
+    -1.66666666666666307295e-1,
+)
+_COS = (
+    -1.13585365213876817300e-11,
+    2.08757008419747316778e-9,
+    -2.75573141792967388112e-7,
+    2.48015872888517045348e-5,
+    -1.38888888888730564116e-3,
+    4.16666666666665929218e-2,
+)
+
+LIBM = {"sin": 1, "cos": 1, "tan": 1, "exp": 1, "log": 1, "atan2": 2, "pow": 2}
+
+
+def number(x: float) -> str:
+    """A double as LLVM text, exactly."""
+    return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+
+
+def vector(width: int) -> str:
+    """The type of `width` lanes."""
+    return "double" if width == 1 else f"<{width} x double>"
+
+
+def splat(x: float, width: int) -> str:
+    """A constant in every lane."""
+    return number(x) if width == 1 else "<" + ", ".join([f"double {number(x)}"] * width) + ">"
+
+
+def _integers(x: int, width: int) -> str:
+    return str(x) if width == 1 else "<" + ", ".join([f"i64 {x}"] * width) + ">"
+
+
+def sincos(width: int) -> str:
+    """`@sincos{width}(x) -> {sin, cos}`: within 2 ulp; large arguments, infinities and NaN go to libm."""
+    t, i = vector(width), "i64" if width == 1 else f"<{width} x i64>"
+    bit = "i1" if width == 1 else f"<{width} x i1>"
+    suffix = "f64" if width == 1 else f"v{width}f64"
+    lines = [
+        f"declare {t} @llvm.fabs.{suffix}({t})",
+        f"declare {t} @llvm.fma.{suffix}({t}, {t}, {t})",
+        f"define internal {{ {t}, {t} }} @sincos{width}({t} %x) {{",
+        f"  %abs = call {t} @llvm.fabs.{suffix}({t} %x)",
+        f"  %small = fcmp olt {t} %abs, {splat(_LIMIT, width)}",
+    ]
+    if width == 1:
+        lines.append("  br i1 %small, label %fast, label %slow")
+    else:
+        lines += [
+            f"  %bits = bitcast {bit} %small to i{width}",
+            f"  %all = icmp eq i{width} %bits, -1",
+            "  br i1 %all, label %fast, label %slow",
+        ]
+    names = iter(range(1000))
+
+    def op(text: str) -> str:
+        name = f"%t{next(names)}"
+        lines.append(f"  {name} = {text}")
+        return name
+
+    def fma(a: str, b: str, c: str) -> str:
+        return op(f"call {t} @llvm.fma.{suffix}({t} {a}, {t} {b}, {t} {c})")
+
+    lines.append("fast:")
+    magic = splat(6755399441055744.0, width)
+    scaled = fma("%x", splat(0.6366197723675814, width), magic)
+    n = op(f"fsub {t} {scaled}, {magic}")
+    r = "%x"
+    for part in _HALF_PI:
+        r = fma(n, splat(-part, width), r)
+    quadrant = op(f"bitcast {t} {scaled} to {i}")
+    z = op(f"fmul {t} {r}, {r}")
+
+    def polynomial(coefficients: Sequence[float]) -> str:
+        p = splat(coefficients[0], width)
+        for c in coefficients[1:]:
+            p = fma(p, z, splat(c, width))
+        return p
+
+    s = fma(op(f"fmul {t} {r}, {z}"), polynomial(_SIN), r)
+    half = fma(z, splat(-0.5, width), splat(1.0, width))
+    c = fma(op(f"fmul {t} {z}, {z}"), polynomial(_COS), half)
+    one, two, far = (_integers(k, width) for k in (1, 2, 62))
+    odd = op(f"icmp ne {i} {op(f'and {i} {quadrant}, {one}')}, {_integers(0, width)}")
+    for name, even_value, odd_value, shift in (("s", s, c, quadrant), ("c", c, s, None)):
+        value = op(f"select {bit} {odd}, {t} {odd_value}, {t} {even_value}")
+        source = shift or op(f"add {i} {quadrant}, {one}")
+        sign = op(f"shl {i} {op(f'and {i} {source}, {two}')}, {far}")
+        flipped = op(f"xor {i} {op(f'bitcast {t} {value} to {i}')}, {sign}")
+        lines.append(f"  %{name} = bitcast {i} {flipped} to {t}")
+    lines += [
+        f"  %r0 = insertvalue {{ {t}, {t} }} undef, {t} %s, 0",
+        f"  %r1 = insertvalue {{ {t}, {t} }} %r0, {t} %c, 1",
+        f"  ret {{ {t}, {t} }} %r1",
+        "slow:",
+        f"  %ls = call {t} @{libm_name('sin', width)}({t} %x)",
+        f"  %lc = call {t} @{libm_name('cos', width)}({t} %x)",
+        f"  %q0 = insertvalue {{ {t}, {t} }} undef, {t} %ls, 0",
+        f"  %q1 = insertvalue {{ {t}, {t} }} %q0, {t} %lc, 1",
+        f"  ret {{ {t}, {t} }} %q1",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def libm_name(name: str, width: int) -> str:
+    """The function that applies libm's `name` to `width` lanes."""
+    return name if width == 1 else f"{name}{width}"
+
+
+def libm(name: str, width: int) -> str:
+    """`@{name}{width}`: libm's function in each lane."""
+    arguments = LIBM[name]
+    scalar = f"declare double @{name}({', '.join(['double'] * arguments)})"
+    if width == 1:
+        return scalar
+    t = vector(width)
+    parameters = ", ".join(f"{t} %x{k}" for k in range(arguments))
+    lines = [f"define internal {t} @{name}{width}({parameters}) noinline {{"]
+    result = "undef"
+    for lane in range(width):
+        for k in range(arguments):
+            lines.append(f"  %a{k}_{lane} = extractelement {t} %x{k}, i32 {lane}")
+        passed = ", ".join(f"double %a{k}_{lane}" for k in range(arguments))
+        lines.append(f"  %y{lane} = call double @{name}({passed})")
+        lines.append(f"  %r{lane} = insertelement {t} {result}, double %y{lane}, i32 {lane}")
+        result = f"%r{lane}"
+    lines += [f"  ret {t} {result}", "}"]
+    return "\n".join(lines)
+
+
+def table(name: str, data: Table, width: int) -> str:
+    """`@{name}(x)`: the piecewise cubic, its piece found by bisection, lane by lane."""
+    n = len(data.coefficients)
+    breaks = ", ".join(f"double {number(x)}" for x in data.breaks[:n])
+    flat = [c for piece in data.coefficients for c in piece]
+    coefficients = ", ".join(f"double {number(c)}" for c in flat)
+    lines = [
+        f"@{name}.breaks = private constant [{n} x double] [{breaks}]",
+        f"@{name}.coefficients = private constant [{4 * n} x double] [{coefficients}]",
+        f"define internal double @{name}.one(double %x) noinline {{",
+        "entry:",
+        "  br label %search",
+        "search:",
+        "  %low = phi i64 [ 0, %entry ], [ %low2, %narrow ]",
+        f"  %high = phi i64 [ {n}, %entry ], [ %high2, %narrow ]",
+        "  %gap = sub i64 %high, %low",
+        "  %more = icmp sgt i64 %gap, 1",
+        "  br i1 %more, label %narrow, label %found",
+        "narrow:",
+        "  %sum = add i64 %low, %high",
+        "  %mid = lshr i64 %sum, 1",
+        f"  %at = getelementptr double, ptr @{name}.breaks, i64 %mid",
+        "  %b = load double, ptr %at",
+        "  %right = fcmp oge double %x, %b",
+        "  %low2 = select i1 %right, i64 %mid, i64 %low",
+        "  %high2 = select i1 %right, i64 %high, i64 %mid",
+        "  br label %search",
+        "found:",
+        f"  %bp = getelementptr double, ptr @{name}.breaks, i64 %low",
+        "  %b0 = load double, ptr %bp",
+        "  %d = fsub double %x, %b0",
+        "  %c0i = mul i64 %low, 4",
+    ]
+    for k in range(4):
+        lines += [
+            f"  %i{k} = add i64 %c0i, {k}",
+            f"  %p{k} = getelementptr double, ptr @{name}.coefficients, i64 %i{k}",
+            f"  %c{k} = load double, ptr %p{k}",
+        ]
+    lines += [
+        "  %m3 = fmul double %c3, %d",
+        "  %s2 = fadd double %m3, %c2",
+        "  %m2 = fmul double %s2, %d",
+        "  %s1 = fadd double %m2, %c1",
+        "  %m1 = fmul double %s1, %d",
+        "  %s0 = fadd double %m1, %c0",
+        "  ret double %s0",
+        "}",
+    ]
+    t = vector(width)
+    lines.append(f"define internal {t} @{name}({t} %x) {{")
+    if width == 1:
+        lines += [f"  %y = call double @{name}.one(double %x)", "  ret double %y", "}"]
+        return "\n".join(lines)
+    result = "undef"
+    for lane in range(width):
+        lines += [
+            f"  %a{lane} = extractelement {t} %x, i32 {lane}",
+            f"  %y{lane} = call double @{name}.one(double %a{lane})",
+            f"  %r{lane} = insertelement {t} {result}, double %y{lane}, i32 {lane}",
+        ]
+        result = f"%r{lane}"
+    lines += [f"  ret {t} {result}", "}"]
+    return "\n".join(lines)
+
+
+def transposes(width: int) -> str:
+    """`@gather` and `@scatter`: n numbers of `width` states, `stride` apart, to and from lanes.
+
+    Whole tiles of width × width go through registers; the rest number by number.
+    """
+    t = vector(width)
+    return "\n".join([_transpose(width, t, into_lanes=True), _transpose(width, t, into_lanes=False)])
+
+
+def _transpose(width: int, t: str, *, into_lanes: bool) -> str:
+    name = "gather" if into_lanes else "scatter"
+    lines = [
+        f"define internal void @{name}(ptr %far, i64 %stride, i64 %n, ptr %near) noinline {{",
+        "entry:",
+        f"  %whole = and i64 %n, -{width}",
+        "  %any = icmp sgt i64 %whole, 0",
+        "  br i1 %any, label %tiles, label %rest",
+        "tiles:",
+        "  %j = phi i64 [ 0, %entry ], [ %jn, %tiles ]",
+        f"  %nj = mul i64 %j, {width}",
+        "  %nearj = getelementptr double, ptr %near, i64 %nj",
+        "  %farj = getelementptr double, ptr %far, i64 %j",
+    ]
+    rows = []
+    for k in range(width):
+        if into_lanes:
+            lines.append(f"  %o{k} = mul i64 %stride, {k}")
+            lines.append(f"  %p{k} = getelementptr double, ptr %farj, i64 %o{k}")
+        else:
+            lines.append(f"  %p{k} = getelementptr double, ptr %nearj, i64 {k * width}")
+        lines.append(f"  %v{k} = load {t}, ptr %p{k}, align 8")
+        rows.append(f"%v{k}")
+    step, serial = 1, 0
+    while step < width:
+        following = list(rows)
+        for k in range(width):
+            if k & step:
+                continue
+            a, b = rows[k], rows[k + step]
+            low = [i if not i & step else width + i - step for i in range(width)]
+            high = [i + step if not i & step else width + i for i in range(width)]
+            for target, mask in ((k, low), (k + step, high)):
+                shuffle = ", ".join(f"i32 {m}" for m in mask)
+                lines.append(
+                    f"  %s{serial} = shufflevector {t} {a}, {t} {b}, <{width} x i32> <{shuffle}>"
+                )
+                following[target] = f"%s{serial}"
+                serial += 1
+        rows = following
+        step *= 2
+    for k in range(width):
+        if into_lanes:
+            lines.append(f"  %w{k} = getelementptr double, ptr %nearj, i64 {k * width}")
+        else:
+            lines.append(f"  %o{k} = mul i64 %stride, {k}")
+            lines.append(f"  %w{k} = getelementptr double, ptr %farj, i64 %o{k}")
+        lines.append(f"  store {t} {rows[k]}, ptr %w{k}, align 8")
+    lines += [
+        f"  %jn = add i64 %j, {width}",
+        "  %again = icmp slt i64 %jn, %whole",
+        "  br i1 %again, label %tiles, label %rest",
+        "rest:",
+        "  %left = icmp slt i64 %whole, %n",
+        "  br i1 %left, label %tail, label %done",
+        "tail:",
+        "  %i = phi i64 [ %whole, %rest ], [ %in, %tail ]",
+        f"  %ni = mul i64 %i, {width}",
+        "  %neari = getelementptr double, ptr %near, i64 %ni",
+        "  %fari = getelementptr double, ptr %far, i64 %i",
+    ]
+    for k in range(width):
+        lines += [
+            f"  %ro{k} = mul i64 %stride, {k}",
+            f"  %rf{k} = getelementptr double, ptr %fari, i64 %ro{k}",
+            f"  %rn{k} = getelementptr double, ptr %neari, i64 {k}",
+        ]
+        source, target = (f"%rf{k}", f"%rn{k}") if into_lanes else (f"%rn{k}", f"%rf{k}")
+        lines += [f"  %rv{k} = load double, ptr {source}", f"  store double %rv{k}, ptr {target}"]
+    lines += [
+        "  %in = add i64 %i, 1",
+        "  %go = icmp slt i64 %in, %n",
+        "  br i1 %go, label %tail, label %done",
+        "done:",
+        "  ret void",
+        "}",
+    ]
+    return "\n".join(lines)

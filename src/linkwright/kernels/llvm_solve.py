@@ -1,0 +1,367 @@
+"""LLVM text of the linear solvers: loops over a copy of the matrix, lanes over states or right sides.
+
+Cholesky and LᵀDL work on lane groups (all states at once; with one state, several right sides at once).
+LU and least norm choose pivots by the numbers, so they run state by state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from linkwright.kernels.llvm_math import FAST, number, splat, vector
+from linkwright.tape.program import Operand, Solve
+
+if TYPE_CHECKING:
+    from linkwright.kernels.llvm_text import _Function, _Lowering
+
+
+def solve_text(lowering: _Lowering, solve: Solve, name: str) -> str:
+    """The function of a `Solve` statement."""
+    f = lowering.open(name)
+    if solve.method in ("cholesky", "ltl"):
+        _Symmetric(f, solve).emit()
+    else:
+        _Pivoted(f, solve).emit()
+    return f.text()
+
+
+class _Loops:
+    """Loops and element access over matrices in lane groups."""
+
+    def __init__(self, f: _Function, solve: Solve) -> None:
+        self.f, self.solve, self.low = f, solve, f.low
+        self.width = f.low.width
+        spill = f.low.spill * self.width
+        self.work = f.op(f"getelementptr double, ptr %scratch, i64 {spill}")
+        n = solve.rows * solve.columns
+        self.second = f.op(f"getelementptr double, ptr {self.work}, i64 {n * self.width}")
+
+    def repeat(self, first: str, last: str, step: int, body: Callable[[str], None]) -> None:
+        """for i = first, first + step, ... up to last (kept out): body(i); may run no times."""
+        f = self.f
+        head, inside, end = f.label("head"), f.label("inside"), f.label("end")
+        before = f.current
+        f.branch(head)
+        f.start(head)
+        i, at = f.fresh(), len(f.lines)
+        f.lines.append("")
+        go = f.op(f"icmp {'slt' if step > 0 else 'sgt'} i64 {i}, {last}")
+        f.lines.append(f"  br i1 {go}, label %{inside}, label %{end}")
+        f.start(inside)
+        body(i)
+        following = f.op(f"add i64 {i}, {step}")
+        f.lines[at] = f"  {i} = phi i64 [ {first}, %{before} ], [ {following}, %{f.current} ]"
+        f.branch(head)
+        f.start(end)
+
+    def chase(self, column: int, first: str, body: Callable[[str], None]) -> None:
+        """for i = first, column[first], ... while i ≥ 0: body(i)."""
+        f = self.f
+        head, inside, end = f.label("head"), f.label("inside"), f.label("end")
+        before = f.current
+        f.branch(head)
+        f.start(head)
+        i, at = f.fresh(), len(f.lines)
+        f.lines.append("")
+        go = f.op(f"icmp sge i64 {i}, 0")
+        f.lines.append(f"  br i1 {go}, label %{inside}, label %{end}")
+        f.start(inside)
+        body(i)
+        following = f.column(column, i)
+        f.lines[at] = f"  {i} = phi i64 [ {first}, %{before} ], [ {following}, %{f.current} ]"
+        f.branch(head)
+        f.start(end)
+
+    def index(self, i: str, j: str, columns: int) -> str:
+        f = self.f
+        return f.op(f"add i64 {f.op(f'mul i64 {i}, {columns}')}, {j}")
+
+    def at(self, base: str, element: str, step: int) -> str:
+        f = self.f
+        moved = element if step == 1 else f.op(f"mul i64 {element}, {step}")
+        return f.op(f"getelementptr double, ptr {base}, i64 {moved}")
+
+    def get(self, base: str, element: str, kind: str | None = None, step: int | None = None) -> str:
+        at = self.at(base, element, self.width if step is None else step)
+        return self.f.op(f"load {kind or self.low.type}, ptr {at}, align 8")
+
+    def put(self, value: str, base: str, element: str, kind: str | None = None, step: int | None = None) -> None:
+        at = self.at(base, element, self.width if step is None else step)
+        self.f.lines.append(f"  store {kind or self.low.type} {value}, ptr {at}, align 8")
+
+    def copy(self, operand: Operand, target: str) -> None:
+        """An operand's numbers into lane groups at `target`."""
+        start = self.f.address(operand, "0")
+
+        def one(k: str) -> None:
+            self.put(self.f.load_at(start, k), target, k)
+
+        self.f.counted(operand.size, inward=False, body=one)
+
+    def arith(self, what: str, a: str, b: str, kind: str | None = None) -> str:
+        return self.f.op(f"{what} {FAST} {kind or self.low.type} {a}, {b}")
+
+
+class _Symmetric(_Loops):
+    """Cholesky-like elimination without pivots: A = LᵀDL from the last row up.
+
+    With the ancestors of a tree only (`ltl`), or with all earlier rows (`cholesky`); the lower triangle is read.
+    """
+
+    def emit(self) -> None:
+        s, f = self.solve, self.f
+        n, k = s.columns, s.right
+        self.copy(s.matrix, self.work)
+        out, step, shared = f.address(s.solution, "0")
+        assert not shared
+        start = f.address(s.rhs, "0")
+
+        def move(c: str) -> None:
+            f.store_at(f.load_at(start, c), (out, step, False), c)
+
+        f.counted(n * k, inward=False, body=move)
+
+        def before(i: str, body: Callable[[str], None]) -> None:
+            if s.parent is not None:
+                self.chase(s.parent, f.column(s.parent, i), body)
+            else:
+                self.repeat(f.op(f"add i64 {i}, -1"), "-1", -1, body)
+
+        def eliminate(row: str) -> None:
+            pivot = self.get(self.work, self.index(row, row, n))
+            inverse = self.arith("fdiv", splat(1.0, self.width), pivot)
+
+            def outer(i: str) -> None:
+                at = self.index(row, i, n)
+                factor = self.arith("fmul", self.get(self.work, at), inverse)
+
+                def inner(j: str) -> None:
+                    target = self.index(i, j, n)
+                    product = self.arith("fmul", factor, self.get(self.work, self.index(row, j, n)))
+                    self.put(self.arith("fsub", self.get(self.work, target), product), self.work, target)
+
+                inner(i)
+                before(i, inner)
+                self.put(factor, self.work, at)
+
+            before(row, outer)
+            self.put(inverse, self.work, self.index(row, row, n))
+
+        self.repeat(str(n - 1), "-1", -1, eliminate)
+
+        def sweep(i: str, forward: bool) -> None:
+            def one(j: str) -> None:
+                factor = self.get(self.work, self.index(i, j, n))
+                source, target = (j, i) if forward else (i, j)
+                self.axpy(out, factor, source, target, k)
+
+            before(i, one)
+
+        def inward(i: str) -> None:
+            sweep(i, forward=False)
+            self.scale(out, self.get(self.work, self.index(i, i, n)), i, k)
+
+        self.repeat(str(n - 1), "-1", -1, inward)
+        self.repeat("0", str(n), 1, lambda i: sweep(i, forward=True))
+
+    def _over_columns(self, k: int, one: Callable[[str, str, int], None]) -> None:
+        """one(column, type, lanes of right sides) for all k columns."""
+        pack = self.low.pack if self.width == 1 else 1
+        whole = k - k % pack
+        if pack > 1 and whole:
+            self.repeat("0", str(whole), pack, lambda c: one(c, vector(pack), pack))
+        if pack == 1 or whole < k:
+            first = str(whole) if pack > 1 else "0"
+            self.repeat(first, str(k), 1, lambda c: one(c, self.low.type, 1))
+
+    def _spread(self, value: str, lanes: int) -> str:
+        if lanes == 1:
+            return value
+        t = vector(lanes)
+        first = self.f.op(f"insertelement {t} poison, double {value}, i32 0")
+        return self.f.op(f"shufflevector {t} {first}, {t} poison, <{lanes} x i32> zeroinitializer")
+
+    def axpy(self, x: str, factor: str, source: str, target: str, k: int) -> None:
+        """x[target] −= factor·x[source]."""
+
+        def one(c: str, kind: str, lanes: int) -> None:
+            to = self.index(target, c, k)
+            product = self.arith(
+                "fmul", self._spread(factor, lanes), self.get(x, self.index(source, c, k), kind), kind
+            )
+            self.put(self.arith("fsub", self.get(x, to, kind), product, kind), x, to, kind)
+
+        self._over_columns(k, one)
+
+    def scale(self, x: str, factor: str, row: str, k: int) -> None:
+        """x[row] *= factor."""
+
+        def one(c: str, kind: str, lanes: int) -> None:
+            at = self.index(row, c, k)
+            scaled = self.arith("fmul", self._spread(factor, lanes), self.get(x, at, kind), kind)
+            self.put(scaled, x, at, kind)
+
+        self._over_columns(k, one)
+
+
+class _Pivoted(_Loops):
+    """LU with row exchange, and least norm by orthogonalising the rows twice; scalars, state by state."""
+
+    def emit(self) -> None:
+        s, f = self.solve, self.f
+        self.copy(s.matrix, self.work)
+        self.copy(s.rhs, self.second)
+        out, step, _ = f.address(s.solution, "0")
+
+        def lane(offset: str) -> None:
+            work = f.op(f"getelementptr double, ptr {self.work}, i64 {offset}")
+            second = f.op(f"getelementptr double, ptr {self.second}, i64 {offset}")
+            target = f.op(f"getelementptr double, ptr {out}, i64 {offset}")
+            if s.method == "lu":
+                self.lu(work, second)
+                self.repeat("0", str(s.columns * s.right), 1, lambda k: self.set(self.value(second, k), target, k, step))
+            else:
+                self.least_norm(work, second, target, step)
+
+        self.repeat("0", str(self.width), 1, lane)
+
+    def value(self, base: str, k: str) -> str:
+        return self.get(base, k, "double")
+
+    def set(self, value: str, base: str, k: str, step: int | None = None) -> None:
+        self.put(value, base, k, "double", step)
+
+    def minus(self, base: str, target: str, factor: str, other_base: str, other: str) -> None:
+        product = self.arith("fmul", factor, self.value(other_base, other), "double")
+        self.set(self.arith("fsub", self.value(base, target), product, "double"), base, target)
+
+    def cell(self, name: str, kind: str) -> str:
+        return self.f.op(f"alloca {kind}", at_entry=True)
+
+    def lu(self, a: str, b: str) -> None:
+        f, n, k = self.f, self.solve.columns, self.solve.right
+        f.low.helper("llvm.fabs.f64", lambda: "") if "sincos1" in f.low.helpers else f.low.helper(
+            "llvm.fabs.f64", lambda: "declare double @llvm.fabs.f64(double)"
+        )
+        best, where = self.cell("best", "double"), self.cell("where", "i64")
+
+        def eliminate(c: str) -> None:
+            f.lines.append(f"  store double {number(-1.0)}, ptr {best}")
+            f.lines.append(f"  store i64 {c}, ptr {where}")
+
+            def look(r: str) -> None:
+                size = f.op(f"call double @llvm.fabs.f64(double {self.value(a, self.index(r, c, n))})")
+                old = f.op(f"load double, ptr {best}")
+                larger = f.op(f"fcmp ogt double {size}, {old}")
+                old_row = f.op(f"load i64, ptr {where}")
+                f.lines.append(f"  store double {f.op(f'select i1 {larger}, double {size}, double {old}')}, ptr {best}")
+                f.lines.append(f"  store i64 {f.op(f'select i1 {larger}, i64 {r}, i64 {old_row}')}, ptr {where}")
+
+            self.repeat(c, str(n), 1, look)
+            pivot_row = f.op(f"load i64, ptr {where}")
+            for base, columns in ((a, n), (b, k)):
+
+                def swap(j: str, base: str = base, columns: int = columns) -> None:
+                    upper, lower = self.index(c, j, columns), self.index(pivot_row, j, columns)
+                    x, y = self.value(base, upper), self.value(base, lower)
+                    self.set(y, base, upper)
+                    self.set(x, base, lower)
+
+                self.repeat("0", str(columns), 1, swap)
+            inverse = self.arith("fdiv", number(1.0), self.value(a, self.index(c, c, n)), "double")
+
+            def below(r: str) -> None:
+                factor = self.arith("fmul", self.value(a, self.index(r, c, n)), inverse, "double")
+
+                def entry(j: str) -> None:
+                    self.minus(a, self.index(r, j, n), factor, a, self.index(c, j, n))
+
+                def right(j: str) -> None:
+                    self.minus(b, self.index(r, j, k), factor, b, self.index(c, j, k))
+
+                self.repeat(f.op(f"add i64 {c}, 1"), str(n), 1, entry)
+                self.repeat("0", str(k), 1, right)
+
+            self.repeat(f.op(f"add i64 {c}, 1"), str(n), 1, below)
+
+        self.repeat("0", str(n), 1, eliminate)
+
+        def back(r: str) -> None:
+            inverse = self.arith("fdiv", number(1.0), self.value(a, self.index(r, r, n)), "double")
+
+            def right(j: str) -> None:
+                at = self.index(r, j, k)
+
+                def known(c: str) -> None:
+                    self.minus(b, at, self.value(a, self.index(r, c, n)), b, self.index(c, j, k))
+
+                self.repeat(f.op(f"add i64 {r}, 1"), str(n), 1, known)
+                self.set(self.arith("fmul", self.value(b, at), inverse, "double"), b, at)
+
+            self.repeat("0", str(k), 1, right)
+
+        self.repeat(str(n - 1), "-1", -1, back)
+
+    def least_norm(self, a: str, b: str, x: str, step: int) -> None:
+        """A = LQ by modified Gram–Schmidt, each row twice; b ← L⁻¹b along the way; x = Qᵀ L⁻¹ b."""
+        f, m, n, k = self.f, self.solve.rows, self.solve.columns, self.solve.right
+        f.low.helper("llvm.sqrt.f64", lambda: "declare double @llvm.sqrt.f64(double)")
+        total = self.cell("total", "double")
+
+        def dot(r: str, q: str) -> str:
+            f.lines.append(f"  store double {number(0.0)}, ptr {total}")
+
+            def term(j: str) -> None:
+                product = self.arith(
+                    "fmul", self.value(a, self.index(r, j, n)), self.value(a, self.index(q, j, n)), "double"
+                )
+                f.lines.append(
+                    f"  store double {self.arith('fadd', f.op(f'load double, ptr {total}'), product, 'double')}, ptr {total}"
+                )
+
+            self.repeat("0", str(n), 1, term)
+            return f.op(f"load double, ptr {total}")
+
+        def row(r: str) -> None:
+            def earlier(q: str) -> None:
+                factor = dot(r, q)
+                self.repeat(
+                    "0", str(n), 1, lambda j: self.minus(a, self.index(r, j, n), factor, a, self.index(q, j, n))
+                )
+                self.repeat(
+                    "0", str(k), 1, lambda j: self.minus(b, self.index(r, j, k), factor, b, self.index(q, j, k))
+                )
+
+            for _ in range(2):
+                self.repeat("0", r, 1, earlier)
+            length = f.op(f"call double @llvm.sqrt.f64(double {dot(r, r)})")
+            inverse = self.arith("fdiv", number(1.0), length, "double")
+            for base, columns in ((a, n), (b, k)):
+
+                def scale(j: str, base: str = base, columns: int = columns) -> None:
+                    at = self.index(r, j, columns)
+                    self.set(self.arith("fmul", self.value(base, at), inverse, "double"), base, at)
+
+                self.repeat("0", str(columns), 1, scale)
+
+        self.repeat("0", str(m), 1, row)
+
+        def entry(i: str) -> None:
+            def right(j: str) -> None:
+                f.lines.append(f"  store double {number(0.0)}, ptr {total}")
+
+                def term(r: str) -> None:
+                    product = self.arith(
+                        "fmul", self.value(a, self.index(r, i, n)), self.value(b, self.index(r, j, k)), "double"
+                    )
+                    f.lines.append(
+                        f"  store double {self.arith('fadd', f.op(f'load double, ptr {total}'), product, 'double')}, ptr {total}"
+                    )
+
+                self.repeat("0", str(m), 1, term)
+                self.set(f.op(f"load double, ptr {total}"), x, self.index(i, j, k), step)
+
+            self.repeat("0", str(k), 1, right)
+
+        self.repeat("0", str(n), 1, entry)

@@ -1,0 +1,229 @@
+"""The description of a mechanism: names and numbers in arrays. Data, no algorithms.
+
+Body −1 is ground. Frames are given by a rotation (3, 3) and an origin (3) in the frame of their body.
+A joint joins frame i on its parent body to frame j on its child body.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism.elements import Driver, Element, Mimic
+from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.kinds import KIND_LIST, KINDS, JointKind
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+GROUND = -1
+
+
+class Names(Sequence[str]):
+    """Names kept, or made from a stem and a number when asked for."""
+
+    def __init__(self, names: Sequence[str] | None = None, *, stem: str = "", count: int = 0) -> None:
+        self._names = None if names is None else tuple(names)
+        self._stem, self._count = stem, count
+
+    def __len__(self) -> int:
+        return self._count if self._names is None else len(self._names)
+
+    @overload
+    def __getitem__(self, k: int) -> str: ...
+    @overload
+    def __getitem__(self, k: slice) -> Sequence[str]: ...
+    def __getitem__(self, k: int | slice) -> str | Sequence[str]:
+        if self._names is not None:
+            return self._names[k]
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(self._count))]
+        if not -self._count <= k < self._count:
+            raise IndexError(k)
+        return f"{self._stem}{k % self._count + 1}"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names) if self._names is not None else (self[k] for k in range(self._count))
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: k for k, name in enumerate(self._names or ())}
+
+    def find(self, name: str) -> int | None:
+        """The position of a name, or None."""
+        if self._names is not None:
+            return self._positions.get(name)
+        number = name[len(self._stem) :] if name.startswith(self._stem) else ""
+        if number.isdecimal() and str(int(number)) == number and 1 <= int(number) <= self._count:
+            return int(number) - 1
+        return None
+
+    def position(self, kind: str, name: str) -> int:
+        """The position of a name; an error that offers the close ones if there is none."""
+        found = self.find(name)
+        if found is None:
+            raise NameNotFound(kind, name, list(self[:2000]))
+        return found
+
+    def key(self) -> str:
+        """A text that tells two lists of names apart."""
+        return f"{self._stem}*{self._count}" if self._names is None else "\0".join(self._names)
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """Named frames on bodies, besides the bodies' own: links that were merged, tools, triads."""
+
+    names: Names = field(default_factory=lambda: Names(()))
+    body: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    r: Floats = field(default_factory=lambda: np.zeros((0, 3, 3)))
+    p: Floats = field(default_factory=lambda: np.zeros((0, 3)))
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """What a mechanism is. Arrays have one row a body or one row a joint, in the order of the file."""
+
+    name: str
+    body_names: Names
+    mass: Floats
+    com: Floats
+    inertia: Floats  # about the centre of mass, body axes: xx, yy, zz, xy, xz, yz
+    joint_names: Names
+    kind: Ints  # number in KIND_LIST
+    parent: Ints  # body of frame i
+    child: Ints  # body of frame j
+    ri: Floats
+    pi: Floats
+    rj: Floats
+    pj: Floats
+    pitch: Floats
+    armature: Floats  # added to the diagonal of the mass matrix at each of the joint's rates
+    lower: Floats
+    upper: Floats
+    velocity_limit: Floats
+    effort_limit: Floats
+    damping: Floats
+    friction: Floats
+    frames: Frames = field(default_factory=Frames)
+    gravity: Floats = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
+    mimics: tuple[Mimic, ...] = ()
+    elements: tuple[Element, ...] = ()
+    drivers: tuple[Driver, ...] = ()
+    cuts: frozenset[int] = frozenset()  # joints that the user wants as loop closures
+    passive: frozenset[int] = frozenset()  # joints without an actuator
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    bindings: Mapping[tuple[str, int], Expression] = field(default_factory=dict)
+    ground_name: str = "ground"
+    ground_inertia: tuple[float, Floats, Floats] | None = None
+
+    @property
+    def nb(self) -> int:
+        return len(self.mass)
+
+    @property
+    def nj(self) -> int:
+        return len(self.kind)
+
+    def kind_of(self, joint: int) -> JointKind:
+        return KIND_LIST[int(self.kind[joint])]
+
+    def with_parameters(self, values: Mapping[str, float]) -> Description:
+        """The same mechanism with other values of its parameters."""
+        unknown = [n for n in values if n not in self.parameters]
+        if unknown:
+            raise NameNotFound("parameter", unknown[0], list(self.parameters))
+        parameters = {**self.parameters, **{n: float(x) for n, x in values.items()}}
+        for name, value in parameters.items():
+            if not np.isfinite(value):
+                raise ModelError(f"parameter {name!r} is {value}; give it a finite number", element=name)
+        arrays: dict[str, Any] = {}
+        for (array, flat), expression in self.bindings.items():
+            if array not in arrays:
+                arrays[array] = np.array(getattr(self, array), dtype=np.float64)
+            arrays[array].reshape(-1)[flat] = float(expression.evaluate(parameters))
+        changed = replace(self, parameters=parameters, **arrays)
+        from linkwright.mechanism.checks import check_numbers
+
+        check_numbers(changed)
+        return changed
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of everything that results depend on."""
+        h = hashlib.sha256()
+        for name in ARRAYS:
+            array = np.ascontiguousarray(getattr(self, name))
+            h.update(f"{name}{array.shape}{array.dtype}".encode())
+            h.update(array.tobytes())
+        for array in (self.frames.body, self.frames.r, self.frames.p, self.gravity):
+            h.update(np.ascontiguousarray(array).tobytes())
+        texts = (
+            self.body_names.key(),
+            self.joint_names.key(),
+            self.frames.names.key(),
+            repr((self.mimics, self.elements, self.drivers)),
+            repr((sorted(self.cuts), sorted(self.passive), sorted(self.parameters.items()))),
+            repr(sorted((k, str(e)) for k, e in self.bindings.items())),
+        )
+        for text in texts:
+            h.update(text.encode())
+            h.update(b"\1")
+        return h.hexdigest()
+
+
+#: The arrays of a description, one row a body or a joint.
+BODY_ARRAYS = ("mass", "com", "inertia")
+JOINT_ARRAYS = (
+    "kind",
+    "parent",
+    "child",
+    "ri",
+    "pi",
+    "rj",
+    "pj",
+    "pitch",
+    "armature",
+    "lower",
+    "upper",
+    "velocity_limit",
+    "effort_limit",
+    "damping",
+    "friction",
+)
+ARRAYS = BODY_ARRAYS + JOINT_ARRAYS
+
+
+def kind_number(name: str) -> int:
+    """The number of a joint kind; `translational` is `prismatic`."""
+    name = {"translational": "prismatic"}.get(name, name)
+    if name not in KINDS:
+        raise NameNotFound("joint kind", name, list(KINDS))
+    return list(KINDS).index(name)
+
+
+def joint_defaults(n: int) -> dict[str, Any]:
+    """The joint arrays that most joints leave alone."""
+    eye = np.broadcast_to(np.eye(3), (n, 3, 3))
+    zero3, zero = np.broadcast_to(np.zeros(3), (n, 3)), np.broadcast_to(0.0, (n,))
+    inf = np.broadcast_to(np.inf, (n,))
+    return {
+        "ri": eye,
+        "pi": zero3,
+        "rj": eye,
+        "pj": zero3,
+        "pitch": zero,
+        "armature": zero,
+        "lower": np.broadcast_to(-np.inf, (n,)),
+        "upper": inf,
+        "velocity_limit": inf,
+        "effort_limit": inf,
+        "damping": zero,
+        "friction": zero,
+    }

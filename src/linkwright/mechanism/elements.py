@@ -1,0 +1,73 @@
+"""Drivers, force elements and couplings, as descriptions: names, places and laws. No algorithms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from linkwright.mechanism.expression import Expression
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """Joint `follower` has the coordinate ratio·(leader's coordinate) + offset."""
+
+    follower: int
+    leader: int
+    ratio: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A coordinate or distance prescribed as a function of TIME.
+
+    `absolute`: `target` is "body.x", "body.y" or "body.z"; `joint`: `target` is a joint (coordinate `index`);
+    `distance`: between the frames `target` and `other`; `angle`: between their axes.
+    """
+
+    name: str
+    kind: Literal["absolute", "joint", "distance", "angle"]
+    target: str
+    law: Expression
+    other: str | None = None
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class JointForce:
+    """A generalised force on coordinate `index` of a joint: a law of q, v, parameters and TIME.
+
+    Springs, dampers, friction and actuators are such laws; the law may use the names `q` and `v`.
+    """
+
+    name: str
+    joint: str
+    law: Expression
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class PointForce:
+    """A force along the line between two frames: a law of their distance `d`, its rate `dd`, and TIME.
+
+    Positive pulls the two frames apart.
+    """
+
+    name: str
+    first: str
+    second: str
+    law: Expression
+
+
+@dataclass(frozen=True)
+class AppliedWrench:
+    """A wrench on a body at a frame; six laws of TIME, in the frame's axes or in ground's."""
+
+    name: str
+    frame: str
+    laws: tuple[Expression, ...] = field(default_factory=tuple)
+    axes: Literal["frame", "ground"] = "frame"
+
+
+Element = JointForce | PointForce | AppliedWrench

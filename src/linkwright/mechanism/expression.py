@@ -1,0 +1,206 @@
+"""Expressions of parameters, coordinates and TIME: a small immutable tree, evaluated over any scalar.
+
+One table of functions serves floats, arrays and recorded scalars. Nothing here parses text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwright.errors import NameNotFound
+from linkwright.tape.functions import absolute, arctan2, floor, maximum, minimum, sign, table, where
+from linkwright.tape.table import Table
+
+
+def _step(x: Any, x0: Any, y0: Any, x1: Any, y1: Any) -> Any:
+    """y0 before x0, y1 after x1, and between them the cubic with level ends."""
+    s = minimum(maximum((x - x0) / (x1 - x0), 0.0), 1.0)
+    return y0 + (y1 - y0) * s * s * (3.0 - 2.0 * s)
+
+
+#: name → (number of arguments, function over any scalar).
+FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
+    "neg": (1, lambda x: -x),
+    "add": (2, lambda x, y: x + y),
+    "sub": (2, lambda x, y: x - y),
+    "mul": (2, lambda x, y: x * y),
+    "div": (2, lambda x, y: x / y),
+    "pow": (2, lambda x, y: x**y),
+    "lt": (2, lambda x, y: where(x < y, 1.0, 0.0)),
+    "le": (2, lambda x, y: where(x <= y, 1.0, 0.0)),
+    "sqrt": (1, np.sqrt),
+    "sin": (1, np.sin),
+    "cos": (1, np.cos),
+    "tan": (1, np.tan),
+    "asin": (1, np.arcsin),
+    "acos": (1, np.arccos),
+    "atan": (1, np.arctan),
+    "atan2": (2, arctan2),
+    "exp": (1, np.exp),
+    "log": (1, np.log),
+    "sinh": (1, np.sinh),
+    "cosh": (1, np.cosh),
+    "tanh": (1, np.tanh),
+    "abs": (1, absolute),
+    "sign": (1, sign),
+    "floor": (1, floor),
+    "min": (2, minimum),
+    "max": (2, maximum),
+    "if": (3, where),
+    "step": (5, _step),
+}
+
+_INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2), "lt": ("<", 0), "le": ("<=", 0)}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A node of the tree; arithmetic on expressions and numbers makes larger ones."""
+
+    def evaluate(self, names: Mapping[str, Any]) -> Any:
+        """The value for these values of the names, over any scalar."""
+        raise TypeError("an expression is a Number, a Name, a Call or a Lookup")
+
+    def names(self) -> frozenset[str]:
+        """The names that it uses."""
+        return frozenset()
+
+    def __add__(self, other: Any) -> Expression:
+        return Call("add", (self, as_expression(other)))
+
+    def __radd__(self, other: Any) -> Expression:
+        return Call("add", (as_expression(other), self))
+
+    def __sub__(self, other: Any) -> Expression:
+        return Call("sub", (self, as_expression(other)))
+
+    def __rsub__(self, other: Any) -> Expression:
+        return Call("sub", (as_expression(other), self))
+
+    def __mul__(self, other: Any) -> Expression:
+        return Call("mul", (self, as_expression(other)))
+
+    def __rmul__(self, other: Any) -> Expression:
+        return Call("mul", (as_expression(other), self))
+
+    def __truediv__(self, other: Any) -> Expression:
+        return Call("div", (self, as_expression(other)))
+
+    def __rtruediv__(self, other: Any) -> Expression:
+        return Call("div", (as_expression(other), self))
+
+    def __pow__(self, other: Any) -> Expression:
+        return Call("pow", (self, as_expression(other)))
+
+    def __neg__(self) -> Expression:
+        return Call("neg", (self,))
+
+    # NumPy's element-wise functions find these on the entries of object arrays.
+    def sin(self) -> Expression:
+        return Call("sin", (self,))
+
+    def cos(self) -> Expression:
+        return Call("cos", (self,))
+
+    def tan(self) -> Expression:
+        return Call("tan", (self,))
+
+    def sqrt(self) -> Expression:
+        return Call("sqrt", (self,))
+
+    def exp(self) -> Expression:
+        return Call("exp", (self,))
+
+    def log(self) -> Expression:
+        return Call("log", (self,))
+
+
+@dataclass(frozen=True)
+class Number(Expression):
+    """A constant."""
+
+    value: float
+
+    def evaluate(self, names: Mapping[str, Any]) -> Any:
+        return self.value
+
+    def __str__(self) -> str:
+        return repr(self.value)
+
+
+@dataclass(frozen=True)
+class Name(Expression):
+    """A parameter, TIME, or a coordinate that the context defines."""
+
+    name: str
+
+    def evaluate(self, names: Mapping[str, Any]) -> Any:
+        if self.name not in names:
+            raise NameNotFound("parameter or variable", self.name, list(names))
+        return names[self.name]
+
+    def names(self) -> frozenset[str]:
+        return frozenset((self.name,))
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """A function of the table on other expressions."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        if self.function not in FUNCTIONS:
+            raise NameNotFound("function", self.function, list(FUNCTIONS))
+        wanted = FUNCTIONS[self.function][0]
+        if len(self.arguments) != wanted:
+            raise ValueError(f"{self.function} takes {wanted} arguments, {len(self.arguments)} given")
+
+    def evaluate(self, names: Mapping[str, Any]) -> Any:
+        return FUNCTIONS[self.function][1](*(a.evaluate(names) for a in self.arguments))
+
+    def names(self) -> frozenset[str]:
+        return frozenset().union(*(a.names() for a in self.arguments))
+
+    def __str__(self) -> str:
+        if self.function == "neg":
+            return f"-({self.arguments[0]})"
+        if self.function == "pow":
+            return f"({self.arguments[0]})**({self.arguments[1]})"
+        if self.function in _INFIX:
+            sign_text = _INFIX[self.function][0]
+            return f"({self.arguments[0]} {sign_text} {self.arguments[1]})"
+        return f"{self.function}({', '.join(map(str, self.arguments))})"
+
+
+@dataclass(frozen=True)
+class Lookup(Expression):
+    """A piecewise cubic of one expression."""
+
+    table: Table
+    argument: Expression
+
+    def evaluate(self, names: Mapping[str, Any]) -> Any:
+        return table(self.argument.evaluate(names), self.table)
+
+    def names(self) -> frozenset[str]:
+        return self.argument.names()
+
+    def __str__(self) -> str:
+        return f"table({self.argument}; {len(self.table.breaks)} points)"
+
+
+TIME = Name("TIME")
+
+
+def as_expression(value: Any) -> Expression:
+    """A number or an expression, as an expression."""
+    return value if isinstance(value, Expression) else Number(float(value))

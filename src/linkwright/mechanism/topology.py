@@ -1,0 +1,100 @@
+"""From joints to a spanning tree: breadth-first from ground in the order of the file; the rest close loops."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import ModelError
+from linkwright.mechanism.description import GROUND, Description
+
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """Position i of the tree is a body with the joint that carries it; parents come before children."""
+
+    body: Ints  # the body at each position
+    joint: Ints  # its joint
+    reverse: NDArray[np.bool_]  # whether the joint's frame j is on the parent's side
+    parent: Ints  # the position of the parent, −1 for ground
+    loops: tuple[int, ...]  # joints that close loops
+
+    def __len__(self) -> int:
+        return len(self.body)
+
+    @cached_property
+    def position(self) -> Ints:
+        """The position of each body."""
+        position = np.empty(len(self), np.int32)
+        position[self.body] = np.arange(len(self), dtype=np.int32)
+        return position
+
+    @cached_property
+    def depth(self) -> Ints:
+        """How many bodies lie between each position and ground."""
+        n = len(self)
+        if np.array_equal(self.parent, np.arange(-1, n - 1)):
+            return np.arange(n, dtype=np.int32)
+        depth = [0] * n
+        for i, p in enumerate(self.parent.tolist()):
+            depth[i] = depth[p] + 1 if p >= 0 else 0
+        return np.array(depth, np.int32)
+
+    @property
+    def levels(self) -> list[Ints]:
+        """The positions at each depth."""
+        depth = self.depth
+        return [np.flatnonzero(depth == d).astype(np.int32) for d in range(int(depth.max(initial=-1)) + 1)]
+
+
+def span(description: Description) -> Topology:
+    """The spanning tree; a body that no joint connects to ground is an error that names it."""
+    d = description
+    n = d.nb
+    in_order = d.nj == n and not d.cuts and np.array_equal(d.child, np.arange(n))
+    if in_order and np.all(np.diff(d.parent) >= 0) and np.all(d.parent < np.arange(n)):
+        every = np.arange(n, dtype=np.int32)
+        return Topology(every, every, np.zeros(n, bool), d.parent.astype(np.int32), ())
+    around: dict[int, list[tuple[int, int, bool]]] = {}
+    for j, (a, b) in enumerate(zip(d.parent.tolist(), d.child.tolist(), strict=True)):
+        if j not in d.cuts:
+            around.setdefault(a, []).append((j, b, False))
+            around.setdefault(b, []).append((j, a, True))
+    body: list[int] = []
+    joint: list[int] = []
+    reverse: list[bool] = []
+    parent: list[int] = []
+    position = {GROUND: -1}
+    queue = deque([GROUND])
+    used: set[int] = set()
+    while queue:
+        here = queue.popleft()
+        for j, there, backwards in around.get(here, ()):
+            if there not in position:
+                position[there] = len(body)
+                body.append(there)
+                joint.append(j)
+                reverse.append(backwards)
+                parent.append(position[here])
+                used.add(j)
+                queue.append(there)
+    if len(body) < n:
+        lost = [d.body_names[k] for k in range(n) if k not in position]
+        shown = ", ".join(map(repr, lost[:5])) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
+        raise ModelError(
+            f"no joint connects {shown} to ground; add a joint (kind 'free' if it should float)", element=lost[0]
+        )
+    loops = tuple(j for j in range(d.nj) if j not in used)
+    return Topology(
+        np.array(body, np.int32),
+        np.array(joint, np.int32),
+        np.array(reverse, bool),
+        np.array(parent, np.int32),
+        loops,
+    )

@@ -1,0 +1,104 @@
+"""One link as a step sees it: its joint kind, its numbers and its part of the inputs, over any scalar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from linkwright.mechanism.kinds import JointKind
+from linkwright.mechanism.tree import placement_rotation
+from linkwright.spatial.algebra import Array
+from linkwright.spatial.rotation import Chain
+from linkwright.spatial.transform import ArticulatedInertia, Transform
+
+State = Mapping[str, Array]
+
+
+class Link:
+    """The view of one body: `record` holds its numbers, `inputs(name)` its part of q, v, a, tau, wrenches."""
+
+    def __init__(
+        self, kind: JointKind, record: Mapping[str, Any], inputs: Callable[[str], Array], *, grounded: bool
+    ) -> None:
+        self.kind, self.record, self._inputs = kind, record, inputs
+        self.grounded = grounded  # whether its parent is ground
+
+    def __getattr__(self, name: str) -> Array:
+        if name in ("q", "v", "a", "tau", "wrench"):
+            return self._inputs(name)
+        raise AttributeError(name)
+
+    @property
+    def mass(self) -> Any:
+        return self.record["mass"][0]
+
+    @property
+    def moment(self) -> Array:
+        return self.record["moment"]
+
+    @property
+    def inertia(self) -> Array:
+        return self.record["inertia"]
+
+    @property
+    def pitch(self) -> Any:
+        return self.record["pitch"][0]
+
+    @property
+    def armature(self) -> Any:
+        return self.record["armature"][0]
+
+    def rigid_inertia(self) -> ArticulatedInertia:
+        return ArticulatedInertia.rigid(self.mass, self.moment, self.inertia)
+
+    def terms(self) -> Array:
+        """The functions of q that the joint needs, its angle counted from the link frame's zero."""
+        q = self.q
+        terms = self.kind.terms(q, self.pitch)
+        if not self.kind.turns or "rotation" in self.record:
+            return terms
+        angle, c, s = self.record["offset"]
+        if isinstance(angle, float) and angle == 0.0:
+            return terms
+        if isinstance(c, float) and (c == 0.0 or s == 0.0):
+            # A quarter turn only exchanges sine and cosine.
+            turned = [c * terms[0] - s * terms[1], s * terms[0] + c * terms[1]]
+        else:
+            turned = [np.cos(q[0] + angle), np.sin(q[0] + angle)]
+        return np.array([*turned, *terms[2:]])
+
+    def transform(self, terms: Array) -> Transform:
+        """The link frame in its parent's link frame."""
+        kind = self.kind
+        placement = placement_rotation(self.record, turning=kind.turns)
+        p = self.record["p"]
+        if kind.nv and not _trivial_shift(kind):
+            p = p + Chain(placement).inward(kind.shift(terms, self.pitch))
+        return Transform(Chain((*placement, kind.rotation(terms))), p)
+
+    def subspace(self, terms: Array) -> Array:
+        return self.kind.subspace(terms, self.pitch)
+
+    def joint_twist(self, terms: Array, v: Array) -> Array:
+        """S v."""
+        return self._combine(terms, v)
+
+    def _combine(self, terms: Array, v: Array) -> Array:
+        if self.kind.selects is not None:
+            zero = np.zeros(6, dtype=object if np.asarray(v).dtype == object else float)
+            for k, component in enumerate(self.kind.selects):
+                zero[component] = v[k]
+            return zero
+        return self.subspace(terms) @ v
+
+    def project(self, terms: Array, f: Array) -> Array:
+        """Sᵀ f."""
+        if self.kind.selects is not None:
+            return np.array([f[k] for k in self.kind.selects])
+        return self.subspace(terms).T @ f
+
+
+def _trivial_shift(kind: JointKind) -> bool:
+    return type(kind).shift is JointKind.shift

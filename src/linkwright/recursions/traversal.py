@@ -1,0 +1,122 @@
+"""Traversals: run the steps of a recursion over the links of a tree, outward and inward.
+
+A step is a pure function. Outward: step(link, own, up) gives new numbers of the link; `own` are its numbers so
+far, `up` its parent's. Inward: step(link, own, below) gives (new numbers, contribution to the parent); `below`
+is the sum of the children's contributions. A step never knows whether it is unrolled here, once a link with
+constants folded, or rolled into loops by `linkwright.recursions.rolled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from linkwright.mechanism.tree import Tree
+from linkwright.recursions.link import Link, State
+from linkwright.spatial.algebra import Array
+
+OutwardStep = Callable[[Link, State, State], dict[str, Array]]
+InwardStep = Callable[[Link, State, State], tuple[dict[str, Array], dict[str, Array]]]
+Shape = tuple[int, ...]
+
+
+class Traversal(Protocol):
+    """What a recursion asks of the way its steps are run."""
+
+    def outward(self, step: OutwardStep, ground: Mapping[str, Array]) -> None:
+        """Run a step from ground to the tips; `ground` are the numbers of ground."""
+
+    def inward(self, step: InwardStep, below: Mapping[str, Shape]) -> None:
+        """Run a step from the tips to ground; `below` are the shapes of the contributions."""
+
+    def joint_vector(self, name: str) -> Any:
+        """The links' numbers `name`, one a rate of each joint, as one vector (nv)."""
+
+
+class Unrolled:
+    """Every step called once a link, in depth-first order; plain arithmetic on floats or recorded scalars."""
+
+    def __init__(
+        self, tree: Tree, inputs: Mapping[str, Array], parameters: Mapping[str, Any] | None = None
+    ) -> None:
+        self.tree = tree
+        self.n = tree.n
+        self.parent: list[int] = tree.parent.tolist()
+        self.coordinates = tree.coordinates
+        self.rows: list[dict[str, Array]] = [{} for _ in range(self.n)]
+        self.ground: dict[str, Array] = {}
+        self.links = [self._link(i, inputs, parameters) for i in range(self.n)]
+        self.order = _depth_first(self.parent)
+
+    def _link(self, i: int, inputs: Mapping[str, Array], parameters: Mapping[str, Any] | None) -> Link:
+        kind, x = self.tree.kinds[i], self.coordinates
+        q0, v0 = int(x.q_at[i]), int(x.v_at[i])
+        ratio, offset, follows = float(x.ratio[i]), float(x.offset[i]), bool(x.follows[i])
+        record = self.tree.record(i, parameters)
+        record = {k: v if v.dtype == object else v.tolist() for k, v in record.items()}
+        for name in ("p", "moment"):
+            record[name] = np.asarray(record[name])
+
+        def part(name: str) -> Array:
+            values = inputs[name]
+            if name == "wrench":
+                return values[i]
+            if name == "q":
+                own = values[q0 : q0 + kind.nq]
+                return own * ratio + offset if follows else own
+            own = values[v0 : v0 + kind.nv]
+            return own * ratio if follows and name != "tau" else own
+
+        return Link(kind, record, part, grounded=self.parent[i] < 0)
+
+    def outward(self, step: OutwardStep, ground: Mapping[str, Array]) -> None:
+        self.ground.update(ground)
+        for i in self.order:
+            up = self.rows[self.parent[i]] if self.parent[i] >= 0 else self.ground
+            self.rows[i].update(step(self.links[i], self.rows[i], up))
+
+    def inward(self, step: InwardStep, below: Mapping[str, Shape]) -> None:
+        sums: list[dict[str, Array]] = [{} for _ in range(self.n + 1)]
+        nothing = {name: np.zeros(shape) for name, shape in below.items()}
+        for i in reversed(self.order):
+            own, up = step(self.links[i], self.rows[i], sums[i] or nothing)
+            self.rows[i].update(own)
+            target = sums[self.parent[i]]
+            for name, value in up.items():
+                target[name] = target[name] + value if name in target else value
+        self.ground.update({f"below_{name}": value for name, value in sums[-1].items()})
+
+    def joint_vector(self, name: str) -> Array:
+        x = self.coordinates
+        entries: list[Any] = [0.0] * x.nv
+        for i, row in enumerate(self.rows):
+            if name in row:
+                at, ratio = int(x.v_at[i]), float(x.ratio[i])
+                for k, value in enumerate(row[name]):
+                    entries[at + k] = entries[at + k] + (value * ratio if x.follows[i] else value)
+        return np.array(entries)
+
+    def ancestors(self, i: int) -> Sequence[int]:
+        """The positions above i, nearest first."""
+        found = []
+        j = self.parent[i]
+        while j >= 0:
+            found.append(j)
+            j = self.parent[j]
+        return found
+
+
+def _depth_first(parent: list[int]) -> list[int]:
+    """Positions with every link's descendants right after it."""
+    children: list[list[int]] = [[] for _ in range(len(parent) + 1)]
+    for i, p in enumerate(parent):
+        children[p].append(i)
+    order: list[int] = []
+    stack = children[-1][::-1]
+    while stack:
+        i = stack.pop()
+        order.append(i)
+        stack.extend(reversed(children[i]))
+    return order

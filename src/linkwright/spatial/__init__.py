@@ -1,0 +1,1 @@
+"""Rotations, twists, wrenches and inertias in NumPy syntax, over floats and recorded scalars."""

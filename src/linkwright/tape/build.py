@@ -1,0 +1,168 @@
+"""Making programs: record a function, or put recorded blocks together over buffers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from linkwright.errors import RecordingError
+from linkwright.tape.block import Block, finish
+from linkwright.tape.program import Buffer, Case, Each, Operand, Program, Role, Statement
+from linkwright.tape.scalar import Recorder, Scalar
+
+Shape = tuple[int, ...]
+
+
+def trace(function: Callable[..., Any], shapes: Sequence[Shape]) -> tuple[Block, list[Shape], bool]:
+    """Record `function` of arrays of these shapes: its block, its outputs' shapes, and whether it gave one."""
+    recorder = Recorder()
+    arguments, position = [], 0
+    for shape in shapes:
+        array = np.empty(shape, dtype=object)
+        flat = array.reshape(-1)
+        for k in range(flat.size):
+            flat[k] = recorder.input(position)
+            position += 1
+        arguments.append(array if shape else array[()])
+    result = function(*arguments)
+    single = not isinstance(result, (tuple, list))
+    results = [result] if single else list(result)
+    nodes: list[Scalar] = []
+    out_shapes: list[Shape] = []
+    for value in results:
+        array = np.asarray(value)
+        if array.dtype != object and not np.issubdtype(array.dtype, np.number):
+            raise RecordingError(f"a recorded function returned {value!r}, which is not an array of numbers")
+        out_shapes.append(array.shape)
+        nodes.extend(recorder.lift(x) for x in array.reshape(-1).tolist())
+    return finish(recorder, position, nodes), out_shapes, single
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A part of a buffer, given by its first number and its shape."""
+
+    operand: Operand
+    shape: Shape
+
+    def at(self, *steps: tuple[int, int], far: tuple[tuple[int, int], ...] = (), add: bool = False) -> Ref:
+        """The same part, moved by stride·column[item] for each (stride, column)."""
+        operand = replace(self.operand, steps=self.operand.steps + steps, far=far, add=add)
+        return Ref(operand, self.shape)
+
+    def part(self, base: int, shape: Shape) -> Ref:
+        """A run of `shape` numbers, `base` after the start of this one."""
+        size = int(np.prod(shape, dtype=np.int64))
+        return Ref(replace(self.operand, base=self.operand.base + base, size=size), shape)
+
+
+class ProgramBuilder:
+    """Collects buffers, blocks, columns and statements; `build` makes the program of them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.buffers: list[Buffer] = []
+        self.blocks: list[Block] = []
+        self.columns: list[Any] = []
+        self.statements: list[Statement] = []
+        self._known_blocks: dict[str, int] = {}
+        self._known_columns: dict[bytes, int] = {}
+
+    def _buffer(self, name: str, role: Role, shape: Shape, data: Any = None) -> Ref:
+        self.buffers.append(Buffer(name, role, tuple(shape), data))
+        return Ref(Operand(len(self.buffers) - 1, self.buffers[-1].size), tuple(shape))
+
+    def input(self, name: str, shape: Shape) -> Ref:
+        return self._buffer(name, "input", shape)
+
+    def output(self, name: str, shape: Shape) -> Ref:
+        return self._buffer(name, "output", shape)
+
+    def temporary(self, name: str, shape: Shape) -> Ref:
+        return self._buffer(name, "temporary", shape)
+
+    def data(self, name: str, array: Any) -> Ref:
+        array = np.ascontiguousarray(array, dtype=np.float64)
+        return self._buffer(name, "data", array.shape, array)
+
+    def column(self, numbers: Any) -> int:
+        """A column of whole numbers; equal columns are one."""
+        column = np.ascontiguousarray(numbers, dtype=np.int32)
+        key = column.tobytes()
+        if key not in self._known_columns:
+            self._known_columns[key] = len(self.columns)
+            self.columns.append(column)
+        return self._known_columns[key]
+
+    def block(self, block: Block) -> int:
+        """Add a block; equal blocks are one."""
+        number = self._known_blocks.setdefault(block.digest, len(self.blocks))
+        if number == len(self.blocks):
+            self.blocks.append(block)
+        return number
+
+    def case(self, block: Block, inputs: Sequence[Ref], outputs: Sequence[Ref]) -> Case:
+        """A block with its operands, sizes checked."""
+        given, taken = sum(r.operand.size for r in inputs), block.n_inputs
+        left, made = sum(r.operand.size for r in outputs), len(block.outputs)
+        if given != taken or left != made:
+            raise RecordingError(
+                f"program {self.name}: a block of {taken} inputs and {made} outputs "
+                f"was given operands of {given} and {left} numbers"
+            )
+        return Case(self.block(block), tuple(r.operand for r in inputs), tuple(r.operand for r in outputs))
+
+    def call(self, function: Callable[..., Any], inputs: Sequence[Ref], outputs: Sequence[Ref]) -> None:
+        """Record `function` of the inputs' shapes and run it once."""
+        block, _, _ = trace(function, [r.shape for r in inputs])
+        self.statements.append(Each(1, (self.case(block, inputs, outputs),)))
+
+    def add(self, statement: Statement) -> None:
+        self.statements.append(statement)
+
+    def build(self, **labels: Any) -> Program:
+        return Program(
+            self.name,
+            tuple(self.buffers),
+            tuple(self.blocks),
+            tuple(self.columns),
+            tuple(self.statements),
+            labels,
+        )
+
+
+def _shape(shape: Any) -> Shape:
+    if isinstance(shape, (int, np.integer)):
+        return (int(shape),)
+    return tuple(int(n) for n in shape)
+
+
+def record(function: Callable[..., Any], *shapes: Any, name: str | None = None) -> Program:
+    """Record a function in NumPy syntax: one shape an argument (an int n means (n,), () a scalar).
+
+    The function returns an array, or a tuple of arrays; so does the program when it is called.
+    """
+    wanted = [_shape(s) for s in shapes]
+    block, out_shapes, single = trace(function, wanted)
+    builder = ProgramBuilder(name or getattr(function, "__name__", "program").replace("<lambda>", "program"))
+    names = _argument_names(function, len(wanted))
+    inputs = [builder.input(n, s) for n, s in zip(names, wanted, strict=True)]
+    outputs = [builder.output(f"y{k}" if k else "y", s) for k, s in enumerate(out_shapes)]
+    builder.add(Each(1, (builder.case(block, inputs, outputs),)))
+    return builder.build(single=single)
+
+
+def _argument_names(function: Callable[..., Any], n: int) -> list[str]:
+    try:
+        names = [
+            p.name
+            for p in inspect.signature(function).parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+    except (TypeError, ValueError):
+        names = []
+    return (names + [f"x{k}" for k in range(len(names), n)])[:n]

@@ -1,0 +1,65 @@
+"""Element-wise functions that NumPy cannot dispatch on recorded scalars: where, minimum, maximum, sign, table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from linkwright.tape.scalar import Scalar
+from linkwright.tape.table import Table
+
+
+def is_recorded(*values: Any) -> bool:
+    """Whether any of the values is, or holds, recorded scalars."""
+    return any(isinstance(v, Scalar) or (isinstance(v, np.ndarray) and v.dtype == object) for v in values)
+
+
+def _elementwise(
+    recorded: Callable[..., Any], plain: Callable[..., Any], name: str, arguments: int
+) -> Callable[..., Any]:
+    over_objects = np.frompyfunc(recorded, arguments, 1)
+
+    def function(*values: Any) -> Any:
+        if is_recorded(*values):
+            return over_objects(*values)
+        return plain(*values)
+
+    function.__name__ = name
+    return function
+
+
+def _recorder_of(*values: Any) -> Any:
+    return next((v.recorder for v in values if isinstance(v, Scalar)), None)
+
+
+def _method(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(*values: Any) -> Any:
+        recorder = _recorder_of(*values)
+        if recorder is None:
+            return plain(*values)
+        first, *rest = (recorder.lift(v) for v in values)
+        return getattr(first, name)(*rest)
+
+    return apply
+
+
+def _plain_where(condition: Any, yes: Any, no: Any) -> Any:
+    return np.where(np.asarray(condition, dtype=bool), yes, no)
+
+
+where = _elementwise(_method("where", _plain_where), _plain_where, "where", 3)
+minimum = _elementwise(_method("minimum", np.minimum), np.minimum, "minimum", 2)
+maximum = _elementwise(_method("maximum", np.maximum), np.maximum, "maximum", 2)
+sign = _elementwise(_method("sign", np.sign), np.sign, "sign", 1)
+arctan2 = _elementwise(_method("arctan2", np.arctan2), np.arctan2, "arctan2", 2)
+floor = _elementwise(_method("floor", np.floor), np.floor, "floor", 1)
+absolute = _elementwise(_method("fabs", np.abs), np.abs, "absolute", 1)
+
+
+def table(x: Any, spline: Table) -> Any:
+    """The piecewise cubic `spline` at x, over floats or recorded scalars."""
+    if is_recorded(x):
+        return np.frompyfunc(lambda s: s.table(spline) if isinstance(s, Scalar) else spline(s), 1, 1)(x)
+    return spline(x)

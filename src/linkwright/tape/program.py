@@ -1,0 +1,344 @@
+"""A program: named buffers, straight blocks, and the statements that run the blocks over the buffers.
+
+Plain data: it can be saved, hashed and lowered without knowing what made it. It computes for one state;
+back-ends run it over a batch. Statements:
+
+- `Each` runs a block for every item: `outward` and `inward` in order (a scan over the bodies of a tree),
+  `map` for independent items; with one item it is a plain call. The block is chosen by a dispatch column.
+- `Walk` runs a block for every item and each of its ancestors, with a carried state.
+- `Loop` repeats statements, a bounded number of times, with carried state and an early end.
+- `Solve` solves a linear system. `Zero` and `Copy` clear and move numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.tape.block import Block
+
+Role = Literal["input", "output", "temporary", "data"]
+Order = Literal["outward", "inward", "map"]
+Method = Literal["cholesky", "lu", "least-norm", "ltl"]
+
+ITEM = -1  # the column whose entry is the item's own number
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """A named run of numbers. Data buffers carry them; inputs and outputs have a shape for one state."""
+
+    name: str
+    role: Role
+    shape: tuple[int, ...]
+    data: NDArray[np.float64] | None = None
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Operand:
+    """`size` numbers of a buffer at base + Σ stride·column[item] (+ Σ stride·column[ancestor] in a walk).
+
+    As a block's output with `add`, the numbers are added to what is there.
+    """
+
+    buffer: int
+    size: int
+    base: int = 0
+    steps: tuple[tuple[int, int], ...] = ()
+    far: tuple[tuple[int, int], ...] = ()
+    add: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """A block with its operands: the block's scalar inputs are those of `inputs`, one after another."""
+
+    block: int
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+
+
+@dataclass(frozen=True)
+class Each:
+    """cases[dispatch[i]] for i = 0..items−1 (`inward`: from the last to the first)."""
+
+    items: int
+    cases: tuple[Case, ...]
+    order: Order = "map"
+    dispatch: int | None = None
+
+
+@dataclass(frozen=True)
+class Walk:
+    """For every item i: carry = start(i); then for j = parent[i], parent[parent[i]], ... while j ≥ 0:
+    carry = step(carry, i, j).
+
+    A start case's last output and a step case's first input and last output are the carry: operands
+    with buffer −1. `start` is chosen by dispatch[i], `step` by dispatch[i]·kinds + dispatch[j].
+    """
+
+    items: int
+    parent: int
+    start: tuple[Case, ...]
+    step: tuple[Case, ...]
+    dispatch: int | None = None
+
+
+@dataclass(frozen=True)
+class Loop:
+    """At most `count` times: run `body`, then set each carried (current ← following); end once `done` ≠ 0."""
+
+    count: int
+    body: tuple[Statement, ...]
+    carry: tuple[tuple[Operand, Operand], ...]
+    done: Operand | None = None
+
+
+@dataclass(frozen=True)
+class Solve:
+    """solution (n, k) of matrix (m, n) · solution = rhs (m, k), row-major.
+
+    "cholesky" and "lu": m = n. "least-norm": the smallest solution of m ≤ n independent rows.
+    "ltl": a symmetric positive matrix whose row i has non-zeros only at the ancestors of i,
+    given by the column `parent` (−1 at a root): the mass matrix of a tree (Featherstone 2008, 6.5).
+    """
+
+    method: Method
+    matrix: Operand
+    rhs: Operand
+    solution: Operand
+    rows: int
+    columns: int
+    right: int
+    parent: int | None = None
+
+
+@dataclass(frozen=True)
+class Zero:
+    """Set the operand to 0."""
+
+    target: Operand
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Set the target to the source."""
+
+    source: Operand
+    target: Operand
+
+
+Statement: TypeAlias = Each | Walk | Loop | Solve | Zero | Copy
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What a recording leaves: see the module's text. Call it with arrays of any leading batch shape."""
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    blocks: tuple[Block, ...]
+    columns: tuple[NDArray[np.int32], ...]
+    statements: tuple[Statement, ...]
+    labels: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def inputs(self) -> tuple[Buffer, ...]:
+        return tuple(b for b in self.buffers if b.role == "input")
+
+    @cached_property
+    def outputs(self) -> tuple[Buffer, ...]:
+        return tuple(b for b in self.buffers if b.role == "output")
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of everything that the results depend on."""
+        h = hashlib.sha256()
+        for buffer in self.buffers:
+            h.update(repr((buffer.name, buffer.role, buffer.shape)).encode())
+            if buffer.data is not None:
+                h.update(np.ascontiguousarray(buffer.data).tobytes())
+        for block in self.blocks:
+            h.update(block.digest.encode())
+        for column in self.columns:
+            h.update(np.ascontiguousarray(column).tobytes())
+        h.update(repr(self.statements).encode())
+        return h.hexdigest()
+
+    def count(self) -> dict[str, int]:
+        """How many operations of each name one evaluation takes."""
+        total: dict[str, int] = {}
+        for statement in self.statements:
+            for name, number in self._count(statement).items():
+                total[name] = total.get(name, 0) + number
+        return total
+
+    def _count(self, statement: Statement) -> dict[str, int]:
+        total: dict[str, int] = {}
+
+        def add(counts: dict[str, int], times: int) -> None:
+            for name, number in counts.items():
+                total[name] = total.get(name, 0) + number * times
+
+        if isinstance(statement, Each):
+            for case, times in zip(statement.cases, self.cases_met(statement), strict=True):
+                add(self.blocks[case.block].count(), times)
+                add({"add": sum(o.size for o in case.outputs if o.add)}, times)
+        elif isinstance(statement, Walk):
+            for i, ancestors in self.walks(statement):
+                kinds = self.kinds(statement)
+                add(self.blocks[statement.start[kinds[i]].block].count(), 1)
+                for j in ancestors:
+                    step = statement.step[kinds[i] * len(statement.start) + kinds[j]]
+                    add(self.blocks[step.block].count(), 1)
+        elif isinstance(statement, Loop):
+            for inner in statement.body:
+                add(self._count(inner), statement.count)
+        elif isinstance(statement, Solve):
+            add(_solve_count(self, statement), 1)
+        return {name: n for name, n in total.items() if n}
+
+    def cases_met(self, statement: Each) -> list[int]:
+        """How many items each case runs for."""
+        if statement.dispatch is None:
+            return [statement.items]
+        column = self.columns[statement.dispatch]
+        return np.bincount(column, minlength=len(statement.cases)).tolist()  # type: ignore[no-any-return]
+
+    def kinds(self, statement: Walk) -> list[int]:
+        """The dispatch column of a walk."""
+        if statement.dispatch is None:
+            return [0] * statement.items
+        return self.columns[statement.dispatch].tolist()  # type: ignore[no-any-return]
+
+    def walks(self, statement: Walk) -> Iterator[tuple[int, list[int]]]:
+        """Every item of a walk with its ancestors, nearest first."""
+        parent = self.columns[statement.parent].tolist()
+        for i in range(statement.items):
+            ancestors = []
+            j = parent[i]
+            while j >= 0:
+                ancestors.append(j)
+                j = parent[j]
+            yield i, ancestors
+
+    def __call__(self, *arrays: Any, out: Any = None) -> Any:
+        """Evaluate over arrays `(..., *shape)`; one array or a tuple of them, as the function recorded."""
+        from linkwright.kernels import compiled
+
+        return compiled(self)(*arrays, out=out)
+
+    # -- derivatives: new programs -------------------------------------------------------------------
+    def forward(self) -> Program:
+        """(inputs, their tangents) → (outputs, their tangents)."""
+        from linkwright.tape.derivative import forward
+
+        return forward(self)
+
+    def reverse(self) -> Program:
+        """(inputs, adjoints of the outputs) → (outputs, adjoints of the inputs)."""
+        from linkwright.tape.derivative import reverse
+
+        return reverse(self)
+
+    def jacobian(self, output: int = 0, wrt: int = 0) -> Any:
+        """∂output/∂input as a sparse matrix program: see `linkwright.tape.derivative.SparseMatrix`."""
+        from linkwright.tape.derivative import jacobian
+
+        return jacobian(self, output, wrt)
+
+    def hessian(self, output: int = 0, wrt: int = 0) -> Any:
+        """∂²output/∂input² of a scalar output, as a sparse matrix program."""
+        from linkwright.tape.derivative import hessian
+
+        return hessian(self, output, wrt)
+
+    # -- text and other tools ------------------------------------------------------------------------
+    def to_c(self, *, name: str | None = None) -> str:
+        """One self-contained C99 file."""
+        from linkwright.kernels.ctext import c_text
+
+        return c_text(self, name=name)
+
+    def to_cuda(self, *, name: str | None = None, precision: str = "float64") -> str:
+        """One self-contained CUDA file: a kernel with a thread per state."""
+        from linkwright.kernels.ctext import cuda_text
+
+        return cuda_text(self, name=name, precision=precision)
+
+    def to_sympy(self) -> Any:
+        """SymPy expressions: (symbols of the inputs, expressions of the outputs)."""
+        from linkwright.kernels.interop import to_sympy
+
+        return to_sympy(self)
+
+    def to_casadi(self) -> Any:
+        """A CasADi function of the same inputs and outputs."""
+        from linkwright.kernels.interop import to_casadi
+
+        return to_casadi(self)
+
+    def to_jax(self) -> Any:
+        """A function of JAX arrays, to be jitted, mapped and differentiated there."""
+        from linkwright.kernels.interop import to_jax
+
+        return to_jax(self)
+
+    def save(self, path: Any) -> None:
+        """Write to a file, whole or not at all."""
+        from linkwright.tape.storage import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        def show(buffers: tuple[Buffer, ...]) -> str:
+            return ", ".join(f"{b.name}{list(b.shape)}" for b in buffers)
+
+        operations = sum(self.count().values())
+        return f"<Program {self.name}: {show(self.inputs)} -> {show(self.outputs)}, {operations} operations>"
+
+
+def _solve_count(program: Program, solve: Solve) -> dict[str, int]:
+    m, n, k = solve.rows, solve.columns, solve.right
+    if solve.method == "ltl":
+        assert solve.parent is not None
+        parent = program.columns[solve.parent].tolist()
+        depth = [0] * n
+        for i in range(n):
+            depth[i] = depth[parent[i]] + 1 if parent[i] >= 0 else 0
+        pairs, triples = sum(depth), sum(d * (d + 1) // 2 for d in depth)
+        return {"mul": triples + k * (2 * pairs + n), "sub": triples + 2 * k * pairs, "div": pairs + n}
+    if solve.method == "cholesky":
+        triples = n * (n * n - 1) // 6
+        return {"mul": triples + k * n * (n + 1), "sub": triples + k * n * (n - 1), "div": n, "sqrt": n}
+    if solve.method == "lu":
+        triples = n * (n - 1) * (2 * n - 1) // 6
+        return {"mul": triples + k * n * n, "sub": triples + k * n * (n - 1), "div": n * (n - 1) // 2 + n}
+    products = m * m * n
+    return {"mul": 2 * products + 2 * k * m * n, "add": 2 * products + 2 * k * m * n, "div": 2 * m, "sqrt": m}
+
+
+def describe(statement: Any) -> Any:
+    """A statement as JSON-ready data (used by storage and by error messages)."""
+    if isinstance(statement, tuple):
+        return [describe(x) for x in statement]
+    if hasattr(statement, "__dataclass_fields__"):
+        names = statement.__dataclass_fields__
+        return {"is": type(statement).__name__, **{f: describe(getattr(statement, f)) for f in names}}
+    return statement
+
+
+def dumps(statement: Any) -> str:
+    """A statement as text."""
+    return json.dumps(describe(statement))

@@ -1,0 +1,50 @@
+"""Piecewise cubics of one variable: the data behind splines in expressions and tapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Table:
+    """Σ c[k]·(x − breaks[i])^k, k = 0..3, on [breaks[i], breaks[i+1]); the end pieces go on outside."""
+
+    breaks: tuple[float, ...]
+    coefficients: tuple[tuple[float, float, float, float], ...]
+
+    @classmethod
+    def spline(cls, x: Sequence[float], y: Sequence[float]) -> Table:
+        """The natural cubic spline through the points (x, y); a straight line through two points."""
+        xs, ys = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+        if xs.ndim != 1 or xs.shape != ys.shape or len(xs) < 2:
+            raise ValueError("a table needs at least two points, as many x as y")
+        if not (np.all(np.isfinite(xs)) and np.all(np.isfinite(ys))):
+            raise ValueError("a table's points must be finite")
+        h = np.diff(xs)
+        if np.any(h <= 0):
+            raise ValueError("a table's x must increase")
+        slope = np.diff(ys) / h
+        n = len(xs)
+        second = np.zeros(n)
+        if n > 2:
+            matrix = np.diag(2 * (h[:-1] + h[1:])) + np.diag(h[1:-1], 1) + np.diag(h[1:-1], -1)
+            second[1:-1] = np.linalg.solve(matrix, 6 * np.diff(slope))
+        c1 = slope - h * (2 * second[:-1] + second[1:]) / 6
+        pieces = np.stack([ys[:-1], c1, second[:-1] / 2, np.diff(second) / (6 * h)], axis=1)
+        return cls(tuple(xs.tolist()), tuple(map(tuple, pieces.tolist())))
+
+    def derivative(self) -> Table:
+        """The table of the slope."""
+        pieces = tuple((c[1], 2 * c[2], 3 * c[3], 0.0) for c in self.coefficients)
+        return Table(self.breaks, pieces)
+
+    def __call__(self, x: Any) -> Any:
+        x = np.asarray(x, dtype=float)
+        c = np.asarray(self.coefficients)
+        i = np.clip(np.searchsorted(self.breaks, x, side="right") - 1, 0, len(c) - 1)
+        d = x - np.asarray(self.breaks)[i]
+        return ((c[i, 3] * d + c[i, 2]) * d + c[i, 1]) * d + c[i, 0]
