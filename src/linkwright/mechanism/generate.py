@@ -1,0 +1,150 @@
+"""Mechanisms made by rule: chains, complete trees and random trees, in arrays from the start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import ModelError
+from linkwright.mechanism.description import Description, Names, joint_defaults, kind_number
+from linkwright.mechanism.frames import axis_frame, snapped
+from linkwright.mechanism.kinds import KIND_LIST, KINDS, JointKind
+
+Floats = NDArray[np.float64]
+LENGTH, MASS, WIDTH = 0.1, 1.0, 0.05
+SCREW_PITCH = 0.01  # metres a radian
+
+
+def chain(n: int, joint: str = "revolute") -> Description:
+    """n links of 0.1 m and 1 kg, boxes 0.05 × 0.05 × 0.1, one on the end of another; axes alternately x and y."""
+    return _links(f"chain of {_count(n)}", np.arange(-1, n - 1, dtype=np.int32), np.arange(n) % 2, joint)
+
+
+def tree(n: int, branching: int = 2, joint: str = "revolute") -> Description:
+    """n links as in `chain`, each with `branching` links on its end; axes x and y alternate from level to level."""
+    _count(n)
+    if branching < 1:
+        raise ModelError(f"a tree needs a branching of at least 1, not {branching}")
+    parent = (np.arange(n, dtype=np.int64) - 1) // branching
+    parent[:1] = -1
+    # Level k of a complete tree starts at (b^k − 1)/(b − 1).
+    starts, width = [0], 1
+    while starts[-1] + width < n:
+        starts.append(starts[-1] + width)
+        width *= branching
+    level = np.searchsorted(starts, np.arange(n), side="right") - 1
+    return _links(f"tree of {n}", parent.astype(np.int32), level % 2, joint)
+
+
+def _count(n: int) -> int:
+    if n < 1:
+        raise ModelError(f"a mechanism needs at least 1 link, not {n}")
+    return n
+
+
+def _links(name: str, parent: NDArray[np.int32], axis: NDArray[Any], joint: str) -> Description:
+    """Equal links by parent and axis (0 for x, 1 for y)."""
+    n = len(parent)
+    number = kind_number(joint)
+    outer = np.stack([axis_frame(u) for u in np.eye(3)[:2]])
+    inner = snapped(outer @ _at_rest(KIND_LIST[number]))
+    place = np.zeros((n, 3))
+    place[parent >= 0, 2] = LENGTH
+    arrays = joint_defaults(n)
+    arrays.update(ri=outer[axis], pi=place)
+    # Most kinds have both frames alike: one array serves both.
+    arrays["rj"] = arrays["ri"] if np.array_equal(inner, outer) else inner[axis]
+    if joint == "screw":
+        arrays["pitch"] = np.broadcast_to(SCREW_PITCH, (n,))
+    side, end = MASS * (WIDTH**2 + LENGTH**2) / 12, MASS * (WIDTH**2 + WIDTH**2) / 12
+    return Description(
+        name=name,
+        body_names=Names(stem="link", count=n),
+        mass=np.broadcast_to(MASS, (n,)),
+        com=np.broadcast_to(np.array([0.0, 0.0, LENGTH / 2]), (n, 3)),
+        inertia=np.broadcast_to(np.array([side, side, end, 0.0, 0.0, 0.0]), (n, 6)),
+        joint_names=Names(stem="joint", count=n),
+        kind=np.broadcast_to(np.int32(number), (n,)),
+        parent=parent,
+        child=np.arange(n, dtype=np.int32),
+        **arrays,
+    )
+
+
+def _at_rest(kind: JointKind) -> Floats:
+    """How far a joint's frames are turned when its coordinates are neutral (universal joints only)."""
+    return np.asarray(kind.rotation(kind.terms(kind.neutral(), 0.0)).matrix(), dtype=np.float64)
+
+
+def random_tree(
+    n: int,
+    seed: int | None = 0,
+    branching: float = 2.0,
+    joints: Sequence[str] | None = None,
+    floating: bool = False,
+) -> Description:
+    """A random tree: random parents, placements, inertias that a body can have, and joint kinds.
+
+    `branching` is about how many children a body has that has any (1 gives a chain, large numbers a star);
+    `joints` are the kinds to draw from (all nine if None); `floating` gives the first body a free joint.
+    """
+    _count(n)
+    if branching < 1:
+        raise ModelError(f"a random tree needs a branching of at least 1, not {branching}")
+    rng = np.random.default_rng(seed)
+    names = list(KINDS) if joints is None else list(joints)
+    if not names:
+        raise ModelError("joints=[] leaves no joint kind to draw from; leave it out for all of them")
+    numbers = np.array([kind_number(name) for name in names], np.int32)
+    kind = numbers[rng.integers(len(numbers), size=n)]
+    if floating:
+        kind[0] = kind_number("free")
+    # The parent is drawn among the last `window` bodies: one is a chain, two about a binary tree.
+    window = np.minimum(np.arange(n), np.maximum(1.0, np.ceil(2.0 * branching - 1.0)))
+    reach = np.floor(rng.random(n) * window).astype(np.int64) + 1
+    parent = np.arange(n) - np.minimum(reach, np.arange(n) + 1)
+    parent[0] = -1
+    moments, axes = _random_inertias(rng, n)
+    arrays = joint_defaults(n)
+    arrays.update(
+        ri=_random_rotations(rng, n),
+        rj=_random_rotations(rng, n),
+        pi=rng.uniform(-0.3, 0.3, (n, 3)),
+        pj=rng.uniform(-0.1, 0.1, (n, 3)),
+        pitch=np.where(kind == kind_number("screw"), rng.uniform(-0.2, 0.2, n), 0.0),
+    )
+    full = np.einsum("nij,nj,nkj->nik", axes, moments, axes)
+    return Description(
+        name=f"random tree of {n}, seed {seed}",
+        body_names=Names(stem="body", count=n),
+        mass=rng.uniform(0.5, 2.0, n),
+        com=rng.uniform(-0.2, 0.2, (n, 3)),
+        inertia=np.stack([full[:, i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))], axis=1),
+        joint_names=Names(stem="joint", count=n),
+        kind=kind,
+        parent=parent.astype(np.int32),
+        child=np.arange(n, dtype=np.int32),
+        **arrays,
+    )
+
+
+def _random_inertias(rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
+    """Principal moments and axes: those of three random second moments, so that some body has them."""
+    second = rng.uniform(0.002, 0.02, (n, 3))
+    return second.sum(axis=1, keepdims=True) - second, _random_rotations(rng, n)
+
+
+def _random_rotations(rng: np.random.Generator, n: int) -> Floats:
+    """Rotations drawn evenly: from Euler parameters that are even on the sphere."""
+    e = rng.standard_normal((n, 4))
+    e /= np.linalg.norm(e, axis=1, keepdims=True)
+    w, x, y, z = e.T
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.ascontiguousarray(np.moveaxis(np.array(rows), -1, 0))

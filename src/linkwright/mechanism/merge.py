@@ -1,0 +1,327 @@
+"""Bodies that do not move against each other made one: fixed joints merged away, joints locked at a value.
+
+Written over numbers and expressions alike, so that a number bound to a parameter stays bound.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwright.errors import LinkwrightWarning, ModelError, ShapeError
+from linkwright.mechanism.description import (
+    BODY_ARRAYS,
+    GROUND,
+    JOINT_ARRAYS,
+    Description,
+    Frames,
+    Names,
+    kind_number,
+)
+from linkwright.mechanism.elements import Driver, JointForce
+from linkwright.mechanism.expression import Expression, Number, simplified
+from linkwright.mechanism.frames import full_inertia, snapped
+from linkwright.mechanism.topology import span
+
+Array = Any  # of floats, or of floats and expressions
+_PLACES = ("ri", "pi", "rj", "pj", "frame_r", "frame_p")
+_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+
+def merge_fixed(description: Description, joints: Collection[int] | None = None) -> Description:
+    """The mechanism with bodies on fixed joints (all, or these) made part of the body nearer to ground.
+
+    A merged body's name stays as a frame. Fixed joints that the user marked as cuts stay loop closures.
+    """
+    d = description
+    if joints is None:
+        fixed = np.flatnonzero(np.asarray(d.kind) == kind_number("fixed")).tolist()
+        joints = [j for j in fixed if j not in d.cuts]
+    if not joints:
+        return d
+    numbers = _numbers(d)
+    poses = _poses(d, numbers, sorted(joints))
+    kept = [b for b in range(d.nb) if poses[b][0] == b]
+    index = {GROUND: GROUND, **{b: k for k, b in enumerate(kept)}}
+
+    ground_inertia = _sum_inertias(d, numbers, poses, kept)
+    _move_joints(d, numbers, poses)
+    frames = _move_frames(d, numbers, poses, index)
+
+    gone = set(joints)
+    staying = [j for j in range(d.nj) if j not in gone]
+    joint_index = {j: k for k, j in enumerate(staying)}
+    parent = np.array([index[poses[b][0]] for b in d.parent[staying].tolist()], np.int32)
+    child = np.array([index[poses[b][0]] for b in d.child[staying].tolist()], np.int32)
+    for k in np.flatnonzero(parent == child).tolist():
+        name = d.joint_names[staying[k]]
+        raise ModelError(
+            f"joint {name!r} joins two bodies that fixed joints already hold together; remove it", element=name
+        )
+    rows = {name: kept if name in BODY_ARRAYS else staying for name in BODY_ARRAYS + JOINT_ARRAYS}
+    arrays, bindings = _settle(d, numbers, rows)
+    frame_r, frame_p = arrays.pop("frame_r"), arrays.pop("frame_p")
+    arrays.update(parent=parent, child=child)
+    return replace(
+        d,
+        body_names=Names([d.body_names[b] for b in kept]),
+        joint_names=Names([d.joint_names[j] for j in staying]),
+        frames=replace(frames, r=snapped(frame_r), p=frame_p),
+        mimics=tuple(replace(m, follower=joint_index[m.follower], leader=joint_index[m.leader]) for m in d.mimics),
+        cuts=frozenset(joint_index[j] for j in d.cuts if j not in gone),
+        passive=frozenset(joint_index[j] for j in d.passive if j not in gone),
+        bindings=bindings,
+        ground_inertia=ground_inertia,
+        **arrays,
+    )
+
+
+def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> Description:
+    """The mechanism with these joints held at these coordinates (a number, or nq numbers), and merged.
+
+    Followers of a locked joint are locked where it takes them. Forces and drivers on a locked joint go with it.
+    """
+    d = description
+    wanted = {d.joint_names.position("joint", name): value for name, value in values.items()}
+    held = {j: _coordinates(d, j, value) for j, value in wanted.items()}
+    for m in d.mimics:
+        if m.follower in wanted:
+            name, leader = d.joint_names[m.follower], d.joint_names[m.leader]
+            raise ModelError(f"joint {name!r} follows {leader!r}; lock {leader!r} instead", element=name)
+        if m.leader in held:
+            held[m.follower] = m.ratio * held[m.leader] + m.offset
+    if not held:
+        return d
+    numbers = _numbers(d)
+    for j, q in held.items():
+        kind = d.kind_of(j)
+        _refuse_bound(numbers["armature"][j], f"the armature of joint {d.joint_names[j]!r}, which is locked")
+        pitch = numbers["pitch"][j]
+        terms = kind.terms(q, d.pitch[j])
+        turn = snapped(kind.rotation(terms).matrix())
+        shift = kind.shift(terms, d.pitch[j])
+        if isinstance(pitch, Expression):
+            shift = np.array([0.0, 0.0, pitch * float(q[0])], dtype=object)
+        numbers["pi"][j] = numbers["pi"][j] + numbers["ri"][j] @ shift
+        numbers["ri"][j] = numbers["ri"][j] @ turn
+        numbers["pitch"][j] = 0.0
+    rows = {name: list(range(d.nb if name in BODY_ARRAYS else d.nj)) for name in BODY_ARRAYS + JOINT_ARRAYS}
+    arrays, bindings = _settle(d, numbers, rows)
+    del arrays["frame_r"], arrays["frame_p"]
+    arrays["kind"] = np.array(d.kind)
+    arrays["kind"][list(held)] = kind_number("fixed")
+    names = {d.joint_names[j] for j in held}
+    _tell_of_drivers(d.drivers, names)
+    fixed = replace(
+        d,
+        mimics=tuple(m for m in d.mimics if m.follower not in held),
+        elements=tuple(e for e in d.elements if not (isinstance(e, JointForce) and e.joint in names)),
+        drivers=tuple(x for x in d.drivers if not (x.kind == "joint" and x.target in names)),
+        bindings=bindings,
+        **arrays,
+    )
+    return merge_fixed(fixed, list(held))
+
+
+def _coordinates(d: Description, joint: int, value: float | ArrayLike) -> Array:
+    """The coordinates to lock a joint at, checked."""
+    kind, name = d.kind_of(joint), d.joint_names[joint]
+    q = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    if q.shape != (kind.nq,):
+        text = f"joint {name!r} is {kind.name} and has {kind.nq} coordinates; it cannot be locked at {q.size} numbers"
+        raise ShapeError(text, given=q.shape, wanted=(kind.nq,))
+    if not np.isfinite(q).all():
+        raise ModelError(f"joint {name!r} cannot be locked at {q.tolist()}; give finite numbers", element=name)
+    if kind.nq > kind.nv:  # Euler parameters at the end
+        size = np.sqrt(q[-4:] @ q[-4:])
+        if not 0.5 < size < 2.0:
+            raise ModelError(f"the Euler parameters of joint {name!r} have length {size:g}; give 1", element=name)
+        q = np.concatenate([q[:-4], q[-4:] / size])
+    return q
+
+
+def _tell_of_drivers(drivers: tuple[Driver, ...], names: set[str]) -> None:
+    for driver in drivers:
+        if driver.kind == "joint" and driver.target in names:
+            text = f"driver {driver.name!r} went away with the locked joint {driver.target!r}"
+            warn(text, LinkwrightWarning, stacklevel=4)
+
+
+# -- numbers and expressions ------------------------------------------------------------------------------
+def _numbers(d: Description) -> dict[str, Array]:
+    """Copies of the arrays; those with bound numbers hold the expressions."""
+    numbers: dict[str, Array] = {}
+    for name in (*BODY_ARRAYS, *_PLACES, "pitch", "armature"):
+        numbers[name] = np.array(getattr(d, name), dtype=np.float64)
+    for (name, flat), expression in d.bindings.items():
+        if numbers[name].dtype != object:
+            numbers[name] = numbers[name].astype(object)
+        numbers[name].reshape(-1)[flat] = expression
+    return numbers
+
+
+def _settle(
+    d: Description, numbers: dict[str, Array], rows: dict[str, list[int]]
+) -> tuple[dict[str, Array], dict[tuple[str, int], Expression]]:
+    """The chosen rows as floats, and where their bound numbers now stand."""
+    arrays: dict[str, Array] = {}
+    bindings: dict[tuple[str, int], Expression] = {}
+    for name in (*BODY_ARRAYS, *JOINT_ARRAYS, "frame_r", "frame_p"):
+        array = numbers.get(name)
+        if array is None:
+            array = getattr(d, name)
+        array = array[rows[name]] if name in rows else array
+        if array.dtype == object:
+            flat = array.reshape(-1)
+            values = np.empty(len(flat))
+            for k, entry in enumerate(flat):
+                entry = simplified(entry) if isinstance(entry, Expression) else Number(float(entry))
+                values[k] = entry.evaluate(d.parameters)
+                if not isinstance(entry, Number):
+                    bindings[name, k] = entry
+            array = values.reshape(array.shape)
+        arrays[name] = snapped(array) if name in ("ri", "rj") else array
+    return arrays, bindings
+
+
+def _refuse_bound(entries: Array, what: str) -> None:
+    """A bound number that would have no place any more is an error that names its parameter."""
+    for entry in np.asarray(entries, dtype=object).reshape(-1):
+        if isinstance(entry, Expression):
+            name = min(entry.names(), default="")
+            raise ModelError(f"parameter {name!r} sets {what}; give that a plain number first", element=name)
+
+
+# -- the parts of a merge -----------------------------------------------------------------------------------
+def _poses(d: Description, numbers: dict[str, Array], joints: list[int]) -> dict[int, tuple[int, Array, Array]]:
+    """For each body: the body that it becomes part of, and its rotation and origin there."""
+    around: dict[int, list[tuple[int, int, bool]]] = {}
+    for j in joints:
+        a, b = int(d.parent[j]), int(d.child[j])
+        around.setdefault(a, []).append((j, b, False))
+        around.setdefault(b, []).append((j, a, True))
+    poses: dict[int, tuple[int, Array, Array]] = {}
+    used: set[int] = set()
+    # From ground outward, so that each group is entered at its body nearest to ground.
+    for start in (GROUND, *span(d).body.tolist()):
+        if start in poses:
+            continue
+        poses[start] = (start, np.eye(3), np.zeros(3))
+        queue = deque([start])
+        while queue:
+            here = queue.popleft()
+            root, r, p = poses[here]
+            for j, there, backwards in around.get(here, ()):
+                if j in used:
+                    continue
+                used.add(j)
+                if there in poses:
+                    name = d.joint_names[j]
+                    raise ModelError(
+                        f"joint {name!r} closes a loop of fixed joints; remove it: the others hold its bodies already",
+                        element=name,
+                    )
+                near, far = ("j", "i") if backwards else ("i", "j")
+                rn, pn, rf, pf = (numbers[x][j] for x in ("r" + near, "p" + near, "r" + far, "p" + far))
+                across = rn @ rf.T
+                poses[there] = (root, _exact(r @ across), p + r @ (pn - across @ pf))
+                queue.append(there)
+    return poses
+
+
+def _exact(r: Array) -> Array:
+    return r if np.asarray(r).dtype == object else snapped(r)
+
+
+def _sum_inertias(
+    d: Description, numbers: dict[str, Array], poses: dict[int, tuple[int, Array, Array]], kept: list[int]
+) -> tuple[float, Array, Array] | None:
+    """Write the inertia of each whole on its kept body; the return value is ground's."""
+    parts: dict[int, list[tuple[Any, Array, Array]]] = {}
+    for b, (root, r, p) in poses.items():
+        if root == b or (d.mass[b] == 0.0 and not d.inertia[b].any() and not _bound(numbers, b)):
+            continue
+        inertia = r @ full_inertia(numbers["inertia"][b]) @ r.T
+        parts.setdefault(root, []).append((numbers["mass"][b], p + r @ numbers["com"][b], inertia))
+        if root == GROUND:
+            for name in BODY_ARRAYS:
+                _refuse_bound(numbers[name][b], f"the {name} of {d.body_names[b]!r}, which becomes part of ground")
+    for b in kept:
+        if b in parts:
+            if d.mass[b] != 0.0 or d.inertia[b].any() or _bound(numbers, b):
+                own = (numbers["mass"][b], numbers["com"][b], full_inertia(numbers["inertia"][b]))
+                parts[b].insert(0, own)
+            row = _whole(parts[b])
+            for name, value in zip(BODY_ARRAYS, row, strict=True):
+                if numbers[name].dtype != object and np.asarray(value).dtype == object:
+                    numbers[name] = numbers[name].astype(object)
+                numbers[name][b] = value
+    if GROUND not in parts:
+        return d.ground_inertia
+    if d.ground_inertia is not None:
+        mass, com, inertia = d.ground_inertia
+        parts[GROUND].insert(0, (mass, com, full_inertia(inertia)))
+    return _whole(parts[GROUND])
+
+
+def _bound(numbers: dict[str, Array], body: int) -> bool:
+    rows = (np.asarray(numbers[name][body], dtype=object).reshape(-1) for name in BODY_ARRAYS)
+    return any(isinstance(x, Expression) for row in rows for x in row)
+
+
+def _whole(parts: list[tuple[Any, Array, Array]]) -> tuple[Any, Array, Array]:
+    """Mass, centre and packed inertia about it, of parts given by mass, centre and inertia in one frame."""
+    mass = sum(m for m, _, _ in parts)
+    if len(parts) == 1:
+        com = parts[0][1]
+    elif isinstance(mass, (float, int)) and mass == 0.0:
+        com = np.zeros(3)
+    else:
+        com = sum(m * c for m, c, _ in parts) / mass
+    total = np.zeros((3, 3))
+    for m, c, inertia in parts:
+        total = total + inertia
+        if len(parts) > 1:
+            x = c - com
+            total = total + m * ((x @ x) * np.eye(3) - np.outer(x, x))
+    return mass, com, np.array([total[i, j] for i, j in _PAIRS])
+
+
+def _move_joints(d: Description, numbers: dict[str, Array], poses: dict[int, tuple[int, Array, Array]]) -> None:
+    for side, bodies in (("i", d.parent), ("j", d.child)):
+        for j, b in enumerate(bodies.tolist()):
+            root, r, p = poses[b]
+            if root != b:
+                _move(numbers, "r" + side, "p" + side, j, r, p)
+
+
+def _move_frames(
+    d: Description, numbers: dict[str, Array], poses: dict[int, tuple[int, Array, Array]], index: dict[int, int]
+) -> Frames:
+    """Frames re-expressed, and a frame for each merged body; their numbers stay in `numbers`."""
+    for k, b in enumerate(d.frames.body.tolist()):
+        root, r, p = poses[b]
+        if root != b:
+            _move(numbers, "frame_r", "frame_p", k, r, p)
+    merged = [b for b in range(d.nb) if poses[b][0] != b]
+    for name, part, shape in (("frame_r", 1, (3, 3)), ("frame_p", 2, (3,))):
+        new = [numbers[name], *(np.asarray(poses[b][part]).reshape(1, *shape) for b in merged)]
+        numbers[name] = np.concatenate(new)
+    body = [index[poses[b][0]] for b in [*d.frames.body.tolist(), *merged]]
+    return Frames(Names([*d.frames.names, *(d.body_names[b] for b in merged)]), np.array(body, np.int32))
+
+
+def _move(numbers: dict[str, Array], r_name: str, p_name: str, k: int, r: Array, p: Array) -> None:
+    """A frame given on a merged body, given on the whole instead."""
+    moved = p + r @ numbers[p_name][k]
+    turned = _exact(r @ numbers[r_name][k])
+    for name, value in ((r_name, turned), (p_name, moved)):
+        if numbers[name].dtype != object and value.dtype == object:
+            numbers[name] = numbers[name].astype(object)
+        numbers[name][k] = value

@@ -1,0 +1,284 @@
+"""Steps rolled into loops over bodies: code size and compile time do not depend on the number of links.
+
+A step is recorded once a signature (joint kind, and which of the link's numbers are trivial); the links run it
+through a dispatch column. Every link has a row of numbers in one temporary buffer, row 0 is ground.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from linkwright.mechanism.kinds import JointKind
+from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree, record_slices
+from linkwright.recursions.link import Link
+from linkwright.recursions.traversal import InwardStep, OutwardStep, Shape
+from linkwright.spatial.algebra import Array
+from linkwright.tape.block import finish
+from linkwright.tape.build import ProgramBuilder, Ref
+from linkwright.tape.program import ITEM, Each, Operand, Order, Zero
+from linkwright.tape.scalar import Recorder, Scalar
+
+#: A number of the record that equals this is left out of the arithmetic.
+TRIVIAL: dict[str, tuple[float, ...]] = {
+    "gamma": (1.0, 0.0),
+    "alpha": (1.0, 0.0),
+    "offset": (0.0, 1.0, 0.0),
+    "pitch": (0.0,),
+    "armature": (0.0,),
+}
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What the recorded code of a link depends on."""
+
+    kind: JointKind
+    grounded: bool
+    follows: bool
+    trivial: frozenset[str]
+
+
+@dataclass
+class _Recording:
+    """One signature's step while its operands are not placed yet."""
+
+    recorder: Recorder = field(default_factory=Recorder)
+    count: int = 0
+    inputs: list[tuple[str, Any, int]] = field(default_factory=list)  # (where, what, size)
+    outputs: list[tuple[str, Any, list[Scalar]]] = field(default_factory=list)
+
+    def fresh(self, where: str, what: Any, shape: Shape) -> Array:
+        size = int(np.prod(shape, dtype=np.int64))
+        array = np.empty(size, dtype=object)
+        for k in range(size):
+            array[k] = self.recorder.input(self.count + k)
+        self.count += size
+        self.inputs.append((where, what, size))
+        return array.reshape(shape)
+
+    def leave(self, where: str, what: Any, values: Array) -> None:
+        flat = np.asarray(values).reshape(-1).tolist()
+        self.outputs.append((where, what, [self.recorder.lift(x) for x in flat]))
+
+
+class _Lazy(Mapping[str, Any]):
+    """Numbers that become operands when a step first reads them."""
+
+    def __init__(self, names: Mapping[str, Any], make: Callable[[str], Any]) -> None:
+        self._names, self._make = names, make
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            if name not in self._names:
+                raise KeyError(name)
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+@dataclass
+class _Pass:
+    order: Order
+    recordings: list[_Recording]
+
+
+class Rolled:
+    """A traversal that leaves `Each` statements; `finish` places the rows and adds the statements."""
+
+    def __init__(self, tree: Tree, builder: ProgramBuilder, inputs: Mapping[str, Ref]) -> None:
+        self.tree, self.builder, self.inputs = tree, builder, inputs
+        self.coordinates = tree.coordinates
+        self.signatures, self.signature_of = _signatures(tree)
+        self.shapes: dict[tuple[int, str], Shape] = {}  # (signature, field) → shape
+        self.ground: dict[str, Array] = {}
+        self.passes: list[_Pass] = []
+        self.vectors: dict[str, Ref] = {}
+
+    # -- recording ------------------------------------------------------------------------------------
+    def _link(self, number: int, recording: _Recording) -> Link:
+        signature = self.signatures[number]
+        kind = signature.kind
+
+        def number_of(name: str) -> Any:
+            if name in signature.trivial:
+                return list(TRIVIAL[name])
+            return recording.fresh("record", name, RECORD[name])
+
+        def part(name: str) -> Array:
+            if name == "wrench":
+                return recording.fresh("wrench", name, (6,))
+            own = recording.fresh(name, name, (kind.nq if name == "q" else kind.nv,))
+            if signature.follows and name != "tau":
+                ratio, offset = coupling["coupling"]
+                return own * ratio + offset if name == "q" else own * ratio
+            return own
+
+        parts = _Lazy(dict.fromkeys(("q", "v", "a", "tau", "wrench")), part)
+        coupling = _Lazy({"coupling": None}, lambda name: recording.fresh("coupling", name, (2,)))
+        return Link(kind, _Lazy(RECORD, number_of), parts.__getitem__, grounded=signature.grounded)
+
+    def _own(self, number: int, recording: _Recording, where: str = "own") -> _Lazy:
+        shapes = {name: shape for (k, name), shape in self.shapes.items() if k == number}
+        return _Lazy(shapes, lambda name: recording.fresh(where, name, shapes[name]))
+
+    def _up(self, recording: _Recording, produced: Mapping[str, Shape]) -> _Lazy:
+        shapes = {**{n: np.shape(v) for n, v in self.ground.items()}, **produced}
+        return _Lazy(shapes, lambda name: recording.fresh("up", name, shapes[name]))
+
+    def outward(self, step: OutwardStep, ground: Mapping[str, Array]) -> None:
+        self.ground.update(ground)
+        recordings, made = [], []
+        known = {name: shape for (_, name), shape in self.shapes.items()}
+        for number in range(len(self.signatures)):
+            recording = _Recording()
+            link, own = self._link(number, recording), self._own(number, recording)
+            results = step(link, own, self._up(recording, known))
+            for name, value in results.items():
+                recording.leave("own", name, value)
+            made.append({name: np.shape(value) for name, value in results.items()})
+            recordings.append(recording)
+        for number, shapes in enumerate(made):
+            self.shapes.update({(number, name): shape for name, shape in shapes.items()})
+        self.passes.append(_Pass("outward", recordings))
+
+    def inward(self, step: InwardStep, below: Mapping[str, Shape]) -> None:
+        recordings = []
+        for number in range(len(self.signatures)):
+            recording = _Recording()
+            sums = _Lazy(below, lambda name, r=recording: r.fresh("own", f"below.{name}", below[name]))
+            results, up = step(self._link(number, recording), self._own(number, recording), sums)
+            for name, value in results.items():
+                recording.leave("own", name, value)
+                self.shapes[number, name] = np.shape(value)
+            for name, value in up.items():
+                recording.leave("add", f"below.{name}", value)
+            recordings.append(recording)
+        for number in range(len(self.signatures)):
+            # The sums are cleared by the pass before, which has the row in cache anyway.
+            for name, shape in below.items():
+                self.passes[-1].recordings[number].leave("own", f"below.{name}", np.zeros(shape))
+                self.shapes[number, f"below.{name}"] = shape
+        self.passes.append(_Pass("inward", recordings))
+
+    def joint_vector(self, name: str) -> Any:
+        """Make the field an output of the program."""
+        self.vectors[name] = self.builder.output(name, (self.coordinates.nv,))
+        return self.vectors[name]
+
+    # -- placing ----------------------------------------------------------------------------------------
+    def finish(self) -> None:
+        """Lay out the rows and add the statements to the builder."""
+        tree, x, builder = self.tree, self.coordinates, self.builder
+        read = {what for p in self.passes for r in p.recordings for where, what, _ in r.inputs if where in ("own", "up")}
+        place, stride = self._layout(read)
+        rows = builder.temporary("rows", (tree.n + 1, stride))
+        table = builder.data("table", tree.table)
+        coupling = None
+        if x.follows.any():
+            coupling = builder.data("coupling", np.stack([x.ratio, x.offset], axis=1))
+        q_at, v_at = builder.column(x.q_at), builder.column(x.v_at)
+        parent = builder.column(tree.parent + 1)
+        body = builder.column(tree.topology.body)
+        slices = record_slices()
+
+        def operand(where: str, what: Any, size: int) -> Ref:
+            if where == "record":
+                part = slices[what]
+                return table.part(part.start, (size,)).at((RECORD_SIZE, ITEM))
+            if where == "own":
+                return rows.part(stride + place[what], (size,)).at((stride, ITEM))
+            if where in ("up", "add"):
+                return rows.part(place[what], (size,)).at((stride, parent), add=where == "add")
+            if where == "coupling":
+                assert coupling is not None
+                return coupling.part(0, (2,)).at((2, ITEM))
+            source = self.inputs[where]
+            if where == "wrench":
+                return source.part(0, (6,)).at((6, body))
+            return source.part(0, (size,)).at((1, q_at if where == "q" else v_at))
+
+        self._ground_rows(rows, place)
+        for name in self.vectors:
+            if x.follows.any():
+                builder.add(Zero(self.vectors[name].operand))
+        dispatch = builder.column(self.signature_of) if len(self.signatures) > 1 else None
+        for p in self.passes:
+            cases = []
+            for number, recording in enumerate(p.recordings):
+                inputs = [operand(*i) for i in recording.inputs]
+                outputs: list[Ref] = []
+                nodes: list[Scalar] = []
+                for where, what, values in recording.outputs:
+                    if what in self.vectors and where == "own":
+                        outputs.append(
+                            self.vectors[what].part(0, (len(values),)).at((1, v_at), add=bool(x.follows.any()))
+                        )
+                        nodes.extend(self._scaled(recording, number, values, inputs, operand))
+                    if where == "add" or what in read:
+                        outputs.append(operand(where, what, len(values)))
+                        nodes.extend(values)
+                block = finish(recording.recorder, recording.count, nodes)
+                cases.append(builder.case(block, inputs, outputs))
+            builder.add(Each(tree.n, tuple(cases), p.order, dispatch))
+
+    def _scaled(self, recording: _Recording, number: int, values: list[Scalar], inputs: list[Ref], operand: Any) -> list[Scalar]:
+        """A follower's force acts on its leader's coordinate, times the ratio."""
+        if not self.signatures[number].follows:
+            return values
+        ratio = recording.fresh("coupling", "coupling", (2,))[0]
+        inputs.append(operand("coupling", "coupling", 2))
+        return [v * ratio for v in values]
+
+    def _layout(self, read: set[str]) -> tuple[dict[str, int], int]:
+        """Where each field that is read again stands in a row; the row's length."""
+        sizes: dict[str, int] = {name: np.size(value) for name, value in self.ground.items()}
+        for (_, name), shape in self.shapes.items():
+            sizes[name] = max(sizes.get(name, 0), int(np.prod(shape, dtype=np.int64)))
+        place, at = {}, 0
+        for name, size in sizes.items():
+            if name in read:
+                place[name] = at
+                at += size
+        return place, max(at, 1)
+
+    def _ground_rows(self, rows: Ref, place: dict[str, int]) -> None:
+        """The numbers of ground, written before the first pass."""
+        for name, value in self.ground.items():
+            if name in place:
+                array = np.asarray(value, dtype=np.float64)
+                target = rows.part(place[name], array.shape)
+                self.builder.call(lambda array=array: array, (), (target,))
+
+
+def _signatures(tree: Tree) -> tuple[list[Signature], Any]:
+    """The signatures that a tree has, and the number of each link's."""
+    n = tree.n
+    slices = record_slices()
+    flags = [np.all(tree.table[:, slices[name]] == TRIVIAL[name], axis=1) for name in TRIVIAL]
+    x = tree.coordinates
+    key = np.zeros(n, np.int64)
+    for bit in (*flags, tree.parent < 0, x.follows, tree.topology.reverse):
+        key = key * 2 + bit
+    key = key * 64 + tree.description.kind[tree.topology.joint]
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    signatures = []
+    for i in first.tolist():
+        trivial = frozenset(name for name, flag in zip(TRIVIAL, flags, strict=True) if flag[i])
+        signatures.append(Signature(tree.kinds[i], bool(tree.parent[i] < 0), bool(x.follows[i]), trivial))
+    return signatures, number.astype(np.int32)
+
+
+__all__ = ["Operand", "Rolled", "Signature"]
