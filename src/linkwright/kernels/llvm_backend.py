@@ -29,6 +29,13 @@ def _llvm() -> Any:
     return llvm
 
 
+def add_symbols(addresses: dict[str, int]) -> None:
+    """Let compiled code call functions of this process by name."""
+    llvm = _llvm()
+    for name, address in addresses.items():
+        llvm.add_symbol(name, address)
+
+
 @cache
 def cpu() -> tuple[str, str]:
     """The name of this CPU and its features, as LLVM says them."""

@@ -55,6 +55,11 @@ class Names(Sequence[str]):
     def _positions(self) -> dict[str, int]:
         return {name: k for k, name in enumerate(self._names or ())}
 
+    @property
+    def generated(self) -> bool:
+        """Whether the names come from a stem and a number: no two of those are the same."""
+        return self._names is None
+
     def find(self, name: str) -> int | None:
         """The position of a name, or None."""
         if self._names is not None:
@@ -131,6 +136,16 @@ class Description:
     def nj(self) -> int:
         return len(self.kind)
 
+    @property
+    def frame_r(self) -> Floats:
+        """The frames' rotations, under the name that bindings use."""
+        return self.frames.r
+
+    @property
+    def frame_p(self) -> Floats:
+        """The frames' origins, under the name that bindings use."""
+        return self.frames.p
+
     def kind_of(self, joint: int) -> JointKind:
         return KIND_LIST[int(self.kind[joint])]
 
@@ -148,7 +163,8 @@ class Description:
             if array not in arrays:
                 arrays[array] = np.array(getattr(self, array), dtype=np.float64)
             arrays[array].reshape(-1)[flat] = float(expression.evaluate(parameters))
-        changed = replace(self, parameters=parameters, **arrays)
+        r, p = arrays.pop("frame_r", self.frames.r), arrays.pop("frame_p", self.frames.p)
+        changed = replace(self, parameters=parameters, frames=replace(self.frames, r=r, p=p), **arrays)
         from linkwright.mechanism.checks import check_numbers
 
         check_numbers(changed)
@@ -170,7 +186,9 @@ class Description:
             self.frames.names.key(),
             repr((self.mimics, self.elements, self.drivers)),
             repr((sorted(self.cuts), sorted(self.passive), sorted(self.parameters.items()))),
-            repr(sorted((k, str(e)) for k, e in self.bindings.items())),
+            repr(sorted((k, repr(e)) for k, e in self.bindings.items())),
+            self.ground_name,
+            repr([np.asarray(part).tolist() for part in self.ground_inertia or ()]),
         )
         for text in texts:
             h.update(text.encode())

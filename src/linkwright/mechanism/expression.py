@@ -204,3 +204,54 @@ TIME = Name("TIME")
 def as_expression(value: Any) -> Expression:
     """A number or an expression, as an expression."""
     return value if isinstance(value, Expression) else Number(float(value))
+
+
+def simplified(expression: Expression) -> Expression:
+    """The same value with constants folded: 0·x, 1·x, x + 0 and functions of numbers alone."""
+    if isinstance(expression, Lookup):
+        return Lookup(expression.table, simplified(expression.argument))
+    if not isinstance(expression, Call):
+        return expression
+    arguments = tuple(simplified(a) for a in expression.arguments)
+    if all(isinstance(a, Number) for a in arguments):
+        return Number(float(Call(expression.function, arguments).evaluate({})))
+    fold = _FOLDS.get(expression.function)
+    folded = fold(*arguments) if fold else None
+    return Call(expression.function, arguments) if folded is None else folded
+
+
+def _is(expression: Expression, value: float) -> bool:
+    return isinstance(expression, Number) and expression.value == value
+
+
+def _fold_add(x: Expression, y: Expression) -> Expression | None:
+    return y if _is(x, 0.0) else x if _is(y, 0.0) else None
+
+
+def _fold_sub(x: Expression, y: Expression) -> Expression | None:
+    return simplified(-y) if _is(x, 0.0) else x if _is(y, 0.0) else None
+
+
+def _fold_mul(x: Expression, y: Expression) -> Expression | None:
+    if _is(x, 0.0) or _is(y, 0.0):
+        return Number(0.0)
+    if _is(x, -1.0) or _is(y, -1.0):
+        return simplified(-(y if _is(x, -1.0) else x))
+    return y if _is(x, 1.0) else x if _is(y, 1.0) else None
+
+
+def _fold_div(x: Expression, y: Expression) -> Expression | None:
+    return Number(0.0) if _is(x, 0.0) else x if _is(y, 1.0) else None
+
+
+def _fold_neg(x: Expression) -> Expression | None:
+    return x.arguments[0] if isinstance(x, Call) and x.function == "neg" else None
+
+
+_FOLDS: dict[str, Callable[..., Expression | None]] = {
+    "add": _fold_add,
+    "sub": _fold_sub,
+    "mul": _fold_mul,
+    "div": _fold_div,
+    "neg": _fold_neg,
+}

@@ -24,15 +24,13 @@ def axis_frame(axis: ArrayLike) -> Floats:
     u = u / np.abs(u).max()
     u = snapped(u / np.sqrt(u @ u))
     k = int(np.argmax(np.abs(u)))
-    if abs(u[k]) == 1.0:
-        first = np.eye(3)[(k + 1) % 3]
+    if np.count_nonzero(u) == 1:
+        first = np.eye(3)[(k + 1) % 3 if (k, u[k]) != (2, -1.0) else 0]
     else:
         # An axis in a coordinate plane keeps that plane's normal as its first column.
         first = np.eye(3)[int(np.argmin(np.abs(u)))]
         first = first - u * (u @ first)
         first = first / np.sqrt(first @ first)
-    if k == 2 and u[k] == -1.0:
-        first = np.eye(3)[0]
     return snapped(np.stack([first, np.cross(u, first), u], axis=1))
 
 

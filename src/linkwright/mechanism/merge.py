@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.errors import LinkwrightWarning, ModelError, ShapeError
+from linkwright.mechanism.bound import is_bound, settle
 from linkwright.mechanism.description import (
     BODY_ARRAYS,
     GROUND,
@@ -25,7 +26,7 @@ from linkwright.mechanism.description import (
     kind_number,
 )
 from linkwright.mechanism.elements import Driver, JointForce
-from linkwright.mechanism.expression import Expression, Number, simplified
+from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.frames import full_inertia, snapped
 from linkwright.mechanism.topology import span
 
@@ -178,14 +179,8 @@ def _settle(
             array = getattr(d, name)
         array = array[rows[name]] if name in rows else array
         if array.dtype == object:
-            flat = array.reshape(-1)
-            values = np.empty(len(flat))
-            for k, entry in enumerate(flat):
-                entry = simplified(entry) if isinstance(entry, Expression) else Number(float(entry))
-                values[k] = entry.evaluate(d.parameters)
-                if not isinstance(entry, Number):
-                    bindings[name, k] = entry
-            array = values.reshape(array.shape)
+            array, found = settle(name, array, d.parameters)
+            bindings.update(found)
         arrays[name] = snapped(array) if name in ("ri", "rj") else array
     return arrays, bindings
 
@@ -245,7 +240,7 @@ def _sum_inertias(
     """Write the inertia of each whole on its kept body; the return value is ground's."""
     parts: dict[int, list[tuple[Any, Array, Array]]] = {}
     for b, (root, r, p) in poses.items():
-        if root == b or (d.mass[b] == 0.0 and not d.inertia[b].any() and not _bound(numbers, b)):
+        if root == b or not _weighs(d, numbers, b):
             continue
         inertia = r @ full_inertia(numbers["inertia"][b]) @ r.T
         parts.setdefault(root, []).append((numbers["mass"][b], p + r @ numbers["com"][b], inertia))
@@ -254,7 +249,7 @@ def _sum_inertias(
                 _refuse_bound(numbers[name][b], f"the {name} of {d.body_names[b]!r}, which becomes part of ground")
     for b in kept:
         if b in parts:
-            if d.mass[b] != 0.0 or d.inertia[b].any() or _bound(numbers, b):
+            if _weighs(d, numbers, b):
                 own = (numbers["mass"][b], numbers["com"][b], full_inertia(numbers["inertia"][b]))
                 parts[b].insert(0, own)
             row = _whole(parts[b])
@@ -270,9 +265,9 @@ def _sum_inertias(
     return _whole(parts[GROUND])
 
 
-def _bound(numbers: dict[str, Array], body: int) -> bool:
-    rows = (np.asarray(numbers[name][body], dtype=object).reshape(-1) for name in BODY_ARRAYS)
-    return any(isinstance(x, Expression) for row in rows for x in row)
+def _weighs(d: Description, numbers: dict[str, Array], body: int) -> bool:
+    """Whether a body has, or for some parameters may have, mass or inertia."""
+    return bool(d.mass[body] != 0.0 or d.inertia[body].any()) or any(is_bound(numbers[x][body]) for x in BODY_ARRAYS)
 
 
 def _whole(parts: list[tuple[Any, Array, Array]]) -> tuple[Any, Array, Array]:

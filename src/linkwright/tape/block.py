@@ -64,14 +64,13 @@ class Block:
         return list(zip(self.op.tolist(), *self.args.T.tolist(), strict=True))
 
     def evaluate(self, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs for inputs that are scalars, arrays of one shape, or recorded scalars."""
+        """The outputs for inputs that are numbers or arrays of one shape (for recorded scalars: `replay`)."""
         values: list[Any] = [*self.constants.tolist(), *inputs]
         table = O.OPERATIONS
         for op, a, b, c in self.rows():
             arity = table[op].arity
             if op == O.TABLE:
-                x = values[a]
-                values.append(x.table(self.tables[b]) if isinstance(x, Scalar) else self.tables[b](x))
+                values.append(self.tables[b](values[a]))
             elif arity == 2:
                 values.append(table[op].value(values[a], values[b]))
             elif arity == 1:
@@ -133,51 +132,48 @@ _METHODS = {
 
 def finish(recorder: Recorder, n_inputs: int, outputs: Sequence[Scalar]) -> Block:
     """The block that computes `outputs`: what they do not need is left out, the order is kept."""
-    op, a, b, c = recorder.op, recorder.a, recorder.b, recorder.c
-    arity = [o.arity for o in O.OPERATIONS]
-    needed = bytearray(len(op))
+    nodes = recorder.nodes
+    needed = bytearray(len(nodes))
     for node in outputs:
         needed[node.index] = 1
-    for k in range(len(op) - 1, -1, -1):
-        if needed[k] and op[k] >= 0:
-            n = arity[op[k]]
-            needed[a[k]] = 1
-            if n > 1:
-                needed[b[k]] = 1
-                if n > 2:
-                    needed[c[k]] = 1
-    live = [k for k in range(len(op)) if needed[k]]
-    constants = [k for k in live if op[k] == CONSTANT]
-    number: dict[int, int] = {k: i for i, k in enumerate(constants)}
-    base = len(constants)
-    for k, code in enumerate(op):
-        if code == INPUT:
-            number[k] = base + a[k]
-    following = base + n_inputs
-    ops: list[int] = []
-    args: list[tuple[int, int, int]] = []
-    used: dict[int, int] = {}
-    for k in live:
-        code = op[k]
-        if code < 0:
+    constants: list[Scalar] = []
+    inputs: list[Scalar] = []
+    found: list[int] = []  # five numbers an operation, the last operation first
+    for node in reversed(nodes):
+        index, op = node.index, node.op
+        if not needed[index]:
             continue
-        number[k] = following
-        following += 1
-        ops.append(code)
-        n = arity[code]
-        if code == O.TABLE:
-            args.append((number[a[k]], used.setdefault(b[k], len(used)), 0))
-        elif n == 2:
-            args.append((number[a[k]], number[b[k]], 0))
-        elif n == 1:
-            args.append((number[a[k]], 0, 0))
+        if op == CONSTANT:
+            constants.append(node)
+        elif op == INPUT:
+            inputs.append(node)
         else:
-            args.append((number[a[k]], number[b[k]], number[c[k]]))
+            i, j, k = node.a.index, 0, 0
+            needed[i] = 1
+            if node.b is not None:
+                j = node.b.index
+                needed[j] = 1
+                if node.c is not None:
+                    k = node.c.index
+                    needed[k] = 1
+            found += (op, index, i, j, k)
+    constants.reverse()
+    rows = np.array(found, dtype=np.int32).reshape(-1, 5)[::-1]
+    base = len(constants)
+    # Node 0 is the constant 0, so that an operand that is not there gets the number 0.
+    number = np.zeros(len(nodes), dtype=np.int32)
+    number[[x.index for x in constants]] = np.arange(base)
+    number[[x.index for x in inputs]] = [base + x.c for x in inputs]
+    number[rows[:, 1]] = np.arange(len(rows)) + base + n_inputs
+    codes, args = rows[:, 0].astype(np.uint8), number[rows[:, 2:]]
+    tables: dict[int, int] = {}
+    for k in np.flatnonzero(codes == O.TABLE).tolist():
+        args[k, 1] = tables.setdefault(nodes[rows[k, 1]].c, len(tables))
     return Block(
-        constants=np.array([a[k] for k in constants], dtype=np.float64),
+        constants=np.array([x.value for x in constants], dtype=np.float64),
         n_inputs=n_inputs,
-        op=np.array(ops, dtype=np.uint8),
-        args=np.array(args, dtype=np.int32).reshape(-1, 3),
-        outputs=np.array([number[node.index] for node in outputs], dtype=np.int32),
-        tables=tuple(recorder.tables[k] for k in used),
+        op=codes,
+        args=args,
+        outputs=number[[x.index for x in outputs]],
+        tables=tuple(recorder.tables[k] for k in tables),
     )

@@ -12,13 +12,18 @@ import numpy as np
 from linkwright.errors import RecordingError
 from linkwright.tape.block import Block, finish
 from linkwright.tape.program import Buffer, Case, Each, Operand, Program, Role, Statement
-from linkwright.tape.scalar import Recorder, Scalar
+from linkwright.tape.scalar import Recorder, Scalar, undisturbed
 
 Shape = tuple[int, ...]
 
 
 def trace(function: Callable[..., Any], shapes: Sequence[Shape]) -> tuple[Block, list[Shape], bool]:
     """Record `function` of arrays of these shapes: its block, its outputs' shapes, and whether it gave one."""
+    with undisturbed():
+        return _trace(function, shapes)
+
+
+def _trace(function: Callable[..., Any], shapes: Sequence[Shape]) -> tuple[Block, list[Shape], bool]:
     recorder = Recorder()
     arguments, position = [], 0
     for shape in shapes:

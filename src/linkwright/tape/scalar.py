@@ -2,76 +2,106 @@
 
 A scalar lives in NumPy object arrays and answers NumPy's element-wise functions (`np.sin` calls `.sin()`).
 Folding never leaves the class: a constant result is a constant scalar, not a float.
+
+Folding treats x as a finite number: 0·x = 0, x − x = 0, x/x = 1, and −0.0 is 0.0. Products with constants are
+regrouped, and a division by a constant becomes a product, so that the last bit may differ from NumPy's.
 """
 
 from __future__ import annotations
 
+import gc
 import math
-from typing import Any, Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 from linkwright.errors import RecordingError
 from linkwright.tape import operations as O
+from linkwright.tape.operations import ADD, DIV, MUL, NEG, SUB
 from linkwright.tape.table import Table
 
-CONSTANT, INPUT = -1, -2
+# What a node is when it is no operation. Their places matter: `op > NEG` says neither constant nor negation.
+CONSTANT, INPUT = -1, 255
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Hold the garbage collector off: all that recording makes stays, and walking it costs as much as making it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class Recorder:
-    """The graph under construction: parallel lists, one entry a node; equal nodes are one node."""
+    """The graph under construction: its nodes in the order of recording; equal nodes are one node."""
 
-    __slots__ = ("a", "b", "c", "constants", "memo", "nodes", "op", "tables", "zero")
+    __slots__ = ("constants", "differences", "nan", "nodes", "others", "products", "sums", "tables", "zero")
 
     def __init__(self) -> None:
-        self.op: list[int] = []
-        self.a: list[Any] = []  # an operand's node, a constant's value, an input's position
-        self.b: list[int] = []
-        self.c: list[int] = []
         self.nodes: list[Scalar] = []
-        self.memo: dict[Any, Scalar] = {}
+        # One table an operation, keyed by both operands in one number: the look-up is most of recording.
+        self.sums: dict[int, Scalar] = {}
+        self.differences: dict[int, Scalar] = {}
+        self.products: dict[int, Scalar] = {}
+        self.others: dict[tuple[int, ...], Scalar] = {}
         self.constants: dict[float, Scalar] = {}
         self.tables: list[Table] = []
+        self.nan: Scalar | None = None
         self.zero = self.constant(0.0)
 
     def constant(self, value: float) -> Scalar:
         """The node of a constant; one node a value."""
         node = self.constants.get(value)
         if node is None:
-            node = Scalar(self, len(self.op), float(value))
-            self._append(node, CONSTANT, value, -1, -1)
-            self.constants[value] = node
+            value = float(value)
+            if value != value:  # NaN is not equal to itself, so the dictionary cannot find it
+                if self.nan is None:
+                    self.nan = Scalar(self, CONSTANT, None, value=value)
+                return self.nan
+            node = self.constants[value] = Scalar(self, CONSTANT, None, value=value)
         return node
 
     def input(self, position: int) -> Scalar:
         """A fresh input node."""
-        node = Scalar(self, len(self.op), None)
-        self._append(node, INPUT, position, -1, -1)
+        return Scalar(self, INPUT, None, c=position)
+
+    def node(self, op: int, a: Scalar, b: Scalar | None = None, c: Scalar | None = None) -> Scalar:
+        """The node op(a, b, c), made at its first use."""
+        key: tuple[int, ...] = (op, a.index)
+        if b is not None:
+            key = (op, a.index, b.index) if c is None else (op, a.index, b.index, c.index)
+        node = self.others.get(key)
+        if node is None:
+            node = self.others[key] = Scalar(self, op, a, b, c)
         return node
 
-    def _append(self, node: Scalar, op: int, a: Any, b: int, c: int) -> None:
-        self.op.append(op)
-        self.a.append(a)
-        self.b.append(b)
-        self.c.append(c)
-        self.nodes.append(node)
+    def sum(self, x: Scalar, y: Scalar) -> Scalar:
+        """The node x + y, with nothing folded."""
+        return self._symmetric(ADD, self.sums, x, y)
 
-    def node(self, op: int, a: int, b: int = -1, c: int = -1) -> Scalar:
-        """The node op(a, b, c), made at its first use."""
-        key = (op, a, b, c)
-        node = self.memo.get(key)
+    def product(self, x: Scalar, y: Scalar) -> Scalar:
+        """The node x·y, with nothing folded."""
+        return self._symmetric(MUL, self.products, x, y)
+
+    def _symmetric(self, op: int, known: dict[int, Scalar], x: Scalar, y: Scalar) -> Scalar:
+        if x.index > y.index:
+            x, y = y, x
+        key = x.index << 32 | y.index
+        node = known.get(key)
         if node is None:
-            node = Scalar(self, len(self.op), None)
-            self.op.append(op)
-            self.a.append(a)
-            self.b.append(b)
-            self.c.append(c)
-            self.nodes.append(node)
-            self.memo[key] = node
+            node = known[key] = Scalar(self, op, x, y)
         return node
 
     def lift(self, value: Any) -> Scalar:
         """A number as a scalar of this recording; scalars of another recording are refused."""
+        if type(value) is float:
+            return self.constant(value)
         if isinstance(value, Scalar):
             if value.recorder is not self:
                 raise RecordingError(
@@ -80,6 +110,8 @@ class Recorder:
                 )
             return value
         try:
+            if isinstance(value, (str, bytes)):
+                raise TypeError
             return self.constant(float(value))
         except (TypeError, ValueError):
             raise RecordingError(
@@ -89,163 +121,161 @@ class Recorder:
     def table_index(self, table: Table) -> int:
         """The position of a table in this recording; equal tables are one."""
         for index, known in enumerate(self.tables):
-            if known == table:
+            if known is table or known == table:
                 return index
         self.tables.append(table)
         return len(self.tables) - 1
 
-    def sources(self, index: int) -> tuple[int, ...]:
-        """The operand nodes of a node."""
-        op = self.op[index]
-        if op < 0:
-            return ()
-        return (self.a[index], self.b[index], self.c[index])[: O.OPERATIONS[op].arity]
-
-
-_NUMBERS = (float, int)
-
 
 class Scalar:
-    """One node of a recording; `value` is its number if it is a constant, else None."""
+    """One node of a recording: `op` of the nodes a, b, c; `value` is its number if it is a constant, else None.
 
-    __slots__ = ("index", "recorder", "value")
+    `c` is a number, not a node, in two cases: an input's position, and a table's in `Recorder.tables`.
+    """
 
-    def __init__(self, recorder: Recorder, index: int, value: float | None) -> None:
+    __slots__ = ("a", "b", "c", "index", "op", "recorder", "value")
+
+    def __init__(
+        self, recorder: Recorder, op: int, a: Any, b: Any = None, c: Any = None, value: float | None = None
+    ) -> None:
+        nodes = recorder.nodes
         self.recorder = recorder
-        self.index = index
+        self.op = op
+        self.a = a
+        self.b = b
+        self.c = c
         self.value = value
+        self.index = len(nodes)
+        nodes.append(self)
 
     # -- arithmetic ----------------------------------------------------------------------------
+    # The three that recording mostly consists of look for the plain case first: two operands of this
+    # recording, neither a constant nor a negation, where nothing can be folded.
     def __add__(self, other: Any) -> Scalar:
-        if type(other) is not Scalar:
+        rec = self.recorder
+        if type(other) is not Scalar or other.recorder is not rec:
             if type(other) is np.ndarray:
                 return NotImplemented
-            if type(other) is float and other == 0.0:
-                return self
-            other = self.recorder.lift(other)
+            other = rec.lift(other)
+        if self.op > NEG and other.op > NEG:
+            i, j = self.index, other.index
+            if i < j:
+                key = i << 32 | j
+                node = rec.sums.get(key)
+                if node is None:
+                    node = rec.sums[key] = Scalar(rec, ADD, self, other)
+                return node
+            return rec.sum(other, self)
         a, b = self.value, other.value
         if a is not None:
             if b is not None:
-                return self.recorder.constant(a + b)
+                return rec.constant(a + b)
             if a == 0.0:
                 return other  # type: ignore[no-any-return]
         elif b == 0.0:
             return self
-        rec = self.recorder
-        if other.recorder is not rec:
-            rec.lift(other)
-        i, j = self.index, other.index
-        op = rec.op
-        if op[j] == O.NEG:
-            return self - rec.nodes[rec.a[j]]
-        if op[i] == O.NEG:
-            return other - rec.nodes[rec.a[i]]  # type: ignore[no-any-return]
-        return rec.node(O.ADD, i, j) if i < j else rec.node(O.ADD, j, i)
+        if other.op == NEG:
+            return self - other.a
+        if self.op == NEG:
+            return other - self.a  # type: ignore[no-any-return]
+        return rec.sum(self, other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Scalar:
-        if type(other) is not Scalar:
+        rec = self.recorder
+        if type(other) is not Scalar or other.recorder is not rec:
             if type(other) is np.ndarray:
                 return NotImplemented
-            if type(other) is float and other == 0.0:
-                return self
-            other = self.recorder.lift(other)
-        a, b = self.value, other.value
-        rec = self.recorder
-        if a is not None:
-            if b is not None:
-                return rec.constant(a - b)
-            if a == 0.0:
-                return -other  # type: ignore[no-any-return]
-        elif b is not None:
-            if b == 0.0:
-                return self
-            return self + rec.constant(-b)
-        if other.recorder is not rec:
-            rec.lift(other)
+            other = rec.lift(other)
+        if self.op <= NEG or other.op <= NEG:
+            a, b = self.value, other.value
+            if a is not None:
+                if b is not None:
+                    return rec.constant(a - b)
+                if a == 0.0:
+                    return -other  # type: ignore[no-any-return]
+            elif b is not None:
+                return self + rec.constant(-b)
+            if other.op == NEG:
+                return self + other.a
+            if self.op == NEG:
+                return -(self.a + other)  # type: ignore[no-any-return]
         i, j = self.index, other.index
         if i == j:
             return rec.zero
-        op = rec.op
-        if op[j] == O.NEG:
-            return self + rec.nodes[rec.a[j]]
-        if op[i] == O.NEG:
-            return -(rec.nodes[rec.a[i]] + other)
-        known = rec.memo.get((O.SUB, j, i, -1))
-        if known is not None:
-            return -known
-        return rec.node(O.SUB, i, j)
+        key = i << 32 | j
+        node = rec.differences.get(key)
+        if node is None:
+            # a − b is kept in the one order that was met first.
+            node = rec.differences.get(j << 32 | i)
+            if node is not None:
+                return -node
+            node = rec.differences[key] = Scalar(rec, SUB, self, other)
+        return node
 
     def __rsub__(self, other: Any) -> Scalar:
         return self.recorder.lift(other) - self
 
     def __mul__(self, other: Any) -> Scalar:
         rec = self.recorder
-        if type(other) is not Scalar:
+        if type(other) is not Scalar or other.recorder is not rec:
             if type(other) is np.ndarray:
                 return NotImplemented
-            if type(other) is float:
-                if other == 0.0:
-                    return rec.zero
-                if other == 1.0:
-                    return self
             other = rec.lift(other)
-        a, b = self.value, other.value
-        if a is None and b is None:
-            if other.recorder is not rec:
-                rec.lift(other)
+        if self.op > NEG and other.op > NEG:
             i, j = self.index, other.index
-            op = rec.op
-            if op[i] == O.NEG:
-                return -(rec.nodes[rec.a[i]] * other)
-            if op[j] == O.NEG:
-                return -(self * rec.nodes[rec.a[j]])
-            return rec.node(O.MUL, i, j) if i < j else rec.node(O.MUL, j, i)
-        if a is not None and b is not None:
-            return rec.constant(a * b)
-        factor: float
-        if a is not None:
-            factor, x = a, other
-        else:
-            factor, x = b, self
+            if i < j:
+                key = i << 32 | j
+                node = rec.products.get(key)
+                if node is None:
+                    node = rec.products[key] = Scalar(rec, MUL, self, other)
+                return node
+            return rec.product(other, self)
+        if other.value is not None:
+            return self._scaled(other.value)
+        if self.value is not None:
+            return other._scaled(self.value)  # type: ignore[no-any-return]
+        if self.op == NEG:
+            return -(self.a * other)  # type: ignore[no-any-return]
+        return -(self * other.a)
+
+    __rmul__ = __mul__
+
+    def _scaled(self, factor: float) -> Scalar:
+        """This scalar times a number; signs go outward, and two numbers become one."""
+        rec = self.recorder
+        if self.value is not None:
+            return rec.constant(self.value * factor)
         if factor == 0.0:
             return rec.zero
         if factor == 1.0:
-            return x  # type: ignore[no-any-return]
+            return self
         if factor == -1.0:
-            return -x  # type: ignore[no-any-return]
-        i = x.index
-        op_i = rec.op[i]
-        if op_i == O.NEG:
-            return -(rec.nodes[rec.a[i]] * factor)
-        if op_i == O.MUL:
-            inner = rec.nodes[rec.a[i]]
-            if inner.value is not None:
-                return rec.nodes[rec.b[i]] * (inner.value * factor)
-            inner = rec.nodes[rec.b[i]]
-            if inner.value is not None:
-                return rec.nodes[rec.a[i]] * (inner.value * factor)
+            return -self
+        if self.op == NEG:
+            return -(self.a._scaled(factor))  # type: ignore[no-any-return]
+        if self.op == MUL:
+            for number, x in ((self.a, self.b), (self.b, self.a)):
+                if number.value is not None:
+                    both = number.value * factor
+                    if both != 0.0 and math.isfinite(both):
+                        return x._scaled(both)  # type: ignore[no-any-return]
         if factor < 0.0:
-            return -(x * -factor)  # type: ignore[no-any-return]
-        return rec.node(O.MUL, rec.constant(factor).index, i)
-
-    __rmul__ = __mul__
+            return -rec.product(self, rec.constant(-factor))
+        return rec.product(self, rec.constant(factor))
 
     def __neg__(self) -> Scalar:
         rec = self.recorder
         if self.value is not None:
-            return rec.constant(-self.value) if self.value != 0.0 else rec.zero
-        i = self.index
-        op = rec.op[i]
-        if op == O.NEG:
-            return rec.nodes[rec.a[i]]
-        if op == O.SUB:
-            # a - b is kept in the one order that was met first.
-            known = rec.memo.get((O.SUB, rec.b[i], rec.a[i], -1))
+            return rec.constant(-self.value)
+        if self.op == NEG:
+            return self.a  # type: ignore[no-any-return]
+        if self.op == SUB:
+            known = rec.differences.get(self.b.index << 32 | self.a.index)
             if known is not None:
                 return known
-        return rec.node(O.NEG, i)
+        return rec.node(NEG, self)
 
     def __pos__(self) -> Scalar:
         return self
@@ -258,32 +288,38 @@ class Scalar:
         if other.value is not None:
             if other.value == 0.0:
                 raise ZeroDivisionError("division by a recorded constant zero")
-            return self * (1.0 / other.value)
+            if self.value is not None:
+                return rec.constant(self.value / other.value)
+            inverse = 1.0 / other.value
+            if math.isfinite(inverse):
+                return self._scaled(inverse)
         if self.value == 0.0:
             return rec.zero
-        if rec.op[other.index] == O.NEG:
-            return -(self / rec.nodes[rec.a[other.index]])
-        if rec.op[self.index] == O.NEG:
-            return -(rec.nodes[rec.a[self.index]] / other)
-        if self.index == other.index:
+        if other.op == NEG:
+            return -(self / other.a)
+        if self.op == NEG:
+            return -(self.a / other)  # type: ignore[no-any-return]
+        if self is other:
             return rec.constant(1.0)
-        return rec.node(O.DIV, self.index, other.index)
+        return rec.node(DIV, self, other)
 
     def __rtruediv__(self, other: Any) -> Scalar:
         return self.recorder.lift(other) / self
 
     def __pow__(self, exponent: Any) -> Scalar:
+        if type(exponent) is np.ndarray:
+            return NotImplemented
         rec = self.recorder
         exponent = rec.lift(exponent)
-        if exponent.value is not None:
-            n = exponent.value
+        n = exponent.value
+        if n is not None:
             if self.value is not None:
-                return rec.constant(self.value**n)
+                return self._fold(O.POW, exponent)
             if n == 0.5:
                 return self.sqrt()
-            if n == int(n) and abs(n) <= 64:
+            if abs(n) <= 64 and n == int(n):
                 return self._integer_power(int(n))
-        return rec.node(O.POW, self.index, exponent.index)
+        return rec.node(O.POW, self, exponent)
 
     def __rpow__(self, base: Any) -> Scalar:
         return self.recorder.lift(base) ** self
@@ -301,55 +337,58 @@ class Scalar:
         return result
 
     # -- element-wise functions, as NumPy calls them ---------------------------------------------
-    def _unary(self, op: int, fold: Any) -> Scalar:
-        if self.value is not None:
-            return self.recorder.constant(fold(self.value))
-        return self.recorder.node(op, self.index)
+    def _fold(self, op: int, *others: Scalar) -> Scalar:
+        """op of constants, as NumPy computes it: the root of −1 is NaN, not an error."""
+        with np.errstate(all="ignore"):
+            value = O.OPERATIONS[op].value(self.value, *(x.value for x in others))
+        return self.recorder.constant(float(value))
+
+    def _unary(self, op: int) -> Scalar:
+        return self._fold(op) if self.value is not None else self.recorder.node(op, self)
+
+    def _binary(self, op: int, other: Any) -> Scalar:
+        rec = self.recorder
+        other = rec.lift(other)
+        if self.value is not None and other.value is not None:
+            return self._fold(op, other)
+        if O.OPERATIONS[op].commutes and other.index < self.index:
+            return rec.node(op, other, self)
+        return rec.node(op, self, other)
 
     def sqrt(self) -> Scalar:
-        return self._unary(O.SQRT, math.sqrt)
+        return self._unary(O.SQRT)
 
     def sin(self) -> Scalar:
-        rec = self.recorder
-        if rec.op[self.index] == O.NEG:
-            return -(rec.nodes[rec.a[self.index]].sin())
-        return self._unary(O.SIN, math.sin)
+        return -(self.a.sin()) if self.op == NEG else self._unary(O.SIN)
 
     def cos(self) -> Scalar:
-        rec = self.recorder
-        if rec.op[self.index] == O.NEG:
-            return rec.nodes[rec.a[self.index]].cos()
-        return self._unary(O.COS, math.cos)
+        return self.a.cos() if self.op == NEG else self._unary(O.COS)  # type: ignore[no-any-return]
 
     def tan(self) -> Scalar:
-        return self._unary(O.TAN, math.tan)
+        return -(self.a.tan()) if self.op == NEG else self._unary(O.TAN)
 
     def exp(self) -> Scalar:
-        return self._unary(O.EXP, math.exp)
+        return self._unary(O.EXP)
 
     def log(self) -> Scalar:
-        return self._unary(O.LOG, math.log)
+        return self._unary(O.LOG)
 
     def floor(self) -> Scalar:
-        return self._unary(O.FLOOR, math.floor)
+        return self._unary(O.FLOOR)
 
     __floor__ = floor
 
     def __abs__(self) -> Scalar:
-        return self._unary(O.ABS, abs)
+        return abs(self.a) if self.op == NEG else self._unary(O.ABS)  # type: ignore[no-any-return]
 
     fabs = __abs__
     absolute = __abs__
 
     def sign(self) -> Scalar:
-        return self._unary(O.SIGN, np.sign)
+        return -(self.a.sign()) if self.op == NEG else self._unary(O.SIGN)
 
     def arctan2(self, x: Any) -> Scalar:
-        rec = self.recorder
-        x = rec.lift(x)
-        if self.value is not None and x.value is not None:
-            return rec.constant(math.atan2(self.value, x.value))
-        return rec.node(O.ATAN2, self.index, x.index)
+        return self._binary(O.ATAN2, x)
 
     def arctan(self) -> Scalar:
         return self.arctan2(1.0)
@@ -360,11 +399,28 @@ class Scalar:
     def arccos(self) -> Scalar:
         return (1.0 - self * self).sqrt().arctan2(self)
 
+    def hypot(self, other: Any) -> Scalar:
+        other = self.recorder.lift(other)
+        return (self * self + other * other).sqrt()  # type: ignore[no-any-return]
+
     def square(self) -> Scalar:
         return self * self
 
     def reciprocal(self) -> Scalar:
         return 1.0 / self
+
+    def deg2rad(self) -> Scalar:
+        return self * (math.pi / 180.0)
+
+    radians = deg2rad
+
+    def rad2deg(self) -> Scalar:
+        return self * (180.0 / math.pi)
+
+    degrees = rad2deg
+
+    def log10(self) -> Scalar:
+        return self.log() * (1.0 / math.log(10.0))
 
     def sinh(self) -> Scalar:
         return 0.5 * (self.exp() - (-self).exp())
@@ -373,27 +429,19 @@ class Scalar:
         return 0.5 * (self.exp() + (-self).exp())
 
     def tanh(self) -> Scalar:
-        decay = (abs(self) * -2.0).exp()
-        return self.sign() * (1.0 - decay) / (1.0 + decay)
+        # Of exp(−2|x|), so that nothing overflows; the side is a `where`, whose slope at 0 is that of one side.
+        side = self.less(0.0).where(-1.0, 1.0)
+        decay = (self * side * -2.0).exp()
+        return side * ((1.0 - decay) / (1.0 + decay))
 
     def conjugate(self) -> Scalar:
         return self
 
-    def _binary(self, op: int, other: Any) -> Scalar:
-        rec = self.recorder
-        other = rec.lift(other)
-        if self.value is not None and other.value is not None:
-            return rec.constant(float(O.OPERATIONS[op].value(self.value, other.value)))
-        i, j = self.index, other.index
-        if O.OPERATIONS[op].commutes and j < i:
-            i, j = j, i
-        return rec.node(op, i, j)
-
     def minimum(self, other: Any) -> Scalar:
-        return self._binary(O.MIN, other)
+        return self if other is self else self._binary(O.MIN, other)
 
     def maximum(self, other: Any) -> Scalar:
-        return self._binary(O.MAX, other)
+        return self if other is self else self._binary(O.MAX, other)
 
     def less(self, other: Any) -> Scalar:
         """1 where self < other, else 0."""
@@ -415,29 +463,46 @@ class Scalar:
             return yes if self.value != 0.0 else no  # type: ignore[no-any-return]
         if yes is no:
             return yes  # type: ignore[no-any-return]
-        return rec.node(O.WHERE, self.index, yes.index, no.index)
+        return rec.node(O.WHERE, self, yes, no)
 
     def table(self, table: Table) -> Scalar:
         """The piecewise cubic `table` at this scalar."""
         rec = self.recorder
         if self.value is not None:
             return rec.constant(float(table(self.value)))
-        return rec.node(O.TABLE, self.index, rec.table_index(table))
+        if table.is_zero:
+            return rec.zero
+        number = rec.table_index(table)
+        key = (O.TABLE, self.index, number)
+        node = rec.others.get(key)
+        if node is None:
+            node = rec.others[key] = Scalar(rec, O.TABLE, self, None, number)
+        return node
 
     def table_data(self) -> Table:
         """The table of a node made by `table`."""
-        rec = self.recorder
-        return rec.tables[rec.b[self.index]]
+        return self.recorder.tables[self.c]
 
-    # -- what a recorded scalar has not got --------------------------------------------------------
-    __lt__ = less
-    __le__ = less_equal
+    # -- comparisons are recorded; what a recorded scalar has not got is an error that says what to use ----
+    def __lt__(self, other: Any) -> Scalar:
+        return NotImplemented if type(other) is np.ndarray else self.less(other)
+
+    def __le__(self, other: Any) -> Scalar:
+        return NotImplemented if type(other) is np.ndarray else self.less_equal(other)
 
     def __gt__(self, other: Any) -> Scalar:
-        return self.recorder.lift(other).less(self)
+        return NotImplemented if type(other) is np.ndarray else self.recorder.lift(other).less(self)
 
     def __ge__(self, other: Any) -> Scalar:
-        return self.recorder.lift(other).less_equal(self)
+        return NotImplemented if type(other) is np.ndarray else self.recorder.lift(other).less_equal(self)
+
+    def __eq__(self, other: Any) -> Scalar:  # type: ignore[override]
+        return NotImplemented if type(other) is np.ndarray else self.equals(other)
+
+    def __ne__(self, other: Any) -> Scalar:  # type: ignore[override]
+        return NotImplemented if type(other) is np.ndarray else 1.0 - self.equals(other)
+
+    __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
         if self.value is not None:
@@ -458,12 +523,6 @@ class Scalar:
     def __repr__(self) -> str:
         if self.value is not None:
             return f"Scalar({self.value!r})"
-        op = self.recorder.op[self.index]
-        name = "input" if op == INPUT else O.OPERATIONS[op].name
+        name = "input" if self.op == INPUT else O.OPERATIONS[self.op].name
         return f"<recorded {name} #{self.index}>"
 
-
-class Function(Protocol):
-    """A function in NumPy syntax of arrays."""
-
-    def __call__(self, *arrays: Any) -> Any: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,10 +38,18 @@ class Table:
         pieces = np.stack([ys[:-1], c1, second[:-1] / 2, np.diff(second) / (6 * h)], axis=1)
         return cls(tuple(xs.tolist()), tuple(map(tuple, pieces.tolist())))
 
-    def derivative(self) -> Table:
-        """The table of the slope."""
+    @cached_property
+    def is_zero(self) -> bool:
+        return not np.any(self.coefficients)
+
+    @cached_property
+    def _slope(self) -> Table:
         pieces = tuple((c[1], 2 * c[2], 3 * c[3], 0.0) for c in self.coefficients)
         return Table(self.breaks, pieces)
+
+    def derivative(self) -> Table:
+        """The table of the slope."""
+        return self._slope
 
     def __call__(self, x: Any) -> Any:
         x = np.asarray(x, dtype=float)

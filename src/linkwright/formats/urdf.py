@@ -1,0 +1,364 @@
+"""URDF read leniently into a description: kinematics, inertias, limits and mimics; no shapes, no transmissions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import FormatError, LinkwrightWarning
+from linkwright.formats.xml import parse_xml
+from linkwright.mechanism.checks import check_numbers, listed
+from linkwright.mechanism.description import GROUND, Description, Frames, Names, joint_defaults, kind_number
+from linkwright.mechanism.elements import Mimic
+from linkwright.mechanism.frames import axis_frame, full_inertia, rpy_matrix
+from linkwright.mechanism.merge import merge_fixed
+
+Floats = NDArray[np.float64]
+_KINDS = {
+    "revolute": "revolute",
+    "continuous": "revolute",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+    "floating": "free",
+    "planar": "planar",
+}
+_WITH_AXIS = ("revolute", "continuous", "prismatic", "planar")
+_INF = float("inf")
+
+
+@dataclass(eq=False)
+class _Link:
+    name: str
+    line: int
+    mass: float = 0.0
+    com: Floats | None = None
+    inertia: Floats | None = None
+    has_inertial: bool = False
+
+
+@dataclass(eq=False)
+class _Joint:
+    name: str
+    line: int
+    type: str
+    parent: str
+    child: str
+    turn: Floats
+    origin: Floats
+    axis: Floats
+    limits: tuple[float, float, float, float] = (-_INF, _INF, _INF, _INF)
+    damping: float = 0.0
+    friction: float = 0.0
+    mimic: tuple[str, float, float] | None = None
+
+
+def read_urdf(
+    path: str | Path,
+    *,
+    base: Literal["fixed", "floating"] = "fixed",
+    mimic: Literal["follow", "independent"] = "follow",
+    fixed: Literal["merge", "keep"] = "merge",
+) -> Description:
+    """The mechanism of a URDF file.
+
+    `base`: the root link is part of ground, or floats on a free joint `root_joint`. `mimic`: a mimic joint
+    follows its leader, or keeps a coordinate of its own. `fixed`: links on fixed joints are merged into what
+    carries them (their names stay as frames), or kept as bodies.
+    """
+    file = str(path)
+    for option, value, allowed in (
+        ("base", base, ("fixed", "floating")),
+        ("mimic", mimic, ("follow", "independent")),
+        ("fixed", fixed, ("merge", "keep")),
+    ):
+        if value not in allowed:
+            raise FormatError(f"the option {option}={value!r} must be {' or '.join(map(repr, allowed))}", file=file)
+    robot = parse_xml(path)
+    if robot.tag != "robot":
+        text = f"is not a URDF: its outermost element is <{robot.tag}>, not <robot>"
+        raise FormatError(text, file=file, line=robot.sourceline)
+    reader = _Reader(file)
+    links = [reader.link(e) for e in robot.iterchildren("link")]
+    joints = [reader.joint(e) for e in robot.iterchildren("joint")]
+    if not links:
+        text = "has no <link>: there is no robot in it (was it generated from a xacro file without its macro call?)"
+        raise FormatError(text, file=file, line=robot.sourceline)
+    root = _check_graph(file, links, joints)
+    description = _describe(robot.get("name") or Path(path).stem, links, joints, root, floating=base == "floating")
+    if mimic == "follow":
+        description = _with_mimics(file, description, joints)
+    check_numbers(description, inertias="warn")
+    _tell_of_massless(file, links, joints)
+    return merge_fixed(description) if fixed == "merge" else description
+
+
+class _Reader:
+    """Elements to numbers; knows the file for its errors."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+
+    def fail(self, element: Any, message: str, name: str | None = None) -> FormatError:
+        return FormatError(message, file=self.file, line=element.sourceline, element=name)
+
+    def name(self, element: Any) -> str:
+        name = element.get("name")
+        if not name:
+            raise self.fail(element, f"a <{element.tag}> has no name; give it one")
+        return str(name)
+
+    def numbers(self, element: Any, attribute: str, default: Sequence[float], owner: str) -> Floats:
+        """The numbers of an attribute, as many as in `default`; the default where there is none."""
+        text = None if element is None else element.get(attribute)
+        if text is None:
+            return np.array(default, dtype=np.float64)
+        words = text.split()
+        try:
+            values = np.array([float(word) for word in words])
+        except ValueError:
+            message = f"{owner}: {attribute}={text!r} of <{element.tag}> is not a number"
+            raise self.fail(element, message, owner) from None
+        if len(values) != len(default):
+            message = (
+                f"{owner}: {attribute}={text!r} of <{element.tag}> has {len(values)} numbers; {len(default)} wanted"
+            )
+            raise self.fail(element, message, owner)
+        if not np.isfinite(values).all():
+            message = f"{owner}: {attribute}={text!r} of <{element.tag}> is not finite; give finite numbers"
+            raise self.fail(element, message, owner)
+        return values
+
+    def number(self, element: Any, attribute: str, default: float, owner: str) -> float:
+        return float(self.numbers(element, attribute, (default,), owner)[0])
+
+    def limit(self, element: Any, attribute: str, default: float, owner: str) -> float:
+        """As `number`; a limit may be infinite."""
+        text = None if element is None else element.get(attribute)
+        if text is not None and text.strip().lower().lstrip("+-") in ("inf", "infinity"):
+            return float(text)
+        return self.number(element, attribute, default, owner)
+
+    def origin(self, element: Any, owner: str) -> tuple[Floats, Floats]:
+        origin = element.find("origin")
+        zero = (0.0, 0.0, 0.0)
+        return rpy_matrix(self.numbers(origin, "rpy", zero, owner)), self.numbers(origin, "xyz", zero, owner)
+
+    def link(self, element: Any) -> _Link:
+        name = self.name(element)
+        link = _Link(name, element.sourceline)
+        inertial = element.find("inertial")
+        if inertial is None:
+            return link
+        mass, inertia = inertial.find("mass"), inertial.find("inertia")
+        link.mass = self.number(mass, "value", 0.0, name)
+        turn, link.com = self.origin(inertial, name)
+        keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+        packed = np.array([self.number(inertia, key, 0.0, name) for key in keys])
+        full = turn @ full_inertia(packed) @ turn.T
+        link.inertia = full[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+        link.has_inertial = mass is not None
+        if link.mass < 0.0:
+            raise self.fail(mass, f"link {name!r} has the negative mass {link.mass:g}; give 0 or more", name)
+        return link
+
+    def joint(self, element: Any) -> _Joint:
+        name, kind = self.name(element), element.get("type")
+        if kind not in _KINDS:
+            message = f"joint {name!r} has the type {kind!r}; URDF knows {', '.join(_KINDS)}"
+            raise self.fail(element, message, name)
+        ends = []
+        for side in ("parent", "child"):
+            end = element.find(side)
+            link = None if end is None else end.get("link")
+            if not link:
+                raise self.fail(element, f'joint {name!r} names no {side}; add <{side} link="..."/>', name)
+            ends.append(str(link))
+        turn, origin = self.origin(element, name)
+        axis = np.array([1.0, 0.0, 0.0])
+        if kind in _WITH_AXIS and element.find("axis") is not None:
+            axis = self.numbers(element.find("axis"), "xyz", (1.0, 0.0, 0.0), name)
+            if not axis.any():
+                raise self.fail(element.find("axis"), f"joint {name!r} has a zero axis; give it a direction", name)
+        joint = _Joint(name, element.sourceline, str(kind), ends[0], ends[1], turn, origin, axis)
+        dynamics = element.find("dynamics")
+        joint.damping = self.number(dynamics, "damping", 0.0, name)
+        joint.friction = self.number(dynamics, "friction", 0.0, name)
+        joint.limits = self._limits(element.find("limit"), joint)
+        mimic = element.find("mimic")
+        if mimic is not None and kind != "fixed":
+            leader = mimic.get("joint")
+            if not leader:
+                raise self.fail(mimic, f'joint {name!r} mimics no joint; add joint="..."', name)
+            ratio, offset = self.number(mimic, "multiplier", 1.0, name), self.number(mimic, "offset", 0.0, name)
+            joint.mimic = (str(leader), ratio, offset)
+        return joint
+
+    def _limits(self, element: Any, joint: _Joint) -> tuple[float, float, float, float]:
+        """Lower, upper, velocity and effort. URDF counts a bound that <limit> leaves out as 0."""
+        name, bounded = joint.name, joint.type in ("revolute", "prismatic") and element is not None
+        lower = self.limit(element, "lower", 0.0, name) if bounded else -_INF
+        upper = self.limit(element, "upper", 0.0, name) if bounded else _INF
+        if lower > upper:
+            message = f"joint {name!r} has the lower limit {lower:g} above its upper limit {upper:g}; swap them"
+            raise self.fail(element, message, name)
+        return lower, upper, self.limit(element, "velocity", _INF, name), self.limit(element, "effort", _INF, name)
+
+
+def _check_graph(file: str, links: list[_Link], joints: list[_Joint]) -> str:
+    """The one root; every way in which links and joints fail to be a tree has its own error."""
+    for what, things in (("links", links), ("joints", joints)):
+        lines: dict[str, int] = {}
+        for thing in things:
+            if thing.name in lines:
+                text = f"two {what} are named {thing.name!r} (the first on line {lines[thing.name]}); rename one"
+                raise FormatError(text, file=file, line=thing.line, element=thing.name)
+            lines[thing.name] = thing.line
+    names = {link.name for link in links}
+    carrier: dict[str, _Joint] = {}
+    for joint in joints:
+        for side, end in (("parent", joint.parent), ("child", joint.child)):
+            if end not in names:
+                text = f"joint {joint.name!r} names {end!r} as its {side}, but there is no such link; define it"
+                raise FormatError(text, file=file, line=joint.line, element=end)
+        if joint.child in carrier:
+            text = (
+                f"link {joint.child!r} is the child of two joints, {carrier[joint.child].name!r} and {joint.name!r}; "
+                "a URDF is a tree: remove one (loops are described in .mks)"
+            )
+            raise FormatError(text, file=file, line=joint.line, element=joint.child)
+        carrier[joint.child] = joint
+    roots = [link.name for link in links if link.name not in carrier]
+    _check_cycles(file, links, carrier)
+    if len(roots) > 1:
+        text = f"has {len(roots)} root links, {listed(roots)}; connect all but one of them by a joint"
+        raise FormatError(text, file=file, element=roots[1])
+    return roots[0]
+
+
+def _check_cycles(file: str, links: list[_Link], carrier: dict[str, _Joint]) -> None:
+    done: set[str] = set()
+    for link in links:
+        path: dict[str, None] = {}
+        at = link.name
+        while at in carrier and at not in done and at not in path:
+            path[at] = None
+            at = carrier[at].parent
+        if at in path:
+            around = list(path)[list(path).index(at) :][::-1]
+            way = " → ".join([*around, around[0]])
+            text = f"the joints form a cycle, {way}; a URDF is a tree: remove one of these joints"
+            raise FormatError(text, file=file, line=carrier[at].line, element=at)
+        done.update(path)
+
+
+def _describe(name: str, links: list[_Link], joints: list[_Joint], root: str, *, floating: bool) -> Description:
+    bodies = [link for link in links if floating or link.name != root]
+    index = {link.name: k for k, link in enumerate(bodies)}
+    first = int(floating)
+    n = len(joints) + first
+    a: dict[str, Any] = {key: np.array(value) for key, value in joint_defaults(n).items()}
+    kind, parent, child = np.zeros(n, np.int32), np.full(n, GROUND, np.int32), np.zeros(n, np.int32)
+    joint_names = [joint.name for joint in joints]
+    if floating:
+        free = "root_joint" if "root_joint" not in joint_names else f"root_joint of {root}"
+        joint_names.insert(0, free)
+        kind[0], child[0] = kind_number("free"), index[root]
+    for k, joint in enumerate(joints, first):
+        kind[k] = kind_number(_KINDS[joint.type])
+        parent[k], child[k] = index.get(joint.parent, GROUND), index[joint.child]
+        frame = axis_frame(joint.axis) if joint.type in _WITH_AXIS else np.eye(3)
+        a["ri"][k], a["pi"][k], a["rj"][k] = joint.turn @ frame, joint.origin, frame
+        a["lower"][k], a["upper"][k], a["velocity_limit"][k], a["effort_limit"][k] = joint.limits
+        a["damping"][k], a["friction"][k] = joint.damping, joint.friction
+    zero3, zero6 = np.zeros(3), np.zeros(6)
+    frames, ground_inertia = Frames(), None
+    if not floating:
+        base = next(link for link in links if link.name == root)
+        frames = Frames(Names([root]), np.array([GROUND], np.int32), np.eye(3)[None], np.zeros((1, 3)))
+        if base.has_inertial and base.com is not None and base.inertia is not None:
+            ground_inertia = (base.mass, base.com, base.inertia)
+    taken = {link.name for link in links}
+    return Description(
+        name=name,
+        body_names=Names([link.name for link in bodies]),
+        mass=np.array([link.mass for link in bodies]),
+        com=np.array([zero3 if link.com is None else link.com for link in bodies]).reshape(-1, 3),
+        inertia=np.array([zero6 if link.inertia is None else link.inertia for link in bodies]).reshape(-1, 6),
+        joint_names=Names(joint_names),
+        kind=kind,
+        parent=parent,
+        child=child,
+        frames=frames,
+        passive=frozenset(np.flatnonzero(kind == kind_number("free")).tolist()),
+        ground_name=next(g for g in ("ground", "world", "universe", "the ground") if g not in taken),
+        ground_inertia=ground_inertia,
+        **a,
+    )
+
+
+def _with_mimics(file: str, d: Description, joints: list[_Joint]) -> Description:
+    """Mimics with chains followed to the first leader; one whose leader is not in the file stays independent."""
+    by_name = {joint.name: joint for joint in joints}
+    orphans = [joint for joint in joints if joint.mimic is not None and joint.mimic[0] not in by_name]
+    if orphans:
+        pairs = [f"{joint.name} (of {joint.mimic[0]})" for joint in orphans if joint.mimic is not None]
+        text = f"{file}: no such joints to mimic for {listed(pairs)}; these stay independent: correct the names"
+        warn(text, LinkwrightWarning, stacklevel=3)
+    mimics = []
+    for joint in joints:
+        passed, ratio, offset, leader = [joint.name], 1.0, 0.0, joint
+        while leader.mimic is not None and leader not in orphans:
+            name, factor, shift = leader.mimic
+            if name in passed:
+                text = f"joints mimic each other in a circle, {' → '.join([*passed, name])}; remove one <mimic>"
+                raise FormatError(text, file=file, line=joint.line, element=joint.name)
+            ratio, offset = ratio * factor, offset + ratio * shift
+            passed.append(name)
+            leader = by_name[name]
+        if leader is joint:
+            continue
+        for end in (joint, leader):
+            if end.type not in ("revolute", "continuous", "prismatic"):
+                text = (
+                    f"joint {joint.name!r} mimics {leader.name!r}, but {end.name!r} is {end.type}; remove the <mimic>"
+                )
+                raise FormatError(text, file=file, line=joint.line, element=end.name)
+        follower, first = (d.joint_names.position("joint", x.name) for x in (joint, leader))
+        mimics.append(Mimic(follower, first, ratio, offset))
+    return replace(d, mimics=tuple(mimics))
+
+
+def _tell_of_massless(file: str, links: list[_Link], joints: list[_Joint]) -> None:
+    """One warning for all links without an inertial, which says where that makes forward dynamics singular."""
+    missing = [link.name for link in links if not link.has_inertial]
+    if not missing:
+        return
+    mass = {link.name: link.mass for link in links}
+    carrier = {joint.child: joint for joint in joints}
+    children: dict[str, list[str]] = {}
+    for joint in joints:
+        children.setdefault(joint.parent, []).append(joint.child)
+    loose = []
+    for name in missing:
+        if name not in carrier or carrier[name].type == "fixed":
+            continue
+        beyond, heavy = [name], 0.0
+        while beyond:
+            at = beyond.pop()
+            heavy += mass[at]
+            beyond += children.get(at, [])
+        if heavy == 0.0:
+            loose.append(name)
+    text = f"{file}: no <inertial> in {listed(missing)}; taken as massless"
+    if loose:
+        text += (
+            f". Of these, {listed(loose)} hang on moving joints with no mass beyond: forward dynamics is singular "
+            "there; give them a mass, or lock their joints"
+        )
+    warn(text, LinkwrightWarning, stacklevel=3)

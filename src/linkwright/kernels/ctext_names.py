@@ -1,0 +1,94 @@
+"""Names and numbers as C and CUDA text: identifiers that no compiler refuses, literals that are exact."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable
+
+import numpy as np
+
+_KEYWORDS = frozenset(
+    # C99, then what C++ (CUDA) adds.
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
+    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm "
+    "alignas alignof and and_eq bitand bitor bool catch char8_t char16_t char32_t class compl concept consteval "
+    "constexpr constinit const_cast co_await co_return co_yield decltype delete dynamic_cast explicit export false "
+    "friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
+    "reinterpret_cast requires static_assert static_cast template this thread_local throw true try typeid typename "
+    "using virtual wchar_t xor xor_eq typeof".split()
+)
+_OWN = frozenset("work step count state carry i j k".split())  # names that the emitter gives itself
+_MACROS = frozenset(
+    "linux unix i386 NULL NAN INFINITY EOF errno assert HUGE_VAL DOMAIN OVERFLOW UNDERFLOW SING PLOSS TLOSS main "
+    "threadIdx blockIdx blockDim gridDim warpSize".split()
+)
+_CALLED = frozenset("sin cos tan atan2 exp log pow sqrt fabs floor sincos".split())
+_LIBRARY = frozenset(
+    "acos asin atan cosh sinh tanh acosh asinh atanh exp2 expm1 exp10 frexp ilogb ldexp log10 log1p log2 logb modf "
+    "scalbn scalbln cbrt hypot erf erfc lgamma tgamma gamma ceil nearbyint rint lrint llrint round lround llround "
+    "trunc fmod remainder remquo drem copysign nan nextafter nexttoward fdim fmax fmin fma j0 j1 jn y0 y1 yn "
+    "significand scalb finite isnan isinf signbit abs labs llabs div malloc calloc realloc free abort exit atexit "
+    "memcpy memmove memset memcmp strlen strcmp strcpy strcat printf puts rand srand qsort bsearch system time "
+    "clock read write open close index signal select link pipe sleep".split()
+)
+
+
+def identifier(name: str, taken: Iterable[str] = ()) -> str:
+    """`name` as an identifier of C and C++: letters, digits and underscores, no keyword, none of `taken`."""
+    word = re.sub(r"\W", "_", "".join(map(_ascii, name)), flags=re.ASCII)
+    word = re.sub(r"__+", "_", word).strip("_") or "x"
+    if word[0].isdigit():
+        word = f"x{word}"
+    used = set(taken)
+    # `x_12` is the pattern of the values inside functions.
+    if word in _KEYWORDS | _OWN | _MACROS | _CALLED | _with_suffix(_CALLED) or re.fullmatch(r"[a-z]_\d+", word):
+        word += "_"
+    plain, number = word, 2
+    while word in used:
+        word = f"{plain.rstrip('_')}_n{number}"
+        number += 1
+    return word
+
+
+def function_name(name: str) -> str:
+    """`name` as the identifier of a public function, which must not be one of the C library's either."""
+    word = identifier(name)
+    return f"{word}_" if word in _LIBRARY | _with_suffix(_LIBRARY) else word
+
+
+def _with_suffix(names: Iterable[str]) -> set[str]:
+    return {f"{name}{suffix}" for name in names for suffix in "fl"}
+
+
+def _ascii(letter: str) -> str:
+    """Greek letters by name, since equations use them; other letters without their accents."""
+    if letter.isascii():
+        return letter
+    words = unicodedata.name(letter, "").split()
+    if words[:1] == ["GREEK"]:
+        return words[3].lower() if len(words) > 3 and words[2] == "LETTER" else "_"
+    return unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode() or "_"
+
+
+def literal(x: float, precision: str) -> str:
+    """A number as text that reads back as exactly this one (rounded first where `precision` is float32)."""
+    if precision == "float32":
+        with np.errstate(over="ignore"):
+            x = float(np.float32(x))
+    if math.isnan(x):
+        return "NAN"
+    if math.isinf(x):
+        return "INFINITY" if x > 0 else "(-INFINITY)"
+    if precision == "float32":
+        text = f"{x:.9g}"
+        text += "f" if "." in text or "e" in text else ".0f"
+    else:
+        text = repr(x)
+    return f"({text})" if text.startswith("-") else text
+
+
+def comment(text: str) -> str:
+    """`text` with nothing in it that could end a comment or the line."""
+    return re.sub(r"[^\w .,:()\[\]+-]", "?", text, flags=re.ASCII)

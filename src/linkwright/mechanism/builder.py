@@ -1,0 +1,485 @@
+"""A mechanism described in Python, piece by piece; every misuse is told at the line that makes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism.bound import Array, as_numbers, is_bound, settle
+from linkwright.mechanism.checks import check_numbers
+from linkwright.mechanism.description import GROUND, Description, Frames, Names, joint_defaults, kind_number
+from linkwright.mechanism.elements import AppliedWrench, Driver, Element, JointForce, Mimic, PointForce
+from linkwright.mechanism.expression import Expression, Name, as_expression
+from linkwright.mechanism.frames import axis_frame, snapped
+from linkwright.mechanism.kinds import KIND_LIST
+
+Numeric = float | Expression
+_RESERVED = ("TIME", "q", "v", "d", "dd")
+_ROWS = ("ri", "pi", "rj", "pj", "pitch", "armature")
+_PACKED = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+
+@dataclass(frozen=True)
+class Body:
+    """A body of a Builder; number −1 is ground."""
+
+    name: str
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
+class Triad:
+    """A frame on a body: z is its h axis, x its f axis."""
+
+    body: Body
+    rotation: Array
+    origin: Array
+    name: str | None
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint of a Builder."""
+
+    name: str
+    number: int
+    kind: str
+
+
+class Builder:
+    """Collects bodies, triads, joints, drivers and forces; `description()` checks them and gives the description.
+
+    Any number may be an expression of parameters (`length = b.parameter("length", 0.3)`, then `length / 2`):
+    its value is used, and its expression is kept as a binding. Bodies, triads and joints may be given as the
+    objects that the methods return, or by name.
+    """
+
+    def __init__(self, name: str = "mechanism", *, ground: str = "ground") -> None:
+        self.name = name
+        self.ground = Body(ground, GROUND)
+        self._bodies: dict[str, Body] = {ground: self.ground}
+        self._triads: dict[str, Triad] = {}
+        self._joints: dict[str, Joint] = {}
+        self._body_rows: list[tuple[Array, Array, Array]] = []
+        self._joint_rows: list[dict[str, Any]] = []
+        self._mimics: list[Mimic] = []
+        self._forces: dict[str, Element] = {}
+        self._drivers: dict[str, Driver] = {}
+        self._parameters: dict[str, float] = {}
+        self._gravity: Any = np.array([0.0, 0.0, -9.81])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # A block that failed has its own error to tell; a finished one is checked as a whole.
+        if error is None:
+            self.description()
+
+    # -- numbers ------------------------------------------------------------------------------------------
+    def parameter(self, name: str, value: float) -> Name:
+        """A named number, to be used in other numbers and in laws."""
+        if not name.isidentifier() or name in _RESERVED:
+            words = ", ".join(_RESERVED)
+            raise ModelError(f"{name!r} cannot name a parameter; use letters and digits, not {words}", element=name)
+        if name in self._parameters:
+            raise ModelError(f"there is a parameter {name!r} already; choose another name", element=name)
+        self._parameters[name] = float(as_numbers(value, (), f"parameter {name!r}"))
+        return Name(name)
+
+    def gravity(self, vector: Any) -> None:
+        """The acceleration of free fall, in ground axes (m/s²); (0, 0, −9.81) unless given."""
+        self._gravity = np.asarray(as_numbers(vector, (3,), "gravity"), dtype=np.float64)
+
+    # -- bodies and triads --------------------------------------------------------------------------------
+    def body(self, name: str, mass: Numeric = 0.0, com: Any = (0.0, 0.0, 0.0), inertia: Any = (0.0, 0.0, 0.0)) -> Body:
+        """A body with mass (kg), centre of mass (m) and inertia about it (kg m²), all in the body frame.
+
+        `inertia` is xx, yy, zz; or xx, yy, zz, xy, xz, yz; or a symmetric 3×3.
+        """
+        self._new_place(name)
+        row = (
+            as_numbers(mass, (), f"mass of {name!r}"),
+            as_numbers(com, (3,), f"com of {name!r}"),
+            packed_inertia(inertia, name),
+        )
+        self._bodies[name] = Body(name, len(self._body_rows))
+        self._body_rows.append(row)
+        return self._bodies[name]
+
+    def triad(
+        self,
+        body: Body | str,
+        origin: Any = (0.0, 0.0, 0.0),
+        h: Any = (0.0, 0.0, 1.0),
+        f: Any = (1.0, 0.0, 0.0),
+        name: str | None = None,
+    ) -> Triad:
+        """A frame on a body: z along h, x along the part of f that is perpendicular to h."""
+        what = f"triad {name!r}" if name else f"a triad on {_name(body)!r}"
+        hh, ff = as_numbers(h, (3,), f"h of {what}"), as_numbers(f, (3,), f"f of {what}")
+        values = [settle("", x, self._parameters)[0] for x in (hh, ff)]
+        across = np.cross(*values)
+        if np.linalg.norm(across) <= 1e-9 * np.linalg.norm(values[0]) * np.linalg.norm(values[1]):
+            text = f"h and f of {what} are parallel or zero; give two directions"
+            raise ModelError(text, element=name or what)
+        z = hh / np.sqrt(hh @ hh)
+        g = _cross(z, ff)
+        y = g / np.sqrt(g @ g)
+        return self.frame(body, np.stack([_cross(y, z), y, z], axis=1), origin, name)
+
+    def frame(
+        self,
+        body: Body | str,
+        rotation: Any = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
+        origin: Any = (0.0, 0.0, 0.0),
+        name: str | None = None,
+    ) -> Triad:
+        """A frame on a body, by its rotation matrix (columns are its axes) and origin in the body frame."""
+        owner = self._body(body)
+        what = f"frame {name!r}" if name else f"a frame on {owner.name!r}"
+        r = as_numbers(rotation, (3, 3), f"rotation of {what}")
+        triad = Triad(owner, r if is_bound(r) else snapped(r), as_numbers(origin, (3,), f"origin of {what}"), name)
+        if name is not None:
+            self._new_place(name)
+            self._triads[name] = triad
+        return triad
+
+    # -- joints -------------------------------------------------------------------------------------------
+    def joint(
+        self,
+        kind: str,
+        i: Triad | Body | str,
+        j: Triad | Body | str,
+        name: str | None = None,
+        *,
+        axis: Any = None,
+        at: Any = None,
+        pitch: Numeric = 0.0,
+        armature: Numeric = 0.0,
+        lower: float = -np.inf,
+        upper: float = np.inf,
+        velocity: float = np.inf,
+        effort: float = np.inf,
+        damping: float = 0.0,
+        friction: float = 0.0,
+        cut: bool = False,
+        actuated: bool | None = None,
+    ) -> Joint:
+        """A joint from triad i (parent's side) to triad j (child's side); a body stands for its own frame.
+
+        With `axis` or `at`, i and j are bodies whose axes are parallel when the coordinates are neutral: the joint
+        is about `axis` (z unless given), its point is `at` in i and the origin of j. `cut` makes it a loop
+        closure; a joint has an actuator unless it is free or `actuated` says otherwise.
+        """
+        number, kind = kind_number(kind), KIND_LIST[kind_number(kind)].name
+        if name is None:
+            name = next(n for k in range(len(self._joints) + 1, 2**31) if (n := f"joint{k}") not in self._joints)
+        if name in self._joints:
+            raise ModelError(f"there is a joint {name!r} already; choose another name", element=name)
+        if kind == "screw" and not isinstance(pitch, Expression) and pitch == 0.0:
+            raise ModelError(f"screw joint {name!r} has no pitch; give pitch= in metres a radian", element=name)
+        sides = (
+            (self._triad(i), self._triad(j)) if axis is None and at is None else self._at(name, kind, i, j, axis, at)
+        )
+        if sides[0].body == sides[1].body:
+            text = f"joint {name!r} joins {sides[0].body.name!r} to itself; name two different bodies"
+            raise ModelError(text, element=name)
+        limits = {"lower": lower, "upper": upper, "velocity_limit": velocity, "effort_limit": effort}
+        plain = {**limits, "damping": damping, "friction": friction}
+        self._joint_rows.append(
+            {
+                "kind": number,
+                "parent": sides[0].body.number,
+                "child": sides[1].body.number,
+                "ri": sides[0].rotation,
+                "pi": sides[0].origin,
+                "rj": sides[1].rotation,
+                "pj": sides[1].origin,
+                "pitch": as_numbers(pitch, (), f"pitch of {name!r}"),
+                "armature": as_numbers(armature, (), f"armature of {name!r}"),
+                **{key: float(as_numbers(x, (), f"{key} of {name!r}")) for key, x in plain.items()},
+                "cut": cut,
+                "passive": kind == "free" if actuated is None else not actuated,
+            }
+        )
+        self._joints[name] = Joint(name, len(self._joints), kind)
+        return self._joints[name]
+
+    def _at(self, name: str, kind: str, i: Any, j: Any, axis: Any, at: Any) -> tuple[Triad, Triad]:
+        """The triads of a joint between two bodies at a point."""
+        if isinstance(i, Triad) or isinstance(j, Triad):
+            text = f"joint {name!r} has triads, which hold its place; leave out axis= and at=, or give bodies"
+            raise ModelError(text, element=name)
+        what = f"the axis of joint {name!r}"
+        u = np.asarray(as_numbers((0.0, 0.0, 1.0) if axis is None else axis, (3,), what))
+        if is_bound(u):
+            raise ModelError(f"{what} has a parameter in it; use triads for that", element=name)
+        if not np.isfinite(u).all() or not u.any():
+            raise ModelError(f"{what} is {u.tolist()}; give it a direction", element=name)
+        turn = axis_frame(u.astype(np.float64))
+        rest = KIND_LIST[kind_number(kind)]
+        turned = turn @ rest.rotation(rest.terms(rest.neutral(), 0.0)).matrix()
+        return (
+            self.frame(i, turn, (0.0, 0.0, 0.0) if at is None else at),
+            self.frame(j, turned),
+        )
+
+    def mimic(self, follower: Joint | str, leader: Joint | str, ratio: float = 1.0, offset: float = 0.0) -> None:
+        """Joint `follower` has the coordinate ratio · (leader's coordinate) + offset: a gear, a pair of fingers."""
+        a, b = self._joint(follower), self._joint(leader)
+        numbers = [float(as_numbers(x, (), f"the coupling of {a.name!r}")) for x in (ratio, offset)]
+        self._mimics.append(Mimic(a.number, b.number, *numbers))
+
+    # -- drivers and forces -------------------------------------------------------------------------------
+    def driver(
+        self,
+        kind: Literal["absolute", "joint", "distance", "angle"],
+        target: Joint | Triad | Body | str,
+        law: Numeric,
+        *,
+        other: Triad | Body | str | None = None,
+        coordinate: str | None = None,
+        index: int = 0,
+        name: str | None = None,
+    ) -> Driver:
+        """A coordinate prescribed as a law of TIME and parameters.
+
+        `absolute`: `coordinate` ("x", "y" or "z") of the origin of a body or triad; `joint`: coordinate `index` of
+        a joint; `distance` and `angle`: between the origins, or the h axes, of two triads or bodies.
+        """
+        name = self._new_force(name, "driver")
+        place: str
+        second: str | None = None
+        if kind == "joint":
+            joint = self._joint(target)
+            self._check_index(joint, index, name)
+            place = joint.name
+        elif kind == "absolute":
+            if coordinate is None and isinstance(target, str) and target[-2:] in (".x", ".y", ".z"):
+                target, coordinate = target[:-2], target[-1]
+            if coordinate not in ("x", "y", "z"):
+                text = f"driver {name!r} has the coordinate {coordinate!r}; give 'x', 'y' or 'z'"
+                raise ModelError(text, element=name)
+            place = f"{self._place(target)}.{coordinate}"
+        elif kind in ("distance", "angle"):
+            if other is None:
+                raise ModelError(f"driver {name!r} is a {kind}; name the second triad with other=", element=name)
+            place, second = self._place(target), self._place(other)
+        else:
+            raise NameNotFound("driver kind", str(kind), ["absolute", "joint", "distance", "angle"])
+        made = Driver(name, kind, place, self._law(law, ("TIME",)), second, index)
+        self._drivers[name] = made
+        return made
+
+    def joint_force(self, joint: Joint | str, law: Numeric, *, index: int = 0, name: str | None = None) -> JointForce:
+        """A force or torque on coordinate `index` of a joint: a law of `q`, `v`, TIME and parameters."""
+        name, on = self._new_force(name, "force"), self._joint(joint)
+        self._check_index(on, index, name)
+        made = JointForce(name, on.name, self._law(law, ("q", "v", "TIME")), index)
+        self._forces[name] = made
+        return made
+
+    def joint_spring(
+        self, joint: Joint | str, stiffness: Numeric, rest: Numeric = 0.0, damping: Numeric = 0.0, **options: Any
+    ) -> JointForce:
+        """−stiffness · (q − rest) − damping · v on a joint; options as for `joint_force`."""
+        return self.joint_force(joint, _spring(Name("q") - rest, stiffness, Name("v"), damping), **options)
+
+    def joint_damper(self, joint: Joint | str, damping: Numeric, **options: Any) -> JointForce:
+        """−damping · v on a joint; options as for `joint_force`."""
+        return self.joint_force(joint, -(as_expression(damping) * Name("v")), **options)
+
+    def point_force(
+        self, first: Triad | Body | str, second: Triad | Body | str, law: Numeric, *, name: str | None = None
+    ) -> PointForce:
+        """A force along the line of two origins: a law of their distance `d`, its rate `dd`, TIME and parameters.
+
+        Positive pushes them apart.
+        """
+        name = self._new_force(name, "force")
+        a, b = self._place(first), self._place(second)
+        if a == b:
+            raise ModelError(f"force {name!r} acts between {a!r} and itself; name two triads", element=name)
+        made = PointForce(name, a, b, self._law(law, ("d", "dd", "TIME")))
+        self._forces[name] = made
+        return made
+
+    def spring(
+        self,
+        first: Triad | Body | str,
+        second: Triad | Body | str,
+        stiffness: Numeric,
+        length: Numeric,
+        damping: Numeric = 0.0,
+        *,
+        name: str | None = None,
+    ) -> PointForce:
+        """A spring and damper between two origins: −stiffness · (d − length) − damping · ḋ."""
+        law = _spring(Name("d") - length, stiffness, Name("dd"), damping)
+        return self.point_force(first, second, law, name=name)
+
+    def applied_wrench(
+        self,
+        place: Triad | Body | str,
+        force: Any = (0.0, 0.0, 0.0),
+        torque: Any = (0.0, 0.0, 0.0),
+        *,
+        axes: Literal["frame", "ground"] = "frame",
+        name: str | None = None,
+    ) -> AppliedWrench:
+        """A force and a torque at a triad or a body's origin; laws of TIME, in the frame's axes or in ground's."""
+        name = self._new_force(name, "wrench")
+        if axes not in ("frame", "ground"):
+            raise NameNotFound("kind of axes", str(axes), ["frame", "ground"])
+        numbers = [as_numbers(x, (3,), f"wrench {name!r}") for x in (force, torque)]
+        laws = tuple(self._law(x, ("TIME",)) for part in numbers for x in part)
+        made = AppliedWrench(name, self._place(place), laws, axes)
+        self._forces[name] = made
+        return made
+
+    # -- the outcome --------------------------------------------------------------------------------------
+    def description(self) -> Description:
+        """The description, checked."""
+        if not self._body_rows:
+            raise ModelError(f"{self.name!r} has no bodies; add one with body(...)", element=self.name)
+        bindings: dict[tuple[str, int], Expression] = {}
+        arrays: dict[str, Any] = {}
+
+        def put(name: str, rows: list[Array], shape: tuple[int, ...]) -> None:
+            bound = any(np.asarray(r).dtype == object for r in rows)
+            stacked = np.array(rows, dtype=object if bound else np.float64).reshape(-1, *shape)
+            arrays[name], found = settle(name, stacked, self._parameters)
+            bindings.update(found)
+
+        for k, (name, shape) in enumerate((("mass", ()), ("com", (3,)), ("inertia", (6,)))):
+            put(name, [row[k] for row in self._body_rows], shape)
+        for name, default in joint_defaults(1).items():
+            put(name, [row[name] for row in self._joint_rows], default.shape[1:])
+        triads = list(self._triads.values())
+        put("frame_r", [t.rotation for t in triads], (3, 3))
+        put("frame_p", [t.origin for t in triads], (3,))
+        places = np.array([t.body.number for t in triads], np.int32)
+        frames = Frames(Names(list(self._triads)), places, snapped(arrays.pop("frame_r")), arrays.pop("frame_p"))
+        for name in ("kind", "parent", "child"):
+            arrays[name] = np.array([row[name] for row in self._joint_rows], np.int32)
+        description = Description(
+            name=self.name,
+            body_names=Names([n for n in self._bodies if n != self.ground.name]),
+            joint_names=Names(list(self._joints)),
+            frames=frames,
+            gravity=np.array(self._gravity),
+            mimics=tuple(self._mimics),
+            elements=tuple(self._forces.values()),
+            drivers=tuple(self._drivers.values()),
+            cuts=frozenset(k for k, row in enumerate(self._joint_rows) if row["cut"]),
+            passive=frozenset(k for k, row in enumerate(self._joint_rows) if row["passive"]),
+            parameters=dict(self._parameters),
+            bindings=bindings,
+            ground_name=self.ground.name,
+            **arrays,
+        )
+        check_numbers(description)
+        return description
+
+    # -- names --------------------------------------------------------------------------------------------
+    def _new_place(self, name: str) -> None:
+        if not name:
+            raise ModelError("a body or triad needs a name; give it one")
+        if name in self._bodies or name in self._triads:
+            raise ModelError(f"there is a body or triad {name!r} already; choose another name", element=name)
+
+    def _new_force(self, name: str | None, stem: str) -> str:
+        taken = self._forces.keys() | self._drivers.keys()
+        if name is None:
+            return next(n for k in range(1, len(taken) + 2) if (n := f"{stem}{k}") not in taken)
+        if name in taken:
+            raise ModelError(f"there is a driver or force {name!r} already; choose another name", element=name)
+        return name
+
+    def _body(self, body: Any) -> Body:
+        found = self._bodies.get(_name(body))
+        if found is None or (isinstance(body, Body) and found != body):
+            raise NameNotFound("body", _name(body), list(self._bodies))
+        return found
+
+    def _triad(self, place: Any) -> Triad:
+        if isinstance(place, Triad):
+            self._body(place.body)
+            return place
+        if isinstance(place, str) and place in self._triads:
+            return self._triads[place]
+        if _name(place) not in self._bodies:
+            raise NameNotFound("body or triad", _name(place), [*self._bodies, *self._triads])
+        return Triad(self._body(place), np.eye(3), np.zeros(3), None)
+
+    def _place(self, place: Any) -> str:
+        """The name of a triad or body; a triad that is used by name gets one."""
+        if isinstance(place, Triad) and place.name is None:
+            known = next((n for n, t in self._triads.items() if t is place), None)
+            if known is None:
+                taken = self._triads.keys() | self._bodies.keys()
+                known = next(n for k in range(1, len(taken) + 2) if (n := f"triad{k}") not in taken)
+                self._triads[known] = place
+            return known
+        triad = self._triad(place)
+        return triad.name or triad.body.name
+
+    def _joint(self, joint: Any) -> Joint:
+        found = self._joints.get(_name(joint))
+        if found is None or (isinstance(joint, Joint) and found != joint):
+            raise NameNotFound("joint", _name(joint), list(self._joints))
+        return found
+
+    def _check_index(self, joint: Joint, index: int, name: str) -> None:
+        nv = KIND_LIST[kind_number(joint.kind)].nv
+        if not 0 <= index < nv:
+            text = f"{name!r} acts on coordinate {index} of {joint.name!r}, which is {joint.kind} and has {nv}"
+            raise ModelError(text, element=joint.name)
+
+    def _law(self, law: Any, variables: tuple[str, ...]) -> Expression:
+        if not isinstance(law, Expression):
+            law = as_expression(float(as_numbers(law, (), "a law")))
+        for name in sorted(law.names()):
+            if name not in variables and name not in self._parameters:
+                raise NameNotFound("parameter or variable of a law", name, [*variables, *self._parameters])
+        return law
+
+
+def packed_inertia(inertia: Any, owner: str) -> Array:
+    """xx, yy, zz, xy, xz, yz from three or six numbers or a symmetric 3×3."""
+    what = f"inertia of {owner!r}"
+    try:
+        shape = np.asarray(inertia).shape
+    except ValueError:
+        shape = ()
+    if shape == (3, 3):
+        full = as_numbers(inertia, shape, what)
+        for i, j in _PACKED[3:]:
+            a, b = full[i, j], full[j, i]
+            same = a == b if is_bound([a, b]) else abs(a - b) <= 1e-9 * np.abs(np.diag(full).astype(float)).sum()
+            if not same:
+                raise ModelError(f"{what} is not symmetric: {a} and {b}; make them equal", element=owner)
+        return np.array([full[i, j] for i, j in _PACKED])
+    if shape == (3,):
+        return np.concatenate([as_numbers(inertia, (3,), what), np.zeros(3)])
+    return as_numbers(inertia, (6,), what)
+
+
+def _spring(stretch: Expression, stiffness: Numeric, rate: Expression, damping: Numeric) -> Expression:
+    law = -(as_expression(stiffness) * stretch)
+    return law if not isinstance(damping, Expression) and damping == 0.0 else law - as_expression(damping) * rate
+
+
+def _cross(a: Array, b: Array) -> Array:
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def _name(thing: Any) -> str:
+    return str(getattr(thing, "name", thing))

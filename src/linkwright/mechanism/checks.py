@@ -1,0 +1,237 @@
+"""What no mechanism can be, found in whole arrays at once; each fault has its own error, which names the thing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import LinkwrightWarning, ModelError
+from linkwright.mechanism.description import BODY_ARRAYS, GROUND, Description
+from linkwright.mechanism.frames import full_inertia
+from linkwright.mechanism.kinds import KIND_LIST
+
+Floats = NDArray[np.float64]
+#: How far, as a part of the trace, rounding may take an inertia from what a body can have.
+INERTIA_TOLERANCE = 1e-9
+ROTATION_TOLERANCE = 1e-9
+_FINITE = ("ri", "pi", "rj", "pj", "pitch", "armature", "damping", "friction")
+_LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
+_WORDS = {
+    "com": "centre of mass",
+    "ri": "rotation on the parent",
+    "rj": "rotation on the child",
+    "pi": "origin on the parent",
+    "pj": "origin on the child",
+    "velocity_limit": "velocity limit",
+    "effort_limit": "effort limit",
+}
+
+
+def check_numbers(description: Description, *, inertias: Literal["error", "warn"] = "error") -> None:
+    """Raise for the first fault; with `inertias="warn"`, impossible inertias are told in one warning instead."""
+    d = description
+    _check_finite(d)
+    _check_masses(d)
+    _check_inertias(d, inertias)
+    _check_rotations(d)
+    _check_joints(d)
+    _check_names(d)
+    _check_mimics(d)
+
+
+def _one(array: Floats) -> Floats:
+    """A view of one row where `broadcast_to` made all rows the same one, so that it is looked at once."""
+    return array[:1] if len(array) and array.strides[0] == 0 else array
+
+
+def _first(bad: NDArray[np.bool_]) -> int | None:
+    """The first row with a fault."""
+    if not bad.any():
+        return None
+    return int(np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))[0])
+
+
+def _check_finite(d: Description) -> None:
+    for names, arrays, what in ((d.body_names, BODY_ARRAYS, "body"), (d.joint_names, _FINITE, "joint")):
+        for array in arrays:
+            row = _first(~np.isfinite(_one(getattr(d, array))))
+            if row is not None:
+                raise _not_finite(d, array, row, what, names[row])
+    for array in _LIMITS:
+        row = _first(np.isnan(_one(getattr(d, array))))
+        if row is not None:
+            raise _not_finite(d, array, row, "joint", d.joint_names[row])
+    for array in ("frame_r", "frame_p"):
+        row = _first(~np.isfinite(getattr(d, array)))
+        if row is not None:
+            raise _not_finite(d, array, row, "frame", d.frames.names[row])
+    if not np.isfinite(d.gravity).all():
+        raise ModelError(f"gravity is {d.gravity.tolist()}; give three finite numbers", element="gravity")
+    for name, value in d.parameters.items():
+        if not np.isfinite(value):
+            raise ModelError(f"parameter {name!r} is {value}; give it a finite number", element=name)
+
+
+def _not_finite(d: Description, array: str, row: int, what: str, name: str) -> ModelError:
+    values = np.asarray(getattr(d, array)[row]).reshape(-1)
+    value = values[~np.isfinite(values)][0]
+    word = _WORDS.get(array, {"frame_r": "rotation", "frame_p": "origin"}.get(array, array))
+    return ModelError(f"{what} {name!r}: its {word} has the number {value}; give finite numbers", element=name)
+
+
+def _check_masses(d: Description) -> None:
+    row = _first(_one(d.mass) < 0.0)
+    if row is not None:
+        name = d.body_names[row]
+        raise ModelError(f"body {name!r} has the negative mass {d.mass[row]:g}; give 0 or more", element=name)
+
+
+def impossible_inertias(inertia: Floats) -> NDArray[np.bool_]:
+    """Which rows (xx, yy, zz, xy, xz, yz about the centre of mass) no rigid body can have.
+
+    With second moments Σ = ½ tr(I) 1 − I, a body has the inertia I if and only if Σ ≥ 0: that is the triangle
+    inequality of the principal moments, and it makes them non-negative. Equality (a rod, a point) is allowed.
+    """
+    inertia = np.asarray(inertia)
+    if not len(inertia):
+        return np.zeros(0, bool)
+    trace = inertia[:, :3].sum(axis=1)
+    slack = INERTIA_TOLERANCE * np.abs(inertia[:, :3]).sum(axis=1)
+    # Leading minors are cheap over a million rows; eigenvalues are taken of those alone that they leave in doubt.
+    s = 0.5 * trace[:, None] - inertia[:, :3]
+    doubt = (s < slack[:, None]).any(axis=1)
+    x, y, z = -inertia[:, 3], -inertia[:, 4], -inertia[:, 5]
+    a, b, c = s.T
+    size = np.maximum(trace, 0.0)
+    doubt |= a * b - x * x < slack * size
+    doubt |= a * (b * c - z * z) - x * (x * c - z * y) + y * (x * z - b * y) < slack * size * size
+    bad = np.zeros(len(inertia), bool)
+    rows = np.flatnonzero(doubt)
+    if len(rows):
+        full = full_inertia(inertia[rows])
+        half = 0.5 * trace[rows]
+        largest = np.linalg.eigvalsh(full)[:, 2]
+        bad[rows] = half - largest < -slack[rows]
+    return bad
+
+
+def _check_inertias(d: Description, then: Literal["error", "warn"]) -> None:
+    bad = np.flatnonzero(impossible_inertias(_one(d.inertia)))
+    if not len(bad):
+        return
+    name = d.body_names[int(bad[0])]
+    if then == "error":
+        a, b, c = np.linalg.eigvalsh(full_inertia(d.inertia[bad[0]]))
+        if a < 0.0:
+            why = f"the principal moment {a:.6g} is negative"
+        else:
+            why = f"the principal moments {a:.6g} + {b:.6g} are less than {c:.6g}"
+        text = f"no body can have the inertia of {name!r}: {why}; it is about the centre of mass, in body axes"
+        raise ModelError(text, element=name)
+    names = [d.body_names[int(k)] for k in bad]
+    warn(
+        f"no body can have the inertia of {listed(names)} (triangle inequality of the principal moments); "
+        "taken as given: correct the file if forward dynamics misbehaves",
+        LinkwrightWarning,
+        stacklevel=4,
+    )
+
+
+def listed(names: list[str], most: int = 8) -> str:
+    """Names in a sentence, the first few of them."""
+    shown = ", ".join(map(repr, names[:most]))
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _check_rotations(d: Description) -> None:
+    for array, names, what in (
+        ("ri", d.joint_names, "the frame on the parent of joint"),
+        ("rj", d.joint_names, "the frame on the child of joint"),
+        ("frame_r", d.frames.names, "frame"),
+    ):
+        if array == "rj" and d.rj is d.ri:
+            continue
+        off, left = rotation_faults(_one(getattr(d, array)))
+        row = _first((off > ROTATION_TOLERANCE) | left)
+        if row is not None:
+            name = names[row]
+            how = "is left-handed" if off[row] <= ROTATION_TOLERANCE else f"is off by {off[row]:.2g}"
+            text = f"the rotation of {what} {name!r} {how}; its columns must be right-handed orthogonal unit vectors"
+            raise ModelError(text, element=name)
+
+
+def rotation_faults(r: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """How far each matrix is from having orthogonal unit columns, and whether it is left-handed."""
+    off, left = np.empty(len(r)), np.empty(len(r), bool)
+    step = 8192  # rows whose nine columns stay in the cache
+    for at in range(0, len(r), step):
+        xx, yx, zx, xy, yy, zy, xz, yz, zz = np.ascontiguousarray(r[at : at + step].reshape(-1, 9).T)
+        columns = ((xx, xy, xz), (yx, yy, yz), (zx, zy, zz))
+        worst = np.zeros(len(xx))
+        for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)):
+            product = sum(a * b for a, b in zip(columns[i], columns[j], strict=True))
+            np.maximum(worst, np.abs(product - float(i == j)), out=worst)
+        off[at : at + step] = worst
+        volume = xx * (yy * zz - yz * zy) + xy * (yz * zx - yx * zz) + xz * (yx * zy - yy * zx)
+        left[at : at + step] = volume < 0.0
+    return off, left
+
+
+def _check_joints(d: Description) -> None:
+    nb = d.nb
+    for side, bodies in (("parent", d.parent), ("child", d.child)):
+        row = _first((bodies < GROUND) | (bodies >= nb))
+        if row is not None:
+            name = d.joint_names[row]
+            text = f"joint {name!r} has body number {bodies[row]} as its {side}; there are {nb} bodies"
+            raise ModelError(text, element=name)
+    row = _first(d.parent == d.child)
+    if row is not None:
+        name = d.joint_names[row]
+        body = d.ground_name if d.parent[row] == GROUND else d.body_names[int(d.parent[row])]
+        raise ModelError(f"joint {name!r} joins {body!r} to itself; name two different bodies", element=name)
+    row = _first(d.lower > d.upper)
+    if row is not None:
+        name = d.joint_names[row]
+        text = f"joint {name!r} has the lower limit {d.lower[row]:g} above its upper limit {d.upper[row]:g}; swap them"
+        raise ModelError(text, element=name)
+
+
+def _check_names(d: Description) -> None:
+    places = [d.ground_name] if d.ground_name else []
+    for groups, what in (((d.body_names, d.frames.names), "body or frame"), ((d.joint_names,), "joint")):
+        listed_names = [n for group in groups if not group.generated for n in group]
+        if not listed_names:
+            continue
+        counts = Counter(listed_names + (places if what != "joint" else []))
+        twice = next((n for n, count in counts.items() if count > 1), None)
+        if twice is not None:
+            raise ModelError(f"two {what} names are {twice!r}; give each its own", element=twice)
+
+
+def _check_mimics(d: Description) -> None:
+    nq = np.array([k.nq for k in KIND_LIST])
+    followers = {m.follower for m in d.mimics}
+    seen: set[int] = set()
+    for m in d.mimics:
+        name = d.joint_names[m.follower]
+        if m.follower == m.leader:
+            raise ModelError(f"joint {name!r} follows itself; name another joint as its leader", element=name)
+        if m.follower in seen:
+            raise ModelError(f"joint {name!r} follows two joints; keep one", element=name)
+        seen.add(m.follower)
+        for j in (m.follower, m.leader):
+            if nq[d.kind[j]] != 1:
+                other, kind = d.joint_names[j], d.kind_of(j).name
+                text = f"joint {other!r} is {kind} and cannot follow or lead; only joints of one coordinate can"
+                raise ModelError(text, element=other)
+        if m.leader in followers:
+            text = f"joint {name!r} follows {d.joint_names[m.leader]!r}, itself a follower; name the first leader"
+            raise ModelError(text, element=name)
+        if not (np.isfinite(m.ratio) and np.isfinite(m.offset)):
+            text = f"joint {name!r} follows with ratio {m.ratio} and offset {m.offset}; give finite numbers"
+            raise ModelError(text, element=name)
