@@ -1,0 +1,79 @@
+"""Linkwright: multibody dynamics for Python. Describe a mechanism once; get its dynamics at native speed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Where each public name lives; modules are imported when a name is first used.
+_PUBLIC = {
+    "load": "linkwright.sources",
+    "from_dh": "linkwright.sources",
+    "chain": "linkwright.sources",
+    "tree": "linkwright.sources",
+    "random_tree": "linkwright.sources",
+    "Builder": "linkwright.sources",
+    "Mechanism": "linkwright.model",
+    "record": "linkwright.tape.build",
+    "Program": "linkwright.tape.program",
+    "load_program": "linkwright.tape.storage",
+    "Table": "linkwright.tape.table",
+    "where": "linkwright.tape.functions",
+    "minimum": "linkwright.tape.functions",
+    "maximum": "linkwright.tape.functions",
+    "sign": "linkwright.tape.functions",
+    "set_threads": "linkwright.kernels.kernel",
+    "threads": "linkwright.kernels.kernel",
+    "TIME": "linkwright.mechanism.expression",
+    "errors": "linkwright.errors",
+}
+
+__all__ = [
+    "TIME",
+    "Builder",
+    "Mechanism",
+    "Program",
+    "Table",
+    "__version__",
+    "chain",
+    "errors",
+    "from_dh",
+    "load",
+    "load_program",
+    "maximum",
+    "minimum",
+    "random_tree",
+    "record",
+    "set_threads",
+    "sign",
+    "threads",
+    "tree",
+    "where",
+]
+
+if TYPE_CHECKING:
+    from linkwright import errors
+    from linkwright.kernels.kernel import set_threads, threads
+    from linkwright.mechanism.expression import TIME
+    from linkwright.model import Mechanism
+    from linkwright.sources import Builder, chain, from_dh, load, random_tree, tree
+    from linkwright.tape.build import record
+    from linkwright.tape.functions import maximum, minimum, sign, where
+    from linkwright.tape.program import Program
+    from linkwright.tape.storage import load_program
+    from linkwright.tape.table import Table
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'linkwright' has no attribute {name!r}")
+    module = import_module(_PUBLIC[name])
+    value = module if name == "errors" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

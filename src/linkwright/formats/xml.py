@@ -31,11 +31,12 @@ def parse_xml(path: str | Path) -> Any:
     if len(data) > MAX_BYTES:
         raise FormatError(f"is larger than {MAX_BYTES >> 20} MB; a model file is never that large", file=file)
     _check(data, file)
+    parser = _parser(recover=False)
     try:
-        return etree.fromstring(data, _parser(recover=False))
+        return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         # Prefixes that nobody declared (left over by xacro) are harmless; anything else is not.
-        if all(entry.domain == etree.ErrorDomains.NAMESPACE for entry in error.error_log) and len(error.error_log):
+        if {entry.domain for entry in parser.error_log} == {etree.ErrorDomains.NAMESPACE}:
             return etree.fromstring(data, _parser(recover=True))
         raise FormatError(f"is not well-formed XML: {error.msg}", file=file, line=error.lineno) from error
 

@@ -152,6 +152,10 @@ class Function:
         index = f"{offset} + {k}" if offset else k
         return f"{array}[({index}){step}]" if step and offset else f"{array}[{index}{step}]"
 
+    def start(self, operand: Operand) -> int:
+        """Where an operand starts in its buffer, for the first item."""
+        return self._offset(operand)[0]
+
     def _offset(self, operand: Operand) -> tuple[int, list[str]]:
         """Where an operand starts: a number, and what is added to it for the item and its ancestor."""
         if operand.buffer < 0:
@@ -257,7 +261,7 @@ class _Piece:
             op, a = rows[k][:2]
             if first + k in self.names:
                 continue
-            if op in (O.SIN, O.COS) and a in pairs:
+            if op in (O.SIN, O.COS) and first + k in pairs.get(a, ()):
                 angle, (s, c) = self.value(a), pairs[a]
                 f, real = self.low.dialect.suffix, self.low.dialect.real
                 self.f.lines.append(f"{real} x_{s}, x_{c}; sincos{f}({angle}, &x_{s}, &x_{c});")
@@ -296,6 +300,10 @@ class _Piece:
     def expression(self, op: int, row: Row) -> str:
         low, x = self.low, [self.value(k) for k in operands_of(row)]
         zero, one = (literal(n, low.dialect.precision) for n in (0.0, 1.0))
+        if op == O.ADD and x[1].startswith("(-"):
+            return f"{x[0]} - {x[1][2:-1]}"
+        if op == O.ADD and x[0].startswith("(-"):
+            return f"{x[1]} - {x[0][2:-1]}"
         if op in _INFIX:
             return f"{x[0]} {_INFIX[op]} {x[1]}"
         if op == O.NEG:

@@ -54,8 +54,9 @@ def identifier(name: str, taken: Iterable[str] = ()) -> str:
 
 def function_name(name: str) -> str:
     """`name` as the identifier of a public function, which must not be one of the C library's either."""
-    word = identifier(name)
-    return f"{word}_" if word in _LIBRARY | _with_suffix(_LIBRARY) else word
+    word = identifier(name).rstrip("_")
+    plain = word not in _LIBRARY | _with_suffix(_LIBRARY) and word == identifier(word)
+    return word if plain else f"{word}_program"
 
 
 def _with_suffix(names: Iterable[str]) -> set[str]:
@@ -91,4 +92,4 @@ def literal(x: float, precision: str) -> str:
 
 def comment(text: str) -> str:
     """`text` with nothing in it that could end a comment or the line."""
-    return re.sub(r"[^\w .,:()\[\]+-]", "?", text, flags=re.ASCII)
+    return re.sub(r"[^\w .,:()\[\]+-]", ".", text, flags=re.ASCII)

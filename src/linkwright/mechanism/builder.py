@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -10,47 +9,18 @@ import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.bound import Array, as_numbers, is_bound, settle
+from linkwright.mechanism.builder_parts import LAW_VARIABLES, Body, Joint, Parts, Triad, name_of, packed_inertia
 from linkwright.mechanism.checks import check_numbers
-from linkwright.mechanism.description import GROUND, Description, Frames, Names, joint_defaults, kind_number
-from linkwright.mechanism.elements import AppliedWrench, Driver, Element, JointForce, Mimic, PointForce
+from linkwright.mechanism.description import Description, Frames, Names, joint_defaults, kind_number
+from linkwright.mechanism.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce
 from linkwright.mechanism.expression import Expression, Name, as_expression
 from linkwright.mechanism.frames import axis_frame, snapped
 from linkwright.mechanism.kinds import KIND_LIST
 
 Numeric = float | Expression
-_RESERVED = ("TIME", "q", "v", "d", "dd")
-_ROWS = ("ri", "pi", "rj", "pj", "pitch", "armature")
-_PACKED = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
-@dataclass(frozen=True)
-class Body:
-    """A body of a Builder; number −1 is ground."""
-
-    name: str
-    number: int
-
-
-@dataclass(frozen=True, eq=False)
-class Triad:
-    """A frame on a body: z is its h axis, x its f axis."""
-
-    body: Body
-    rotation: Array
-    origin: Array
-    name: str | None
-
-
-@dataclass(frozen=True)
-class Joint:
-    """A joint of a Builder."""
-
-    name: str
-    number: int
-    kind: str
-
-
-class Builder:
+class Builder(Parts):
     """Collects bodies, triads, joints, drivers and forces; `description()` checks them and gives the description.
 
     Any number may be an expression of parameters (`length = b.parameter("length", 0.3)`, then `length / 2`):
@@ -59,17 +29,11 @@ class Builder:
     """
 
     def __init__(self, name: str = "mechanism", *, ground: str = "ground") -> None:
+        super().__init__(ground)
         self.name = name
-        self.ground = Body(ground, GROUND)
-        self._bodies: dict[str, Body] = {ground: self.ground}
-        self._triads: dict[str, Triad] = {}
-        self._joints: dict[str, Joint] = {}
         self._body_rows: list[tuple[Array, Array, Array]] = []
         self._joint_rows: list[dict[str, Any]] = []
         self._mimics: list[Mimic] = []
-        self._forces: dict[str, Element] = {}
-        self._drivers: dict[str, Driver] = {}
-        self._parameters: dict[str, float] = {}
         self._gravity: Any = np.array([0.0, 0.0, -9.81])
 
     def __enter__(self) -> Self:
@@ -85,9 +49,11 @@ class Builder:
     # -- numbers ------------------------------------------------------------------------------------------
     def parameter(self, name: str, value: float) -> Name:
         """A named number, to be used in other numbers and in laws."""
-        if not name.isidentifier() or name in _RESERVED:
-            words = ", ".join(_RESERVED)
-            raise ModelError(f"{name!r} cannot name a parameter; use letters and digits, not {words}", element=name)
+        if not name.isidentifier() or name == "TIME":
+            text = f"{name!r} cannot name a parameter; use a letter, then letters and digits, and not TIME"
+            raise ModelError(text, element=name)
+        if name in LAW_VARIABLES and self._forces:
+            raise ModelError(f"{name!r} means a coordinate in the laws of forces; choose another name", element=name)
         if name in self._parameters:
             raise ModelError(f"there is a parameter {name!r} already; choose another name", element=name)
         self._parameters[name] = float(as_numbers(value, (), f"parameter {name!r}"))
@@ -122,10 +88,10 @@ class Builder:
         name: str | None = None,
     ) -> Triad:
         """A frame on a body: z along h, x along the part of f that is perpendicular to h."""
-        what = f"triad {name!r}" if name else f"a triad on {_name(body)!r}"
+        what = f"triad {name!r}" if name else f"a triad on {name_of(body)!r}"
         hh, ff = as_numbers(h, (3,), f"h of {what}"), as_numbers(f, (3,), f"f of {what}")
         values = [settle("", x, self._parameters)[0] for x in (hh, ff)]
-        across = np.cross(*values)
+        across = _cross(*values)
         if np.linalg.norm(across) <= 1e-9 * np.linalg.norm(values[0]) * np.linalg.norm(values[1]):
             text = f"h and f of {what} are parallel or zero; give two directions"
             raise ModelError(text, element=name or what)
@@ -353,9 +319,9 @@ class Builder:
         arrays: dict[str, Any] = {}
 
         def put(name: str, rows: list[Array], shape: tuple[int, ...]) -> None:
-            bound = any(np.asarray(r).dtype == object for r in rows)
-            stacked = np.array(rows, dtype=object if bound else np.float64).reshape(-1, *shape)
-            arrays[name], found = settle(name, stacked, self._parameters)
+            flat = [x for row in rows for x in np.asarray(row).reshape(-1)]
+            stacked = np.array(flat, dtype=object if is_bound(flat) else np.float64)
+            arrays[name], found = settle(name, stacked.reshape(-1, *shape), self._parameters)
             bindings.update(found)
 
         for k, (name, shape) in enumerate((("mass", ()), ("com", (3,)), ("inertia", (6,)))):
@@ -388,89 +354,6 @@ class Builder:
         check_numbers(description)
         return description
 
-    # -- names --------------------------------------------------------------------------------------------
-    def _new_place(self, name: str) -> None:
-        if not name:
-            raise ModelError("a body or triad needs a name; give it one")
-        if name in self._bodies or name in self._triads:
-            raise ModelError(f"there is a body or triad {name!r} already; choose another name", element=name)
-
-    def _new_force(self, name: str | None, stem: str) -> str:
-        taken = self._forces.keys() | self._drivers.keys()
-        if name is None:
-            return next(n for k in range(1, len(taken) + 2) if (n := f"{stem}{k}") not in taken)
-        if name in taken:
-            raise ModelError(f"there is a driver or force {name!r} already; choose another name", element=name)
-        return name
-
-    def _body(self, body: Any) -> Body:
-        found = self._bodies.get(_name(body))
-        if found is None or (isinstance(body, Body) and found != body):
-            raise NameNotFound("body", _name(body), list(self._bodies))
-        return found
-
-    def _triad(self, place: Any) -> Triad:
-        if isinstance(place, Triad):
-            self._body(place.body)
-            return place
-        if isinstance(place, str) and place in self._triads:
-            return self._triads[place]
-        if _name(place) not in self._bodies:
-            raise NameNotFound("body or triad", _name(place), [*self._bodies, *self._triads])
-        return Triad(self._body(place), np.eye(3), np.zeros(3), None)
-
-    def _place(self, place: Any) -> str:
-        """The name of a triad or body; a triad that is used by name gets one."""
-        if isinstance(place, Triad) and place.name is None:
-            known = next((n for n, t in self._triads.items() if t is place), None)
-            if known is None:
-                taken = self._triads.keys() | self._bodies.keys()
-                known = next(n for k in range(1, len(taken) + 2) if (n := f"triad{k}") not in taken)
-                self._triads[known] = place
-            return known
-        triad = self._triad(place)
-        return triad.name or triad.body.name
-
-    def _joint(self, joint: Any) -> Joint:
-        found = self._joints.get(_name(joint))
-        if found is None or (isinstance(joint, Joint) and found != joint):
-            raise NameNotFound("joint", _name(joint), list(self._joints))
-        return found
-
-    def _check_index(self, joint: Joint, index: int, name: str) -> None:
-        nv = KIND_LIST[kind_number(joint.kind)].nv
-        if not 0 <= index < nv:
-            text = f"{name!r} acts on coordinate {index} of {joint.name!r}, which is {joint.kind} and has {nv}"
-            raise ModelError(text, element=joint.name)
-
-    def _law(self, law: Any, variables: tuple[str, ...]) -> Expression:
-        if not isinstance(law, Expression):
-            law = as_expression(float(as_numbers(law, (), "a law")))
-        for name in sorted(law.names()):
-            if name not in variables and name not in self._parameters:
-                raise NameNotFound("parameter or variable of a law", name, [*variables, *self._parameters])
-        return law
-
-
-def packed_inertia(inertia: Any, owner: str) -> Array:
-    """xx, yy, zz, xy, xz, yz from three or six numbers or a symmetric 3×3."""
-    what = f"inertia of {owner!r}"
-    try:
-        shape = np.asarray(inertia).shape
-    except ValueError:
-        shape = ()
-    if shape == (3, 3):
-        full = as_numbers(inertia, shape, what)
-        for i, j in _PACKED[3:]:
-            a, b = full[i, j], full[j, i]
-            same = a == b if is_bound([a, b]) else abs(a - b) <= 1e-9 * np.abs(np.diag(full).astype(float)).sum()
-            if not same:
-                raise ModelError(f"{what} is not symmetric: {a} and {b}; make them equal", element=owner)
-        return np.array([full[i, j] for i, j in _PACKED])
-    if shape == (3,):
-        return np.concatenate([as_numbers(inertia, (3,), what), np.zeros(3)])
-    return as_numbers(inertia, (6,), what)
-
 
 def _spring(stretch: Expression, stiffness: Numeric, rate: Expression, damping: Numeric) -> Expression:
     law = -(as_expression(stiffness) * stretch)
@@ -479,7 +362,3 @@ def _spring(stretch: Expression, stiffness: Numeric, rate: Expression, damping: 
 
 def _cross(a: Array, b: Array) -> Array:
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
-
-
-def _name(thing: Any) -> str:
-    return str(getattr(thing, "name", thing))

@@ -200,6 +200,8 @@ class Tree:
         """The numbers of link i; those bound to `parameters` (recorded scalars by name) are recorded."""
         row = self.table[i]
         values: dict[str, Any] = {name: row[s] for name, s in record_slices().items()}
+        r, p = self.link_frames
+        values.update(frame_r=r[i], frame_p=p[i])
         if parameters:
             values.update(self._bound(i, parameters))
         return values
@@ -248,6 +250,8 @@ class Tree:
         turn = Turn(2, *(float(x) for x in _cos_sin(np.array(phi))))
         if _recorded(r_up, r_par):
             values["rotation"] = back.matrix() @ np.asarray(r_par).T @ r_up @ turn.matrix()
+        if _recorded(r_own, p_own):
+            values.update(frame_r=r_own @ turn.matrix(), frame_p=p_own)
         mass, com = self._row("mass", body, parameters), self._row("com", body, parameters)
         inertia = self._row("inertia", body, parameters)
         if _recorded(mass, com, inertia, r_own, p_own):

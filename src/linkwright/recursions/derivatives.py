@@ -33,7 +33,6 @@ from linkwright.spatial.algebra import (
     force_cross,
     inertia_times,
     motion_cross,
-    symmetric_times,
     unpack,
 )
 from linkwright.spatial.rotation import General
@@ -247,18 +246,17 @@ def inverse_dynamics_derivatives(traversal: Unrolled, gravity: Array, a: Array) 
     return np.array(dq), np.array(dv), np.array(pairs.mass_matrix())
 
 
-def forward_dynamics_parts(
-    traversal: Unrolled, gravity: Array, tau: Array
-) -> tuple[Factor, list[list[Any]], list[list[Any]]]:
-    """The factors of M, ∂τ/∂q and ∂τ/∂v at the acceleration that tau causes: ∂a = −M⁻¹ ∂τ."""
+def forward_dynamics_parts(traversal: Unrolled, gravity: Array, tau: Array) -> tuple[Matrix, Factor, Matrix, Matrix]:
+    """M, its factors, ∂τ/∂q and ∂τ/∂v at the acceleration that tau causes: ∂a = −M⁻¹ ∂τ."""
     pairs = Pairs(traversal, gravity)
-    factor = factorise(pairs.mass_matrix())
+    m = pairs.mass_matrix()
+    factor = factorise(m)
     f = pairs.wrenches(pairs.accelerations(None))
     bias = pairs.vector(lambda i, column: dot(column, f[i]))
     a = factor.solve([tau[k] - bias[k] for k in range(len(bias))])
     b = pairs.accelerations(_split(traversal, np.array(a)))
     dq, dv = pairs.inverse_derivatives(b, pairs.wrenches(b))
-    return factor, dq, dv
+    return m, factor, dq, dv
 
 
-__all__ = ["Pairs", "forward_dynamics_parts", "inverse_dynamics_derivatives", "symmetric_times"]
+__all__ = ["Pairs", "forward_dynamics_parts", "inverse_dynamics_derivatives"]

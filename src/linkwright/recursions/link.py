@@ -9,8 +9,8 @@ import numpy as np
 
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.tree import placement_rotation
-from linkwright.spatial.algebra import Array
-from linkwright.spatial.rotation import Chain
+from linkwright.spatial.algebra import Array, cross
+from linkwright.spatial.rotation import Chain, General
 from linkwright.spatial.transform import ArticulatedInertia, Transform
 
 State = Mapping[str, Array]
@@ -26,9 +26,18 @@ class Link:
         self.grounded = grounded  # whether its parent is ground
 
     def __getattr__(self, name: str) -> Array:
-        if name in ("q", "v", "a", "tau", "wrench"):
+        if name in ("q", "v", "a", "tau", "q1", "dv"):
             return self._inputs(name)
         raise AttributeError(name)
+
+    @property
+    def wrench(self) -> Array:
+        """The wrench applied to the body, at the link frame in its axes."""
+        given = self._inputs("wrench")
+        frame = Transform(General(np.asarray(self.record["frame_r"])), np.asarray(self.record["frame_p"]))
+        force = frame.rotation.outward(given[:3])
+        moment = frame.rotation.outward(given[3:] - cross(frame.p, given[:3]))
+        return np.concatenate([force, moment])
 
     @property
     def mass(self) -> Any:
@@ -83,9 +92,6 @@ class Link:
 
     def joint_twist(self, terms: Array, v: Array) -> Array:
         """S v."""
-        return self._combine(terms, v)
-
-    def _combine(self, terms: Array, v: Array) -> Array:
         if self.kind.selects is not None:
             zero = np.zeros(6, dtype=object if np.asarray(v).dtype == object else float)
             for k, component in enumerate(self.kind.selects):

@@ -49,8 +49,8 @@ def forces(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict
     if not (isinstance(armature, float) and armature == 0.0):
         tau = tau + armature * link.a
     if link.grounded:
-        return {"tau": tau}, {}
-    return {"tau": tau}, {"f": link.transform(own["terms"]).inward(f)}
+        return {"tau": tau, "f": f}, {}
+    return {"tau": tau, "f": f}, {"f": link.transform(own["terms"]).inward(f)}
 
 
 def forces_with_wrenches(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:

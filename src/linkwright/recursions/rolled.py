@@ -19,7 +19,7 @@ from linkwright.recursions.traversal import InwardStep, OutwardStep, Shape
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import finish
 from linkwright.tape.build import ProgramBuilder, Ref
-from linkwright.tape.program import ITEM, Each, Operand, Order, Zero
+from linkwright.tape.program import ITEM, Copy, Each, Order, Zero
 from linkwright.tape.scalar import Recorder, Scalar
 
 #: A number of the record that equals this is left out of the arithmetic.
@@ -30,6 +30,10 @@ TRIVIAL: dict[str, tuple[float, ...]] = {
     "pitch": (0.0,),
     "armature": (0.0,),
 }
+
+
+#: The link frame in its body's frame, kept apart from the record: only wrenches need it.
+FRAME: dict[str, Shape] = {"frame_r": (3, 3), "frame_p": (3,)}
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,8 @@ class Rolled:
         self.shapes: dict[tuple[int, str], Shape] = {}  # (signature, field) → shape
         self.ground: dict[str, Array] = {}
         self.passes: list[_Pass] = []
-        self.vectors: dict[str, Ref] = {}
+        self.vectors: dict[str, tuple[Ref, bool]] = {}  # field → output, and whether one a coordinate
+        self.totals: dict[str, Ref] = {}
 
     # -- recording ------------------------------------------------------------------------------------
     def _link(self, number: int, recording: _Recording) -> Link:
@@ -115,20 +120,22 @@ class Rolled:
         def number_of(name: str) -> Any:
             if name in signature.trivial:
                 return list(TRIVIAL[name])
+            if name in FRAME:
+                return recording.fresh("frame", name, FRAME[name])
             return recording.fresh("record", name, RECORD[name])
 
         def part(name: str) -> Array:
             if name == "wrench":
                 return recording.fresh("wrench", name, (6,))
-            own = recording.fresh(name, name, (kind.nq if name == "q" else kind.nv,))
+            own = recording.fresh(name, name, (kind.nq if name in ("q", "q1") else kind.nv,))
             if signature.follows and name != "tau":
                 ratio, offset = coupling["coupling"]
-                return own * ratio + offset if name == "q" else own * ratio
+                return own * ratio + offset if name in ("q", "q1") else own * ratio
             return own
 
-        parts = _Lazy(dict.fromkeys(("q", "v", "a", "tau", "wrench")), part)
+        parts = _Lazy(dict.fromkeys(("q", "v", "a", "tau", "q1", "dv", "wrench")), part)
         coupling = _Lazy({"coupling": None}, lambda name: recording.fresh("coupling", name, (2,)))
-        return Link(kind, _Lazy(RECORD, number_of), parts.__getitem__, grounded=signature.grounded)
+        return Link(kind, _Lazy({**RECORD, **FRAME}, number_of), parts.__getitem__, grounded=signature.grounded)
 
     def _own(self, number: int, recording: _Recording, where: str = "own") -> _Lazy:
         shapes = {name: shape for (k, name), shape in self.shapes.items() if k == number}
@@ -173,16 +180,25 @@ class Rolled:
                 self.shapes[number, f"below.{name}"] = shape
         self.passes.append(_Pass("inward", recordings))
 
-    def joint_vector(self, name: str) -> Any:
+    def joint_vector(self, name: str, *, coordinates: bool = False) -> Any:
         """Make the field an output of the program."""
-        self.vectors[name] = self.builder.output(name, (self.coordinates.nv,))
-        return self.vectors[name]
+        x = self.coordinates
+        self.vectors[name] = (self.builder.output(name, (x.nq if coordinates else x.nv,)), coordinates)
+        return self.vectors[name][0]
+
+    def total(self, name: str) -> Any:
+        """Make what reached ground an output of the program."""
+        shape = next(s for (_, field_name), s in self.shapes.items() if field_name == f"below.{name}")
+        self.ground[f"below.{name}"] = np.zeros(shape)
+        self.totals[name] = self.builder.output(name, shape)
+        return self.totals[name]
 
     # -- placing ----------------------------------------------------------------------------------------
     def finish(self) -> None:
         """Lay out the rows and add the statements to the builder."""
         tree, x, builder = self.tree, self.coordinates, self.builder
         read = {what for p in self.passes for r in p.recordings for where, what, _ in r.inputs if where in ("own", "up")}
+        read |= {f"below.{name}" for name in self.totals}
         place, stride = self._layout(read)
         rows = builder.temporary("rows", (tree.n + 1, stride))
         table = builder.data("table", tree.table)
@@ -191,7 +207,10 @@ class Rolled:
             coupling = builder.data("coupling", np.stack([x.ratio, x.offset], axis=1))
         q_at, v_at = builder.column(x.q_at), builder.column(x.v_at)
         parent = builder.column(tree.parent + 1)
-        body = builder.column(tree.topology.body)
+        frames = None
+        if any(where == "frame" for p in self.passes for r in p.recordings for where, _, _ in r.inputs):
+            r_link, p_link = tree.link_frames
+            frames = builder.data("frames", np.concatenate([r_link.reshape(tree.n, 9), p_link], axis=1))
         slices = record_slices()
 
         def operand(where: str, what: Any, size: int) -> Ref:
@@ -205,15 +224,20 @@ class Rolled:
             if where == "coupling":
                 assert coupling is not None
                 return coupling.part(0, (2,)).at((2, ITEM))
+            if where == "frame":
+                assert frames is not None
+                return frames.part(0 if what == "frame_r" else 9, (size,)).at((12, ITEM))
             source = self.inputs[where]
             if where == "wrench":
-                return source.part(0, (6,)).at((6, body))
-            return source.part(0, (size,)).at((1, q_at if where == "q" else v_at))
+                return source.part(0, (6,)).at((6, ITEM))
+            return source.part(0, (size,)).at((1, q_at if where in ("q", "q1") else v_at))
 
         self._ground_rows(rows, place)
-        for name in self.vectors:
-            if x.follows.any():
-                builder.add(Zero(self.vectors[name].operand))
+        coupled = bool(x.follows.any())
+        if coupled:
+            for vector, coordinates in self.vectors.values():
+                if not coordinates:
+                    builder.add(Zero(vector.operand))
         dispatch = builder.column(self.signature_of) if len(self.signatures) > 1 else None
         for p in self.passes:
             cases = []
@@ -223,16 +247,22 @@ class Rolled:
                 nodes: list[Scalar] = []
                 for where, what, values in recording.outputs:
                     if what in self.vectors and where == "own":
-                        outputs.append(
-                            self.vectors[what].part(0, (len(values),)).at((1, v_at), add=bool(x.follows.any()))
-                        )
-                        nodes.extend(self._scaled(recording, number, values, inputs, operand))
+                        vector, coordinates = self.vectors[what]
+                        if not coordinates:
+                            outputs.append(vector.part(0, (len(values),)).at((1, v_at), add=coupled))
+                            nodes.extend(self._scaled(recording, number, values, inputs, operand))
+                        elif not self.signatures[number].follows:
+                            outputs.append(vector.part(0, (len(values),)).at((1, q_at)))
+                            nodes.extend(values)
                     if where == "add" or what in read:
                         outputs.append(operand(where, what, len(values)))
                         nodes.extend(values)
                 block = finish(recording.recorder, recording.count, nodes)
                 cases.append(builder.case(block, inputs, outputs))
             builder.add(Each(tree.n, tuple(cases), p.order, dispatch))
+        for name, output in self.totals.items():
+            source = rows.part(place[f"below.{name}"], output.shape)
+            builder.add(Copy(source.operand, output.operand))
 
     def _scaled(self, recording: _Recording, number: int, values: list[Scalar], inputs: list[Ref], operand: Any) -> list[Scalar]:
         """A follower's force acts on its leader's coordinate, times the ratio."""
@@ -281,4 +311,4 @@ def _signatures(tree: Tree) -> tuple[list[Signature], Any]:
     return signatures, number.astype(np.int32)
 
 
-__all__ = ["Operand", "Rolled", "Signature"]
+__all__ = ["Rolled", "Signature"]

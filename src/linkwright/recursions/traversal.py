@@ -31,8 +31,11 @@ class Traversal(Protocol):
     def inward(self, step: InwardStep, below: Mapping[str, Shape]) -> None:
         """Run a step from the tips to ground; `below` are the shapes of the contributions."""
 
-    def joint_vector(self, name: str) -> Any:
-        """The links' numbers `name`, one a rate of each joint, as one vector (nv)."""
+    def joint_vector(self, name: str, *, coordinates: bool = False) -> Any:
+        """The links' numbers `name`, one a rate (or a coordinate) of each joint, as one vector."""
+
+    def total(self, name: str) -> Any:
+        """The sum of contributions `name` that reached ground in the last inward pass."""
 
 
 class Unrolled:
@@ -47,6 +50,7 @@ class Unrolled:
         self.coordinates = tree.coordinates
         self.rows: list[dict[str, Array]] = [{} for _ in range(self.n)]
         self.ground: dict[str, Array] = {}
+        self._totals: dict[str, Array] = {}
         self.links = [self._link(i, inputs, parameters) for i in range(self.n)]
         self.order = _depth_first(self.parent)
 
@@ -63,7 +67,7 @@ class Unrolled:
             values = inputs[name]
             if name == "wrench":
                 return values[i]
-            if name == "q":
+            if name in ("q", "q1"):
                 own = values[q0 : q0 + kind.nq]
                 return own * ratio + offset if follows else own
             own = values[v0 : v0 + kind.nv]
@@ -86,16 +90,22 @@ class Unrolled:
             target = sums[self.parent[i]]
             for name, value in up.items():
                 target[name] = target[name] + value if name in target else value
-        self.ground.update({f"below_{name}": value for name, value in sums[-1].items()})
+        self._totals = {**nothing, **sums[-1]}
 
-    def joint_vector(self, name: str) -> Array:
+    def total(self, name: str) -> Array:
+        return self._totals[name]
+
+    def joint_vector(self, name: str, *, coordinates: bool = False) -> Array:
         x = self.coordinates
-        entries: list[Any] = [0.0] * x.nv
+        entries: list[Any] = [0.0] * (x.nq if coordinates else x.nv)
         for i, row in enumerate(self.rows):
             if name in row:
-                at, ratio = int(x.v_at[i]), float(x.ratio[i])
+                at, ratio = int((x.q_at if coordinates else x.v_at)[i]), float(x.ratio[i])
                 for k, value in enumerate(row[name]):
-                    entries[at + k] = entries[at + k] + (value * ratio if x.follows[i] else value)
+                    if not x.follows[i]:
+                        entries[at + k] = entries[at + k] + value
+                    elif not coordinates:
+                        entries[at + k] = entries[at + k] + value * ratio
         return np.array(entries)
 
     def ancestors(self, i: int) -> Sequence[int]:

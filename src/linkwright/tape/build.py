@@ -77,6 +77,28 @@ class ProgramBuilder:
         self._known_blocks: dict[str, int] = {}
         self._known_columns: dict[bytes, int] = {}
 
+    @classmethod
+    def onto(cls, program: Program, name: str) -> ProgramBuilder:
+        """A builder that has a program's buffers, columns and blocks, numbered as there, and no statements."""
+        builder = cls(name)
+        builder.buffers = list(program.buffers)
+        for block in program.blocks:
+            builder._known_blocks.setdefault(block.digest, len(builder.blocks))
+            builder.blocks.append(block)
+        for column in program.columns:
+            builder._known_columns.setdefault(column.tobytes(), len(builder.columns))
+            builder.columns.append(column)
+        return builder
+
+    def free_name(self, name: str) -> str:
+        """The name, or with a number behind it if a buffer has it already."""
+        taken = {b.name for b in self.buffers}
+        number, found = 1, name
+        while found in taken:
+            number += 1
+            found = f"{name}_{number}"
+        return found
+
     def _buffer(self, name: str, role: Role, shape: Shape, data: Any = None) -> Ref:
         self.buffers.append(Buffer(name, role, tuple(shape), data))
         return Ref(Operand(len(self.buffers) - 1, self.buffers[-1].size), tuple(shape))

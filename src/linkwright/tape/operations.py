@@ -93,7 +93,9 @@ OPERATIONS: tuple[Operation, ...] = (
 def partials(op: int, x: tuple[Any, ...], y: Any) -> tuple[Any, ...]:
     """∂y/∂x of one operation y = op(x), in recorded scalars (0.0 where the operation is locally constant).
 
-    At the corners of abs, sign, min and max the value of one side is given.
+    At the corners of min and max the value of one side is given, at that of abs 0. Of where, min and max only
+    one operand counts at a time: derivatives choose between the operands' (`choice`) and do not come here,
+    because 0 times the slope of the operand that does not count may be 0·∞.
     """
     if op == NEG:
         return (-1.0,)
@@ -122,23 +124,39 @@ def partials(op: int, x: tuple[Any, ...], y: Any) -> tuple[Any, ...]:
     if op == LOG:
         return (1.0 / x[0],)
     if op == POW:
-        # x·log at a zero base is guarded: 0**c has slope 0 in c for c > 0.
         base, exponent = x
         slope = exponent * base ** (exponent - 1.0)
         if exponent.value is not None:
             return (slope, 0.0)
-        safe = (base.equals(0.0)).where(1.0, base)
-        return (slope, y * safe.log())
+        # x**0 is 1 at every x, also at 0, where the rule says 0·∞. A base of 0 or less has powers at whole
+        # exponents only: they are no function of the exponent to differentiate, and have slope 0 in it.
+        slope = exponent.equals(0.0).where(0.0, slope)
+        return (slope, base.less_equal(0.0).where(0.0, y * base.log()))
     if op == ABS:
         return (x[0].sign(),)
-    if op == MIN:
-        first = x[0].less(x[1])
-        return (first, 1.0 - first)
-    if op == MAX:
-        first = x[1].less(x[0])
-        return (first, 1.0 - first)
-    if op == WHERE:
-        return (0.0, x[0].where(1.0, 0.0), x[0].where(0.0, 1.0))
     if op == TABLE:
         return (x[0].table(y.table_data().derivative()),)
     return (0.0,) * OPERATIONS[op].arity
+
+
+def choice(op: int, x: tuple[Any, ...]) -> tuple[Any, int, int] | None:
+    """For where, min and max: (condition, operand taken where it holds, operand taken elsewhere); else None."""
+    if op == WHERE:
+        return x[0], 1, 2
+    if op == MIN:
+        return x[0].less(x[1]), 0, 1
+    if op == MAX:
+        return x[1].less(x[0]), 0, 1
+    return None
+
+
+def differentiable(op: int, a: int, b: int, c: int) -> tuple[int, ...]:
+    """Which of an operation's operands, as a block numbers them, its value changes with smoothly."""
+    if op in _STEPS:
+        return ()
+    if op == WHERE:
+        return (b, c)
+    return (a,) if OPERATIONS[op].arity == 1 else (a, b)
+
+
+_STEPS = frozenset((SIGN, FLOOR, LT, LE, EQ))

@@ -1,0 +1,233 @@
+"""Denavit–Hartenberg tables, standard and modified, in numbers or symbols, from Python and from `.dh.toml`.
+
+Standard (frame i at the far end of link i):       T = Rz(θ) Tz(d) Tx(a) Rx(α), joint i about z of frame i−1.
+Modified (frame i at joint i; a, α of the link before): T = Rx(α) Tx(a) Rz(θ) Tz(d), joint i about z of frame i.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotFound
+from linkwright.mechanism.bound import is_bound
+from linkwright.mechanism.builder import Builder
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.expression import FUNCTIONS, Call, Expression, Name, Number
+from linkwright.mechanism.frames import snapped
+
+Array = Any  # of floats, or of floats and expressions
+COLUMNS = ("a", "alpha", "d", "theta", "kind", "mass", "com", "inertia")
+_KINDS = {"revolute": "revolute", "R": "revolute", "r": "revolute", "prismatic": "prismatic"}
+_KINDS.update(P="prismatic", p="prismatic", translational="prismatic")
+_TOP = ("name", "convention", "gravity", "link", "parameters")
+
+
+def from_dh(
+    rows: Iterable[Mapping[str, Any] | Sequence[Any]],
+    convention: Literal["standard", "modified"] = "standard",
+    *,
+    parameters: Mapping[str, float] | None = None,
+    gravity: Sequence[float] = (0.0, 0.0, -9.81),
+    name: str = "DH table",
+) -> Description:
+    """The chain of a table; a row is a mapping, or a sequence: a, alpha, d, theta, kind, mass, com, inertia.
+
+    The joint's own entry (theta of a revolute joint, d of a prismatic one) is an offset added to its coordinate.
+    `com` is in link frame i of the convention, `inertia` about it: xx, yy, zz (, xy, xz, yz) or 3×3. A number may
+    be a symbol: a plain name, a SymPy symbol, or an expression. Symbols become parameters, with the values in
+    `parameters`, or else 1 (0 for a symbol first met as a product of inertia, so that a full tensor is possible).
+    """
+    if convention not in ("standard", "modified"):
+        raise NameNotFound("DH convention", str(convention), ["standard", "modified"])
+    table = [_row(row, k) for k, row in enumerate(rows, 1)]
+    if not table:
+        raise ModelError("a DH table needs at least one row")
+    symbols = _Symbols(dict(parameters or {}))
+    for row in table:
+        symbols.read(row)
+    symbols.finish()
+    b = Builder(name)
+    b.gravity(gravity)
+    for symbol, value in symbols.values.items():
+        b.parameter(symbol, value)
+    before = b.ground
+    for k, row in enumerate(table, 1):
+        link = b.body(row["name"], row["mass"], row["com"], row["inertia"])
+        (ri, pi), (rj, pj) = (_standard if convention == "standard" else _modified)(row)
+        b.joint(row["kind"], b.frame(before, ri, pi), b.frame(link, rj, pj), f"joint{k}")
+        before = link
+    return b.description()
+
+
+def read_dh(path: str | Path) -> Description:
+    """The chain of a `.dh.toml` file: name, convention, gravity, [[link]] tables with the columns, [parameters]."""
+    file = str(path)
+    try:
+        with open(path, "rb") as stream:
+            data = tomllib.load(stream)
+    except OSError as error:
+        raise FormatError(f"cannot be read: {error.strerror}", file=file) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(f"is not TOML: {error}", file=file) from error
+    for key in data:
+        if key not in _TOP:
+            raise FormatError(str(NameNotFound("entry", key, list(_TOP))), file=file, element=key)
+    links, parameters = data.get("link", []), data.get("parameters", {})
+    if not isinstance(links, list) or not links or not all(isinstance(row, dict) for row in links):
+        raise FormatError("has no [[link]] tables; give one a joint, in order from the base", file=file)
+    if not isinstance(parameters, dict):
+        raise FormatError("parameters must be a table: [parameters], then name = number", file=file)
+    if "convention" not in data:
+        raise FormatError('does not say its convention; add convention = "standard" or "modified"', file=file)
+    try:
+        return from_dh(
+            links,
+            data["convention"],
+            parameters=parameters,
+            gravity=data.get("gravity", (0.0, 0.0, -9.81)),
+            name=str(data.get("name", Path(path).name.removesuffix(".dh.toml"))),
+        )
+    except LinkwrightError as error:
+        raise FormatError(str(error), file=file, element=getattr(error, "element", None)) from error
+
+
+# -- rows ---------------------------------------------------------------------------------------------------
+def _row(given: Any, k: int) -> dict[str, Any]:
+    """A row with all columns."""
+    known = (*COLUMNS, "name")
+    if isinstance(given, Mapping):
+        for key in given:
+            if key not in known:
+                raise NameNotFound(f"column of row {k}", str(key), list(known))
+        row = dict(given)
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        if not 4 <= len(given) <= len(COLUMNS):
+            text = f"row {k} has {len(given)} entries; give {', '.join(COLUMNS)}, at least the first four"
+            raise ModelError(text, element=f"row {k}")
+        row = dict(zip(COLUMNS, given, strict=False))
+    else:
+        raise ModelError(f"row {k} is {given!r}; give a mapping or a sequence", element=f"row {k}")
+    kind = row.get("kind", "revolute")
+    if kind not in _KINDS:
+        raise NameNotFound(f"joint kind (in row {k})", str(kind), ["revolute", "prismatic", "R", "P"])
+    row["kind"] = _KINDS[kind]
+    for column in ("a", "alpha", "d", "theta", "mass"):
+        row.setdefault(column, 0.0)
+    row.setdefault("com", (0.0, 0.0, 0.0))
+    row.setdefault("inertia", (0.0, 0.0, 0.0))
+    row.setdefault("name", f"link{k}")
+    return row
+
+
+class _Symbols:
+    """The symbols of a table and their values."""
+
+    def __init__(self, given: dict[str, float]) -> None:
+        self.given = given
+        self.values: dict[str, float] = {}
+
+    def read(self, row: dict[str, Any]) -> None:
+        """Every symbol of a row as an expression, in place."""
+        where = f"of {row['name']!r}"
+        for column in ("a", "alpha", "d", "theta", "mass"):
+            row[column] = self.number(row[column], f"{column} {where}")
+        row["com"] = self.numbers(row["com"], f"com {where}")
+        inertia = row["inertia"]
+        if hasattr(inertia, "tolist"):  # an array, or a SymPy matrix
+            inertia = inertia.tolist()
+        if isinstance(inertia, (list, tuple)) and len(inertia) == 6:
+            moments = [self.number(x, f"inertia {where}") for x in inertia[:3]]
+            row["inertia"] = moments + [self.number(x, f"inertia {where}", 0.0) for x in inertia[3:]]
+        elif isinstance(inertia, (list, tuple)) and all(isinstance(x, (list, tuple)) for x in inertia):
+            # The diagonal first: a symbol that stands there too is a moment.
+            for i, line in enumerate(inertia[:3]):
+                self.numbers(line[i : i + 1], f"inertia {where}")
+            row["inertia"] = [[self.number(x, f"inertia {where}", 0.0) for x in line] for line in inertia]
+        else:
+            row["inertia"] = self.numbers(inertia, f"inertia {where}")
+
+    def numbers(self, values: Any, what: str) -> list[Any]:
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise ModelError(f"{what} is {values!r}; give a list of numbers or symbols", element=what)
+        return [self.number(x, what) for x in values]
+
+    def number(self, x: Any, what: str, default: float = 1.0) -> float | Expression:
+        """A number, or the expression of a symbol, whose name is noted."""
+        if isinstance(x, str):
+            if not x.isidentifier():
+                text = f"{what} is {x!r}; a symbol is one plain name (compose expressions in Python, with SymPy)"
+                raise ModelError(text, element=what)
+            x = Name(x)
+        elif not isinstance(x, Expression) and hasattr(x, "free_symbols"):
+            x = _from_sympy(x, what)
+        if isinstance(x, Expression):
+            for name in sorted(x.names()):
+                self.values.setdefault(name, self.given.get(name, default))
+            return x.value if isinstance(x, Number) else x
+        try:
+            return float(x)
+        except (TypeError, ValueError):
+            raise ModelError(f"{what} is {x!r}; give a number or a symbol", element=what) from None
+
+    def finish(self) -> None:
+        """A value for a symbol that the table does not have is a mistake."""
+        for name in self.given:
+            if name not in self.values:
+                raise NameNotFound("symbol in the table", name, list(self.values))
+
+
+def _from_sympy(x: Any, what: str) -> Expression:
+    """A SymPy expression, taken over node by node."""
+    if not x.free_symbols:
+        return Number(float(x))
+    if x.is_Symbol:
+        return Name(str(x.name))
+    parts = [_from_sympy(part, what) for part in x.args]
+    function = str(x.func.__name__).lower()
+    if function in ("add", "mul"):
+        total = parts[0]
+        for part in parts[1:]:
+            total = Call(function, (total, part))
+        return total
+    if function not in FUNCTIONS or FUNCTIONS[function][0] != len(parts):
+        text = f"{what} has the function {x.func.__name__} in it, which expressions do not know; use another form"
+        raise ModelError(text, element=what)
+    return Call(function, tuple(parts))
+
+
+# -- frames -------------------------------------------------------------------------------------------------
+def _standard(row: dict[str, Any]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """The joint's frame on link i−1, and on link i, whose own frame is at the far end."""
+    on_child = _turn(0, row["alpha"]).T
+    return (_turn(2, row["theta"]), _vector(0.0, 0.0, row["d"])), (on_child, _vector(-row["a"], 0.0, 0.0))
+
+
+def _modified(row: dict[str, Any]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """The joint's frame on link i−1, and on link i, which is link i's own."""
+    tilt = _turn(0, row["alpha"])
+    origin = _vector(row["a"], 0.0, 0.0) + tilt @ _vector(0.0, 0.0, row["d"])
+    return (tilt @ _turn(2, row["theta"]), origin), (np.eye(3), np.zeros(3))
+
+
+def _turn(axis: int, angle: Any) -> Array:
+    """A rotation about x (0) or z (2)."""
+    c, s = np.cos(angle), np.sin(angle)
+    if not is_bound(angle):
+        c, s = snapped([c, s])
+    if axis == 0:
+        return _matrix([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+    return _matrix([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _vector(*entries: Any) -> Array:
+    return _matrix(list(entries))
+
+
+def _matrix(entries: Any) -> Array:
+    array = np.array(entries)
+    return array if is_bound(array) else array.astype(np.float64) + 0.0

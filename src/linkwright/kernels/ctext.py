@@ -1,0 +1,446 @@
+"""A program as C99 or CUDA text, by one emitter, so that CUDA's text is tested where there is no GPU.
+
+C: `void NAME(inputs, outputs, work)` for one state, and `NAME_batch(inputs, outputs, work, count)`.
+CUDA: a kernel `NAME(inputs, outputs, count)` with a thread a state; where the temporaries are too many for a
+thread's own memory, `NAME(inputs, outputs, work, count)` with `cuda_work_size(program)` numbers of work a state.
+Arrays are (count, n), row-major; data, columns and tables are constant arrays of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from linkwright.errors import KernelError
+from linkwright.kernels.ctext_block import Function, Plan, case_functions, numbers, plan
+from linkwright.kernels.ctext_layout import Layout, every, layout
+from linkwright.kernels.ctext_names import comment, function_name, identifier, literal
+from linkwright.kernels.ctext_solve import helper_text
+from linkwright.tape.program import (
+    Buffer,
+    Case,
+    Copy,
+    Each,
+    Loop,
+    Operand,
+    Program,
+    Solve,
+    Statement,
+    Walk,
+    Zero,
+)
+from linkwright.tape.table import Table
+
+_PRECISIONS = {"float64": "double", "float32": "float"}
+_LOCAL = 1024  # numbers that a CUDA thread keeps for itself: every resident thread reserves as much
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Where C99 and CUDA differ."""
+
+    cuda: bool
+    precision: str
+    index: str  # the type of indices and counts
+    segment: int  # operations in one function
+    paired: bool  # whether there is a sincos
+
+    @property
+    def real(self) -> str:
+        return _PRECISIONS[self.precision]
+
+    @property
+    def suffix(self) -> str:
+        return "f" if self.precision == "float32" else ""
+
+    @property
+    def static(self) -> str:
+        return "static __device__" if self.cuda else "static"
+
+
+_C = Dialect(cuda=False, precision="float64", index="long", segment=2000, paired=False)
+
+
+def _cuda(precision: str) -> Dialect:
+    if precision not in _PRECISIONS:
+        raise KernelError(f"no CUDA text in {precision!r}; precision is 'float64' or 'float32'")
+    # A cut costs a thread's registers, so that CUDA's pieces are longer; its `long` is short on some systems.
+    return Dialect(cuda=True, precision=precision, index="long long", segment=8000, paired=True)
+
+
+def c_text(program: Program, name: str | None = None) -> str:
+    """One self-contained C99 file; its functions are named after the program, or `name`."""
+    return Lowering(program, name, _C).c_file()
+
+
+def work_size(program: Program) -> int:
+    """How many numbers of work the C function needs (`NAME_WORK` in the text)."""
+    return Lowering(program, None, _C).layout.size
+
+
+def cuda_text(program: Program, name: str | None = None, precision: str = "float64") -> str:
+    """One self-contained CUDA file, for nvcc and NVRTC alike."""
+    return Lowering(program, name, _cuda(precision)).cuda_file()
+
+
+def cuda_work_size(program: Program) -> int:
+    """How many numbers a state the kernel's `work` array needs; 0 where the kernel has no such argument."""
+    low = Lowering(program, None, _cuda("float64"))
+    return low.layout.size if low.step else 0
+
+
+class Lowering:
+    """One program on its way to text: names, the work array, constants and functions met so far."""
+
+    def __init__(self, program: Program, name: str | None, dialect: Dialect) -> None:
+        self.program, self.dialect = program, dialect
+        self.name = function_name(program.name if name is None else name)
+        self.names = self._buffer_names()
+        self._plans: dict[Case, Plan] = {}
+        crossing = max((self.plan(case).crossing for case in _cases(program)), default=0)
+        self.layout: Layout = layout(program, crossing)
+        # Threads' work interleaved: neighbours in a thread's work are `step` apart, so that a warp reads one run.
+        self.step = " * step" if dialect.cuda and self.layout.size > _LOCAL else ""
+        self.constants: dict[str, str] = {}
+        self.helpers: dict[str, str] = {}
+        self.tables: dict[Table, int] = {}
+        self.functions: list[str] = []
+        self._made: dict[tuple[Case, bool, bool], list[Function]] = {}
+
+    def _buffer_names(self) -> list[str]:
+        taken = {self.name}
+        names = []
+        for buffer in self.program.buffers:
+            word = identifier(buffer.name, taken)
+            if word.startswith(f"{self.name}_"):  # the functions of the file are named so
+                word = identifier(f"x_{buffer.name}", taken)
+            taken.add(word)
+            names.append(word)
+        return names
+
+    # -- what functions ask for ------------------------------------------------------------------------
+    def plan(self, case: Case) -> Plan:
+        if case not in self._plans:
+            self._plans[case] = plan(self.program.blocks[case.block], case, self.dialect.segment)
+        return self._plans[case]
+
+    def data(self, buffer: int) -> str:
+        data = self.program.buffers[buffer].data
+        assert data is not None
+        return self._constant(f"data{buffer}", data.reshape(-1).tolist())
+
+    def column(self, column: int) -> str:
+        name = f"{self.name}_column{column}"
+        if name not in self.constants:
+            entries = [str(x) for x in self.program.columns[column].tolist()]
+            self.constants[name] = numbers(f"{self.dialect.static} const int", name, entries)
+        return name
+
+    def table(self, table: Table, x: str) -> str:
+        """The call of a table at x."""
+        number = self.tables.setdefault(table, len(self.tables))
+        breaks = self._constant(f"breaks{number}", table.breaks)
+        pieces = self._constant(f"pieces{number}", [c for piece in table.coefficients for c in piece])
+        return f"{self.helper('table')}({breaks}, {pieces}, {len(table.coefficients)}, {x})"
+
+    def _constant(self, stem: str, values: Iterable[float]) -> str:
+        name = f"{self.name}_{stem}"
+        if name not in self.constants:
+            entries = [literal(x, self.dialect.precision) for x in values]
+            self.constants[name] = numbers(f"{self.dialect.static} const {self.dialect.real}", name, entries)
+        return name
+
+    def helper(self, method: str) -> str:
+        d = self.dialect
+        if method not in self.helpers:
+            words = {"name": self.name, "real": d.real, "index": d.index, "static": d.static, "f": d.suffix}
+            words |= {"zero": literal(0.0, d.precision), "one": literal(1.0, d.precision)}
+            self.helpers[method] = helper_text(method, words, strided=bool(self.step))
+        return f"{self.name}_{method}"
+
+    def run(self, case: Case, driver: Function, *, moving: bool, walking: bool = False) -> list[str]:
+        """The calls that run a case; its functions are written at its first use."""
+        key = (case, moving, walking)
+        if key not in self._made:
+            name = f"{self.name}_f{len(self._made)}"
+            self._made[key] = case_functions(self, case, name, moving=moving, walking=walking)
+            # Inlined again, the pieces would be the one long function that they are cut from.
+            head = f"{self.name}_APART" if len(self._made[key]) > 1 else self.dialect.static
+            self.functions.extend(f.text(head) for f in self._made[key] if f.lines)
+        calls = []
+        for function in self._made[key]:
+            if function.lines:
+                for buffer, write in function.written.items():
+                    driver.buffer(buffer, write)
+                driver.uses |= function.uses & {"work"}
+                calls.append(function.call())
+        return calls
+
+    # -- the file --------------------------------------------------------------------------------------
+    def driver(self, name: str) -> Function:
+        """The function that runs the statements for one state."""
+        f = Function(self, name)
+        for k in self.layout.place:
+            if self.program.buffers[k].role == "input":
+                source, size = self.names[k], self.program.buffers[k].size
+                f.written.setdefault(k, False)
+                f.lines += _loop(self, size, f"{f.at(Operand(k, size), 'k', write=True)} = {source}[k];")
+        for k, (first, size) in self.layout.clear.items():
+            f.lines += _clear(self, f, Operand(k, size, first))
+        f.lines += _Statements(self, f).lines(self.program.statements)
+        return f
+
+    def _parts(self, body: Sequence[str]) -> str:
+        apart: list[str] = []
+        if any(f"{self.name}_APART" in text for text in self.functions):
+            inline = "__noinline__ static __device__" if self.dialect.cuda else "__attribute__((noinline)) static"
+            apart = [f"#define {self.name}_APART {inline}"]
+            if not self.dialect.cuda:
+                apart = ["#if defined(__GNUC__)", *apart, "#else", f"#define {self.name}_APART static", "#endif"]
+        parts = [*self.constants.values(), *self.helpers.values(), "\n".join(apart), *self.functions, *body]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    def _shapes(self, buffers: Iterable[tuple[str, Buffer]]) -> str:
+        shown = []
+        for name, buffer in buffers:
+            sizes = "".join(f"[{n}]" for n in buffer.shape) or "[1]"
+            shown.append(f"{name}{sizes}" + (f" ({comment(buffer.name)})" if name != buffer.name else ""))
+        return ", ".join(shown) or "nothing"
+
+    def _signature(self, *more: str, restrict: str = "") -> str:
+        found = [f"const {self.dialect.real} *{restrict}{self.names[k]}" for k in self._with_role("input")]
+        found += [f"{self.dialect.real} *{restrict}{self.names[k]}" for k in self._with_role("output")]
+        return ", ".join([*found, *more])
+
+    def _with_role(self, role: str) -> list[int]:
+        return [k for k, buffer in enumerate(self.program.buffers) if buffer.role == role]
+
+    def _header(self, rest: Sequence[str]) -> str:
+        shapes = {
+            role: self._shapes((self.names[k], self.program.buffers[k]) for k in self._with_role(role))
+            for role in ("input", "output")
+        }
+        lines = [f"{comment(self.program.name)}, written by Linkwright", f"in:   {shapes['input']}"]
+        lines += [f"out:  {shapes['output']}", *rest]
+        return "\n".join([f"/* {lines[0]}", *(f" * {line}" for line in lines[1:]), " */"])
+
+    def c_file(self) -> str:
+        name, names = self.name, self.names
+        driver = self.driver(name)
+        arrays = [*self._with_role("input"), *self._with_role("output")]
+        unused = [names[k] for k in arrays if k not in driver.written]
+        unused += ["work"] if "work" not in driver.uses else []
+        main = [
+            f"void {name}({self._signature('double *work')})",
+            "{",
+            *(f"    (void){x};" for x in unused),
+            *(f"    {line}" for line in driver.lines),
+            "}",
+        ]
+        moved = ", ".join([*(f"{names[k]} + state * {self.program.buffers[k].size}" for k in arrays), "work"])
+        batch = [
+            f"void {name}_batch({self._signature('double *work', 'long count')})",
+            "{",
+            "    for (long state = 0; state < count; ++state)",
+            f"        {name}({moved});",
+            "}",
+        ]
+        header = self._header(
+            [
+                f"work: {name}_WORK doubles" + ("" if self.layout.size else "; may be NULL"),
+                "Arrays are row-major; outputs must not overlap inputs.",
+                f"{name}_batch runs `count` states, each array holding one state after another.",
+            ]
+        )
+        top = ["#include <math.h>", "", f"#define {name}_WORK {self.layout.size}"]
+        return "\n".join([header, *top, "", self._parts(["\n".join(main), "\n".join(batch)])])
+
+    def cuda_file(self) -> str:
+        name, names, real = self.name, self.names, self.dialect.real
+        driver = self.driver(f"{name}_state")
+        size = self.layout.size
+        passed = {names[k]: f"{names[k]} + state * {self.program.buffers[k].size}" for k in driver.written}
+        passed |= {"work": "work + state" if self.step else "work", "step": "count"}
+        arguments = ", ".join(passed[x] for _, x in driver.parameters())
+        more = [f"{real} *__restrict__ work"] if self.step else []
+        local = [f"    {real} work[{size}];"] if "work" in driver.uses and not self.step else []
+        index = self.dialect.index
+        kernel = [
+            f'extern "C" __global__ void {name}({self._signature(*more, f"{index} count", restrict="__restrict__ ")})',
+            "{",
+            f"    const {index} state = ({index})blockIdx.x * blockDim.x + threadIdx.x;",
+            "    if (state >= count)",
+            "        return;",
+            *local,
+            f"    {name}_state({arguments});",
+            "}",
+        ]
+        rest = ["One thread a state; arrays are (count, n), row-major; outputs must not overlap inputs."]
+        if self.step:
+            rest.insert(0, f"work: {size} numbers a state, {size} * count in all")
+        body = self._parts([driver.text(self.dialect.static), "\n".join(kernel)])
+        odd = [
+            f"#ifndef {word}\n#define {word} __int_as_float({bits})\n#endif"
+            for word, bits in (("INFINITY", "0x7f800000"), ("NAN", "0x7fffffff"))
+            if word in body
+        ]
+        return "\n".join([self._header(rest), *odd, "", body])
+
+
+class _Statements:
+    """The statements as lines of the driver."""
+
+    def __init__(self, low: Lowering, function: Function) -> None:
+        self.low, self.f = low, function
+        self.index = low.dialect.index
+        self.depth = 0
+
+    def lines(self, statements: Iterable[Statement]) -> list[str]:
+        return [line for statement in statements for line in self.one(statement)]
+
+    def one(self, s: Statement) -> list[str]:
+        if isinstance(s, Each):
+            return self.each(s)
+        if isinstance(s, Walk):
+            return self.walk(s)
+        if isinstance(s, Loop):
+            return self.loop(s)
+        if isinstance(s, Solve):
+            return self.solve(s)
+        if isinstance(s, Zero):
+            return _clear(self.low, self.f, s.target)
+        if isinstance(s, Copy):
+            return self.copy(s.source, s.target)
+        raise KernelError(f"no C text of {type(s).__name__}")
+
+    def each(self, each: Each) -> list[str]:
+        low = self.low
+        if each.items <= 0:
+            return []
+        if each.items == 1:
+            kind = 0 if each.dispatch is None else int(low.program.columns[each.dispatch][0])
+            return low.run(each.cases[kind], self.f, moving=False)
+        met = {0} if each.dispatch is None else set(low.program.columns[each.dispatch][: each.items].tolist())
+        arms = {k: low.run(each.cases[k], self.f, moving=True) for k in sorted(met)}
+        inner = _switch(arms, lambda: f"{low.column(each.dispatch)}[i]" if each.dispatch is not None else "0")
+        if each.order == "inward":
+            return _block(f"for ({self.index} i = {each.items - 1}; i >= 0; --i)", inner)
+        return _block(f"for ({self.index} i = 0; i < {each.items}; ++i)", inner)
+
+    def walk(self, walk: Walk) -> list[str]:
+        low, kinds = self.low, len(walk.start)
+        if walk.items <= 0:
+            return []
+
+        def kind(index: str) -> str:
+            return "0" if walk.dispatch is None else f"{low.column(walk.dispatch)}[{index}]"
+
+        start = {k: low.run(case, self.f, moving=True) for k, case in enumerate(walk.start)}
+        step = {k: low.run(case, self.f, moving=True, walking=True) for k, case in enumerate(walk.step)}
+        parent = low.column(walk.parent)
+        up = _switch(step, lambda: f"{kind('i')} * {kinds} + {kind('j')}")
+        inner = _switch(start, lambda: kind("i"))
+        inner += _block(f"for ({self.index} j = {parent}[i]; j >= 0; j = {parent}[j])", up)
+        return _block(f"for ({self.index} i = 0; i < {walk.items}; ++i)", inner)
+
+    def loop(self, loop: Loop) -> list[str]:
+        if loop.count <= 0:
+            return []
+        self.depth += 1
+        inner = self.lines(loop.body)
+        for current, following in loop.carry:
+            inner += self.copy(following, current)
+        if loop.done is not None:
+            zero = literal(0.0, self.low.dialect.precision)
+            # Written so that a NaN ends the loop too.
+            inner.append(f"if (!({self.f.at(loop.done, 0)} == {zero})) break;")
+        self.depth -= 1
+        n = f"n_{self.depth}"
+        return _block(f"for ({self.index} {n} = 0; {n} < {loop.count}; ++{n})", inner)
+
+    def solve(self, s: Solve) -> list[str]:
+        if not s.columns * s.right:
+            return []
+        low, f = self.low, self.f
+        method = s.method.replace("-", "_")
+        if method not in ("cholesky", "ltl", "lu", "least_norm"):
+            raise KernelError(f"no way to solve a linear system by {s.method!r}")
+        f.uses.add("work")
+        matrix = low.layout.spill
+        right = matrix + s.rows * s.columns
+        solution = right + s.rows * s.right if method == "least_norm" else right
+        room = [f"work + {at}{low.step}" for at in (matrix, right, solution)]
+        sizes = [str(n) for n in (s.rows, s.columns, s.right)]
+        arguments = [*(room if method == "least_norm" else room[:2])]
+        if method == "ltl":
+            assert s.parent is not None
+            arguments.append(low.column(s.parent))
+        arguments += sizes if method == "least_norm" else sizes[1:]
+        arguments += ["step"] if low.step else []
+
+        def moved(at: int, operand: Operand, back: bool) -> list[str]:
+            here = f"work[({at} + k){low.step}]" if low.step else f"work[{at} + k]"
+            there = f.at(operand, "k", write=back)
+            return _loop(low, operand.size, f"{there} = {here};" if back else f"{here} = {there};")
+
+        return [
+            *moved(matrix, s.matrix, False),
+            *moved(right, s.rhs, False),
+            f"{low.helper(method)}({', '.join(arguments)});",
+            *moved(solution, s.solution, True),
+        ]
+
+    def copy(self, source: Operand, target: Operand) -> list[str]:
+        size = min(source.size, target.size)
+        line = f"{self.f.at(target, 'k', write=True)} = {self.f.at(source, 'k')};"
+        # Within one buffer the runs may overlap: as in NumPy, all is read as it was.
+        later = source.buffer == target.buffer and self.f.start(target) > self.f.start(source)
+        return _loop(self.low, size, line, back=later)
+
+
+def _cases(program: Program) -> list[Case]:
+    found: list[Case] = []
+    for s in every(program.statements):
+        if isinstance(s, Each):
+            found.extend(s.cases)
+        elif isinstance(s, Walk):
+            found.extend((*s.start, *s.step))
+    return found
+
+
+def _clear(low: Lowering, f: Function, target: Operand) -> list[str]:
+    return _loop(low, target.size, f"{f.at(target, 'k', write=True)} = {literal(0.0, low.dialect.precision)};")
+
+
+def _loop(low: Lowering, size: int, line: str, *, back: bool = False) -> list[str]:
+    index = low.dialect.index
+    head = f"for ({index} k = 0; k < {size}; ++k)"
+    if back:
+        head = f"for ({index} k = {size - 1}; k >= 0; --k)"
+    return _block(head, [line]) if size else []
+
+
+def _block(head: str, inner: list[str]) -> list[str]:
+    if not inner:
+        return []
+    if len(inner) == 1:
+        return [head, f"    {inner[0]}"]
+    return [f"{head} {{", *(f"    {line}" for line in inner), "}"]
+
+
+def _switch(arms: dict[int, list[str]], key: Callable[[], str]) -> list[str]:
+    """Run the arm that `key` names; equal arms are one, the last is the default."""
+    joined: dict[tuple[str, ...], list[int]] = {}
+    for k, lines in arms.items():
+        joined.setdefault(tuple(lines), []).append(k)
+    if len(joined) == 1:
+        return list(next(iter(joined)))
+    text = [f"switch ({key()}) {{"]
+    for number, (lines, labels) in enumerate(joined.items()):
+        last = number == len(joined) - 1
+        text.append("default:" if last else " ".join(f"case {k}:" for k in labels))
+        text += [f"    {line}" for line in (*lines, "break;")]
+    return [*text, "}"]
+
+
+__all__ = ["Dialect", "Lowering", "c_text", "cuda_text", "cuda_work_size", "function_name", "work_size"]

@@ -1,0 +1,410 @@
+"""`Mechanism`: a description with its questions as methods, each a thin call to a compiled program.
+
+`q, v, a, tau` are joint-space position, velocity, acceleration and force, of any leading batch shape. Twists and
+wrenches are linear part first, in body axes unless said otherwise. SI units, radians.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.errors import NameNotFound
+from linkwright.kernels.callpath import shortcut
+from linkwright.kernels.kernel import Kernel
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.merge import lock
+from linkwright.programs import FORWARD_METHODS, RECIPES, Maker, Request
+from linkwright.tape.program import Program
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Body:
+    """A view of one moving body; the inertia is about the centre of mass, in body axes."""
+
+    name: str
+    mass: float
+    com: Floats
+    inertia: Floats
+    parent: str
+    joint: str
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A view of one joint: its place in q and v, its bodies and its limits."""
+
+    name: str
+    kind: str
+    q_slice: slice
+    v_slice: slice
+    parent: str
+    child: str
+    lower: float
+    upper: float
+    velocity_limit: float
+    effort_limit: float
+    mimics: str | None = None
+
+
+class View(Sequence[T]):
+    """A sequence whose entries are made when asked for; also indexed by name."""
+
+    def __init__(self, n: int, make: Callable[[int], T], find: Callable[[str], int]) -> None:
+        self._n, self._make, self._find = n, make, find
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, k: int | str) -> T: ...
+    @overload
+    def __getitem__(self, k: slice) -> Sequence[T]: ...
+    def __getitem__(self, k: int | str | slice) -> T | Sequence[T]:
+        if isinstance(k, str):
+            return self._make(self._find(k))
+        if isinstance(k, slice):
+            return [self._make(i) for i in range(*k.indices(self._n))]
+        if not -self._n <= k < self._n:
+            raise IndexError(f"{k} is not among the {self._n} entries")
+        return self._make(k % self._n)
+
+    def __iter__(self) -> Iterator[T]:
+        return (self._make(i) for i in range(self._n))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(str(getattr(x, "name", x)) for x in self[:6])
+        return f"<{self._n}: {shown}{', ...' if self._n > 6 else ''}>"
+
+
+@dataclass(frozen=True)
+class DofReport:
+    """How many coordinates and degrees of freedom a mechanism has."""
+
+    bodies: int
+    coordinates: int
+    rates: int
+    loop_equations: int
+    couplings: int
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Rates less loop equations, by count: redundant equations are not found by counting."""
+        return self.rates - self.loop_equations
+
+    def __str__(self) -> str:
+        text = f"{self.bodies} bodies, {self.coordinates} coordinates, {self.rates} rates"
+        if self.couplings:
+            text += f", {self.couplings} joints that follow another"
+        if self.loop_equations:
+            text += f", {self.loop_equations} loop equations"
+        return f"{text}: {self.degrees_of_freedom} degrees of freedom"
+
+
+class Mechanism:
+    """A mechanism: what it is (`bodies`, `joints`, `frames`) and what it does (the methods)."""
+
+    def __init__(self, description: Description) -> None:
+        self.description = description
+        self._maker = Maker(description)
+        self._kernels: dict[Request, Kernel] = {}
+
+    # -- what it is -----------------------------------------------------------------------------------
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    @property
+    def nq(self) -> int:
+        """Coordinates of the spanning tree."""
+        return self._maker.tree.coordinates.nq
+
+    @property
+    def nv(self) -> int:
+        """Rates of the spanning tree."""
+        return self._maker.tree.coordinates.nv
+
+    @property
+    def nb(self) -> int:
+        """Moving bodies."""
+        return self.description.nb
+
+    @property
+    def gravity(self) -> Floats:
+        return self.description.gravity.copy()
+
+    @property
+    def bodies(self) -> View[Body]:
+        """The moving bodies, parents before children: body k is carried by joint k."""
+        return View(self.nb, self._body, self._body_position)
+
+    @property
+    def joints(self) -> View[Joint]:
+        """The joints of the spanning tree, in the order of their coordinates."""
+        return View(self.nb, self._joint, self._joint_position)
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """The joints that close loops."""
+        return tuple(self.description.joint_names[j] for j in self._maker.topology.loops)
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The names that `pose`, `jacobian` and `twist` take: bodies, further frames, ground."""
+        d = self.description
+        return (*d.body_names, *d.frames.names, d.ground_name)
+
+    @property
+    def actuated(self) -> NDArray[np.bool_]:
+        """For every rate, whether it has an actuator."""
+        x, t, d = self._maker.tree.coordinates, self._maker.topology, self.description
+        mask = np.ones(x.nv, bool)
+        for i, j in enumerate(t.joint.tolist()):
+            if j in d.passive:
+                mask[x.v_at[i] : x.v_at[i] + d.kind_of(j).nv] = False
+        return mask
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The named numbers that `with_parameters` changes and `free=` leaves open."""
+        return dict(self.description.parameters)
+
+    def with_parameters(self, **values: float) -> Mechanism:
+        """The same mechanism with other values of its parameters."""
+        return Mechanism(self.description.with_parameters(values))
+
+    def lock(self, joints: Mapping[str, float | ArrayLike]) -> Mechanism:
+        """The mechanism with these joints held at these values; their bodies become one with their parents."""
+        return Mechanism(lock(self.description, joints))
+
+    def dof(self) -> DofReport:
+        """The count of coordinates and degrees of freedom."""
+        d, t, x = self.description, self._maker.topology, self._maker.tree.coordinates
+        equations = sum(6 - d.kind_of(j).nv for j in t.loops)
+        return DofReport(d.nb, x.nq, x.nv, equations, int(x.follows.sum()))
+
+    def _body_position(self, name: str) -> int:
+        return int(self._maker.topology.position[self.description.body_names.position("body", name)])
+
+    def _joint_position(self, name: str) -> int:
+        j = self.description.joint_names.position("joint", name)
+        found = np.flatnonzero(self._maker.topology.joint == j)
+        if not len(found):
+            raise NameNotFound("tree joint", name, [joint.name for joint in self.joints[:2000]])
+        return int(found[0])
+
+    def _name(self, body: int) -> str:
+        return self.description.body_names[body] if body >= 0 else self.description.ground_name
+
+    def _body(self, i: int) -> Body:
+        d, t = self.description, self._maker.topology
+        b = int(t.body[i])
+        up = int(t.parent[i])
+        parent = self._name(int(t.body[up]) if up >= 0 else -1)
+        joint = d.joint_names[int(t.joint[i])]
+        return Body(d.body_names[b], float(d.mass[b]), d.com[b].copy(), d.inertia[b].copy(), parent, joint)
+
+    def _joint(self, i: int) -> Joint:
+        d, t, x = self.description, self._maker.topology, self._maker.tree.coordinates
+        j = int(t.joint[i])
+        kind = d.kind_of(j)
+        q, v = int(x.q_at[i]), int(x.v_at[i])
+        leader = next((d.joint_names[m.leader] for m in d.mimics if m.follower == j), None)
+        return Joint(
+            d.joint_names[j],
+            kind.name,
+            slice(q, q + kind.nq),
+            slice(v, v + kind.nv),
+            self._name(int(d.parent[j])),
+            self._name(int(d.child[j])),
+            float(d.lower[j]),
+            float(d.upper[j]),
+            float(d.velocity_limit[j]),
+            float(d.effort_limit[j]),
+            leader,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Mechanism {self.name!r}: {self.nb} bodies, nq = {self.nq}, nv = {self.nv}>"
+
+    # -- programs -------------------------------------------------------------------------------------
+    def program(
+        self,
+        function: str,
+        *,
+        method: str | None = None,
+        wrenches: bool = False,
+        frame: str = "",
+        reference: str = "",
+        free: Sequence[str] = (),
+    ) -> Program:
+        """The tape behind a method; parameters in `free` become the entries of a last input p."""
+        if function not in RECIPES:
+            raise NameNotFound("function", function, list(RECIPES))
+        if function == "forward_dynamics":
+            method = method or FORWARD_METHODS[0]
+        request = Request(function, method or "", wrenches, frame, reference, tuple(free))
+        return self._kernel(request).program
+
+    def _kernel(self, request: Request) -> Kernel:
+        kernel = self._kernels.get(request)
+        if kernel is None:
+            if request.method and request.method not in FORWARD_METHODS:
+                raise NameNotFound("method of forward dynamics", request.method, list(FORWARD_METHODS))
+            self._maker.shapes(request)  # an unknown parameter is told before anything is made
+            identity = f"{self.description.digest} {request}"
+            kernel = self._kernels[request] = Kernel(identity, lambda: self._maker.program(request))
+        return kernel
+
+    def _answer(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Any:
+        """Run the program of a request; after the first plain call of one state, take the short way."""
+        kernel = self._kernel(request)
+        if self._maker.needs_time and RECIPES[request.function].forces:
+            return kernel(*arrays, np.asarray(t, dtype=np.float64), out=out)
+        name = request.function
+        plain = request == _PLAIN.get(name) and name not in self.__dict__
+        if plain and isinstance(arrays[0], np.ndarray) and arrays[0].ndim == 1:
+            careful = partial(getattr(type(self), name), self)
+            quick = shortcut(kernel, careful, name)
+            if quick is not None:
+                self.__dict__[name] = quick
+        return kernel(*arrays, out=out)
+
+    # -- coordinates ----------------------------------------------------------------------------------
+    def neutral(self) -> Floats:
+        """The q at which every joint is at its zero."""
+        x, tree = self._maker.tree.coordinates, self._maker.tree
+        q = np.zeros(x.nq)
+        for k in set(tree.kinds):
+            if k.nq != k.nv:
+                for i in [i for i, kind in enumerate(tree.kinds) if kind is k]:
+                    q[x.q_at[i] : x.q_at[i] + k.nq] = k.neutral()
+        return q
+
+    def integrate(self, q: ArrayLike, dv: ArrayLike) -> Floats:
+        """The q reached from q by the rates dv held for a unit of time (each joint on its own manifold)."""
+        return self._answer(Request("integrate"), q, dv)  # type: ignore[no-any-return]
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Floats:
+        """The dv for which `integrate(q0, dv)` is q1."""
+        return self._answer(Request("difference"), q0, q1)  # type: ignore[no-any-return]
+
+    # -- dynamics ---------------------------------------------------------------------------------------
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        *,
+        t: ArrayLike = 0.0,
+        wrenches: ArrayLike | None = None,
+        method: str = "articulated-body",
+        out: Floats | None = None,
+    ) -> Floats:
+        """The joint accelerations that tau (and wrenches (..., nb, 6) on the bodies) cause."""
+        request = Request("forward_dynamics", method, wrenches is not None)
+        given = () if wrenches is None else (wrenches,)
+        return self._answer(request, q, v, tau, *given, t=t, out=out)  # type: ignore[no-any-return]
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        *,
+        t: ArrayLike = 0.0,
+        wrenches: ArrayLike | None = None,
+        out: Floats | None = None,
+    ) -> Floats:
+        """The joint forces that the accelerations a need."""
+        request = Request("inverse_dynamics", "", wrenches is not None)
+        given = () if wrenches is None else (wrenches,)
+        return self._answer(request, q, v, a, *given, t=t, out=out)  # type: ignore[no-any-return]
+
+    def mass_matrix(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
+        """M (..., nv, nv)."""
+        return self._answer(Request("mass_matrix"), q, out=out)  # type: ignore[no-any-return]
+
+    def bias_forces(self, q: ArrayLike, v: ArrayLike, *, t: ArrayLike = 0.0, out: Floats | None = None) -> Floats:
+        """h of M a + h = tau: velocity products, gravity and force elements."""
+        return self._answer(Request("bias_forces"), q, v, t=t, out=out)  # type: ignore[no-any-return]
+
+    def gravity_forces(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
+        """The joint forces that hold the mechanism still against gravity."""
+        return self._answer(Request("gravity_forces"), q, out=out)  # type: ignore[no-any-return]
+
+    def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
+        """(..., nb, 6): the wrench of joint k on body k, at the body frame in its axes, drive included."""
+        return self._answer(Request("reactions", "articulated-body"), q, v, tau, t=t)  # type: ignore[no-any-return]
+
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike
+    ) -> tuple[Floats, Floats, Floats]:
+        """∂a/∂q, ∂a/∂v, ∂a/∂tau (..., nv, nv); q varies in tangent space, as `integrate` moves it."""
+        return self._answer(Request("forward_dynamics_derivatives"), q, v, tau)  # type: ignore[no-any-return]
+
+    def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Floats, Floats, Floats]:
+        """∂tau/∂q, ∂tau/∂v, ∂tau/∂a (..., nv, nv); q varies in tangent space."""
+        return self._answer(Request("inverse_dynamics_derivatives"), q, v, a)  # type: ignore[no-any-return]
+
+    # -- kinematics -------------------------------------------------------------------------------------
+    def pose(self, q: ArrayLike, frame: str) -> Floats:
+        """The pose (..., 4, 4) of a frame in ground."""
+        return self._answer(Request("pose", frame=self._frame(frame)), q)  # type: ignore[no-any-return]
+
+    def jacobian(self, q: ArrayLike, frame: str, reference: str = "body") -> Floats:
+        """(..., 6, nv): the frame's twist is J v.
+
+        Reference "body": at the frame's origin in its axes; "aligned": at its origin in ground axes;
+        "world": at ground's origin in ground axes.
+        """
+        request = Request("jacobian", frame=self._frame(frame), reference=reference)
+        return self._answer(request, q)  # type: ignore[no-any-return]
+
+    def twist(self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = "body") -> Floats:
+        """The twist (..., 6) of a frame; the references are those of `jacobian`."""
+        request = Request("twist", frame=self._frame(frame), reference=reference)
+        return self._answer(request, q, v)  # type: ignore[no-any-return]
+
+    def _frame(self, name: str) -> str:
+        self._maker.place(name)
+        return name
+
+    # -- energies ---------------------------------------------------------------------------------------
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Floats:
+        """The kinetic energy (...)."""
+        return self._answer(Request("kinetic_energy"), q, v)  # type: ignore[no-any-return]
+
+    def potential_energy(self, q: ArrayLike) -> Floats:
+        """The energy (...) in gravity, zero at ground's origin."""
+        return self._answer(Request("potential_energy"), q)  # type: ignore[no-any-return]
+
+    def center_of_mass(self, q: ArrayLike) -> Floats:
+        """The centre of mass (..., 3) of the moving bodies, in ground."""
+        return self._answer(Request("center_of_mass"), q)  # type: ignore[no-any-return]
+
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> Floats:
+        """(..., 6): linear momentum, and angular momentum about the centre of mass, in ground axes."""
+        return self._answer(Request("momentum"), q, v)  # type: ignore[no-any-return]
+
+
+#: The requests of plain calls, which have a native shortcut.
+_PLAIN = {
+    "forward_dynamics": Request("forward_dynamics", FORWARD_METHODS[0]),
+    **{
+        name: Request(name)
+        for name in RECIPES
+        if name not in ("forward_dynamics", "pose", "jacobian", "twist", "reactions", "rate")
+    },
+    "reactions": Request("reactions", FORWARD_METHODS[0]),
+}
+
+__all__ = ["Body", "DofReport", "Joint", "Mechanism"]

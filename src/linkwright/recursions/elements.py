@@ -1,0 +1,80 @@
+"""Force elements at work: joint laws as generalised forces, point forces and wrenches as wrenches on links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from linkwright.mechanism.elements import AppliedWrench, Element, JointForce, PointForce
+from linkwright.recursions.kinematics import GROUND_POSE, poses, twists
+from linkwright.recursions.traversal import Unrolled
+from linkwright.spatial.algebra import Array, cross, dot
+
+Place = tuple[int, Array, Array]  # link position (−1 ground), R and p in link axes
+
+
+def joint_forces(
+    traversal: Unrolled, elements: tuple[Element, ...], joints: Mapping[str, int], names: Mapping[str, Any]
+) -> Array:
+    """The generalised forces of the joint laws (nv); `joints` gives each joint's position."""
+    x = traversal.coordinates
+    total: list[Any] = [0.0] * x.nv
+    for element in elements:
+        if isinstance(element, JointForce):
+            i, k = joints[element.joint], element.index
+            link = traversal.links[i]
+            law = element.law.evaluate({**names, "q": link.q[k], "v": link.v[k]})
+            at = int(x.v_at[i]) + k
+            total[at] = total[at] + law * (float(x.ratio[i]) if x.follows[i] else 1.0)
+    return np.array(total)
+
+
+def link_wrenches(
+    traversal: Unrolled, elements: tuple[Element, ...], places: Mapping[str, Place], names: Mapping[str, Any]
+) -> dict[int, Array]:
+    """The wrenches of point forces and applied wrenches on each link, at its frame in its axes."""
+    chosen = [e for e in elements if isinstance(e, (PointForce, AppliedWrench))]
+    if not chosen:
+        return {}
+    traversal.outward(poses, GROUND_POSE)
+    traversal.outward(twists, {"w": np.zeros(6)})
+    total: dict[int, Array] = {}
+
+    def row(position: int) -> Mapping[str, Array]:
+        return traversal.rows[position] if position >= 0 else {**GROUND_POSE, "w": np.zeros(6)}
+
+    def push(position: int, at: Array, force: Array, moment: Array) -> None:
+        """A wrench in ground axes at a point of the link (in link axes)."""
+        if position >= 0:
+            r = row(position)["r"]
+            f = r.T @ force
+            wrench = np.concatenate([f, r.T @ moment + cross(at, f)])
+            total[position] = total[position] + wrench if position in total else wrench
+
+    def point(place: Place) -> tuple[Array, Array]:
+        position, _, p = place
+        state = row(position)
+        w = state["w"]
+        return state["x"] + state["r"] @ p, state["r"] @ (w[:3] + cross(w[3:], p))
+
+    for element in chosen:
+        if isinstance(element, PointForce):
+            first, second = places[element.first], places[element.second]
+            (xa, va), (xb, vb) = point(first), point(second)
+            line = xb - xa
+            distance = np.sqrt(dot(line, line))
+            unit = line / distance
+            law = element.law.evaluate({**names, "d": distance, "dd": dot(unit, vb - va)})
+            push(first[0], first[2], -law * unit, np.zeros(3))
+            push(second[0], second[2], law * unit, np.zeros(3))
+        else:
+            place = places[element.frame]
+            values = np.array([law.evaluate(names) for law in element.laws])
+            force, moment = values[:3], values[3:]
+            if element.axes == "frame":
+                r = row(place[0])["r"] @ place[1]
+                force, moment = r @ force, r @ moment
+            push(place[0], place[2], force, moment)
+    return total

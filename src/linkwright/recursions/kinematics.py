@@ -1,0 +1,130 @@
+r"""Poses, twists, Jacobians, energies, centre of mass and momentum: outward passes with a sum where one is asked.
+
+Poses are (R, p) of link frames in ground. A Jacobian's columns are the joints' twists taken to the frame.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwright.errors import NameNotFound
+from linkwright.recursions.link import Link, State
+from linkwright.recursions.traversal import Traversal, Unrolled
+from linkwright.spatial.algebra import Array, cross, dot, inertia_times
+from linkwright.spatial.rotation import General
+from linkwright.spatial.transform import Transform
+
+GROUND_POSE = {"r": np.eye(3), "x": np.zeros(3)}
+REFERENCES = ("body", "world", "aligned")
+
+
+def poses(link: Link, own: State, up: State) -> dict[str, Array]:
+    """The link frame in ground."""
+    terms = link.terms()
+    step = link.transform(terms)
+    return {"terms": terms, "r": up["r"] @ step.rotation.matrix(), "x": up["x"] + up["r"] @ step.p}
+
+
+def twists(link: Link, own: State, up: State) -> dict[str, Array]:
+    """The link's twist in its own axes."""
+    terms = own["terms"] if "terms" in own else link.terms()
+    w = link.transform(terms).outward(up["w"]) + link.joint_twist(terms, link.v)
+    return {"terms": terms, "w": w}
+
+
+def frame_pose(traversal: Unrolled, position: int, r: Array, p: Array) -> Array:
+    """The 4×4 pose in ground of a frame (R, p in link axes) on a link; position −1 is ground."""
+    traversal.outward(poses, GROUND_POSE)
+    row = traversal.rows[position] if position >= 0 else traversal.ground
+    rotation, origin = row["r"] @ r, row["x"] + row["r"] @ p
+    return np.block([[rotation, origin.reshape(3, 1)], [np.zeros((1, 3)), np.ones((1, 1))]])
+
+
+def frame_jacobian(traversal: Unrolled, position: int, r: Array, p: Array, reference: str) -> Array:
+    """(6, nv): the frame's twist per rate; at its origin in its axes, in ground's, or at ground's origin."""
+    if reference not in REFERENCES:
+        raise NameNotFound("reference", reference, list(REFERENCES))
+    pose = frame_pose(traversal, position, r, p)
+    rotation, origin = pose[:3, :3], pose[:3, 3]
+    x = traversal.coordinates
+    columns: list[Any] = [np.zeros(6)] * x.nv
+    for j in (position, *traversal.ancestors(position)) if position >= 0 else ():
+        link, row = traversal.links[j], traversal.rows[j]
+        place = Transform(General(row["r"]), row["x"])
+        s = link.subspace(row["terms"])
+        ratio = float(x.ratio[j]) if x.follows[j] else 1.0
+        for k in range(link.kind.nv):
+            column = place.inward_twist(s[:, k])
+            v, o = column[:3], column[3:]
+            if reference != "world":
+                v = v + cross(o, origin)
+            if reference == "body":
+                v, o = rotation.T @ v, rotation.T @ o
+            at = int(x.v_at[j]) + k
+            columns[at] = columns[at] + ratio * np.concatenate([v, o])
+    return np.stack(columns, axis=1) if columns else np.zeros((6, 0))
+
+
+def frame_twist(traversal: Unrolled, position: int, r: Array, p: Array, reference: str) -> Array:
+    """The frame's twist, in one of the three references."""
+    if reference not in REFERENCES:
+        raise NameNotFound("reference", reference, list(REFERENCES))
+    if position < 0:
+        return np.zeros(6)
+    traversal.outward(poses, GROUND_POSE)
+    traversal.outward(twists, {"w": np.zeros(6)})
+    row = traversal.rows[position]
+    w = Transform(General(np.asarray(r)), np.asarray(p)).outward(row["w"])
+    if reference == "body":
+        return w
+    rotation, origin = row["r"] @ r, row["x"] + row["r"] @ p
+    v, o = rotation @ w[:3], rotation @ w[3:]
+    if reference == "world":
+        v = v - cross(o, origin)
+    return np.concatenate([v, o])
+
+
+def kinetic_energy(traversal: Traversal) -> Any:
+    """½ Σ wᵀ M w (and ½ Σ armature·v²)."""
+    traversal.outward(twists, {"w": np.zeros(6)})
+    traversal.inward(_kinetic, {"energy": (1,)})
+    return traversal.total("energy")
+
+
+def _kinetic(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+    w = own["w"]
+    energy = dot(w, inertia_times(link.mass, link.moment, link.inertia, w))
+    armature = link.armature
+    if not (isinstance(armature, float) and armature == 0.0) and link.kind.nv:
+        energy = energy + armature * dot(link.v, link.v)
+    return {}, {"energy": below["energy"] + 0.5 * energy}
+
+
+def mass_moment(traversal: Traversal) -> Any:
+    """[Σ m, Σ m·r] with r the centres of mass in ground."""
+    traversal.outward(poses, GROUND_POSE)
+    traversal.inward(_mass_moment, {"moment": (4,)})
+    return traversal.total("moment")
+
+
+def _mass_moment(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+    moment = link.mass * own["x"] + own["r"] @ link.moment
+    return {}, {"moment": below["moment"] + np.array([link.mass, *moment])}
+
+
+def momentum(traversal: Traversal) -> Any:
+    """[Σ m, Σ m·r, linear momentum, angular momentum about ground's origin], ground axes."""
+    traversal.outward(poses, GROUND_POSE)
+    traversal.outward(twists, {"w": np.zeros(6)})
+    traversal.inward(_momentum, {"momentum": (10,)})
+    return traversal.total("momentum")
+
+
+def _momentum(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+    m = inertia_times(link.mass, link.moment, link.inertia, own["w"])
+    linear = own["r"] @ m[:3]
+    angular = own["r"] @ m[3:] + cross(own["x"], linear)
+    moment = link.mass * own["x"] + own["r"] @ link.moment
+    return {}, {"momentum": below["momentum"] + np.array([link.mass, *moment, *linear, *angular])}

@@ -1,0 +1,50 @@
+"""Where mechanisms come from: files, tables, generators and the builder, each as a `Mechanism`."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+from linkwright.mechanism import builder as _builder
+from linkwright.mechanism import generate
+from linkwright.model import Mechanism
+
+
+def load(path: str | PathLike[str], **options: Any) -> Mechanism:
+    """The mechanism in a file: `.urdf` (base="fixed"|"floating", mimic="follow"|"independent",
+    fixed="merge"|"keep") or `.dh.toml`."""
+    from linkwright.formats import read
+
+    return Mechanism(read(str(path), **options))
+
+
+def from_dh(rows: Any, convention: str = "standard", **options: Any) -> Mechanism:
+    """A serial mechanism from Denavit–Hartenberg rows: a, alpha, d, theta, kind, mass, com, inertia.
+
+    The convention is "standard" or "modified"; numbers or symbols.
+    """
+    from linkwright.formats.dh import from_dh as read
+
+    return Mechanism(read(rows, convention=convention, **options))
+
+
+def chain(n: int, joint: str = "revolute") -> Mechanism:
+    """n equal links of 0.1 m and 1 kg, joint axes alternately x and y."""
+    return Mechanism(generate.chain(n, joint))
+
+
+def tree(n: int, branching: int = 2, joint: str = "revolute") -> Mechanism:
+    """n such links, each carrying `branching` others."""
+    return Mechanism(generate.tree(n, branching, joint))
+
+
+def random_tree(n: int, seed: int, branching: float | int = 2, **options: Any) -> Mechanism:
+    """n links with random parents, placements, inertias and joint kinds; the same for the same seed."""
+    return Mechanism(generate.random_tree(n, seed, branching, **options))
+
+
+class Builder(_builder.Builder):
+    """A mechanism described call by call; `build()` gives it. Use it in a `with` block."""
+
+    def build(self) -> Mechanism:
+        return Mechanism(self.description())

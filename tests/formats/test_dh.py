@@ -1,0 +1,226 @@
+"""Denavit–Hartenberg tables, against the product of the conventions' own matrices."""
+
+import numpy as np
+import pytest
+import sympy
+
+from linkwright.errors import FormatError, ModelError, NameNotFound
+from linkwright.formats import read
+from linkwright.formats.dh import from_dh, read_dh
+from linkwright.mechanism.expression import Name
+
+
+def homogeneous(r=None, p=(0, 0, 0)):
+    x = np.eye(4)
+    x[:3, :3] = np.eye(3) if r is None else r
+    x[:3, 3] = p
+    return x
+
+
+def about_x(angle):
+    c, s = np.cos(angle), np.sin(angle)
+    return homogeneous([[1, 0, 0], [0, c, -s], [0, s, c]])
+
+
+def about_z(angle):
+    c, s = np.cos(angle), np.sin(angle)
+    return homogeneous([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+
+
+def along(x=0.0, z=0.0):
+    return homogeneous(p=(x, 0, z))
+
+
+TEXTBOOK = {
+    "standard": lambda a, alpha, d, theta: about_z(theta) @ along(z=d) @ along(x=a) @ about_x(alpha),
+    "modified": lambda a, alpha, d, theta: about_x(alpha) @ along(x=a) @ about_z(theta) @ along(z=d),
+}
+ROWS = [
+    {"a": 0.1, "alpha": 0.3, "d": 0.2, "theta": 0.4, "kind": "revolute"},
+    {"a": -0.2, "alpha": -np.pi / 2, "d": 0.5, "theta": -0.7, "kind": "P"},
+    {"a": 0.3, "alpha": 1.1, "d": -0.1, "theta": 0.0, "kind": "R"},
+]
+
+
+def poses(d, q):
+    """The pose of each link frame of a chain."""
+    at, found = np.eye(4), []
+    for j, x in enumerate(q):
+        motion = about_z(x) if d.kind_of(j).name == "revolute" else along(z=x)
+        at = at @ homogeneous(d.ri[j], d.pi[j]) @ motion @ np.linalg.inv(homogeneous(d.rj[j], d.pj[j]))
+        found.append(at)
+    return found
+
+
+def expected(rows, q, convention):
+    at, found = np.eye(4), []
+    for row, x in zip(rows, q, strict=True):
+        turning = row["kind"] != "P"
+        theta, shift = row["theta"] + x * turning, row["d"] + x * (not turning)
+        at = at @ TEXTBOOK[convention](row["a"], row["alpha"], shift, theta)
+        found.append(at)
+    return found
+
+
+@pytest.mark.parametrize("convention", ["standard", "modified"])
+def test_body_frames_are_the_frames_of_the_convention(convention):
+    q = np.array([0.3, -0.25, 1.2])
+    found = poses(from_dh(ROWS, convention), q)
+    np.testing.assert_allclose(found, expected(ROWS, q, convention), atol=1e-14)
+
+
+@pytest.mark.parametrize("convention", ["standard", "modified"])
+def test_symbols_are_parameters_whose_values_move_the_frames(convention):
+    symbols = [{"a": "a1", "alpha": "t", "d": "d1", "theta": "o", "kind": "R"}, {**ROWS[1], "d": sympy.Symbol("d2")}]
+    d = from_dh(symbols, convention, parameters={"a1": 0.4})
+    assert dict(d.parameters) == {"a1": 0.4, "t": 1.0, "d1": 1.0, "o": 1.0, "d2": 1.0}
+    moved = d.with_parameters({"a1": 0.6, "t": 0.2, "d1": -0.3, "o": 0.9, "d2": 0.7})
+    rows = [{"a": 0.6, "alpha": 0.2, "d": -0.3, "theta": 0.9, "kind": "R"}, {**ROWS[1], "d": 0.7}]
+    q = np.array([0.5, 0.1])
+    np.testing.assert_allclose(poses(moved, q), expected(rows, q, convention), atol=1e-14)
+
+
+def test_a_row_may_be_a_sequence():
+    by_name = from_dh([{**ROWS[0], "mass": 2.0, "com": (1, 2, 3), "inertia": (1, 1, 1)}])
+    by_place = from_dh([(0.1, 0.3, 0.2, 0.4, "R", 2.0, (1, 2, 3), np.eye(3))])
+    assert by_name.digest == by_place.digest
+
+
+def test_quarter_turns_are_exact():
+    d = from_dh([(1.0, np.pi / 2, 0.0, -np.pi / 2)], "modified")
+    assert set(np.unique(d.ri)) == {-1.0, 0.0, 1.0}
+
+
+def test_sympy_numbers_and_expressions_are_taken_over():
+    length = sympy.Symbol("length")
+    d = from_dh([{"a": length, "alpha": sympy.pi / 2, "com": (-length / 2, sympy.sin(length) ** 2, 0)}])
+    moved = d.with_parameters({"length": 0.5})
+    np.testing.assert_allclose(moved.com[0], [-0.25, np.sin(0.5) ** 2, 0.0])
+    assert moved.pj[0, 0] == -0.5
+
+
+def test_products_of_inertia_start_at_zero_so_that_a_symbolic_tensor_is_possible():
+    d = from_dh([{"mass": Name("m"), "inertia": ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")}])
+    assert d.inertia[0].tolist() == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    assert {flat for array, flat in d.bindings if array == "inertia"} == set(range(6))
+
+
+def test_a_symbolic_matrix_of_inertia_is_the_same_as_six_symbols():
+    x, y, z, p = sympy.symbols("x y z p")
+    full = from_dh([{"inertia": sympy.Matrix([[x, p, 0], [p, y, 0], [0, 0, z]])}])
+    assert full.digest == from_dh([{"inertia": (x, y, z, p, 0, 0)}]).digest
+
+
+def test_d_may_name_a_symbol():
+    assert from_dh([{"d": "d"}]).parameters == {"d": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "at least one row"),
+        ([{"a": "2*l"}], r"a of 'link1' is '2\*l'; a symbol is one plain name"),
+        ([{"a": "__import__('os')"}], "a symbol is one plain name"),
+        ([{"a": None}], "a of 'link1' is None"),
+        ([{"a": float("nan")}], "joint 'joint1'.*nan"),
+        ([(0, 0)], "row 1 has 2 entries"),
+        (["abcd"], "row 1 is 'abcd'"),
+        ([{"mass": -1.0}], "negative mass"),
+        ([{"inertia": (1, 1, 3)}], "no body can have the inertia of 'link1'"),
+        ([{"com": (1, 2)}], "com of 'link1' needs 3 numbers, 2 given"),
+        ([{"a": sympy.gamma(sympy.Symbol("x"))}], "the function gamma"),
+    ],
+)
+def test_a_wrong_table_is_told_with_the_row(rows, message):
+    with pytest.raises(ModelError, match=message):
+        from_dh(rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ([{"alfa": 1}], {}, "no column of row 1 named 'alfa'; did you mean 'alpha'"),
+        ([{"kind": "revolut"}], {}, "did you mean 'revolute'"),
+        ([{"a": "l"}], {"parameters": {"length": 1.0}}, "no symbol in the table named 'length'"),
+        ([{}], {"convention": "modern"}, "no DH convention named 'modern'"),
+    ],
+)
+def test_a_wrong_name_is_told_with_the_near_ones(rows, options, message):
+    with pytest.raises(NameNotFound, match=message):
+        from_dh(rows, **options)
+
+
+TOML = """
+name = "two bars"
+convention = "standard"
+gravity = [0, -9.81, 0]
+[parameters]
+l1 = 0.4
+[[link]]
+a = "l1"
+mass = 1.0
+com = [-0.2, 0, 0]
+inertia = [0.01, 0.02, 0.02]
+[[link]]
+a = 0.3
+kind = "P"
+"""
+
+
+@pytest.fixture
+def toml(tmp_path):
+    def write(text):
+        path = tmp_path / "two.dh.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_a_toml_file_is_the_same_table(toml):
+    d = read(toml(TOML))
+    rows = [
+        {"a": "l1", "mass": 1.0, "com": (-0.2, 0, 0), "inertia": (0.01, 0.02, 0.02)},
+        {"a": 0.3, "kind": "prismatic"},
+    ]
+    assert d.digest == from_dh(rows, gravity=(0, -9.81, 0), parameters={"l1": 0.4}).digest
+    assert d.name == "two bars"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a = = 1", "is not TOML.*line 1"),
+        ('convention = "standard"', r"no \[\[link\]\]"),
+        ("[[link]]\na = 1", "does not say its convention"),
+        (TOML.replace("gravity", "gravty"), "did you mean 'gravity'"),
+        (TOML.replace('kind = "P"', 'kind = "Q"'), r"two\.dh\.toml: no joint kind \(in row 2\)"),
+        (TOML.replace("l1 = 0.4", 'l1 = "long"'), "parameter 'l1' is 'long'"),
+    ],
+)
+def test_a_wrong_toml_file_is_a_format_error_that_names_it(toml, text, message):
+    with pytest.raises(FormatError, match=message) as caught:
+        read_dh(toml(text))
+    assert caught.value.file.endswith("two.dh.toml")
+
+
+def test_reading_dispatches_on_the_ending(tmp_path):
+    for ending in (".mks", ".xml", ".sdf"):
+        (tmp_path / f"m{ending}").write_text("")
+        with pytest.raises(FormatError, match="not read yet"):
+            read(tmp_path / f"m{ending}")
+    (tmp_path / "m.step").write_text("")
+    with pytest.raises(FormatError, match=r"ending in '\.step' are not read"):
+        read(tmp_path / "m.step")
+    with pytest.raises(FormatError, match=r"gone\.urdf: there is no such file"):
+        read(tmp_path / "gone.urdf")
+    with pytest.raises(FormatError, match="is a directory"):
+        read(tmp_path)
+
+
+def test_an_option_that_the_format_does_not_take_is_named(toml, tmp_path):
+    with pytest.raises(FormatError, match="the option 'base' is not one of this format's, which takes no options"):
+        read(toml(TOML), base="floating")
+    (tmp_path / "m.urdf").write_text("<robot/>")
+    with pytest.raises(FormatError, match="'bass' is not .* takes base, mimic, fixed"):
+        read(tmp_path / "m.urdf", bass="fixed")
