@@ -245,13 +245,17 @@ class Mechanism:
         frame: str = "",
         reference: str = "",
         free: Sequence[str] = (),
+        form: str = "",
     ) -> Program:
-        """The tape behind a method; parameters in `free` become the entries of a last input p."""
+        """The tape behind a method; parameters in `free` become the entries of a last input p.
+
+        `form` is "unrolled" or "rolled" (a loop over links), by default what suits the number of links.
+        """
         if function not in RECIPES:
             raise NameNotFound("function", function, list(RECIPES))
         if function == "forward_dynamics":
             method = method or FORWARD_METHODS[0]
-        request = Request(function, method or "", wrenches, frame, reference, tuple(free))
+        request = Request(function, method or "", wrenches, frame, reference, tuple(free), form)
         return self._kernel(request).program
 
     def _kernel(self, request: Request) -> Kernel:
@@ -260,7 +264,8 @@ class Mechanism:
             if request.method and request.method not in FORWARD_METHODS:
                 raise NameNotFound("method of forward dynamics", request.method, list(FORWARD_METHODS))
             self._maker.shapes(request)  # an unknown parameter is told before anything is made
-            identity = f"{self.description.digest} {request}"
+            form = "rolled" if self._maker.rolls(request) else "unrolled"
+            identity = f"{self.description.digest} {request} {form}"
             kernel = self._kernels[request] = Kernel(identity, lambda: self._maker.program(request))
         return kernel
 
@@ -345,9 +350,7 @@ class Mechanism:
         """(..., nb, 6): the wrench of joint k on body k, at the body frame in its axes, drive included."""
         return self._answer(Request("reactions", "articulated-body"), q, v, tau, t=t)  # type: ignore[no-any-return]
 
-    def forward_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike
-    ) -> tuple[Floats, Floats, Floats]:
+    def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """∂a/∂q, ∂a/∂v, ∂a/∂tau (..., nv, nv); q varies in tangent space, as `integrate` moves it."""
         return self._answer(Request("forward_dynamics_derivatives"), q, v, tau)  # type: ignore[no-any-return]
 

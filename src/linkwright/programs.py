@@ -6,7 +6,7 @@ constants folded; beyond, it is rolled into loops over links.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -49,6 +49,7 @@ class Request:
     frame: str = ""
     reference: str = ""
     free: tuple[str, ...] = ()
+    form: str = ""  # "unrolled" or "rolled" where the caller insists
 
 
 class Question:
@@ -62,9 +63,9 @@ class Question:
         self.names = {**d.parameters, **free, "TIME": inputs.get("t", 0.0)}
         self.gravity = maker.gravity(free)
 
-    def traversal(self, **inputs: Array) -> Unrolled:
+    def traversal(self, only: Sequence[int] | None = None, **inputs: Array) -> Unrolled:
         """A fresh unrolled traversal over these inputs."""
-        return Unrolled(self.maker.tree, {**self.inputs, **inputs}, self.parameters)
+        return Unrolled(self.maker.tree, {**self.inputs, **inputs}, self.parameters, only)
 
     def applied(self) -> bool:
         """Put the wrenches of elements and of the caller together, in body axes, as the input "wrench"."""
@@ -156,6 +157,14 @@ class Maker:
         rl, pl = record["frame_r"], record["frame_p"]
         return position, rl.T @ r, rl.T @ (p - pl)
 
+    def path(self, position: int) -> list[int]:
+        """A position and those above it."""
+        found = []
+        while position >= 0:
+            found.append(position)
+            position = int(self.tree.parent[position])
+        return found
+
     def places(self, question: Question) -> dict[str, tuple[int, Array, Array]]:
         """The frames that elements name."""
         names: set[str] = set()
@@ -190,10 +199,18 @@ class Maker:
             raise ModelError(
                 f"joint {loop!r} closes a loop; {request.function} is for mechanisms without loops so far", element=loop
             )
-        plain = not request.free and not (recipe.forces and self.description.elements) and not self.coupled
-        if self.tree.n > UNROLL and recipe.rolled is not None and plain:
+        if self.rolls(request):
             return self._rolled(request, recipe)
         return self._unrolled(request, recipe)
+
+    def rolls(self, request: Request) -> bool:
+        """Whether the answer is a loop over links: for many of them, or where the caller insists."""
+        recipe = RECIPES[request.function]
+        plain = not request.free and not (recipe.forces and self.description.elements) and not self.coupled
+        able = recipe.rolled is not None and plain and request.method in ("", "articulated-body")
+        if request.form == "rolled" and not able:
+            raise ModelError(f"{request.function} has no rolled form for this mechanism and these options")
+        return able and (request.form == "rolled" or (self.tree.n > UNROLL and request.form != "unrolled"))
 
     def _unrolled(self, request: Request, recipe: Recipe) -> Program:
         shapes = self.shapes(request)
@@ -217,8 +234,8 @@ class Maker:
         inputs = {name: builder.input(name, shape) for name, shape in self.shapes(request).items()}
         if "wrenches" in inputs:
             inputs["wrench"] = inputs["wrenches"]
-        traversal = Rolled(self.tree, builder, inputs)
-        recipe.rolled(traversal, self.gravity({}), request)
+        traversal = Rolled(self.tree, builder, inputs, recipe.still)
+        recipe.rolled(traversal, self, request)
         traversal.finish()
         return builder.build(single=True)
 
@@ -230,7 +247,8 @@ class Recipe:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     record: Callable[[Question], Any]
-    rolled: Callable[[Traversal, Array, Request], Any] | None = None
+    rolled: Callable[[Traversal, Maker, Request], Any] | None = None
+    still: tuple[str, ...] = ()  # inputs of the recursion that are zero in the rolled form
     forces: bool = False  # whether force elements take part
     finish: Callable[[Maker, Request, dict[str, tuple[int, ...]]], Program] | None = None
 
@@ -266,6 +284,10 @@ def _inverse(question: Question, **zeros: Array) -> Array:
     return tau if extra is None else tau - extra
 
 
+def _inverse_rolled(traversal: Traversal, maker: Maker, request: Request) -> Any:
+    return newton_euler.inverse_dynamics(traversal, maker.gravity({}), wrenches=request.wrenches)
+
+
 def _bias(question: Question) -> Array:
     return _inverse(question, a=np.zeros(question.maker.tree.coordinates.nv))
 
@@ -279,26 +301,31 @@ def _in_frame(function: Callable[..., Array]) -> Callable[[Question], Array]:
     def record(question: Question) -> Array:
         r = question.request
         place = question.maker.place(r.frame, question)
-        return function(question.traversal(), *place, *((r.reference,) if r.reference else ()))
+        path = question.maker.path(place[0])
+        return function(question.traversal(path), *place, *((r.reference,) if r.reference else ()))
 
     return record
 
 
-def _potential(question: Question) -> Any:
-    return -(question.gravity @ kinematics.mass_moment(question.traversal())[1:])
+def _in_frame_rolled(function: Callable[..., Array]) -> Callable[[Traversal, Maker, Request], Any]:
+    def record(traversal: Traversal, maker: Maker, request: Request) -> Any:
+        reference = (request.reference,) if request.reference else ()
+        return function(traversal, *maker.place(request.frame), *reference)
+
+    return record
 
 
-def _center(question: Question) -> Array:
-    moment = kinematics.mass_moment(question.traversal())
-    _refuse_massless(question.maker)
-    return moment[1:] / moment[0]
+def _weighty(function: Callable[[Traversal], Any]) -> Callable[[Traversal, Maker], Any]:
+    """A function that divides by the whole mass; without mass it is an error."""
+
+    def checked(traversal: Traversal, maker: Maker) -> Any:
+        _refuse_massless(maker)
+        return function(traversal)
+
+    return checked
 
 
-def _momentum(question: Question) -> Array:
-    total = kinematics.momentum(question.traversal())
-    _refuse_massless(question.maker)
-    mass, moment, linear, angular = total[0], total[1:4], total[4:7], total[7:]
-    return np.concatenate([linear, angular - cross(moment / mass, linear)])
+_center, _momentum = _weighty(kinematics.center_of_mass), _weighty(kinematics.momentum)
 
 
 def _refuse_massless(maker: Maker) -> None:
@@ -378,24 +405,23 @@ def _rate_parents(tree: Tree) -> Any:
     return np.array(parents, np.int32)
 
 
+def _both(function: Callable[[Traversal, Maker], Any]) -> dict[str, Any]:
+    """A recursion that is recorded the same way unrolled and rolled."""
+    return {"record": lambda q: function(q.traversal(), q.maker), "rolled": lambda t, m, r: function(t, m)}
+
+
 RECIPES: dict[str, Recipe] = {
     "forward_dynamics": Recipe(
         ("q", "v", "tau"),
         ("a",),
         _forward,
-        lambda t, g, r: articulated_body.forward_dynamics(t, g, wrenches=r.wrenches),
+        lambda t, m, r: articulated_body.forward_dynamics(t, m.gravity({}), wrenches=r.wrenches),
         forces=True,
     ),
-    "inverse_dynamics": Recipe(
-        ("q", "v", "a"),
-        ("tau",),
-        _inverse,
-        lambda t, g, r: newton_euler.inverse_dynamics(t, g, wrenches=r.wrenches),
-        forces=True,
-    ),
-    "bias_forces": Recipe(("q", "v"), ("h",), _bias, forces=True),
-    "gravity_forces": Recipe(("q",), ("g",), _gravity_forces),
-    "mass_matrix": Recipe(("q",), ("M",), lambda k: composite.mass_matrix(k.traversal())),
+    "inverse_dynamics": Recipe(("q", "v", "a"), ("tau",), _inverse, _inverse_rolled, forces=True),
+    "bias_forces": Recipe(("q", "v"), ("h",), _bias, _inverse_rolled, forces=True, still=("a",)),
+    "gravity_forces": Recipe(("q",), ("g",), _gravity_forces, _inverse_rolled, still=("v", "a")),
+    "mass_matrix": Recipe(("q",), ("M",), **_both(lambda t, m: composite.mass_matrix(t))),
     "reactions": Recipe(("q", "v", "tau"), ("wrenches",), _reactions, forces=True),
     "inverse_dynamics_derivatives": Recipe(
         ("q", "v", "a"), ("dtau_dq", "dtau_dv", "M"), _inverse_derivatives, forces=True
@@ -403,18 +429,21 @@ RECIPES: dict[str, Recipe] = {
     "forward_dynamics_derivatives": Recipe(
         ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), _forward, forces=True, finish=_forward_derivatives
     ),
-    "pose": Recipe(("q",), ("pose",), _in_frame(kinematics.frame_pose)),
+    "pose": Recipe(("q",), ("pose",), _in_frame(kinematics.frame_pose), _in_frame_rolled(kinematics.frame_pose)),
     "jacobian": Recipe(("q",), ("jacobian",), _in_frame(kinematics.frame_jacobian)),
-    "twist": Recipe(("q", "v"), ("twist",), _in_frame(kinematics.frame_twist)),
-    "kinetic_energy": Recipe(("q", "v"), ("energy",), lambda k: kinematics.kinetic_energy(k.traversal())[0]),
-    "potential_energy": Recipe(("q",), ("energy",), _potential),
-    "center_of_mass": Recipe(("q",), ("center",), _center),
-    "momentum": Recipe(("q", "v"), ("momentum",), _momentum),
-    "integrate": Recipe(
-        ("q", "dv"), ("q",), lambda k: coordinates.integrate(k.traversal()), lambda t, g, r: coordinates.integrate(t)
+    "twist": Recipe(
+        ("q", "v"), ("twist",), _in_frame(kinematics.frame_twist), _in_frame_rolled(kinematics.frame_twist)
     ),
-    "difference": Recipe(
-        ("q", "q1"), ("dv",), lambda k: coordinates.difference(k.traversal()), lambda t, g, r: coordinates.difference(t)
+    "kinetic_energy": Recipe(("q", "v"), ("energy",), **_both(lambda t, m: kinematics.kinetic_energy(t))),
+    "potential_energy": Recipe(
+        ("q",),
+        ("energy",),
+        lambda q: kinematics.potential_energy(q.traversal(), q.gravity),
+        lambda t, m, r: kinematics.potential_energy(t, m.gravity({})),
     ),
-    "rate": Recipe(("q", "v"), ("rate",), lambda k: coordinates.rate(k.traversal()), lambda t, g, r: coordinates.rate(t)),
+    "center_of_mass": Recipe(("q",), ("center",), **_both(_center)),
+    "momentum": Recipe(("q", "v"), ("momentum",), **_both(_momentum)),
+    "integrate": Recipe(("q", "dv"), ("q",), **_both(lambda t, m: coordinates.integrate(t))),
+    "difference": Recipe(("q", "q1"), ("dv",), **_both(lambda t, m: coordinates.difference(t))),
+    "rate": Recipe(("q", "v"), ("rate",), **_both(lambda t, m: coordinates.rate(t))),
 }

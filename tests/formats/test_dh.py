@@ -222,5 +222,5 @@ def test_an_option_that_the_format_does_not_take_is_named(toml, tmp_path):
     with pytest.raises(FormatError, match="the option 'base' is not one of this format's, which takes no options"):
         read(toml(TOML), base="floating")
     (tmp_path / "m.urdf").write_text("<robot/>")
-    with pytest.raises(FormatError, match="'bass' is not .* takes base, mimic, fixed"):
+    with pytest.raises(FormatError, match=r"'bass' is not .* takes base, mimic, fixed"):
         read(tmp_path / "m.urdf", bass="fixed")

@@ -204,7 +204,10 @@ FAULTS = {
     "duplicate joints": ((*AB, link("c"), joint("j", "a", "b"), joint("j", "b", "c")), "two joints are named 'j'"),
     "a nameless link": (("<link/>",), "a <link> has no name"),
     "an unknown joint type": ((*AB, joint("j", "a", "b", "hinge")), "type 'hinge'; URDF knows revolute"),
-    "a word for a mass": ((link("a", '<inertial><mass value="abc"/></inertial>'),), r":1: a: value='abc'.*not a number"),
+    "a word for a mass": (
+        (link("a", '<inertial><mass value="abc"/></inertial>'),),
+        r":1: a: value='abc'.*not a number",
+    ),
     "a missing coordinate": (
         (*AB, joint("j", "a", "b", "fixed", '<origin xyz="1 2"/>')),
         "xyz='1 2' of <origin> has 2 numbers; 3 wanted",

@@ -1,0 +1,15 @@
+"""The command `linkwright`: one thin file a verb. It parses words and prints; the library does the work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; ends with SystemExit: 0 done, 1 the model or the work is at fault, 2 the words are."""
+    from linkwright.cli.app import run
+
+    raise SystemExit(run(arguments))
+
+
+__all__ = ["main"]

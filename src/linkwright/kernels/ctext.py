@@ -215,6 +215,11 @@ class Lowering:
     def _with_role(self, role: str) -> list[int]:
         return [k for k, buffer in enumerate(self.program.buffers) if buffer.role == role]
 
+    def _unused(self, driver: Function) -> list[str]:
+        """The arrays that no statement touches; said in the text, or compilers warn."""
+        arrays = [*self._with_role("input"), *self._with_role("output")]
+        return [self.names[k] for k in arrays if k not in driver.written]
+
     def _header(self, rest: Sequence[str]) -> str:
         shapes = {
             role: self._shapes((self.names[k], self.program.buffers[k]) for k in self._with_role(role))
@@ -228,8 +233,7 @@ class Lowering:
         name, names = self.name, self.names
         driver = self.driver(name)
         arrays = [*self._with_role("input"), *self._with_role("output")]
-        unused = [names[k] for k in arrays if k not in driver.written]
-        unused += ["work"] if "work" not in driver.uses else []
+        unused = [*self._unused(driver), *(["work"] if "work" not in driver.uses else [])]
         main = [
             f"void {name}({self._signature('double *work')})",
             "{",
@@ -271,6 +275,7 @@ class Lowering:
             f"    const {index} state = ({index})blockIdx.x * blockDim.x + threadIdx.x;",
             "    if (state >= count)",
             "        return;",
+            *(f"    (void){x};" for x in self._unused(driver)),
             *local,
             f"    {name}_state({arguments});",
             "}",

@@ -220,7 +220,7 @@ class _Lowering:
     def walk(self, walk: Walk, name: str) -> list[str]:
         f = self.open(name)
         kinds = len(walk.start)
-        size = walk.start[0].outputs[-1].size
+        size = max(case.outputs[-1].size for case in walk.start)
         carry = f.local(size)
 
         def per_item(i: str) -> None:

@@ -37,6 +37,14 @@ def as_numbers(value: Any, shape: tuple[int, ...], what: str) -> Array:
     return array if array.dtype == object else array.astype(np.float64)
 
 
+def plain_numbers(value: Any, shape: tuple[int, ...], what: str) -> Floats:
+    """As `as_numbers`, where bindings have no place."""
+    array = as_numbers(value, shape, what)
+    if is_bound(array):
+        raise ModelError(f"{what} cannot depend on a parameter; give plain numbers", element=what)
+    return np.asarray(array, dtype=np.float64)
+
+
 def _is_number(x: Any) -> bool:
     return isinstance(x, (Expression, int, float, np.integer, np.floating)) and not isinstance(x, bool)
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.bound import Array, as_numbers, is_bound, settle
+from linkwright.mechanism.bound import Array, as_numbers, is_bound, plain_numbers, settle
 from linkwright.mechanism.builder_parts import LAW_VARIABLES, Body, Joint, Parts, Triad, name_of, packed_inertia
 from linkwright.mechanism.checks import check_numbers
 from linkwright.mechanism.description import Description, Frames, Names, joint_defaults, kind_number
@@ -56,12 +56,12 @@ class Builder(Parts):
             raise ModelError(f"{name!r} means a coordinate in the laws of forces; choose another name", element=name)
         if name in self._parameters:
             raise ModelError(f"there is a parameter {name!r} already; choose another name", element=name)
-        self._parameters[name] = float(as_numbers(value, (), f"parameter {name!r}"))
+        self._parameters[name] = float(plain_numbers(value, (), f"parameter {name!r}"))
         return Name(name)
 
     def gravity(self, vector: Any) -> None:
         """The acceleration of free fall, in ground axes (m/s²); (0, 0, −9.81) unless given."""
-        self._gravity = np.asarray(as_numbers(vector, (3,), "gravity"), dtype=np.float64)
+        self._gravity = plain_numbers(vector, (3,), "gravity")
 
     # -- bodies and triads --------------------------------------------------------------------------------
     def body(self, name: str, mass: Numeric = 0.0, com: Any = (0.0, 0.0, 0.0), inertia: Any = (0.0, 0.0, 0.0)) -> Body:
@@ -170,7 +170,7 @@ class Builder(Parts):
                 "pj": sides[1].origin,
                 "pitch": as_numbers(pitch, (), f"pitch of {name!r}"),
                 "armature": as_numbers(armature, (), f"armature of {name!r}"),
-                **{key: float(as_numbers(x, (), f"{key} of {name!r}")) for key, x in plain.items()},
+                **{key: float(plain_numbers(x, (), f"{key} of {name!r}")) for key, x in plain.items()},
                 "cut": cut,
                 "passive": kind == "free" if actuated is None else not actuated,
             }
@@ -184,12 +184,10 @@ class Builder(Parts):
             text = f"joint {name!r} has triads, which hold its place; leave out axis= and at=, or give bodies"
             raise ModelError(text, element=name)
         what = f"the axis of joint {name!r}"
-        u = np.asarray(as_numbers((0.0, 0.0, 1.0) if axis is None else axis, (3,), what))
-        if is_bound(u):
-            raise ModelError(f"{what} has a parameter in it; use triads for that", element=name)
+        u = plain_numbers((0.0, 0.0, 1.0) if axis is None else axis, (3,), what)
         if not np.isfinite(u).all() or not u.any():
             raise ModelError(f"{what} is {u.tolist()}; give it a direction", element=name)
-        turn = axis_frame(u.astype(np.float64))
+        turn = axis_frame(u)
         rest = KIND_LIST[kind_number(kind)]
         turned = turn @ rest.rotation(rest.terms(rest.neutral(), 0.0)).matrix()
         return (
@@ -200,7 +198,7 @@ class Builder(Parts):
     def mimic(self, follower: Joint | str, leader: Joint | str, ratio: float = 1.0, offset: float = 0.0) -> None:
         """Joint `follower` has the coordinate ratio · (leader's coordinate) + offset: a gear, a pair of fingers."""
         a, b = self._joint(follower), self._joint(leader)
-        numbers = [float(as_numbers(x, (), f"the coupling of {a.name!r}")) for x in (ratio, offset)]
+        numbers = [float(plain_numbers(x, (), f"the coupling of {a.name!r}")) for x in (ratio, offset)]
         self._mimics.append(Mimic(a.number, b.number, *numbers))
 
     # -- drivers and forces -------------------------------------------------------------------------------

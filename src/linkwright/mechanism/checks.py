@@ -103,14 +103,14 @@ def impossible_inertias(inertia: Floats) -> NDArray[np.bool_]:
     slack = INERTIA_TOLERANCE * np.abs(inertia[:, :3]).sum(axis=1)
     # Leading minors are cheap over a million rows; eigenvalues are taken of those alone that they leave in doubt.
     s = 0.5 * trace[:, None] - inertia[:, :3]
-    doubt = (s < slack[:, None]).any(axis=1)
+    doubt = (s <= slack[:, None]).any(axis=1)
     x, y, z = -inertia[:, 3], -inertia[:, 4], -inertia[:, 5]
     a, b, c = s.T
     size = np.maximum(trace, 0.0)
-    doubt |= a * b - x * x < slack * size
-    doubt |= a * (b * c - z * z) - x * (x * c - z * y) + y * (x * z - b * y) < slack * size * size
+    doubt |= a * b - x * x <= slack * size
+    doubt |= a * (b * c - z * z) - x * (x * c - z * y) + y * (x * z - b * y) <= slack * size * size
     bad = np.zeros(len(inertia), bool)
-    rows = np.flatnonzero(doubt)
+    rows = np.flatnonzero(doubt & inertia.any(axis=1))
     if len(rows):
         full = full_inertia(inertia[rows])
         half = 0.5 * trace[rows]
@@ -202,13 +202,12 @@ def _check_joints(d: Description) -> None:
 
 
 def _check_names(d: Description) -> None:
-    places = [d.ground_name] if d.ground_name else []
-    for groups, what in (((d.body_names, d.frames.names), "body or frame"), ((d.joint_names,), "joint")):
-        listed_names = [n for group in groups if not group.generated for n in group]
-        if not listed_names:
-            continue
-        counts = Counter(listed_names + (places if what != "joint" else []))
-        twice = next((n for n, count in counts.items() if count > 1), None)
+    places = [d.ground_name, *d.frames.names, *(() if d.body_names.generated else d.body_names)]
+    joints = [] if d.joint_names.generated else list(d.joint_names)
+    for names, what in ((places, "body or frame"), (joints, "joint")):
+        twice = next((name for name, count in Counter(names).items() if count > 1), None)
+        if what != "joint" and twice is None and d.body_names.generated:
+            twice = next((name for name in names if d.body_names.find(name) is not None), None)
         if twice is not None:
             raise ModelError(f"two {what} names are {twice!r}; give each its own", element=twice)
 

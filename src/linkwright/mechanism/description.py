@@ -151,6 +151,8 @@ class Description:
 
     def with_parameters(self, values: Mapping[str, float]) -> Description:
         """The same mechanism with other values of its parameters."""
+        if not values:
+            return self
         unknown = [n for n in values if n not in self.parameters]
         if unknown:
             raise NameNotFound("parameter", unknown[0], list(self.parameters))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -70,31 +70,34 @@ class Expression:
         return frozenset()
 
     def __add__(self, other: Any) -> Expression:
-        return Call("add", (self, as_expression(other)))
+        return _joined("add", self, other)
 
     def __radd__(self, other: Any) -> Expression:
-        return Call("add", (as_expression(other), self))
+        return _joined("add", other, self)
 
     def __sub__(self, other: Any) -> Expression:
-        return Call("sub", (self, as_expression(other)))
+        return _joined("sub", self, other)
 
     def __rsub__(self, other: Any) -> Expression:
-        return Call("sub", (as_expression(other), self))
+        return _joined("sub", other, self)
 
     def __mul__(self, other: Any) -> Expression:
-        return Call("mul", (self, as_expression(other)))
+        return _joined("mul", self, other)
 
     def __rmul__(self, other: Any) -> Expression:
-        return Call("mul", (as_expression(other), self))
+        return _joined("mul", other, self)
 
     def __truediv__(self, other: Any) -> Expression:
-        return Call("div", (self, as_expression(other)))
+        return _joined("div", self, other)
 
     def __rtruediv__(self, other: Any) -> Expression:
-        return Call("div", (as_expression(other), self))
+        return _joined("div", other, self)
 
     def __pow__(self, other: Any) -> Expression:
-        return Call("pow", (self, as_expression(other)))
+        return _joined("pow", self, other)
+
+    def __rpow__(self, other: Any) -> Expression:
+        return _joined("pow", other, self)
 
     def __neg__(self) -> Expression:
         return Call("neg", (self,))
@@ -204,6 +207,13 @@ TIME = Name("TIME")
 def as_expression(value: Any) -> Expression:
     """A number or an expression, as an expression."""
     return value if isinstance(value, Expression) else Number(float(value))
+
+
+def _joined(function: str, x: Any, y: Any) -> Expression:
+    """x and y under a function; with an array, NumPy does it entry by entry."""
+    if any(isinstance(a, np.ndarray) and a.ndim for a in (x, y)):
+        return cast(Expression, NotImplemented)
+    return Call(function, (as_expression(x), as_expression(y)))
 
 
 def simplified(expression: Expression) -> Expression:

@@ -13,48 +13,17 @@ from typing import Any
 import numpy as np
 
 from linkwright.recursions.link import Link, State
-from linkwright.recursions.traversal import Unrolled
+from linkwright.recursions.traversal import Traversal
 from linkwright.spatial.algebra import Array, inertia_times
 
 BELOW = {"mass": (1,), "moment": (3,), "inertia": (6,)}
 
 
-def mass_matrix(traversal: Unrolled) -> Any:
+def mass_matrix(traversal: Traversal) -> Any:
     """M (nv, nv) for the traversal's q."""
     traversal.outward(configurations, {})
     traversal.inward(compose, BELOW)
-    x = traversal.coordinates
-    m: list[list[Any]] = [[0.0] * x.nv for _ in range(x.nv)]
-
-    def put(i: int, j: int, block: Array) -> None:
-        scale = (x.ratio[i] if x.follows[i] else 1.0) * (x.ratio[j] if x.follows[j] else 1.0)
-        for k, row in enumerate(block):
-            for n, value in enumerate(row):
-                r, c = int(x.v_at[i]) + k, int(x.v_at[j]) + n
-                entry = value * float(scale)
-                m[r][c] = m[r][c] + entry
-                if i != j:
-                    m[c][r] = m[c][r] + entry
-
-    for i, (link, own) in enumerate(zip(traversal.links, traversal.rows, strict=True)):
-        terms, nv = own["terms"], link.kind.nv
-        columns = [own["f"][:, k] for k in range(nv)]
-        if not nv:
-            continue
-        block = np.stack([link.project(terms, f) for f in columns], axis=1)
-        armature = link.armature
-        if not (isinstance(armature, float) and armature == 0.0):
-            block = block + armature * np.eye(nv)
-        put(i, i, block)
-        at = i
-        for j in traversal.ancestors(i):
-            step = traversal.links[at].transform(traversal.rows[at]["terms"])
-            columns = [step.inward(f) for f in columns]
-            other = traversal.links[j]
-            if other.kind.nv:
-                put(i, j, np.stack([other.project(traversal.rows[j]["terms"], f) for f in columns], axis=0))
-            at = j
-    return np.array(m)
+    return traversal.walk(diagonal, across)
 
 
 def configurations(link: Link, own: State, up: State) -> dict[str, Array]:
@@ -74,3 +43,27 @@ def compose(link: Link, own: State, below: State) -> tuple[dict[str, Array], dic
         return left, {}
     m, h, i = link.transform(terms).rigid(mass, moment, inertia)
     return left, {"mass": np.array([m]), "moment": h, "inertia": i}
+
+
+def diagonal(link: Link, own: State) -> tuple[Array, Array]:
+    """M_ii, and the wrenches F of the link's accelerations, seen from its parent."""
+    terms, nv = own["terms"], link.kind.nv
+    if not nv:
+        return np.zeros((0, 0)), np.zeros((6, 0))
+    columns = [own["f"][:, k] for k in range(nv)]
+    block = np.stack([link.project(terms, f) for f in columns], axis=1)
+    armature = link.armature
+    if not (isinstance(armature, float) and armature == 0.0):
+        block = block + armature * np.eye(nv)
+    x = link.transform(terms)
+    return block, np.stack([x.inward(f) for f in columns], axis=1)
+
+
+def across(link: Link, own: State, carry: Array) -> tuple[Array, Array]:
+    """M_ij for the ancestor `link`, and F seen from its parent."""
+    terms, x = own["terms"], link.transform(own["terms"])
+    columns = [carry[:, k] for k in range(carry.shape[1])]
+    if not columns:
+        return np.zeros((0, link.kind.nv)), carry
+    block = np.stack([link.project(terms, f) for f in columns], axis=0) if link.kind.nv else np.zeros((len(columns), 0))
+    return block, np.stack([x.inward(f) for f in columns], axis=1)

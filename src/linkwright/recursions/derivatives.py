@@ -194,9 +194,7 @@ class Pairs:
             both = self.velocity[i] + vp
             vs = [motion_cross(vp, c) for c in self.columns[i]]
             big_v.append(vs)
-            big_a.append(
-                [motion_cross(bp, c) + motion_cross(vp, x) for c, x in zip(self.columns[i], vs, strict=True)]
-            )
+            big_a.append([motion_cross(bp, c) + motion_cross(vp, x) for c, x in zip(self.columns[i], vs, strict=True)])
             dot_a.append([motion_cross(both, c) for c in self.columns[i]])
             bj.append([2.0 * cross(self.p[i], c[:3]) + c[3:] @ self.b[i] for c in self.columns[i]])
         for i in range(n):

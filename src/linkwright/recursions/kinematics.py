@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwright.errors import NameNotFound
 from linkwright.recursions.link import Link, State
-from linkwright.recursions.traversal import Traversal, Unrolled
+from linkwright.recursions.traversal import Finish, Traversal, Unrolled
 from linkwright.spatial.algebra import Array, cross, dot, inertia_times
 from linkwright.spatial.rotation import General
 from linkwright.spatial.transform import Transform
@@ -34,12 +34,15 @@ def twists(link: Link, own: State, up: State) -> dict[str, Array]:
     return {"terms": terms, "w": w}
 
 
-def frame_pose(traversal: Unrolled, position: int, r: Array, p: Array) -> Array:
+def frame_pose(traversal: Traversal, position: int, r: Array, p: Array) -> Array:
     """The 4×4 pose in ground of a frame (R, p in link axes) on a link; position −1 is ground."""
     traversal.outward(poses, GROUND_POSE)
-    row = traversal.rows[position] if position >= 0 else traversal.ground
-    rotation, origin = row["r"] @ r, row["x"] + row["r"] @ p
-    return np.block([[rotation, origin.reshape(3, 1)], [np.zeros((1, 3)), np.ones((1, 1))]])
+
+    def pose(rotation: Array, origin: Array) -> Array:
+        column = (origin + rotation @ p).reshape(3, 1)
+        return np.block([[rotation @ r, column], [np.zeros((1, 3)), np.ones((1, 1))]])
+
+    return traversal.at(position, ("r", "x"), pose)
 
 
 def frame_jacobian(traversal: Unrolled, position: int, r: Array, p: Array, reference: str) -> Array:
@@ -67,30 +70,30 @@ def frame_jacobian(traversal: Unrolled, position: int, r: Array, p: Array, refer
     return np.stack(columns, axis=1) if columns else np.zeros((6, 0))
 
 
-def frame_twist(traversal: Unrolled, position: int, r: Array, p: Array, reference: str) -> Array:
+def frame_twist(traversal: Traversal, position: int, r: Array, p: Array, reference: str) -> Array:
     """The frame's twist, in one of the three references."""
     if reference not in REFERENCES:
         raise NameNotFound("reference", reference, list(REFERENCES))
-    if position < 0:
-        return np.zeros(6)
     traversal.outward(poses, GROUND_POSE)
     traversal.outward(twists, {"w": np.zeros(6)})
-    row = traversal.rows[position]
-    w = Transform(General(np.asarray(r)), np.asarray(p)).outward(row["w"])
-    if reference == "body":
-        return w
-    rotation, origin = row["r"] @ r, row["x"] + row["r"] @ p
-    v, o = rotation @ w[:3], rotation @ w[3:]
-    if reference == "world":
-        v = v - cross(o, origin)
-    return np.concatenate([v, o])
+
+    def twist(rotation: Array, origin: Array, w: Array) -> Array:
+        w = Transform(General(np.asarray(r)), np.asarray(p)).outward(w)
+        if reference == "body":
+            return w
+        v, o = rotation @ r @ w[:3], rotation @ r @ w[3:]
+        if reference == "world":
+            v = v - cross(o, origin + rotation @ p)
+        return np.concatenate([v, o])
+
+    return traversal.at(position, ("r", "x", "w"), twist)
 
 
 def kinetic_energy(traversal: Traversal) -> Any:
     """½ Σ wᵀ M w (and ½ Σ armature·v²)."""
     traversal.outward(twists, {"w": np.zeros(6)})
     traversal.inward(_kinetic, {"energy": (1,)})
-    return traversal.total("energy")
+    return traversal.total("energy", lambda energy: energy[0])
 
 
 def _kinetic(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -102,11 +105,20 @@ def _kinetic(link: Link, own: State, below: State) -> tuple[dict[str, Array], di
     return {}, {"energy": below["energy"] + 0.5 * energy}
 
 
-def mass_moment(traversal: Traversal) -> Any:
-    """[Σ m, Σ m·r] with r the centres of mass in ground."""
+def potential_energy(traversal: Traversal, gravity: Array) -> Any:
+    """−Σ m gᵀr with r the centres of mass in ground."""
+    return _with_mass_moment(traversal, lambda total: -(gravity @ total[1:]))
+
+
+def center_of_mass(traversal: Traversal) -> Any:
+    """Σ m·r / Σ m in ground."""
+    return _with_mass_moment(traversal, lambda total: total[1:] / total[0])
+
+
+def _with_mass_moment(traversal: Traversal, then: Finish) -> Any:
     traversal.outward(poses, GROUND_POSE)
     traversal.inward(_mass_moment, {"moment": (4,)})
-    return traversal.total("moment")
+    return traversal.total("moment", then)
 
 
 def _mass_moment(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -115,11 +127,16 @@ def _mass_moment(link: Link, own: State, below: State) -> tuple[dict[str, Array]
 
 
 def momentum(traversal: Traversal) -> Any:
-    """[Σ m, Σ m·r, linear momentum, angular momentum about ground's origin], ground axes."""
+    """[linear momentum; angular momentum about the centre of mass], ground axes."""
     traversal.outward(poses, GROUND_POSE)
     traversal.outward(twists, {"w": np.zeros(6)})
     traversal.inward(_momentum, {"momentum": (10,)})
-    return traversal.total("momentum")
+
+    def central(total: Array) -> Array:
+        mass, moment, linear, angular = total[0], total[1:4], total[4:7], total[7:]
+        return np.concatenate([linear, angular - cross(moment / mass, linear)])
+
+    return traversal.total("momentum", central)
 
 
 def _momentum(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:

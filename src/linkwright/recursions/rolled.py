@@ -6,7 +6,7 @@ through a dispatch column. Every link has a row of numbers in one temporary buff
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,11 +15,11 @@ import numpy as np
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree, record_slices
 from linkwright.recursions.link import Link
-from linkwright.recursions.traversal import InwardStep, OutwardStep, Shape
+from linkwright.recursions.traversal import Finish, InwardStep, OutwardStep, Shape, WalkStart, WalkStep
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import finish
-from linkwright.tape.build import ProgramBuilder, Ref
-from linkwright.tape.program import ITEM, Copy, Each, Order, Zero
+from linkwright.tape.build import ProgramBuilder, Ref, trace
+from linkwright.tape.program import ITEM, Case, Each, Operand, Order, Walk, Zero
 from linkwright.tape.scalar import Recorder, Scalar
 
 #: A number of the record that equals this is left out of the arithmetic.
@@ -93,6 +93,9 @@ class _Lazy(Mapping[str, Any]):
         return len(self._names)
 
 
+_Walked = tuple[_Recording, Shape, Shape]  # a start or step of a walk, its block's and its carry's shapes
+
+
 @dataclass
 class _Pass:
     order: Order
@@ -102,18 +105,22 @@ class _Pass:
 class Rolled:
     """A traversal that leaves `Each` statements; `finish` places the rows and adds the statements."""
 
-    def __init__(self, tree: Tree, builder: ProgramBuilder, inputs: Mapping[str, Ref]) -> None:
-        self.tree, self.builder, self.inputs = tree, builder, inputs
+    def __init__(
+        self, tree: Tree, builder: ProgramBuilder, inputs: Mapping[str, Ref], still: Sequence[str] = ()
+    ) -> None:
+        """`still` names the inputs that are zero."""
+        self.tree, self.builder, self.inputs, self.still = tree, builder, inputs, still
         self.coordinates = tree.coordinates
         self.signatures, self.signature_of = _signatures(tree)
         self.shapes: dict[tuple[int, str], Shape] = {}  # (signature, field) → shape
         self.ground: dict[str, Array] = {}
         self.passes: list[_Pass] = []
         self.vectors: dict[str, tuple[Ref, bool]] = {}  # field → output, and whether one a coordinate
-        self.totals: dict[str, Ref] = {}
+        self.values: list[tuple[int, tuple[str, ...], Finish, Ref, list[Shape]]] = []
+        self.walks: list[tuple[list[_Walked], list[_Walked], Ref]] = []
 
     # -- recording ------------------------------------------------------------------------------------
-    def _link(self, number: int, recording: _Recording) -> Link:
+    def _link(self, number: int, recording: _Recording, suffix: str = "") -> Link:
         signature = self.signatures[number]
         kind = signature.kind
 
@@ -122,11 +129,13 @@ class Rolled:
                 return list(TRIVIAL[name])
             if name in FRAME:
                 return recording.fresh("frame", name, FRAME[name])
-            return recording.fresh("record", name, RECORD[name])
+            return recording.fresh("record" + suffix, name, RECORD[name])
 
         def part(name: str) -> Array:
             if name == "wrench":
                 return recording.fresh("wrench", name, (6,))
+            if name in self.still:
+                return np.zeros(kind.nv)
             own = recording.fresh(name, name, (kind.nq if name in ("q", "q1") else kind.nv,))
             if signature.follows and name != "tau":
                 ratio, offset = coupling["coupling"]
@@ -186,19 +195,50 @@ class Rolled:
         self.vectors[name] = (self.builder.output(name, (x.nq if coordinates else x.nv,)), coordinates)
         return self.vectors[name][0]
 
-    def total(self, name: str) -> Any:
-        """Make what reached ground an output of the program."""
-        shape = next(s for (_, field_name), s in self.shapes.items() if field_name == f"below.{name}")
-        self.ground[f"below.{name}"] = np.zeros(shape)
-        self.totals[name] = self.builder.output(name, shape)
-        return self.totals[name]
+    def total(self, name: str, then: Finish) -> Any:
+        """Make a function of what reached ground an output of the program."""
+        below = f"below.{name}"
+        self.ground[below] = np.zeros(next(s for (_, known), s in self.shapes.items() if known == below))
+        return self.at(-1, (below,), then)
+
+    def at(self, position: int, names: Sequence[str], then: Finish) -> Any:
+        """Make a function of one link's numbers an output of the program."""
+        shapes = [next(s for (_, known), s in self.shapes.items() if known == name) for name in names]
+        _, out_shapes, _ = trace(then, shapes)
+        output = self.builder.output("value", out_shapes[0])
+        self.values.append((position, tuple(names), then, output, shapes))
+        return output
+
+    def walk(self, start: WalkStart, step: WalkStep) -> Any:
+        """Make the matrix of a walk an output of the program."""
+        output = self.builder.output("matrix", (self.coordinates.nv, self.coordinates.nv))
+        starts, steps = [], []
+        for number in range(len(self.signatures)):
+            recording = _Recording()
+            block, carry = start(self._link(number, recording), self._own(number, recording))
+            recording.leave("block", None, block)
+            recording.leave("carry", None, carry)
+            starts.append((recording, np.shape(block), np.shape(carry)))
+        for _, _, carry_shape in starts:
+            for number in range(len(self.signatures)):
+                recording = _Recording()
+                carry = recording.fresh("carry", None, carry_shape)
+                link, own = self._link(number, recording, "far"), self._own(number, recording, "far")
+                block, carry = step(link, own, carry)
+                recording.leave("block", None, block)
+                recording.leave("carry", None, carry)
+                steps.append((recording, np.shape(block), np.shape(carry)))
+        self.walks.append((starts, steps, output))
+        return output
 
     # -- placing ----------------------------------------------------------------------------------------
     def finish(self) -> None:
         """Lay out the rows and add the statements to the builder."""
         tree, x, builder = self.tree, self.coordinates, self.builder
-        read = {what for p in self.passes for r in p.recordings for where, what, _ in r.inputs if where in ("own", "up")}
-        read |= {f"below.{name}" for name in self.totals}
+        recordings = [r for p in self.passes for r in p.recordings]
+        recordings += [r for starts, steps, _ in self.walks for r, _, _ in (*starts, *steps)]
+        read = {what for r in recordings for where, what, _ in r.inputs if where in ("own", "up", "far")}
+        read |= {name for _, names, _, _, _ in self.values for name in names}
         place, stride = self._layout(read)
         rows = builder.temporary("rows", (tree.n + 1, stride))
         table = builder.data("table", tree.table)
@@ -208,7 +248,7 @@ class Rolled:
         q_at, v_at = builder.column(x.q_at), builder.column(x.v_at)
         parent = builder.column(tree.parent + 1)
         frames = None
-        if any(where == "frame" for p in self.passes for r in p.recordings for where, _, _ in r.inputs):
+        if any(where == "frame" for r in recordings for where, _, _ in r.inputs):
             r_link, p_link = tree.link_frames
             frames = builder.data("frames", np.concatenate([r_link.reshape(tree.n, 9), p_link], axis=1))
         slices = record_slices()
@@ -217,6 +257,12 @@ class Rolled:
             if where == "record":
                 part = slices[what]
                 return table.part(part.start, (size,)).at((RECORD_SIZE, ITEM))
+            if where == "recordfar":
+                return table.part(slices[what].start, (size,)).at(far=((RECORD_SIZE, ITEM),))
+            if where == "carry":
+                return Ref(Operand(-1, size), (size,))
+            if where == "far":
+                return rows.part(stride + place[what], (size,)).at(far=((stride, ITEM),))
             if where == "own":
                 return rows.part(stride + place[what], (size,)).at((stride, ITEM))
             if where in ("up", "add"):
@@ -260,11 +306,46 @@ class Rolled:
                 block = finish(recording.recorder, recording.count, nodes)
                 cases.append(builder.case(block, inputs, outputs))
             builder.add(Each(tree.n, tuple(cases), p.order, dispatch))
-        for name, output in self.totals.items():
-            source = rows.part(place[f"below.{name}"], output.shape)
-            builder.add(Copy(source.operand, output.operand))
+        for starts, steps, output in self.walks:
+            self._add_walk(starts, steps, output, operand, v_at, dispatch)
+        for position, names, then, output, shapes in self.values:
+            at = (position + 1) * stride
+            sources = [rows.part(at + place[name], shape) for name, shape in zip(names, shapes, strict=True)]
+            builder.call(then, sources, [output])
 
-    def _scaled(self, recording: _Recording, number: int, values: list[Scalar], inputs: list[Ref], operand: Any) -> list[Scalar]:
+    def _add_walk(
+        self, starts: list[_Walked], steps: list[_Walked], output: Ref, operand: Any, v_at: int, dispatch: int | None
+    ) -> None:
+        """The statement of a walk: each block goes to its rows, and turned over to its columns."""
+        nv = self.coordinates.nv
+
+        def case(walked: _Walked, *, far: bool) -> Case:
+            recording, (rows, columns), carry = walked
+            (_, _, values), (_, _, carried) = recording.outputs
+            inputs = [operand(*i) for i in recording.inputs]
+            outputs, nodes = [], []
+            mine, other = ((nv, v_at),), ((1, v_at),)
+            for k in range(rows):
+                # Row k of the block; and column k of its mirror image.
+                steps_to = {"far": other} if far else {}
+                outputs.append(output.part(k * nv, (columns,)).at(*mine, *(() if far else other), **steps_to))
+                nodes.extend(values[k * columns : (k + 1) * columns])
+            for n in range(columns if far else 0):
+                outputs.append(output.part(n * nv, (rows,)).at((1, v_at), far=((nv, v_at),)))
+                nodes.extend(values[n::columns])
+            outputs.append(operand("carry", None, int(np.prod(carry))))
+            nodes.extend(carried)
+            return self.builder.case(finish(recording.recorder, recording.count, nodes), inputs, outputs)
+
+        self.builder.add(Zero(output.operand))
+        parent = self.builder.column(self.tree.parent)
+        start_cases = tuple(case(w, far=False) for w in starts)
+        step_cases = tuple(case(w, far=True) for w in steps)
+        self.builder.add(Walk(self.tree.n, parent, start_cases, step_cases, dispatch))
+
+    def _scaled(
+        self, recording: _Recording, number: int, values: list[Scalar], inputs: list[Ref], operand: Any
+    ) -> list[Scalar]:
         """A follower's force acts on its leader's coordinate, times the ratio."""
         if not self.signatures[number].follows:
             return values

@@ -19,6 +19,9 @@ from linkwright.spatial.algebra import Array
 
 OutwardStep = Callable[[Link, State, State], dict[str, Array]]
 InwardStep = Callable[[Link, State, State], tuple[dict[str, Array], dict[str, Array]]]
+Finish = Callable[..., Array]
+WalkStart = Callable[[Link, State], tuple[Array, Array]]
+WalkStep = Callable[[Link, State, Array], tuple[Array, Array]]
 Shape = tuple[int, ...]
 
 
@@ -34,16 +37,28 @@ class Traversal(Protocol):
     def joint_vector(self, name: str, *, coordinates: bool = False) -> Any:
         """The links' numbers `name`, one a rate (or a coordinate) of each joint, as one vector."""
 
-    def total(self, name: str) -> Any:
-        """The sum of contributions `name` that reached ground in the last inward pass."""
+    def total(self, name: str, then: Finish) -> Any:
+        """then(the sum of contributions `name` that reached ground in the last inward pass)."""
+
+    def at(self, position: int, names: Sequence[str], then: Finish) -> Any:
+        """then(the numbers `names` of one link, or of ground at −1)."""
+
+    def walk(self, start: WalkStart, step: WalkStep) -> Any:
+        """The symmetric matrix (nv, nv) with the block of start(link, own) on the diagonal and, for each of the
+        link's ancestors in turn, the block of step(ancestor, own, carry) beside it; the carry is handed on."""
 
 
 class Unrolled:
     """Every step called once a link, in depth-first order; plain arithmetic on floats or recorded scalars."""
 
     def __init__(
-        self, tree: Tree, inputs: Mapping[str, Array], parameters: Mapping[str, Any] | None = None
+        self,
+        tree: Tree,
+        inputs: Mapping[str, Array],
+        parameters: Mapping[str, Any] | None = None,
+        only: Sequence[int] | None = None,
     ) -> None:
+        """`only` keeps to these positions (a link and its ancestors, say)."""
         self.tree = tree
         self.n = tree.n
         self.parent: list[int] = tree.parent.tolist()
@@ -51,8 +66,10 @@ class Unrolled:
         self.rows: list[dict[str, Array]] = [{} for _ in range(self.n)]
         self.ground: dict[str, Array] = {}
         self._totals: dict[str, Array] = {}
-        self.links = [self._link(i, inputs, parameters) for i in range(self.n)]
-        self.order = _depth_first(self.parent)
+        self.order = _depth_first(self.parent) if only is None else sorted(only)
+        self.links: list[Link] = [None] * self.n  # type: ignore[list-item]
+        for i in self.order:
+            self.links[i] = self._link(i, inputs, parameters)
 
     def _link(self, i: int, inputs: Mapping[str, Array], parameters: Mapping[str, Any] | None) -> Link:
         kind, x = self.tree.kinds[i], self.coordinates
@@ -92,8 +109,34 @@ class Unrolled:
                 target[name] = target[name] + value if name in target else value
         self._totals = {**nothing, **sums[-1]}
 
-    def total(self, name: str) -> Array:
-        return self._totals[name]
+    def total(self, name: str, then: Finish) -> Array:
+        return then(self._totals[name])
+
+    def at(self, position: int, names: Sequence[str], then: Finish) -> Array:
+        row = self.rows[position] if position >= 0 else self.ground
+        return then(*(row[name] for name in names))
+
+    def walk(self, start: WalkStart, step: WalkStep) -> Array:
+        x = self.coordinates
+        m: list[list[Any]] = [[0.0] * x.nv for _ in range(x.nv)]
+
+        def put(i: int, j: int, block: Array) -> None:
+            ratio = (x.ratio[i] if x.follows[i] else 1.0) * (x.ratio[j] if x.follows[j] else 1.0)
+            for k, row in enumerate(block):
+                for n, value in enumerate(row):
+                    r, c = int(x.v_at[i]) + k, int(x.v_at[j]) + n
+                    entry = value * float(ratio)
+                    m[r][c] = m[r][c] + entry
+                    if i != j:
+                        m[c][r] = m[c][r] + entry
+
+        for i in self.order:
+            block, carry = start(self.links[i], self.rows[i])
+            put(i, i, block)
+            for j in self.ancestors(i):
+                block, carry = step(self.links[j], self.rows[j], carry)
+                put(i, j, block)
+        return np.array(m)
 
     def joint_vector(self, name: str, *, coordinates: bool = False) -> Array:
         x = self.coordinates

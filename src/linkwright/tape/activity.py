@@ -51,6 +51,18 @@ def operands(statement: Statement) -> Iterator[Operand]:
         yield statement.target
 
 
+def sources(statement: Statement) -> Iterator[Operand]:
+    """The operands that a statement reads."""
+    for case in cases(statement):
+        yield from (o for o in case.inputs if o.buffer >= 0)
+    if isinstance(statement, Loop):
+        yield from (following for _, following in statement.carry)
+    elif isinstance(statement, Solve):
+        yield from (statement.matrix, statement.rhs)
+    elif isinstance(statement, Copy):
+        yield statement.source
+
+
 def periods(program: Program) -> list[int]:
     """The step in which each buffer is walked through: the greatest common divisor of all; 0 if there is none."""
     found = [0] * len(program.buffers)
@@ -79,6 +91,16 @@ class Marks:
     def add(self, operand: Operand, marked: Any) -> None:
         marks = self.marks[operand.buffer]
         marks[(operand.base + np.flatnonzero(marked)) % len(marks)] = True
+
+    def fill(self, operand: Operand) -> None:
+        self.add(operand, np.ones(operand.size, dtype=bool))
+
+    def whole(self, operand: Operand) -> bool:
+        """Whether anything is marked; if so, mark all: who reads an operand as one wants all its tangents written."""
+        found = self.any(operand)
+        if found:
+            self.fill(operand)
+        return found
 
     def carried(self, walk: Walk) -> bool:
         return id(walk) in self.carries
@@ -129,10 +151,11 @@ def _varied(marks: Marks, statement: Statement) -> None:
             _varied(marks, inner)
         _carry(marks, statement)
     elif isinstance(statement, Solve):
-        if marks.any(statement.matrix) or marks.any(statement.rhs):
-            marks.add(statement.solution, np.ones(statement.solution.size, dtype=bool))
-    elif isinstance(statement, Copy):
-        marks.add(statement.target, marks.of(statement.source))
+        found = [marks.whole(o) for o in (statement.matrix, statement.rhs)]
+        if any(found):
+            marks.fill(statement.solution)
+    elif isinstance(statement, Copy) and marks.whole(statement.source):
+        marks.fill(statement.target)
 
 
 def _useful(marks: Marks, statement: Statement) -> None:
@@ -147,8 +170,8 @@ def _useful(marks: Marks, statement: Statement) -> None:
             _useful(marks, inner)
     elif isinstance(statement, Solve):
         if marks.any(statement.solution):
-            for operand in (statement.matrix, statement.rhs):
-                marks.add(operand, np.ones(operand.size, dtype=bool))
+            marks.fill(statement.matrix)
+            marks.fill(statement.rhs)
     elif isinstance(statement, Copy):
         marks.add(statement.source, marks.of(statement.target))
 

@@ -30,7 +30,7 @@ def depends(block: Block, marked: Sequence[Any]) -> list[bool]:
     """Which of the block's values change with the marked inputs."""
     found = [False] * len(block.constants) + [bool(x) for x in marked]
     for row in block.rows():
-        found.append(any([found[x] for x in differentiable(*row)]))
+        found.append(any(found[x] for x in differentiable(*row)))
     return found
 
 
@@ -53,8 +53,7 @@ def push_forward(block: Block, nodes: Sequence[Scalar], tangents: Sequence[Direc
     none: Directions = {}
     found: list[Directions] = [none] * len(block.constants) + list(tangents)
     for row, y in zip(block.rows(), nodes[block.first_operation :], strict=True):
-        sources = differentiable(*row)
-        if y.value is not None or not any([found[x] for x in sources]):
+        if y.value is not None or not any(found[x] for x in differentiable(*row)):
             found.append(none)
         else:
             found.append(_tangents(row, y, nodes, found))

@@ -136,10 +136,6 @@ class Algebra:
 
         self._each(len(entries.place), make)
 
-    def add(self, source: Operand, to: Operand) -> None:
-        """to += source."""
-        add_numbers(self.builder, source, to)
-
     def pseudo_inverse(self, solve: Solve, matrix: Operand) -> Operand:
         """A⁺ (n, m) by the system's own method."""
         m, n = solve.rows, solve.columns
@@ -186,7 +182,12 @@ def forward_solve(
 
 
 def reverse_solve(
-    builder: ProgramBuilder, program: Program, s: Solve, bar_matrix: Operand | None, bar_rhs: Operand | None, bar: Operand
+    builder: ProgramBuilder,
+    program: Program,
+    s: Solve,
+    bar_matrix: Operand | None,
+    bar_rhs: Operand | None,
+    bar: Operand,
 ) -> None:
     """Add the statements that add to the adjoints of matrix and right side; None: not wanted."""
     matrix, x = fixed(program, s.matrix), fixed(program, s.solution)
@@ -206,7 +207,7 @@ def reverse_solve(
     else:
         dual = algebra.uncleared("dual", s.rows)
         if s.method == "lu":
-            turned = algebra.zeros("transpose", s.columns, s.rows)
+            turned = algebra.uncleared("transpose", s.columns, s.rows)
             _transpose(builder, matrix, turned, s.rows, s.columns)
             builder.add(replace(s, matrix=turned, rhs=bar, solution=dual))
         else:
@@ -215,7 +216,7 @@ def reverse_solve(
         for part in entries:
             algebra.outer(dual, x, bar_matrix, part, -1.0)
     if bar_rhs is not None:
-        algebra.add(dual, bar_rhs)
+        add_numbers(builder, dual, bar_rhs)
 
 
 def _transpose(builder: ProgramBuilder, matrix: Operand, to: Operand, rows: int, columns: int) -> None:

@@ -164,7 +164,7 @@ class Program:
     @cached_property
     def digest(self) -> str:
         """A hash of everything that the results depend on."""
-        h = hashlib.sha256()
+        h = hashlib.sha256(repr(self.labels.get("single")).encode())
         for buffer in self.buffers:
             h.update(repr((buffer.name, buffer.role, buffer.shape)).encode())
             if buffer.data is not None:
@@ -172,6 +172,7 @@ class Program:
         for block in self.blocks:
             h.update(block.digest.encode())
         for column in self.columns:
+            h.update(str(len(column)).encode())
             h.update(np.ascontiguousarray(column).tobytes())
         h.update(repr(self.statements).encode())
         return h.hexdigest()
@@ -191,17 +192,23 @@ class Program:
             for name, number in counts.items():
                 total[name] = total.get(name, 0) + number * times
 
+        def add_case(case: Case, times: int) -> None:
+            add(self.blocks[case.block].count(), times)
+            add({"add": sum(o.size for o in case.outputs if o.add)}, times)
+
         if isinstance(statement, Each):
             for case, times in zip(statement.cases, self.cases_met(statement), strict=True):
-                add(self.blocks[case.block].count(), times)
-                add({"add": sum(o.size for o in case.outputs if o.add)}, times)
+                add_case(case, times)
         elif isinstance(statement, Walk):
+            kinds = self.kinds(statement)
+            every = statement.start + statement.step
+            met = [0] * len(every)
             for i, ancestors in self.walks(statement):
-                kinds = self.kinds(statement)
-                add(self.blocks[statement.start[kinds[i]].block].count(), 1)
+                met[kinds[i]] += 1
                 for j in ancestors:
-                    step = statement.step[kinds[i] * len(statement.start) + kinds[j]]
-                    add(self.blocks[step.block].count(), 1)
+                    met[len(statement.start) * (1 + kinds[i]) + kinds[j]] += 1
+            for case, times in zip(every, met, strict=True):
+                add_case(case, times)
         elif isinstance(statement, Loop):
             for inner in statement.body:
                 add(self._count(inner), statement.count)

@@ -135,6 +135,10 @@ class Scalar:
 
     __slots__ = ("a", "b", "c", "index", "op", "recorder", "value")
 
+    a: Scalar
+    b: Any
+    c: Any
+
     def __init__(
         self, recorder: Recorder, op: int, a: Any, b: Any = None, c: Any = None, value: float | None = None
     ) -> None:
@@ -175,7 +179,7 @@ class Scalar:
         elif b == 0.0:
             return self
         if other.op == NEG:
-            return self - other.a
+            return self - other.a  # type: ignore[no-any-return]
         if self.op == NEG:
             return other - self.a  # type: ignore[no-any-return]
         return rec.sum(self, other)
@@ -198,7 +202,7 @@ class Scalar:
             elif b is not None:
                 return self + rec.constant(-b)
             if other.op == NEG:
-                return self + other.a
+                return self + other.a  # type: ignore[no-any-return]
             if self.op == NEG:
                 return -(self.a + other)  # type: ignore[no-any-return]
         i, j = self.index, other.index
@@ -238,7 +242,7 @@ class Scalar:
             return other._scaled(self.value)  # type: ignore[no-any-return]
         if self.op == NEG:
             return -(self.a * other)  # type: ignore[no-any-return]
-        return -(self * other.a)
+        return -(self * other.a)  # type: ignore[no-any-return]
 
     __rmul__ = __mul__
 
@@ -254,13 +258,13 @@ class Scalar:
         if factor == -1.0:
             return -self
         if self.op == NEG:
-            return -(self.a._scaled(factor))  # type: ignore[no-any-return]
+            return -(self.a._scaled(factor))
         if self.op == MUL:
             for number, x in ((self.a, self.b), (self.b, self.a)):
                 if number.value is not None:
                     both = number.value * factor
                     if both != 0.0 and math.isfinite(both):
-                        return x._scaled(both)  # type: ignore[no-any-return]
+                        return x._scaled(both)
         if factor < 0.0:
             return -rec.product(self, rec.constant(-factor))
         return rec.product(self, rec.constant(factor))
@@ -270,7 +274,7 @@ class Scalar:
         if self.value is not None:
             return rec.constant(-self.value)
         if self.op == NEG:
-            return self.a  # type: ignore[no-any-return]
+            return self.a
         if self.op == SUB:
             known = rec.differences.get(self.b.index << 32 | self.a.index)
             if known is not None:
@@ -296,7 +300,7 @@ class Scalar:
         if self.value == 0.0:
             return rec.zero
         if other.op == NEG:
-            return -(self / other.a)
+            return -(self / other.a)  # type: ignore[no-any-return]
         if self.op == NEG:
             return -(self.a / other)  # type: ignore[no-any-return]
         if self is other:
@@ -362,7 +366,7 @@ class Scalar:
         return -(self.a.sin()) if self.op == NEG else self._unary(O.SIN)
 
     def cos(self) -> Scalar:
-        return self.a.cos() if self.op == NEG else self._unary(O.COS)  # type: ignore[no-any-return]
+        return self.a.cos() if self.op == NEG else self._unary(O.COS)
 
     def tan(self) -> Scalar:
         return -(self.a.tan()) if self.op == NEG else self._unary(O.TAN)
@@ -379,7 +383,7 @@ class Scalar:
     __floor__ = floor
 
     def __abs__(self) -> Scalar:
-        return abs(self.a) if self.op == NEG else self._unary(O.ABS)  # type: ignore[no-any-return]
+        return abs(self.a) if self.op == NEG else self._unary(O.ABS)
 
     fabs = __abs__
     absolute = __abs__
@@ -481,7 +485,8 @@ class Scalar:
 
     def table_data(self) -> Table:
         """The table of a node made by `table`."""
-        return self.recorder.tables[self.c]
+        number: int = self.c
+        return self.recorder.tables[number]
 
     # -- comparisons are recorded; what a recorded scalar has not got is an error that says what to use ----
     def __lt__(self, other: Any) -> Scalar:
@@ -525,4 +530,3 @@ class Scalar:
             return f"Scalar({self.value!r})"
         name = "input" if self.op == INPUT else O.OPERATIONS[self.op].name
         return f"<recorded {name} #{self.index}>"
-

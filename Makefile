@@ -1,0 +1,75 @@
+# Every target sets up what it needs: `.venv`, then the package and its tools, again only when pyproject.toml changes.
+#
+#   make demo       a real robot's table, its dynamics and their speed
+#   make test       lint, types, and the tests without the long grids
+#   make test-full  the same with the long grids
+#   make lint       lint and types alone
+#   make bench      the benchmarks, beside their peers
+#   make clean      remove what these targets made
+#
+# PYTHON=... chooses the interpreter; else it is the first of NAMES that is new enough.
+
+SHELL := /bin/sh
+NAMES := python3 python3.13 python3.12 python3.11
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check install --quiet
+# The stamps carry the checkout's place: an environment that was moved or copied with it is made anew.
+PLACE := $(shell pwd | cksum | cut -d' ' -f1)
+MADE := $(VENV)/made-$(PLACE)
+READY := $(VENV)/ready-$(PLACE)
+READY_BENCH := $(VENV)/ready-bench-$(PLACE)
+
+.DEFAULT_GOAL := demo
+.PHONY: demo test test-full lint bench clean setup
+
+demo: $(READY)
+	@$(PY) -m linkwright.cli demo
+
+test: lint
+	@$(PY) -m pytest -m "not slow"
+
+test-full: lint
+	@$(PY) -m pytest
+
+lint: $(READY)
+	@$(PY) -m ruff check
+	@$(PY) -m mypy
+
+bench: $(READY_BENCH)
+	@$(PY) -m linkwright.cli bench
+
+setup: $(READY)
+
+clean:
+	rm -rf $(VENV) out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(MADE):
+	@python="$(PYTHON)"; \
+	for name in $(NAMES); do \
+	  if [ -z "$$python" ] && $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	    python=$$name; \
+	  fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo "error: Linkwright needs Python 3.11 or newer, and none was found as $(NAMES)." >&2; \
+	  echo "       Install one, or name it: make demo PYTHON=/path/to/python3" >&2; \
+	  exit 1; \
+	fi; \
+	echo "making $(VENV) with $$("$$python" --version)"; \
+	if ! "$$python" -m venv --clear $(VENV); then \
+	  echo "error: $$python cannot make a virtual environment; Debian and Ubuntu have it in the package python3-venv" >&2; \
+	  exit 1; \
+	fi
+	@touch $@
+
+$(READY): pyproject.toml | $(MADE)
+	@echo "installing linkwright and its tools into $(VENV); the first time takes a minute or two"
+	@$(PIP) --editable ".[test]"
+	@touch $@
+
+$(READY_BENCH): $(READY)
+	@echo "installing the benchmarks' peers into $(VENV)"
+	@$(PIP) --editable ".[bench]"
+	@touch $@

@@ -1,0 +1,5 @@
+"""`python -m linkwright.cli` is `linkwright`."""
+
+from linkwright.cli import main
+
+main()

@@ -1,0 +1,81 @@
+"""The verbs put together, and what becomes of their errors: one line on stderr and an exit code, no traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from linkwright import __version__
+from linkwright.cli.bench import bench
+from linkwright.cli.check import check
+from linkwright.cli.demo import demo
+from linkwright.cli.export import export
+from linkwright.cli.screen import tell_error
+from linkwright.errors import LinkwrightError
+
+# Older releases of typer take this class from click, newer ones have their own.
+_WrongWords: type[Exception] = typer.BadParameter.__bases__[0]
+
+app = typer.Typer(
+    name="linkwright",
+    help="Multibody dynamics: look at a model, take its programs elsewhere, see how fast it is.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in (check, export, demo, bench):
+    app.command()(verb)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"linkwright {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line; the exit code."""
+    try:
+        code = app(args=None if arguments is None else list(arguments), prog_name="linkwright", standalone_mode=False)
+    except LinkwrightError as error:
+        tell_error(str(error))
+        return 1
+    except _WrongWords as error:
+        return _tell_usage(error)
+    except typer.Abort:
+        return 130
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough; nothing more may be written, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        tell_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def _tell_usage(error: Exception) -> int:
+    context = getattr(error, "ctx", None)
+    message = str(error.format_message()) if hasattr(error, "format_message") else str(error)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        if message:  # else the help is on the screen already
+            print(message)
+        return 2
+    told = message[:1].lower() + message[1:].rstrip(".")
+    command = context.command_path if context else "linkwright"
+    tell_error(f"{told}; see {command} --help")
+    return 2

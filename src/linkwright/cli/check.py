@@ -1,0 +1,72 @@
+"""`linkwright check`: read a model and print what is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from linkwright.cli.screen import console, load, model_table, tell_warning
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+_SMALL = 1e-12  # of the largest eigenvalue of the mass matrix
+
+
+def check(
+    model: Annotated[Path, typer.Argument(help="A model file: .urdf or .dh.toml.", show_default=False)],
+    base: Annotated[str | None, typer.Option(help="URDF: 'fixed' or 'floating'.", show_default="fixed")] = None,
+    mimic: Annotated[str | None, typer.Option(help="URDF: 'follow' or 'independent'.", show_default="follow")] = None,
+    fixed: Annotated[
+        str | None, typer.Option(help="URDF: fixed joints, 'merge' or 'keep'.", show_default="merge")
+    ] = None,
+) -> None:
+    """Read MODEL and print its bodies, joints, coordinates and degrees of freedom, and what is odd about it."""
+    loaded = load(model, base=base, mimic=mimic, fixed=fixed)
+    mechanism = loaded.mechanism
+    screen = console()
+    screen.print(mechanism.name, style="bold")
+    screen.print(model_table(mechanism))
+    screen.print()
+    for line in summary(mechanism):
+        screen.print(line, soft_wrap=True)
+    told = loaded.warnings
+    if not any("singular" in warning for warning in told):
+        told = [*told, *oddities(mechanism)]
+    for warning in told:
+        tell_warning(warning)
+
+
+def summary(mechanism: Mechanism) -> list[str]:
+    """What the table does not say, a line each."""
+    moving = sum(body.mass for body in mechanism.bodies)
+    gravity = ", ".join(f"{g:g}" for g in mechanism.gravity)
+    lines = [f"{mechanism.dof()}", f"{moving:.4g} kg that move, in gravity of ({gravity}) m/s²"]
+    bodies = {body.name for body in mechanism.bodies}
+    frames = [name for name in mechanism.frames if name not in bodies]
+    if frames:
+        lines.append(f"further frames: {', '.join(frames)}")
+    if mechanism.loops:
+        lines.append(f"loops closed by: {', '.join(mechanism.loops)}")
+    if mechanism.parameters:
+        values = ", ".join(f"{name} = {value:g}" for name, value in mechanism.parameters.items())
+        lines.append(f"parameters: {values}")
+    return lines
+
+
+def oddities(mechanism: Mechanism) -> list[str]:
+    """What is allowed, and yet will surprise: here, directions in which nothing has inertia."""
+    if not mechanism.nv:
+        return ["nothing moves: every joint is fixed"]
+    values, vectors = np.linalg.eigh(mechanism.mass_matrix(mechanism.neutral()))
+    if values[0] > _SMALL * values[-1]:
+        return []
+    heavy = int(np.argmax(np.abs(vectors[:, 0])))
+    name = next(j.name for j in mechanism.joints if j.v_slice.start <= heavy < j.v_slice.stop)
+    return [
+        f"the mass matrix is singular at the neutral position: what joint {name!r} moves has no inertia, so that "
+        "forward dynamics is not finite; give its bodies a mass, or lock it"
+    ]

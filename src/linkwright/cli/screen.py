@@ -1,0 +1,108 @@
+"""What the verbs share: reading a model with its warnings, the model's table, and how things are told."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from linkwright.model import Joint, Mechanism
+
+_WIDE = 200  # columns where the output is no terminal
+
+
+def console(stream: IO[str] | None = None) -> Console:
+    """A console on a stream (stdout unless given); names are printed as they are, never read as markup."""
+    stream = sys.stdout if stream is None else stream
+    width = None if stream.isatty() else _WIDE
+    return Console(file=stream, markup=False, highlight=False, emoji=False, width=width)
+
+
+def tell_error(message: str) -> None:
+    """One line on stderr."""
+    _tell("error", "bold red", message)
+
+
+def tell_warning(message: str) -> None:
+    """One line on stderr."""
+    _tell("warning", "yellow", message)
+
+
+def _tell(word: str, style: str, message: str) -> None:
+    line = Text.assemble((f"{word}: ", style), " ".join(message.split()))
+    console(sys.stderr).print(line, soft_wrap=True)
+
+
+@dataclass
+class Loaded:
+    """A model that was read, and what was said while reading."""
+
+    mechanism: Mechanism
+    warnings: list[str] = field(default_factory=list)
+
+
+def load(path: Path | str, **options: str | None) -> Loaded:
+    """Read a model; options that are None are left to the reader. Warnings are kept, not printed."""
+    import linkwright as lw
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mechanism = lw.load(path, **{name: value for name, value in options.items() if value is not None})
+    return Loaded(mechanism, [str(w.message) for w in caught])
+
+
+def model_table(mechanism: Mechanism) -> Table:
+    """One row a body with the joint that carries it, in the order of the coordinates."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading, right in (
+        ("body", False),
+        ("mass kg", True),
+        ("joint", False),
+        ("kind", False),
+        ("carried by", False),
+        ("q", True),
+        ("v", True),
+        ("range", False),
+    ):
+        table.add_column(heading, justify="right" if right else "left", overflow="fold")
+    for body, joint in zip(mechanism.bodies, mechanism.joints, strict=True):
+        table.add_row(
+            body.name,
+            f"{body.mass:.4g}",
+            joint.name,
+            joint.kind,
+            body.parent,
+            _places(joint.q_slice),
+            _places(joint.v_slice),
+            f"follows {joint.mimics}" if joint.mimics else _range(joint),
+        )
+    return table
+
+
+def _places(part: slice) -> str:
+    first, last = part.start, part.stop - 1
+    return "" if last < first else f"{first}" if first == last else f"{first}–{last}"
+
+
+def _range(joint: Joint) -> str:
+    if joint.lower == -float("inf") and joint.upper == float("inf"):
+        return ""
+    unit = {"revolute": " rad", "prismatic": " m"}.get(joint.kind, "")
+    return f"{joint.lower:.4g} … {joint.upper:.4g}{unit}"
+
+
+def grid(*rows: tuple[Any, ...], right: tuple[int, ...] = ()) -> Table:
+    """A table whose first row is its heading; the columns in `right` are set flush right."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for k, heading in enumerate(rows[0]):
+        table.add_column(str(heading), justify="right" if k in right else "left")
+    for row in rows[1:]:
+        table.add_row(*map(str, row))
+    return table

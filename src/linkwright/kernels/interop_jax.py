@@ -1,0 +1,189 @@
+"""Programs over JAX arrays: the interpreter with buffers as arrays, so that long scans and walks stay loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwright.kernels.interpret import Interpreter
+from linkwright.tape import operations as O
+from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Statement, Walk, Zero
+from linkwright.tape.table import Table
+
+
+class JaxInterpreter(Interpreter):
+    """Buffers are arrays; scans and walks of more than `short` steps stay loops."""
+
+    short = 12
+
+    def __init__(self, program: Program, jax: Any, dtype: Any) -> None:
+        super().__init__(program)
+        self.jax, self.np, self.lax, self.dtype = jax, jax.numpy, jax.lax, dtype
+        names = [o.name for o in O.OPERATIONS]
+        odd = {"neg": "negative", "sub": "subtract", "mul": "multiply", "div": "divide", "atan2": "arctan2"}
+        odd |= {"pow": "power", "min": "minimum", "max": "maximum", "lt": "less", "le": "less_equal", "eq": "equal"}
+        self.functions = [getattr(self.np, odd.get(name, name), None) for name in names]
+
+    def apply(self, op: int, x: list[Any]) -> Any:
+        if op == O.WHERE:
+            return self.np.where(x[0] != 0, x[1], x[2])
+        value = self.functions[op](*x)  # type: ignore[misc]
+        return value.astype(self.dtype) if op in (O.LT, O.LE, O.EQ) else value
+
+    def table(self, table: Table, x: Any) -> Any:
+        breaks = self.np.asarray(table.breaks, dtype=self.dtype)
+        pieces = self.np.asarray(table.coefficients, dtype=self.dtype)
+        i = self.np.clip(self.np.searchsorted(breaks, x, side="right") - 1, 0, len(table.coefficients) - 1)
+        d, c = x - breaks[i], pieces[i]
+        return ((c[3] * d + c[2]) * d + c[1]) * d + c[0]
+
+    def solve(self, s: Solve, matrix: list[Any], right: list[Any]) -> list[Any]:
+        a = self.array(matrix).reshape(s.rows, s.columns)
+        b = self.array(right).reshape(s.rows, s.right)
+        if s.method == "least-norm":
+            q, r = self.np.linalg.qr(a.T)
+            x = q @ self.jax.scipy.linalg.solve_triangular(r, b, trans="T")
+        else:
+            x = self.np.linalg.solve(a, b)
+        return list(x.reshape(-1))
+
+    # -- memory ----------------------------------------------------------------------------------------
+    def start_memory(self, inputs: Sequence[Any]) -> None:
+        given = iter(inputs)
+        for b in self.program.buffers:
+            if b.role == "input":
+                self.memory.append(next(given))
+            elif b.data is None:
+                self.memory.append(self.np.zeros(b.size, self.dtype))
+            else:
+                self.memory.append(self.array(b.data.reshape(-1)))
+        self.columns = [self.np.asarray(c) for c in self.program.columns]
+
+    def array(self, values: Any) -> Any:
+        if isinstance(values, np.ndarray) or not len(values):
+            return self.np.asarray(values, dtype=self.dtype)
+        return self.np.stack([self.np.asarray(x, dtype=self.dtype) for x in values])
+
+    def entry(self, column: int, item: Any) -> Any:
+        if column == ITEM:
+            return item
+        return int(self.program.columns[column][item]) if isinstance(item, int) else self.columns[column][item]
+
+    def read(self, operand: Operand, item: Any = 0, ancestor: Any = 0) -> list[Any]:
+        at = self.start(operand, item, ancestor)
+        part = self.lax.dynamic_slice(self.memory[operand.buffer], (at,), (operand.size,))
+        return [part[k] for k in range(operand.size)]
+
+    def write(self, operand: Operand, values: Sequence[Any], item: Any = 0, ancestor: Any = 0) -> None:
+        if operand.size:
+            at = self.start(operand, item, ancestor)
+            memory = self.memory[operand.buffer]
+            self.memory[operand.buffer] = self.lax.dynamic_update_slice(memory, self.array(values), (at,))
+
+    # -- loops -----------------------------------------------------------------------------------------
+    def rolled(self, written: Iterable[int], steps: int, body: Callable[[Any], None]) -> None:
+        """body(n) for n = 0..steps−1 as one loop that carries the buffers written and the walk's carry."""
+        kept = sorted({b for b in written if b >= 0})
+
+        def once(n: Any, state: Any) -> Any:
+            self.restore(kept, state)
+            body(n)
+            return self.state(kept)
+
+        state = self.state(kept)
+        self.restore(kept, self.lax.fori_loop(0, steps, once, state))
+
+    def state(self, kept: list[int]) -> Any:
+        return [self.memory[b] for b in kept], self.array(self.carry)
+
+    def restore(self, kept: list[int], state: Any) -> None:
+        for b, values in zip(kept, state[0], strict=True):
+            self.memory[b] = values
+        self.carry = list(state[1])
+
+    def choose(self, written: Iterable[int], key: Any, branches: Sequence[Callable[[], None]]) -> None:
+        """Run the branch that `key` names."""
+        if len(branches) == 1:
+            return branches[0]()
+        kept = sorted({b for b in written if b >= 0})
+
+        def branch(run: Callable[[], None]) -> Callable[[Any], Any]:
+            def function(state: Any) -> Any:
+                self.restore(kept, state)
+                run()
+                return self.state(kept)
+
+            return function
+
+        self.restore(kept, self.lax.switch(key, [branch(run) for run in branches], self.state(kept)))
+
+    def each(self, s: Each) -> None:
+        if s.items <= self.short:
+            return super().each(s)
+        written = {o.buffer for case in s.cases for o in case.outputs}
+
+        def body(n: Any) -> None:
+            i = s.items - 1 - n if s.order == "inward" else n
+            key = 0 if s.dispatch is None else self.columns[s.dispatch][i]
+            self.choose(written, key, [lambda case=case: self.case(case, i) for case in s.cases])  # type: ignore[misc]
+
+        self.rolled(written, s.items, body)
+
+    def walk(self, s: Walk) -> None:
+        kinds, found = self.program.kinds(s), []
+        for i, ancestors in self.program.walks(s):
+            found.append((kinds[i], i, 0))
+            found.extend((len(s.start) * (1 + kinds[i]) + kinds[j], i, j) for j in ancestors)
+        if len(found) <= self.short:
+            return super().walk(s)
+        cases = (*s.start, *s.step)
+        written = {o.buffer for case in cases for o in case.outputs}
+        path = self.np.asarray(found)
+        self.carry = [0.0] * s.start[0].outputs[-1].size
+
+        def body(n: Any) -> None:
+            key, i, j = path[n]
+            self.choose(written, key, [lambda case=case: self.case(case, i, j) for case in cases])  # type: ignore[misc]
+
+        self.rolled(written, len(found), body)
+        self.carry = []
+
+    def loop(self, s: Loop) -> None:
+        if s.count <= 0:
+            return
+        written = {*_written(s.body), *(current.buffer for current, _ in s.carry)}
+        kept = sorted(b for b in written if b >= 0)
+
+        def once(_: Any, state: Any) -> Any:
+            active, values = state
+
+            def run(values: Any) -> Any:
+                self.restore(kept, values)
+                self.round(s)
+                going = self.np.asarray(True) if s.done is None else self.read(s.done)[0] == 0
+                return going, self.state(kept)
+
+            if s.done is None:
+                return run(values)
+            return self.lax.cond(active, run, lambda values: (active, values), values)
+
+        _, values = self.lax.fori_loop(0, s.count, once, (self.np.asarray(True), self.state(kept)))
+        self.restore(kept, values)
+
+
+def _written(statements: Iterable[Statement]) -> set[int]:
+    found: set[int] = set()
+    for s in statements:
+        if isinstance(s, Each):
+            found.update(o.buffer for case in s.cases for o in case.outputs)
+        elif isinstance(s, Walk):
+            found.update(o.buffer for case in (*s.start, *s.step) for o in case.outputs)
+        elif isinstance(s, Loop):
+            found |= _written(s.body) | {current.buffer for current, _ in s.carry}
+        elif isinstance(s, Solve):
+            found.add(s.solution.buffer)
+        elif isinstance(s, (Zero, Copy)):
+            found.add(s.target.buffer)
+    return found

@@ -1,0 +1,249 @@
+"""Derivatives of programs: forward, reverse, and sparse Jacobians and Hessians, all of them programs again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import RecordingError
+from linkwright.tape.block import Block, finish
+from linkwright.tape.build import ProgramBuilder
+from linkwright.tape.derivative_block import Directions, pull_back, push_forward
+from linkwright.tape.derivative_forward import forward_program
+from linkwright.tape.derivative_reverse import reverse_program
+from linkwright.tape.operations import differentiable
+from linkwright.tape.program import Each, Program
+from linkwright.tape.scalar import Recorder, Scalar, undisturbed
+from linkwright.tape.straight import straightened
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+#: A Jacobian with more columns than this, of a program with loops over bodies, is refused.
+COLUMNS = 4096
+
+
+def forward(program: Program) -> Program:
+    """(inputs, their tangents "d_…") → (outputs, their tangents "d_…"): one directional derivative a call."""
+    return forward_program(program, _buffers(program, "input"))
+
+
+def reverse(program: Program) -> Program:
+    """(inputs, adjoints "bar_…" of the outputs) → (outputs, adjoints "bar_…" of the inputs).
+
+    Every number of a buffer must be written once before it is read (set, or cleared and then added to); a
+    RecordingError names the buffer where that is not so. Loops have no reverse accumulation.
+    """
+    return reverse_program(program, _buffers(program, "input"), _buffers(program, "output"))
+
+
+@dataclass(frozen=True, eq=False)
+class SparseMatrix:
+    """A matrix of derivatives as a program: entry k stands at (rows[k], cols[k]), row by row.
+
+    Rows and columns count the numbers of the output and of the input, flattened. `program` gives the entries; or,
+    if `tangent` is set, it gives the derivative in the direction of this input of it, and is called with unit
+    vectors, all of them at once.
+    """
+
+    program: Program
+    rows: Longs
+    cols: Longs
+    shape: tuple[int, int]
+    tangent: int | None = None
+
+    @property
+    def density(self) -> float:
+        """The share of entries that are not structurally zero."""
+        m, n = self.shape
+        return len(self.rows) / (m * n) if m * n else 0.0
+
+    def values(self, *arrays: Any) -> Floats:
+        """The entries (..., len(rows)) at states of any leading batch shape."""
+        if self.tangent is None:
+            found: Floats = np.asarray(self.program(*arrays))
+            return found
+        inputs = [b for k, b in enumerate(self.program.inputs) if k != self.tangent]
+        n, given = self.shape[1], []
+        for array, buffer in zip(map(np.asarray, arrays), inputs, strict=True):
+            # An axis for the directions, after the batch's.
+            given.append(np.expand_dims(array, array.ndim - len(buffer.shape)))
+        given.insert(self.tangent, np.eye(n).reshape(n, *self.program.inputs[self.tangent].shape))
+        pushed = np.asarray(self.program(*given))
+        pushed = pushed.reshape(*pushed.shape[: pushed.ndim - len(self.program.outputs[0].shape)], self.shape[0])
+        return np.ascontiguousarray(pushed[..., self.cols, self.rows])
+
+    def __call__(self, *arrays: Any) -> Floats:
+        """The dense matrix (..., m, n)."""
+        values = self.values(*arrays)
+        dense = np.zeros((*values.shape[:-1], *self.shape))
+        dense[..., self.rows, self.cols] = values
+        return dense
+
+    def to_scipy(self, *arrays: Any) -> Any:
+        """A `scipy.sparse.csr_array` of one state."""
+        from scipy.sparse import csr_array  # type: ignore[import-untyped]
+
+        return csr_array((self.values(*arrays), (self.rows, self.cols)), shape=self.shape)
+
+
+def jacobian(program: Program, output: int = 0, wrt: int = 0) -> SparseMatrix:
+    """∂output/∂input. Straight programs get exactly their structural non-zeros, others all entries."""
+    y, x = _chosen(program, output, wrt)
+    m, n = program.buffers[y].size, program.buffers[x].size
+    block = straightened(program)
+    if block is None:
+        _check_columns(program, n)
+        pushed = forward_program(program, (x,), y)
+        rows, cols = np.divmod(np.arange(m * n), max(n, 1))
+        return SparseMatrix(pushed, rows, cols, (m, n), tangent=len(program.inputs))
+    with undisturbed():
+        part = _part(program, block, y)
+        first = sum(b.size for b in program.inputs[:wrt])
+        candidates = [_recorded(part, way, first, n) for way in _ways(part, first, n)]
+        values, rows, cols = min(candidates, key=lambda c: len(c[0]))
+    return _sparse(program, f"{program.name}_jacobian", values, rows, cols, (m, n))
+
+
+def hessian(program: Program, output: int = 0, wrt: int = 0) -> SparseMatrix:
+    """∂²output/∂input² of an output of one number: forward over reverse; symmetric by construction."""
+    y, x = _chosen(program, output, wrt)
+    n = program.buffers[x].size
+    if program.buffers[y].size != 1:
+        shape = program.buffers[y].shape
+        raise RecordingError(
+            f"a Hessian is that of one number, but output {output} of {program.name} has the shape {shape}; "
+            "record the component or the sum you mean"
+        )
+    block = straightened(program)
+    if block is None:
+        _check_columns(program, n)
+        gradient = reverse_program(program, (x,), (y,), gradient=True)
+        out = next(k for k, b in enumerate(gradient.buffers) if b.role == "output")
+        pushed = forward_program(gradient, (x,), out)
+        rows, cols = np.divmod(np.arange(n * n), max(n, 1))
+        return SparseMatrix(pushed, rows, cols, (n, n), tangent=len(program.inputs))
+    with undisturbed():
+        part = _part(program, block, y)
+        first = sum(b.size for b in program.inputs[:wrt])
+        recorder, nodes = _replayed(part)
+        bars = pull_back(part, nodes, [{0: recorder.constant(1.0)}], _flags(part, first, n))
+        slopes = [d.get(0, recorder.zero) for d in bars[first : first + n]]
+        part = finish(recorder, part.n_inputs, slopes)
+        recorder, nodes = _replayed(part)
+        pushed_slopes = push_forward(part, nodes, _units(recorder, part, first, n))
+        # One triangle is recorded, and stands for both: what only the other needs is left out.
+        entries = {(i, j): t for i, d in enumerate(pushed_slopes) for j, t in d.items() if j <= i}
+        entries |= {(j, i): t for (i, j), t in entries.items()}
+        values, rows, cols = _finished(recorder, part, entries)
+    return _sparse(program, f"{program.name}_hessian", values, rows, cols, (n, n))
+
+
+# -- parts of the above ----------------------------------------------------------------------------------
+def _buffers(program: Program, role: str) -> tuple[int, ...]:
+    return tuple(k for k, b in enumerate(program.buffers) if b.role == role)
+
+
+def _chosen(program: Program, output: int, wrt: int) -> tuple[int, int]:
+    """The buffers of an output and an input, given by their numbers."""
+    found = []
+    for role, number in (("output", output), ("input", wrt)):
+        buffers = _buffers(program, role)
+        if not 0 <= number < len(buffers):
+            names = ", ".join(program.buffers[k].name for k in buffers)
+            raise RecordingError(f"{program.name} has no {role} number {number}; there are {len(buffers)}: {names}")
+        found.append(buffers[number])
+    return found[0], found[1]
+
+
+def _check_columns(program: Program, n: int) -> None:
+    if n > COLUMNS:
+        raise RecordingError(
+            f"a dense matrix of derivatives of {program.name} would have {n} columns; "
+            "use .forward() for the derivative in a direction, or .reverse() for a gradient"
+        )
+
+
+def _part(program: Program, block: Block, buffer: int) -> Block:
+    """The straight block of all outputs, cut down to one of them."""
+    first = sum(b.size for b in program.buffers[:buffer] if b.role == "output")
+    recorder, nodes = _replayed(block)
+    wanted = block.outputs[first : first + program.buffers[buffer].size]
+    return finish(recorder, block.n_inputs, [nodes[k] for k in wanted.tolist()])
+
+
+def _replayed(block: Block) -> tuple[Recorder, list[Scalar]]:
+    recorder = Recorder()
+    return recorder, block.replay(recorder, [recorder.input(k) for k in range(block.n_inputs)])
+
+
+def _flags(block: Block, first: int, n: int) -> list[bool]:
+    return [first <= k < first + n for k in range(block.n_inputs)]
+
+
+def _units(recorder: Recorder, block: Block, first: int, n: int) -> list[Directions]:
+    one = recorder.constant(1.0)
+    return [{k - first: one} if first <= k < first + n else {} for k in range(block.n_inputs)]
+
+
+def _ways(block: Block, first: int, n: int) -> list[str]:
+    """Forward or reverse, whichever takes fewer products; both where they are close, to be counted."""
+    numbers = block.rows()
+    base = block.first_operation
+    columns = [0] * base
+    for k in range(n):
+        columns[block.first_input + first + k] = 1 << k
+    for row in numbers:
+        met = 0
+        for x in differentiable(*row):
+            met |= columns[x]
+        columns.append(met)
+    rows = [0] * len(columns)
+    for i, k in enumerate(block.outputs.tolist()):
+        rows[k] |= 1 << i
+    down = up = 0
+    for k in range(len(columns) - 1, base - 1, -1):
+        if columns[k] and rows[k]:
+            for x in differentiable(*numbers[k - base]):
+                if columns[x]:
+                    rows[x] |= rows[k]
+                    down += columns[x].bit_count()
+                    up += rows[k].bit_count()
+    ways = ["forward"] if down <= 2 * up else []
+    return [*ways, "reverse"] if up <= 2 * down else ways
+
+
+def _recorded(block: Block, way: str, first: int, n: int) -> tuple[Block, Longs, Longs]:
+    """The entries of a Jacobian, all columns (or all rows) in one recording."""
+    recorder, nodes = _replayed(block)
+    if way == "forward":
+        pushed = push_forward(block, nodes, _units(recorder, block, first, n))
+        entries = {(i, j): t for i, d in enumerate(pushed) for j, t in d.items()}
+    else:
+        one = recorder.constant(1.0)
+        seeds = [{i: one} for i in range(len(block.outputs))]
+        pulled = pull_back(block, nodes, seeds, _flags(block, first, n))
+        entries = {(i, j): t for j, d in enumerate(pulled[first : first + n]) for i, t in d.items()}
+    return _finished(recorder, block, entries)
+
+
+def _finished(recorder: Recorder, block: Block, entries: dict[tuple[int, int], Scalar]) -> tuple[Block, Longs, Longs]:
+    places = sorted(entries)
+    rows, cols = np.array(places, dtype=np.int64).reshape(-1, 2).T
+    return finish(recorder, block.n_inputs, [entries[p] for p in places]), rows.copy(), cols.copy()
+
+
+def _sparse(
+    program: Program, name: str, values: Block, rows: Longs, cols: Longs, shape: tuple[int, int]
+) -> SparseMatrix:
+    builder = ProgramBuilder(name)
+    inputs = [builder.input(b.name, b.shape) for b in program.inputs]
+    entries = builder.output("entries", (len(rows),))
+    builder.add(Each(1, (builder.case(values, inputs, [entries]),)))
+    return SparseMatrix(builder.build(single=True), rows, cols, shape)
+
+
+__all__ = ["SparseMatrix", "forward", "hessian", "jacobian", "reverse"]

@@ -1,0 +1,315 @@
+"""Reverse accumulation of programs: run forward, then every statement's adjoint in the reverse order.
+
+What a statement reads, its adjoint adds to; what it writes or adds to, its adjoint reads; a scan outward becomes a
+scan inward. A block's intermediate values are computed again in its adjoint; buffers are found as the program left
+them, which `linkwright.tape.ledger` checks to be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from linkwright.errors import RecordingError
+from linkwright.tape.activity import cases, nested, sources, useful, varied
+from linkwright.tape.build import ProgramBuilder
+from linkwright.tape.derivative_block import Directions, pull_back
+from linkwright.tape.derivative_solve import add_numbers, fixed, reverse_solve
+from linkwright.tape.ledger import Kind, Ledger, Longs, items_of, starts
+from linkwright.tape.program import Case, Copy, Each, Loop, Operand, Order, Program, Role, Solve, Statement, Walk, Zero
+from linkwright.tape.scalar import undisturbed
+from linkwright.tape.straight import is_straight, straightened
+from linkwright.tape.walks import without_walks
+from linkwright.tape.wiring import Wiring
+
+_BACKWARD: dict[Order, Order] = {"outward": "inward", "inward": "outward", "map": "outward"}
+
+
+def reverse_program(program: Program, wrt: Iterable[int], outputs: Iterable[int], *, gradient: bool = False) -> Program:
+    """(inputs, adjoints of the output buffers `outputs`) → (outputs, adjoints of the input buffers `wrt`).
+
+    With `gradient`, the adjoints of the outputs are 1 and not asked for, and the outputs themselves are left out.
+    """
+    with undisturbed():
+        if is_straight(program):
+            return _straight(program, tuple(wrt), tuple(outputs), gradient)
+        return _Reverse(without_walks(program), tuple(wrt), tuple(outputs), gradient).build()
+
+
+def _straight(program: Program, wrt: tuple[int, ...], outputs: tuple[int, ...], gradient: bool) -> Program:
+    """One block for all: what it computes going forward is there when it goes back."""
+    block = straightened(program)
+    assert block is not None
+    builder = ProgramBuilder(f"{program.name}_{'gradient' if gradient else 'reverse'}")
+    wiring = Wiring()
+    buffers = program.buffers
+    whole = {k: builder._buffer(b.name, b.role, b.shape).operand for k, b in enumerate(buffers) if b.role == "input"}
+    values = [x for operand in whole.values() for x in wiring.read(operand)]
+    nodes = block.replay(wiring.recorder, values)
+    seeds: list[Directions] = []
+    results = iter([nodes[k] for k in block.outputs.tolist()])
+    for k, buffer in enumerate(buffers):
+        if buffer.role == "output":
+            own = list(islice(results, buffer.size))
+            if not gradient:
+                wiring.write(builder.output(buffer.name, buffer.shape).operand, own)
+            if k not in outputs:
+                seeds.extend({} for _ in own)
+            elif gradient:
+                seeds.extend({0: wiring.recorder.constant(1.0)} for _ in own)
+            else:
+                bar = builder.input(builder.free_name(f"bar_{buffer.name}"), buffer.shape).operand
+                seeds.extend({0: x} for x in wiring.read(bar))
+    pulled = pull_back(block, nodes, seeds, [k in wrt for k, o in whole.items() for _ in range(o.size)])
+    bars = iter(pulled)
+    for k, operand in whole.items():
+        slopes = [d.get(0, wiring.recorder.zero) for d in islice(bars, operand.size)]
+        if k in wrt:
+            name, shape = builder.free_name(f"bar_{buffers[k].name}"), buffers[k].shape
+            wiring.write(builder.output(name, shape).operand, slopes)
+    builder.add(Each(1, (wiring.case(builder),)))
+    return builder.build(**{**program.labels, "single": gradient})
+
+
+class _Reverse:
+    def __init__(self, program: Program, wrt: tuple[int, ...], outputs: tuple[int, ...], gradient: bool) -> None:
+        self.program = program
+        self.active = varied(program, wrt).both(useful(program, outputs))
+        self.ledger = Ledger(program, self.active)
+        self.builder = ProgramBuilder.onto(program, f"{program.name}_{'gradient' if gradient else 'reverse'}")
+        self.builder.statements = list(program.statements)
+        self.bars: dict[int, int] = {}  # buffer → the buffer of its adjoints
+        self._seeds(outputs, gradient)
+        for k in wrt:
+            self._bar(k, "output")
+        for k, marks in enumerate(self.active.marks):
+            if k not in self.bars and marks.any():
+                self._bar(k, "temporary")
+        if gradient:
+            for k, buffer in enumerate(program.buffers):
+                if buffer.role == "output":
+                    self.builder.buffers[k] = replace(buffer, role="temporary")
+        self.gradient = gradient
+
+    def _bar(self, buffer: int, role: Role) -> Operand:
+        """A new cleared buffer for a buffer's adjoints."""
+        of = self.program.buffers[buffer]
+        made = self.builder._buffer(self.builder.free_name(f"bar_{of.name}"), role, of.shape).operand
+        self.bars[buffer] = made.buffer
+        self.builder.add(Zero(made))
+        return made
+
+    def _seeds(self, outputs: tuple[int, ...], gradient: bool) -> None:
+        read = {o.buffer for s in nested(self.program.statements) for o in sources(s)}
+        for k in outputs:
+            of, free_name = self.program.buffers[k], self.builder.free_name
+            if gradient:
+                seed = self.builder.data(free_name(f"bar_{of.name}"), np.ones(of.shape)).operand
+            else:
+                seed = self.builder.input(free_name(f"bar_{of.name}"), of.shape).operand
+            self.bars[k] = seed.buffer
+            if k in read:
+                # The adjoint grows where the program reads its own output: a copy, not the caller's array.
+                copy = self.builder.temporary(free_name(f"sum_{of.name}"), of.shape).operand
+                self.builder.add(Copy(seed, copy))
+                self.bars[k] = copy.buffer
+
+    def build(self) -> Program:
+        clock = 0
+        entered = []
+        for statement in self.program.statements:
+            entered.append((statement, clock))
+            clock += statement.items if isinstance(statement, Each) else 1
+        for statement, time in reversed(entered):
+            self.statement(statement, time)
+        self.ledger.check()
+        return self.builder.build(**{**self.program.labels, "single": self.gradient})
+
+    def bar(self, operand: Operand, *, add: bool = False) -> Operand:
+        """The adjoints of an operand's numbers."""
+        return replace(operand, buffer=self.bars[operand.buffer], add=add)
+
+    # -- statements ----------------------------------------------------------------------------------------
+    def statement(self, statement: Statement, time: int) -> None:
+        if isinstance(statement, Each):
+            self.each(statement, time)
+        elif isinstance(statement, Solve):
+            self.solve(statement, time)
+        elif isinstance(statement, Copy):
+            self.enter("set", statement.target, time)
+            if self.active.any(statement.target):
+                self.enter("read", statement.source, time)
+                source, target = (fixed(self.program, o) for o in (statement.source, statement.target))
+                if source.buffer in self.bars:
+                    add_numbers(self.builder, self.bar(target), self.bar(source))
+        elif isinstance(statement, Zero):
+            self.enter("clear", statement.target, time)
+        else:
+            self.rest(statement, time)
+
+    def enter(self, kind: Kind, operand: Operand, time: int) -> None:
+        """Note an access of a statement without items."""
+        self.ledger.enter(kind, operand, np.zeros(1, dtype=np.int64), np.array([time]))
+
+    def rest(self, statement: Loop | Walk, time: int) -> None:
+        """A loop, or a walk inside one: fine as long as no adjoint comes by."""
+        written = [o for s in nested([statement]) for c in cases(s) for o in c.outputs if o.buffer >= 0]
+        inner = [s for s in nested([statement]) if not isinstance(s, (Each, Walk))]
+        written += [s.solution if isinstance(s, Solve) else s.target for s in inner if not isinstance(s, Loop)]
+        written += [current for s in inner if isinstance(s, Loop) for current, _ in s.carry]
+        if any(self.active.any(o) for o in written):
+            raise RecordingError(
+                f"program {self.program.name}: a loop has no reverse accumulation, because its earlier states are "
+                "gone; use .forward(), or differentiate the equation that the loop solves (A dx = −∂r dp, a Solve)"
+            )
+        for operand in written:
+            whole = Operand(operand.buffer, self.program.buffers[operand.buffer].size)
+            self.enter("clear", whole if operand.steps or operand.far else operand, time)
+
+    def solve(self, solve: Solve, time: int) -> None:
+        self.enter("set", solve.solution, time)
+        if not self.active.any(solve.solution):
+            return
+        matrix, rhs, solution = (fixed(self.program, o) for o in (solve.matrix, solve.rhs, solve.solution))
+        for operand in (matrix, solution):
+            # The solution is set at this very moment, and seen a little later.
+            self.enter("look", operand, time + (operand is solution))
+        self.enter("read", rhs, time)
+        bar_matrix, bar_rhs = (self.bar(o) if self.active.any(o) else None for o in (matrix, rhs))
+        reverse_solve(self.builder, self.program, solve, bar_matrix, bar_rhs, self.bar(solution))
+
+    def each(self, each: Each, time: int) -> None:
+        """The adjoint of a scan: cases whose operands overlap in some items are split by how they do."""
+        moment = np.arange(each.items)
+        moment = time + (moment[::-1] if each.order == "inward" else moment)
+        adjoints: list[_Adjoint] = []
+        for case, items in zip(each.cases, items_of(self.program, each), strict=True):
+            for operand in case.outputs:
+                self.ledger.enter("add" if operand.add else "set", operand, items, moment[items])
+            if len(items) and any(self.active.any(o) for o in case.outputs):
+                adjoints.extend(self.case(case, items, moment))
+        if not any(a.case.outputs for a in adjoints):
+            return
+        idle = sum(len(a.items) for a in adjoints) < each.items
+        if idle:
+            nothing = Wiring().case(self.builder)
+            adjoints.append(_Adjoint(nothing, np.zeros(0, dtype=np.int64)))
+        dispatch = np.full(each.items, len(adjoints) - 1, dtype=np.int32)
+        for k, adjoint in enumerate(adjoints):
+            dispatch[adjoint.items] = k
+        column = self.builder.column(dispatch) if len(adjoints) > 1 else None
+        order = _BACKWARD[each.order]
+        if each.order == "map" and self._apart(adjoints):
+            order = "map"
+        self.builder.add(Each(each.items, tuple(a.case for a in adjoints), order, column))
+
+    def _apart(self, adjoints: list[_Adjoint]) -> bool:
+        """Whether no two items add to the same number."""
+        spans: dict[int, list[np.ndarray]] = {}
+        for adjoint in adjoints:
+            for operand in adjoint.case.outputs:
+                first = starts(self.builder.columns, operand, adjoint.items)
+                spans.setdefault(operand.buffer, []).append(np.stack([first, first + operand.size]))
+        for parts in spans.values():
+            first, end = np.concatenate(parts, axis=1)
+            order = np.argsort(first, kind="stable")
+            if np.any(first[order][1:] < end[order][:-1]):
+                return False
+        return True
+
+    def case(self, case: Case, items: Longs, moment: Longs) -> list[_Adjoint]:
+        made = []
+        for clusters, members in self._overlaps(case, items):
+            adjoint, looks = self._case(case, clusters)
+            made.append(_Adjoint(adjoint, members))
+            for k, operand in enumerate(case.inputs):
+                if operand in looks:
+                    self.ledger.enter("look", operand, members, moment[members])
+                elif any(k in c.places for c in clusters):
+                    self.ledger.enter("read", operand, members, moment[members])
+        return made
+
+    def _overlaps(self, case: Case, items: Longs) -> list[tuple[list[_Cluster], Longs]]:
+        """The inputs that have adjoints, those that overlap put together, for each way of overlapping.
+
+        Two operands of a block may not add to the same number: which of them came last would win.
+        """
+        chosen = [k for k, o in enumerate(case.inputs) if o.buffer in self.bars and self.active.any(o)]
+        first = {k: starts(self.program.columns, case.inputs[k], items) for k in chosen}
+        pairs = [(k, m) for k in chosen for m in chosen if k < m and case.inputs[k].buffer == case.inputs[m].buffer]
+        apart = np.iinfo(np.int64).max
+        shifts = np.full((len(items), len(pairs)), apart)
+        for column, (k, m) in enumerate(pairs):
+            shift = first[m] - first[k]
+            near = (shift < case.inputs[k].size) & (-shift < case.inputs[m].size)
+            shifts[near, column] = shift[near]
+        if np.all(shifts == apart):
+            return [([_Cluster(k, {k: 0}) for k in chosen], items)]
+        ways, way_of = np.unique(shifts, axis=0, return_inverse=True)
+        way_of = way_of.reshape(-1)
+        found = []
+        for number, way in enumerate(ways):
+            place: dict[int, tuple[int, int]] = {k: (k, 0) for k in chosen}  # operand → (cluster, shift in it)
+            for (k, m), shift in zip(pairs, way.tolist(), strict=True):
+                if shift != apart and place[k][0] != place[m][0]:
+                    into, moved = place[k][0], place[k][1] + shift - place[m][1]
+                    old = place[m][0]
+                    place.update({x: (into, s + moved) for x, (c, s) in place.items() if c == old})
+            clusters = []
+            for head in {c for c, _ in place.values()}:
+                members = {x: s for x, (c, s) in place.items() if c == head}
+                lead = min(members, key=lambda x: members[x])
+                clusters.append(_Cluster(lead, {x: s - members[lead] for x, s in members.items()}))
+            clusters.sort(key=lambda c: c.lead)
+            found.append((clusters, items[way_of == number]))
+        return found
+
+    def _case(self, case: Case, clusters: list[_Cluster]) -> tuple[Case, tuple[Operand, ...]]:
+        """The block's adjoint: values and adjoints of outputs in, adjoints of inputs added; what it looks at."""
+        wiring = Wiring()
+        zero = wiring.recorder.zero
+        block = self.program.blocks[case.block]
+        values = [x for operand in case.inputs for x in wiring.read(operand)]
+        seeds: list[Directions] = []
+        for operand in case.outputs:
+            if operand.buffer in self.bars and self.active.any(operand):
+                marked = self.active.of(operand).tolist()
+                bars = wiring.read(self.bar(operand))
+                seeds.extend({0: b} if m else {} for b, m in zip(bars, marked, strict=True))
+            else:
+                seeds.extend({} for _ in range(operand.size))
+        nodes = block.replay(wiring.recorder, values)
+        # What may get an adjoint: the marked numbers of the inputs that have a buffer for it.
+        chosen = {k for c in clusters for k in c.places}
+        wanted: list[bool] = []
+        at: list[int] = []
+        for k, operand in enumerate(case.inputs):
+            at.append(len(wanted))
+            wanted.extend(self.active.of(operand).tolist() if k in chosen else [False] * operand.size)
+        pulled = pull_back(block, nodes, seeds, wanted)
+        for cluster in clusters:
+            size = max(shift + case.inputs[k].size for k, shift in cluster.places.items())
+            total = [zero] * size
+            for k, shift in cluster.places.items():
+                for n in range(case.inputs[k].size):
+                    total[shift + n] = total[shift + n] + pulled[at[k] + n].get(0, zero)
+            wiring.write(self.bar(replace(case.inputs[cluster.lead], size=size), add=True), total)
+        made = wiring.case(self.builder)
+        return made, tuple(o for o in made.inputs if o in case.inputs)
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    """Inputs of a case that overlap: the operand that begins first, and where the others begin after it."""
+
+    lead: int
+    places: dict[int, int]
+
+
+@dataclass(frozen=True)
+class _Adjoint:
+    case: Case
+    items: Longs

@@ -1,0 +1,311 @@
+"""Programs in files: plain arrays and a JSON header in one zip, read without trust in what it says.
+
+The file is an uncompressed zip of `header.json` and NumPy arrays (`np.load` opens it too, no pickles). Reading
+checks everything that running relies on, so that a file that loads cannot make a kernel leave its memory: every
+number that a statement names, every address that an operand can take, every operand of every operation.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import secrets
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import FormatError, LinkwrightError
+from linkwright.tape.block import Block
+from linkwright.tape.program import (
+    Buffer,
+    Case,
+    Copy,
+    Each,
+    Loop,
+    Operand,
+    Program,
+    Solve,
+    Statement,
+    Walk,
+    Zero,
+    describe,
+)
+from linkwright.tape.table import Table
+from linkwright.tape.validation import Invalid, validate
+
+FORMAT, VERSION = "linkwright program", 1
+_ARRAYS = {"numbers": "<f8", "columns": "<i4", "operations": "|u1", "arguments": "<i4", "results": "<i4"}
+_NESTED = 16  # loops within loops
+
+
+def save(program: Program, path: str | os.PathLike[str]) -> None:
+    """Write to `path`, whole or not at all: what stood there before stays if anything fails."""
+    blocks, numbers = program.blocks, [b.data.reshape(-1) for b in program.buffers if b.data is not None]
+    for block in blocks:
+        numbers.append(block.constants)
+        for table in block.tables:
+            numbers += [np.asarray(table.breaks), np.asarray(table.coefficients).reshape(-1)]
+    arrays = {
+        "numbers": numbers,
+        "columns": program.columns,
+        "operations": [b.op for b in blocks],
+        "arguments": [b.args.reshape(-1) for b in blocks],
+        "results": [b.outputs for b in blocks],
+    }
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": program.name,
+        "buffers": [{"name": b.name, "role": b.role, "shape": list(b.shape)} for b in program.buffers],
+        "columns": [len(c) for c in program.columns],
+        "blocks": [
+            {
+                "inputs": b.n_inputs,
+                "constants": len(b.constants),
+                "operations": len(b),
+                "outputs": len(b.outputs),
+                "tables": [len(t.coefficients) for t in b.tables],
+            }
+            for b in blocks
+        ],
+        "statements": describe(program.statements),
+        "labels": program.labels,
+    }
+    try:
+        text = json.dumps(header, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise LinkwrightError(f"program {program.name} has a label that JSON cannot hold: {error}") from None
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as file:
+        file.writestr(zipfile.ZipInfo("header.json"), text)
+        for name, parts in arrays.items():
+            array = np.concatenate(parts) if parts else np.zeros(0)
+            with file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array.astype(_ARRAYS[name]), version=(1, 0), allow_pickle=False)
+    _replace(Path(path), content.getbuffer())
+
+
+def _replace(path: Path, content: memoryview) -> None:
+    """Write beside the target, then take its place in one step."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> Program:
+    """Read a program; a file that is damaged, or not one of ours, is a `FormatError` that names it."""
+    name = os.fspath(path)
+    with open(path, "rb") as file:
+        try:
+            program = _Reader(zipfile.ZipFile(file), os.fstat(file.fileno()).st_size).program()
+            validate(program)
+        except Invalid as error:
+            raise FormatError(f"not a program that can be run: {error}", file=name) from None
+        except (zipfile.BadZipFile, ValueError, EOFError, RecursionError, NotImplementedError, OSError) as error:
+            raise FormatError(f"not a readable program file: {error}", file=name) from None
+    return program
+
+
+class _Reader:
+    """Header and arrays to a program of the right types; sizes are checked before anything is allocated."""
+
+    def __init__(self, file: zipfile.ZipFile, size: int) -> None:
+        members = {m.filename: m for m in file.infolist()}
+        wanted = {"header.json", *(f"{name}.npy" for name in _ARRAYS)}
+        if set(members) != wanted or len(file.infolist()) != len(wanted):
+            raise Invalid("its members are not those of a Linkwright program")
+        # Stored members cannot be larger than the file, so that memory is bounded by what is on disk.
+        if any(m.compress_type != zipfile.ZIP_STORED or m.flag_bits & 1 for m in members.values()):
+            raise Invalid("a member is compressed or encrypted")
+        if sum(m.file_size for m in members.values()) > size:
+            raise Invalid("its members are larger than the file")
+        header = _expect(json.loads(file.read("header.json")), dict, "the header")
+        if header.get("format") != FORMAT:
+            raise Invalid("its header is not that of a Linkwright program")
+        if header.get("version") != VERSION:
+            raise Invalid(f"it has version {header.get('version')!r}; this Linkwright reads version {VERSION}")
+        self.header = header
+        self.arrays = {name: _array(file.read(f"{name}.npy"), dtype) for name, dtype in _ARRAYS.items()}
+        self.at = dict.fromkeys(_ARRAYS, 0)
+
+    def take(self, name: str, count: int) -> NDArray[Any]:
+        """The next numbers of an array."""
+        start = self.at[name]
+        if count > len(self.arrays[name]) - start:
+            raise Invalid(f"its array {name!r} is too short")
+        self.at[name] = start + count
+        return self.arrays[name][start : start + count]
+
+    def program(self) -> Program:
+        header = self.header
+        buffers = tuple(self.buffer(_Record(b, "a buffer")) for b in _items(header, "buffers"))
+        columns = tuple(self.take("columns", _count(n, "a column's length")) for n in _items(header, "columns"))
+        blocks = tuple(self.block(_Record(b, "a block")) for b in _items(header, "blocks"))
+        statements = tuple(_statement(s, 0) for s in _items(header, "statements"))
+        for name, array in self.arrays.items():
+            if self.at[name] != len(array):
+                raise Invalid(f"its array {name!r} is too long")
+        labels = _expect(header.get("labels"), dict, "the labels")
+        return Program(_expect(header.get("name"), str, "the name"), buffers, blocks, columns, statements, labels)
+
+    def buffer(self, record: _Record) -> Buffer:
+        name, role = record.text("name"), record.text("role")
+        if role not in ("input", "output", "temporary", "data"):
+            raise Invalid(f"buffer {name!r} has the role {role!r}")
+        shape = tuple(_count(n, f"a length of buffer {name!r}") for n in record.items("shape"))
+        buffer = Buffer(name, role, shape)  # type: ignore[arg-type]
+        size = 1
+        for n in shape:
+            size *= n
+        if len(shape) > 32 or size >= 2**31:
+            raise Invalid(f"buffer {name!r} of shape {list(shape)} is too large")
+        if role != "data":
+            return buffer
+        return Buffer(buffer.name, buffer.role, shape, self.take("numbers", size).reshape(shape))
+
+    def block(self, record: _Record) -> Block:
+        operations = record.count("operations")
+        constants = self.take("numbers", record.count("constants"))
+        tables = []
+        for n in record.items("tables"):
+            pieces = _count(n, "a table's pieces")
+            breaks = self.take("numbers", pieces + 1).tolist()
+            rows = self.take("numbers", 4 * pieces).reshape(-1, 4).tolist()
+            tables.append(Table(tuple(breaks), tuple(map(tuple, rows))))
+        return Block(
+            constants,
+            record.count("inputs"),
+            self.take("operations", operations),
+            self.take("arguments", 3 * operations).reshape(-1, 3),
+            self.take("results", record.count("outputs")),
+            tuple(tables),
+        )
+
+
+def _array(content: bytes, dtype: str) -> NDArray[Any]:
+    """A one-dimensional .npy array whose header is believed only where the bytes bear it out."""
+    file = io.BytesIO(content)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise Invalid("an array has an unknown version")
+    shape, fortran, kind = np.lib.format.read_array_header_1_0(file)
+    rest = len(content) - file.tell()
+    if fortran or kind.str != dtype or len(shape) != 1 or shape[0] * kind.itemsize != rest:
+        raise Invalid("an array is not of the type and size that it should be")
+    return np.frombuffer(content, dtype=kind, offset=file.tell()).astype(kind.newbyteorder("="))
+
+
+# -- JSON to statements ------------------------------------------------------------------------------
+def _expect(value: Any, kind: type, what: str) -> Any:
+    if type(value) is not kind:
+        raise Invalid(f"{what} is {type(value).__name__}, not {kind.__name__}")
+    return value
+
+
+def _count(value: Any, what: str) -> int:
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise Invalid(f"{what} is {value!r}"[:200])
+    return value
+
+
+def _items(header: dict[str, Any], name: str) -> list[Any]:
+    return _expect(header.get(name), list, f"{name!r}")  # type: ignore[no-any-return]
+
+
+class _Record:
+    """A JSON object whose entries are asked for by type."""
+
+    def __init__(self, value: Any, what: str) -> None:
+        self.value: dict[str, Any] = _expect(value, dict, what)
+        self.what = what
+
+    def text(self, name: str) -> str:
+        return _expect(self.value.get(name), str, f"{name!r} of {self.what}")  # type: ignore[no-any-return]
+
+    def items(self, name: str) -> list[Any]:
+        return _expect(self.value.get(name), list, f"{name!r} of {self.what}")  # type: ignore[no-any-return]
+
+    def count(self, name: str) -> int:
+        return _count(self.value.get(name), f"{name!r} of {self.what}")
+
+    def whole(self, name: str) -> int:
+        """A whole number that may be negative."""
+        value = self.value.get(name)
+        if type(value) is not int or abs(value) >= 2**62:
+            raise Invalid(f"{name!r} of {self.what} is {value!r}"[:200])
+        return value
+
+    def optional(self, name: str) -> int | None:
+        return None if self.value.get(name) is None else self.count(name)
+
+    def operand(self, name: str) -> Operand:
+        return _operand(self.value.get(name))
+
+    def cases(self, name: str) -> tuple[Case, ...]:
+        return tuple(_case(c) for c in self.items(name))
+
+
+def _pairs(values: list[Any], what: str) -> tuple[tuple[int, int], ...]:
+    for pair in values:
+        if type(pair) is not list or [type(x) for x in pair] != [int, int] or any(abs(x) >= 2**62 for x in pair):
+            raise Invalid(f"a pair of {what} is {pair!r}"[:200])
+    return tuple((stride, column) for stride, column in values)
+
+
+def _operand(value: Any) -> Operand:
+    r = _Record(value, "an operand")
+    steps, far = _pairs(r.items("steps"), "steps"), _pairs(r.items("far"), "far")
+    add = _expect(r.value.get("add"), bool, "'add' of an operand")
+    return Operand(r.whole("buffer"), r.count("size"), r.whole("base"), steps, far, add)
+
+
+def _case(value: Any) -> Case:
+    r = _Record(value, "a case")
+    inputs, outputs = (tuple(_operand(o) for o in r.items(side)) for side in ("inputs", "outputs"))
+    return Case(r.count("block"), inputs, outputs)
+
+
+def _statement(value: Any, depth: int) -> Statement:
+    r = _Record(value, "a statement")
+    kind = r.text("is")
+    if kind == "Each":
+        order = r.text("order")
+        if order not in ("outward", "inward", "map"):
+            raise Invalid(f"the order of a scan is {order!r}")
+        return Each(r.count("items"), r.cases("cases"), order, r.optional("dispatch"))  # type: ignore[arg-type]
+    if kind == "Walk":
+        return Walk(r.count("items"), r.count("parent"), r.cases("start"), r.cases("step"), r.optional("dispatch"))
+    if kind == "Loop":
+        if depth >= _NESTED:
+            raise Invalid("its loops are nested too deep")
+        carry = []
+        for pair in r.items("carry"):
+            if type(pair) is not list or len(pair) != 2:
+                raise Invalid("a loop carries something that is not a pair")
+            carry.append((_operand(pair[0]), _operand(pair[1])))
+        body = tuple(_statement(s, depth + 1) for s in r.items("body"))
+        done = None if r.value.get("done") is None else r.operand("done")
+        return Loop(r.count("count"), body, tuple(carry), done)
+    if kind == "Solve":
+        method = r.text("method")
+        if method not in ("cholesky", "lu", "least-norm", "ltl"):
+            raise Invalid(f"a system is solved by {method!r}")
+        operands = (r.operand("matrix"), r.operand("rhs"), r.operand("solution"))
+        sizes = (r.count("rows"), r.count("columns"), r.count("right"))
+        return Solve(method, *operands, *sizes, r.optional("parent"))  # type: ignore[arg-type]
+    if kind == "Zero":
+        return Zero(r.operand("target"))
+    if kind == "Copy":
+        return Copy(r.operand("source"), r.operand("target"))
+    raise Invalid(f"there is no statement {kind!r}")
