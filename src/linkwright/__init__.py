@@ -18,7 +18,7 @@ _PUBLIC = {
     "Mechanism": "linkwright.model",
     "record": "linkwright.tape.build",
     "Program": "linkwright.tape.program",
-    "load_program": "linkwright.tape.storage",
+    "load_program": "linkwright.sources",
     "Table": "linkwright.tape.table",
     "where": "linkwright.tape.functions",
     "minimum": "linkwright.tape.functions",
@@ -58,11 +58,10 @@ if TYPE_CHECKING:
     from linkwright.kernels.kernel import set_threads, threads
     from linkwright.mechanism.expression import TIME
     from linkwright.model import Mechanism
-    from linkwright.sources import Builder, chain, from_dh, load, random_tree, tree
+    from linkwright.sources import Builder, chain, from_dh, load, load_program, random_tree, tree
     from linkwright.tape.build import record
     from linkwright.tape.functions import maximum, minimum, sign, where
     from linkwright.tape.program import Program
-    from linkwright.tape.storage import load_program
     from linkwright.tape.table import Table
 
 

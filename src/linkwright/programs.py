@@ -16,6 +16,7 @@ import numpy as np
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import JointForce
+from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.topology import Topology, span
 from linkwright.mechanism.tree import Tree
 from linkwright.recursions import (
@@ -27,12 +28,14 @@ from linkwright.recursions import (
     kinematics,
     newton_euler,
 )
-from linkwright.recursions.factor import factorise
+from linkwright.recursions.factor import Factor, factorise, is_zero
 from linkwright.recursions.rolled import Rolled
 from linkwright.recursions.traversal import Traversal, Unrolled
 from linkwright.spatial.algebra import Array, cross
 from linkwright.tape.build import ProgramBuilder, Ref, trace
+from linkwright.tape.derivative_block import Directions, push_forward
 from linkwright.tape.program import ITEM, Each, Method, Program, Solve
+from linkwright.tape.scalar import Recorder
 
 UNROLL = 64  # links up to which a recursion is unrolled
 DENSE = 12  # rates up to which M⁻¹ is unrolled too
@@ -61,7 +64,7 @@ class Question:
         free = dict(zip(request.free, inputs["p"], strict=True)) if request.free else {}
         self.parameters: dict[str, Any] = free
         self.names = {**d.parameters, **free, "TIME": inputs.get("t", 0.0)}
-        self.gravity = maker.gravity(free)
+        self.gravity: Array = maker.gravity(free)
 
     def traversal(self, only: Sequence[int] | None = None, **inputs: Array) -> Unrolled:
         """A fresh unrolled traversal over these inputs."""
@@ -116,10 +119,15 @@ class Maker:
     @property
     def needs_time(self) -> bool:
         """Whether a force depends on TIME."""
-        laws = []
+        laws: list[Expression] = []
         for e in self.description.elements:
             laws.extend(e.laws if hasattr(e, "laws") else (e.law,))
         return any("TIME" in law.names() for law in laws)
+
+    @property
+    def has_pair_derivatives(self) -> bool:
+        """Whether the recursion over pairs of bodies covers this mechanism."""
+        return not self.description.elements and all(kind.steady for kind in set(self.tree.kinds))
 
     @property
     def coupled(self) -> bool:
@@ -144,7 +152,9 @@ class Maker:
         if body is None:
             k = d.frames.names.find(name)
             if k is not None:
-                body, r, p = int(d.frames.body[k]), d.frames.r[k], d.frames.p[k]
+                free = question.parameters if question else {}
+                body = int(d.frames.body[k])
+                r, p = self.tree.row("frame_r", k, free), self.tree.row("frame_p", k, free)
             elif name == d.ground_name:
                 body = GROUND
             else:
@@ -201,6 +211,11 @@ class Maker:
             )
         if self.rolls(request):
             return self._rolled(request, recipe)
+        if recipe.dense and self.tree.n > recipe.dense:
+            raise ModelError(
+                f"{request.function} of {self.tree.n} links would be dense matrices; beyond {recipe.dense} links "
+                "use products with them: mech.program('forward_dynamics').forward() and .reverse()"
+            )
         return self._unrolled(request, recipe)
 
     def rolls(self, request: Request) -> bool:
@@ -249,6 +264,7 @@ class Recipe:
     record: Callable[[Question], Any]
     rolled: Callable[[Traversal, Maker, Request], Any] | None = None
     still: tuple[str, ...] = ()  # inputs of the recursion that are zero in the rolled form
+    dense: int = 0  # links beyond which it is refused, 0 for none
     forces: bool = False  # whether force elements take part
     finish: Callable[[Maker, Request, dict[str, tuple[int, ...]]], Program] | None = None
 
@@ -343,8 +359,53 @@ def _reactions(question: Question) -> Array:
 
 
 def _inverse_derivatives(question: Question) -> Any:
-    t = question.traversal()
-    return derivatives.inverse_dynamics_derivatives(t, question.gravity, question.inputs["a"])
+    a = question.inputs["a"]
+    if question.maker.has_pair_derivatives:
+        return derivatives.inverse_dynamics_derivatives(question.traversal(), question.gravity, a)
+    dq, dv = _tape_derivatives(question, a)
+    return np.array(dq), np.array(dv), composite.mass_matrix(question.traversal())
+
+
+def _forward_derivative_parts(question: Question) -> tuple[Any, Factor, Any, Any]:
+    """M, its factors, ∂τ/∂q and ∂τ/∂v at the acceleration that tau causes."""
+    tau = question.inputs["tau"]
+    if question.maker.has_pair_derivatives:
+        return derivatives.forward_dynamics_parts(question.traversal(), question.gravity, tau)
+    m = composite.mass_matrix(question.traversal())
+    factor = factorise(m)
+    h = _bias(question)
+    a = factor.solve([tau[k] - h[k] for k in range(len(h))])
+    return m, factor, *_tape_derivatives(question, np.array(a))
+
+
+def _tape_derivatives(question: Question, a: Array) -> tuple[list[list[Any]], list[list[Any]]]:
+    """∂τ/∂q (tangent) and ∂τ/∂v by tangents pushed through the recorded inverse dynamics.
+
+    For joints whose motion subspace turns with their coordinates, and for force elements.
+    """
+    maker, inputs = question.maker, {**question.inputs, "a": a}
+    request = Request("inverse_dynamics", free=question.request.free)
+    shapes = maker.shapes(request)
+    names = list(shapes)
+    block, _, _ = trace(
+        lambda *arrays: _inverse(Question(maker, request, dict(zip(names, arrays, strict=True)))), list(shapes.values())
+    )
+    q = inputs["q"]
+    recorder: Recorder = q.reshape(-1)[0].recorder
+    flat = [recorder.lift(x) for name in names for x in np.asarray(inputs[name]).reshape(-1)]
+    nv = maker.tree.coordinates.nv
+    one = recorder.constant(1.0)
+    tangents: list[Directions] = [{} for _ in flat]
+    for k in range(nv):
+        moved = coordinates.rate(question.traversal(v=np.eye(nv)[k]))
+        for i, entry in enumerate(moved):
+            if not is_zero(entry):
+                tangents[i][k] = recorder.lift(entry)
+        tangents[len(q) + k][nv + k] = one
+    pushed = push_forward(block, block.replay(recorder, flat), tangents)
+    dq = [[row.get(k, recorder.zero) for k in range(nv)] for row in pushed]
+    dv = [[row.get(nv + k, recorder.zero) for k in range(nv)] for row in pushed]
+    return dq, dv
 
 
 def _forward_derivatives(maker: Maker, request: Request, shapes: dict[str, tuple[int, ...]]) -> Program:
@@ -354,9 +415,7 @@ def _forward_derivatives(maker: Maker, request: Request, shapes: dict[str, tuple
 
     def parts(*arrays: Array) -> Any:
         question = Question(maker, request, dict(zip(names, arrays, strict=True)))
-        m, factor, dq, dv = derivatives.forward_dynamics_parts(
-            question.traversal(), question.gravity, question.inputs["tau"]
-        )
+        m, factor, dq, dv = _forward_derivative_parts(question)
         if nv <= DENSE:
             eye = np.eye(nv)
             columns = [[-row[c] for row in d] for d in (dq, dv) for c in range(nv)]
@@ -365,7 +424,7 @@ def _forward_derivatives(maker: Maker, request: Request, shapes: dict[str, tuple
         right = [[*(-x for x in dq[k]), *(-x for x in dv[k]), *np.eye(nv)[k]] for k in range(nv)]
         return np.array(m), np.array(right)
 
-    block, out_shapes, _ = trace(parts, list(shapes.values()))
+    block, _, _ = trace(parts, list(shapes.values()))
     builder = ProgramBuilder(request.function)
     inputs = [builder.input(n, s) for n, s in shapes.items()]
     outputs = [builder.output(n, (nv, nv)) for n in ("da_dq", "da_dv", "da_dtau")]
@@ -424,10 +483,10 @@ RECIPES: dict[str, Recipe] = {
     "mass_matrix": Recipe(("q",), ("M",), **_both(lambda t, m: composite.mass_matrix(t))),
     "reactions": Recipe(("q", "v", "tau"), ("wrenches",), _reactions, forces=True),
     "inverse_dynamics_derivatives": Recipe(
-        ("q", "v", "a"), ("dtau_dq", "dtau_dv", "M"), _inverse_derivatives, forces=True
+        ("q", "v", "a"), ("dtau_dq", "dtau_dv", "M"), _inverse_derivatives, forces=True, dense=256
     ),
     "forward_dynamics_derivatives": Recipe(
-        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), _forward, forces=True, finish=_forward_derivatives
+        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), _forward, forces=True, finish=_forward_derivatives, dense=256
     ),
     "pose": Recipe(("q",), ("pose",), _in_frame(kinematics.frame_pose), _in_frame_rolled(kinematics.frame_pose)),
     "jacobian": Recipe(("q",), ("jacobian",), _in_frame(kinematics.frame_jacobian)),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 from linkwright.mechanism import builder as _builder
 from linkwright.mechanism import generate
 from linkwright.model import Mechanism
+from linkwright.tape.program import Program
 
 
 def load(path: str | PathLike[str], **options: Any) -> Mechanism:
@@ -18,7 +19,7 @@ def load(path: str | PathLike[str], **options: Any) -> Mechanism:
     return Mechanism(read(str(path), **options))
 
 
-def from_dh(rows: Any, convention: str = "standard", **options: Any) -> Mechanism:
+def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard", **options: Any) -> Mechanism:
     """A serial mechanism from Denavit–Hartenberg rows: a, alpha, d, theta, kind, mass, com, inertia.
 
     The convention is "standard" or "modified"; numbers or symbols.
@@ -41,6 +42,13 @@ def tree(n: int, branching: int = 2, joint: str = "revolute") -> Mechanism:
 def random_tree(n: int, seed: int, branching: float | int = 2, **options: Any) -> Mechanism:
     """n links with random parents, placements, inertias and joint kinds; the same for the same seed."""
     return Mechanism(generate.random_tree(n, seed, branching, **options))
+
+
+def load_program(path: str | PathLike[str]) -> Program:
+    """A program that `Program.save` wrote."""
+    from linkwright.tape.storage import load as read
+
+    return read(path)
 
 
 class Builder(_builder.Builder):

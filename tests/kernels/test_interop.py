@@ -167,7 +167,9 @@ def test_casadi_differentiates_through_a_solver(casadi):
     moved = casadi.DM(a)
     moved[3, 1] += step
     slope = (function(moved, b) - function(a, b)) / step
-    np.testing.assert_allclose(np.array(jacobian)[:, 5 * 1 + 3], np.array(casadi.vec(slope))[:, 0], rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(
+        np.array(jacobian)[:, 5 * 1 + 3], np.array(casadi.vec(slope))[:, 0], rtol=1e-4, atol=1e-7
+    )
 
 
 def test_too_many_operations_are_refused_before_they_are_unrolled(casadi, monkeypatch):

@@ -5,17 +5,21 @@ is a `bytes` of 64-bit words: the kernel's address, sizes, shapes and the addres
 ndarrays of float64, aligned, C-contiguous and of the very shape, and `out=` of the same sort that overlaps no
 input; every other call goes to the fallback, the careful path, with the same arguments. The layout of arrays is
 tested at first use; on any doubt there is no shortcut.
+
+The interpreter is held while a kernel runs, so that one scratch for each function is enough.
 """
 
 from __future__ import annotations
 
 import ctypes
+import inspect
 import platform
 import struct
 import sys
 import sysconfig
-from collections.abc import Callable, Sequence
-from functools import cache
+import threading
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,20 +27,24 @@ import numpy as np
 from linkwright.errors import KernelError
 from linkwright.kernels import cache as disk
 from linkwright.kernels import llvm_backend
-from linkwright.kernels.kernel import Kernel
+from linkwright.kernels.kernel import Kernel, native
 
 MAX_ARRAYS = 24
-MAX_SCRATCH = 32_768  # numbers on the stack
 MAX_WORK = 200_000  # operations for which the interpreter may be held
 
-# Offsets in a 64-bit ndarray (NumPy's C structure), a tuple and the context.
+# Offsets in a 64-bit ndarray (NumPy's C structure), a tuple and a bytes object.
 _TYPE, _DATA, _ND, _DIMS, _DESCR, _FLAGS = 8, 16, 24, 32, 56, 64
 _TUPLE_ITEMS, _TUPLE_SIZE = 24, 16
 _BYTES_DATA = 32
-_NEEDED = 0x101  # C-contiguous, aligned
+_PLAIN = 0x101  # C-contiguous, aligned
 _WRITEABLE = 0x400
-_HEADER = 10  # words before the data pointers
-_SPEC = 4  # words an array: number of axes, two extents, size in bytes
+
+# The context: these words, the addresses of the data, then for each array its spec.
+_WORDS = ("address", "nin", "nout", "scratch", "ndarray", "descr", "new", "outname", "ndata", "many")
+_SPEC = 4  # words: number of axes, two extents, size in bytes
+_NUMPY_ABIS = (0x0100_0009, 0x0200_0000)
+_GET_ABI, _NEW = 0, 93  # places in NumPy's table of functions
+_DOUBLE = 12  # NumPy's number of float64
 
 _FASTCALL_KEYWORDS = 0x0080 | 0x0002
 
@@ -50,39 +58,80 @@ class _MethodDef(ctypes.Structure):
     )
 
 
-def shortcut(kernel: Kernel, fallback: Callable[..., Any], name: str, doc: str = "") -> Any:
-    """A built-in function for one state of `kernel`, or None where it cannot be had or would not pay."""
+class Shortcut(tuple[Any, ...]):
+    """The `self` of a built-in function: (context, fallback, what must stay alive)."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A built-in function is pickled as an attribute of its `self`: of the object whose method it shadows."""
+        fallback = self[1]
+        if not isinstance(fallback, partial):
+            raise TypeError("a native shortcut that shadows no method cannot be pickled")
+        return _itself, (fallback.args[0],)
+
+
+def _itself(owner: Any) -> Any:
+    return owner
+
+
+def shortcut(kernel: Kernel, fallback: Callable[..., Any], name: str) -> Any:
+    """A built-in function for one state of `kernel`, or None where it cannot be had or would not pay.
+
+    `fallback` is the careful path: a function, or the partial of a method and its object. The built-in has its
+    signature and docstring.
+    """
     s = kernel.signature
-    shapes = [shape for _, shape in (*s.inputs, *s.outputs)]
-    if not supported() or any(len(shape) > 2 for shape in shapes) or s.work > MAX_WORK or not s.outputs:
+    ports = (*s.inputs, *s.outputs)
+    if not native() or not supported() or s.work > MAX_WORK:
         return None
-    if s.scratch[1] > MAX_SCRATCH or (not s.single and len(s.outputs) < 2):
+    if any(len(port.shape) > 2 for port in ports) or not s.outputs or s.single != (len(s.outputs) == 1):
         return None
     variant = kernel.variant(1)
-    if len(shapes) + len(variant.data) > MAX_ARRAYS:
+    if len(ports) + len(variant.data) > MAX_ARRAYS:
         return None
-    words = [
-        variant.address,
-        len(s.inputs),
-        len(s.outputs),
-        8 * s.scratch[1] + 64,
-        id(np.ndarray),
-        id(np.dtype(np.float64)),
-        _array_api(93),  # PyArray_New
-        id(sys.intern("out")),
-        len(variant.data),
-        0 if s.single else 1,
-        *(d.ctypes.data for d in variant.data),
-    ]
-    for shape in shapes:
-        extents = [*shape, 0, 0][:2]
-        words += [len(shape), *extents, 8 * int(np.prod(shape, dtype=np.int64))]
-    context = struct.pack(f"<{len(words)}Q", *words)
-    definition = _MethodDef(name.encode(), _trampoline(), _FASTCALL_KEYWORDS, doc.encode() or None)
-    kept = (kernel, variant, definition, np.dtype(np.float64))
-    return _new_function()(ctypes.addressof(definition), (context, fallback, kept), None)
+    room = np.empty(s.scratch[1] + 8)
+    words = {
+        "address": variant.address,
+        "nin": len(s.inputs),
+        "nout": len(s.outputs),
+        "scratch": (room.ctypes.data + 63) & ~63,
+        "ndarray": id(np.ndarray),
+        "descr": id(np.dtype(np.float64)),
+        "new": _array_api(_NEW),
+        "outname": id(sys.intern("out")),
+        "ndata": len(variant.data),
+        "many": 0 if s.single else 1,
+    }
+    numbers = [int(words[word]) for word in _WORDS] + [d.ctypes.data for d in variant.data]
+    for port in ports:
+        numbers += [len(port.shape), *[*port.shape, 0, 0][:2], 8 * port.size]
+    context = struct.pack(f"<{len(numbers)}Q", *numbers)
+    kept = (variant.address, *variant.data, room)
+    return _new_function()(ctypes.addressof(_definition(name, fallback)), Shortcut((context, fallback, kept)), None)
 
 
+_definitions: dict[tuple[str, Any], _MethodDef] = {}
+
+
+def _definition(name: str, fallback: Callable[..., Any]) -> _MethodDef:
+    """What CPython keeps a pointer to for as long as the function lives: one for each method, never dropped.
+
+    (A ctypes structure inside the function's own cycle could be cleared by the collector before the function.)
+    """
+    method = getattr(fallback, "func", fallback)
+    found = _definitions.get((name, method))
+    if found is None:
+        parameters = inspect.signature(fallback).parameters.values()
+        plain = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
+        text = str(inspect.Signature(plain)).removeprefix("(")
+        doc = f"{name}($self{', ' if plain else ''}{text}\n--\n\n{inspect.getdoc(method) or ''}"
+        made = _MethodDef(name.encode(), _trampoline(), _FASTCALL_KEYWORDS, doc.encode())
+        found = _definitions.setdefault((name, method), made)
+    return found
+
+
+# -- what the trampoline relies on ---------------------------------------------------------------------------
 @cache
 def supported() -> bool:
     """Whether this interpreter and this NumPy have the layout that the trampoline reads."""
@@ -90,7 +139,12 @@ def supported() -> bool:
         return False
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
-    return bytes.__basicsize__ - 1 == _BYTES_DATA and _arrays_as_expected() and _tuples_as_expected()
+    return (
+        bytes.__basicsize__ - 1 == _BYTES_DATA
+        and _arrays_as_expected()
+        and _tuples_as_expected()
+        and ctypes.CFUNCTYPE(ctypes.c_uint)(_array_api(_GET_ABI))() in _NUMPY_ABIS
+    )
 
 
 def _word(address: int) -> int:
@@ -98,7 +152,7 @@ def _word(address: int) -> int:
 
 
 def _arrays_as_expected() -> bool:
-    for array in (np.zeros(7), np.zeros((2, 5)), np.zeros((4, 6))[:, ::2]):
+    for array in (np.zeros(7), np.zeros((2, 5)), np.zeros((4, 6))[:, ::2], np.zeros(())):
         at = id(array)
         dims = _word(at + _DIMS)
         extents = tuple(_word(dims + 8 * k) for k in range(array.ndim))
@@ -109,8 +163,8 @@ def _arrays_as_expected() -> bool:
             and ctypes.c_int32.from_address(at + _ND).value == array.ndim
             and extents == array.shape
             and _word(at + _DESCR) == id(np.dtype(np.float64))
-            and bool(flags & 1) == array.flags.c_contiguous
-            and bool(flags & 0x100) == array.flags.aligned
+            and flags & (_PLAIN | _WRITEABLE) == array.flags.num & (_PLAIN | _WRITEABLE)
+            and (flags & _PLAIN == _PLAIN) == (array.flags.c_contiguous and array.flags.aligned)
             and bool(flags & _WRITEABLE) == array.flags.writeable
         )
         if not expected:
@@ -119,7 +173,7 @@ def _arrays_as_expected() -> bool:
 
 
 def _tuples_as_expected() -> bool:
-    items = (b"abc", "def", 3.0)
+    items = Shortcut((b"abc", "def", 3.0))
     at = id(items)
     inside = tuple(_word(at + _TUPLE_ITEMS + 8 * k) for k in range(3))
     return (
@@ -146,244 +200,236 @@ def _new_function() -> Any:
     return new
 
 
-@cache
-def _loaded_trampoline() -> llvm_backend.Loaded:
-    symbols = ("Py_IncRef", "Py_DecRef", "PyTuple_New", "PyTuple_SetItem", "PyObject_Vectorcall")
-    llvm_backend.add_symbols(
-        {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in symbols}
-    )
+# -- the trampoline ------------------------------------------------------------------------------------------
+_CALLED = ("Py_IncRef", "Py_DecRef", "PyTuple_New", "PyTuple_SetItem", "PyObject_Vectorcall")
+_loading = threading.Lock()
+_loaded: list[llvm_backend.Address] = []
+
+
+def _trampoline() -> llvm_backend.Address:
+    with _loading:
+        if not _loaded:
+            _loaded.append(_load_trampoline())
+        return _loaded[0]
+
+
+def _load_trampoline() -> llvm_backend.Address:
+    functions = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _CALLED}
+    llvm_backend.add_symbols({name: address or 0 for name, address in functions.items()})
     text = _text()
     name = disk.key("trampoline", text, *llvm_backend.cpu())
     code = disk.read(name)
     if code is not None:
         try:
-            return llvm_backend.Loaded(code)
+            return llvm_backend.load(code, "trampoline")
         except KernelError:
             pass  # made anew below
     code = llvm_backend.object_code(text)
     disk.write(name, code)
-    return llvm_backend.Loaded(code)
+    return llvm_backend.load(code, "trampoline")
 
 
-def _trampoline() -> int:
-    return _loaded_trampoline().address("trampoline")
+class _Writer:
+    """LLVM text under construction: values and labels are numbered, `here` is the block being written."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.serial = 0
+        self.here = "entry"
+
+    def name(self, stem: str) -> str:
+        self.serial += 1
+        return f"{stem}{self.serial}"
+
+    def line(self, text: str) -> None:
+        self.lines.append(f"  {text}")
+
+    def op(self, text: str) -> str:
+        name = "%" + self.name("x")
+        self.line(f"{name} = {text}")
+        return name
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+        self.here = name
+
+    def field(self, base: str, offset: int, kind: str = "i64") -> str:
+        """What lies `offset` bytes after a pointer."""
+        return self.op(f"load {kind}, ptr {self.op(f'getelementptr i8, ptr {base}, i64 {offset}')}")
+
+    def at(self, base: str, index: str, words: int = 1) -> str:
+        """The address of the entry `index` of an array whose entries are so many words."""
+        skipped = index if words == 1 else self.op(f"mul i64 {index}, {words}")
+        return self.op(f"getelementptr i64, ptr {base}, i64 {skipped}")
+
+    def entry(self, base: str, index: str) -> str:
+        """The pointer in place `index` of an array of pointers."""
+        return self.op(f"load ptr, ptr {self.at(base, index)}")
+
+    def require(self, condition: str, otherwise: str = "fallback") -> None:
+        """Go on if the condition holds."""
+        onward = self.name("on")
+        self.line(f"br i1 {condition}, label %{onward}, label %{otherwise}")
+        self.label(onward)
+
+    def repeat(self, count: str, body: Callable[[str], None]) -> None:
+        """body(i) for i = 0..count−1."""
+        i, head, inside, after = self.name("%i"), self.name("head"), self.name("inside"), self.name("after")
+        before = self.here
+        self.line(f"br label %{head}")
+        self.label(head)
+        phi = len(self.lines)
+        self.line(f"br i1 {self.op(f'icmp slt i64 {i}, {count}')}, label %{inside}, label %{after}")
+        self.label(inside)
+        body(i)
+        following = self.op(f"add i64 {i}, 1")
+        self.line(f"br label %{head}")
+        self.lines.insert(phi, f"  {i} = phi i64 [ 0, %{before} ], [ {following}, %{self.here} ]")
+        self.label(after)
+
+    def require_array(self, found: str, spec: str, flags: int, *, joined: str) -> tuple[str, str]:
+        """Go on if the object is an exact ndarray of float64 with these flags and the spec's shape; its bytes'
+        first address and the one after the last."""
+        self.require(self.op(f"icmp eq i64 {self.field(found, _TYPE)}, %ndarray"))
+        self.require(self.op(f"icmp eq i64 {self.field(found, _DESCR)}, %descr"))
+        masked = self.op(f"and i32 {self.field(found, _FLAGS, 'i32')}, {flags}")
+        self.require(self.op(f"icmp eq i32 {masked}, {flags}"))
+        axes = self.op(f"sext i32 {self.field(found, _ND, 'i32')} to i64")
+        self.require(self.op(f"icmp eq i64 {axes}, {self.field(spec, 0)}"))
+        # An array without axes has no extents to read.
+        extents = self.field(found, _DIMS, "ptr")
+        for k in (0, 1):
+            look, same = self.name("look"), self.name("same")
+            self.line(f"br i1 {self.op(f'icmp sgt i64 {axes}, {k}')}, label %{look}, label %{joined}")
+            self.label(look)
+            equal = self.op(f"icmp eq i64 {self.field(extents, 8 * k)}, {self.field(spec, 8 * (k + 1))}")
+            self.line(f"br i1 {equal}, label %{same}, label %fallback")
+            self.label(same)
+        self.line(f"br label %{joined}")
+        self.label(joined)
+        start = self.field(found, _DATA)
+        return start, self.op(f"add i64 {start}, {self.field(spec, 8 * (_SPEC - 1))}")
 
 
 def _text() -> str:
-    lines: list[str] = []
-    serial = iter(range(10_000))
-
-    def op(text: str) -> str:
-        name = f"%t{next(serial)}"
-        lines.append(f"  {name} = {text}")
-        return name
-
-    def field(base: str, offset: int | str, kind: str = "i64") -> str:
-        at = op(f"getelementptr i8, ptr {base}, i64 {offset}")
-        return op(f"load {kind}, ptr {at}")
-
-    def every(conditions: Sequence[str], stem: str) -> None:
-        """Go on if all conditions hold, else to the fallback."""
-        for k, condition in enumerate(conditions):
-            lines.append(f"  br i1 {condition}, label %{stem}{k}, label %fallback")
-            lines.append(f"{stem}{k}:")
-
-    def is_array(obj: str, spec: str, flags: int) -> list[str]:
-        """Exact type, dtype, flags and shape; conditions that are safe to test in turn are grouped."""
-        found_flags = field(obj, _FLAGS, "i32")
-        masked = op(f"and i32 {found_flags}, {flags}")
-        wanted_nd = field(spec, 0)
-        nd = op(f"sext i32 {field(obj, _ND, 'i32')} to i64")
-        return [
-            op(f"icmp eq i64 {field(obj, _DESCR)}, %descr"),
-            op(f"icmp eq i32 {masked}, {flags}"),
-            op(f"icmp eq i64 {nd}, {wanted_nd}"),
-        ]
-
-    def extents(obj: str, spec: str, stem: str) -> None:
-        """Compare the one or two extents; an array without axes has none to read."""
-        nd = field(spec, 0)
-        dims = field(obj, _DIMS, "ptr")
-        for k in (0, 1):
-            has = op(f"icmp sgt i64 {nd}, {k}")
-            lines.append(f"  br i1 {has}, label %{stem}look{k}, label %{stem}ok")
-            lines.append(f"{stem}look{k}:")
-            same = op(f"icmp eq i64 {field(dims, 8 * k)}, {field(spec, 8 * (k + 1))}")
-            lines.append(f"  br i1 {same}, label %{stem}next{k}, label %fallback")
-            lines.append(f"{stem}next{k}:")
-        lines.append(f"  br label %{stem}ok")
-        lines.append(f"{stem}ok:")
-
-    lines += [
+    w = _Writer()
+    w.lines += [
         "declare void @Py_IncRef(ptr)",
         "declare void @Py_DecRef(ptr)",
         "declare ptr @PyTuple_New(i64)",
         "declare i32 @PyTuple_SetItem(ptr, i64, ptr)",
         "declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
         "define ptr @trampoline(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {",
-        "entry:",
-        f"  %ptrs = alloca [{MAX_ARRAYS} x ptr], align 16",
-        f"  %results = alloca [{MAX_ARRAYS} x ptr], align 16",
     ]
-    holder = field("%self", _TUPLE_ITEMS, "ptr")
-    lines.append(f"  %context = getelementptr i8, ptr {holder}, i64 {_BYTES_DATA}")
-    for k, name in enumerate(("address", "nin", "nout", "scratch", "ndarray", "descr", "new", "outname", "ndata", "many")):
-        kind = "ptr" if name in ("address", "new") else "i64"
-        lines.append(f"  %{name}.at = getelementptr i8, ptr %context, i64 {8 * k}")
-        lines.append(f"  %{name} = load {kind}, ptr %{name}.at")
-    lines += [
-        "  %data = getelementptr i8, ptr %context, i64 80",
-        "  %specs.skip = mul i64 %ndata, 8",
-        "  %specs = getelementptr i8, ptr %data, i64 %specs.skip",
-        "  %right = icmp eq i64 %nargs, %nin",
-        "  br i1 %right, label %counted, label %fallback",
-        "counted:",
-        "  %plain = icmp eq ptr %kwnames, null",
-        "  br i1 %plain, label %inputs, label %named",
-        "named:",
-    ]
-    one = op(f"icmp eq i64 {field('%kwnames', _TUPLE_SIZE)}, 1")
-    every([one], "onename")
-    single = op("icmp eq i64 %many, 0")
-    same = op(f"icmp eq i64 {field('%kwnames', _TUPLE_ITEMS)}, %outname")
-    every([same, single], "outname")
-    lines += [
-        "  %given.at = getelementptr ptr, ptr %args, i64 %nargs",
-        "  %given = load ptr, ptr %given.at",
-    ]
-    every([op(f"icmp eq i64 {field('%given', _TYPE)}, %ndarray")], "outtype")
-    lines += [f"  %outskip = mul i64 %nin, {8 * _SPEC}", "  %outspec = getelementptr i8, ptr %specs, i64 %outskip"]
-    every(is_array("%given", "%outspec", _NEEDED | _WRITEABLE), "outarray")
-    extents("%given", "%outspec", "out")
-    lines += [
-        f"  %given.data.at = getelementptr i8, ptr %given, i64 {_DATA}",
-        "  %given.data = load i64, ptr %given.data.at",
-        f"  %given.bytes.at = getelementptr i8, ptr %outspec, i64 {8 * (_SPEC - 1)}",
-        "  %given.bytes = load i64, ptr %given.bytes.at",
-        "  %given.end = add i64 %given.data, %given.bytes",
-        "  br label %inputs",
-        "inputs:",
-        "  %target = phi ptr [ null, %counted ], [ %given, %outok ]",
-        "  %low = phi i64 [ 0, %counted ], [ %given.data, %outok ]",
-        "  %high = phi i64 [ 0, %counted ], [ %given.end, %outok ]",
-        "  br label %check",
-        "check:",
-        "  %i = phi i64 [ 0, %inputs ], [ %i.next, %accepted ]",
-        "  %more = icmp slt i64 %i, %nin",
-        "  br i1 %more, label %look, label %outputs",
-        "look:",
-        "  %arg.at = getelementptr ptr, ptr %args, i64 %i",
-        "  %arg = load ptr, ptr %arg.at",
-        f"  %spec.skip = mul i64 %i, {8 * _SPEC}",
-        "  %spec = getelementptr i8, ptr %specs, i64 %spec.skip",
-    ]
-    every([op(f"icmp eq i64 {field('%arg', _TYPE)}, %ndarray")], "intype")
-    every(is_array("%arg", "%spec", _NEEDED), "inarray")
-    extents("%arg", "%spec", "in")
-    start = field("%arg", _DATA)
-    end = op(f"add i64 {start}, {field('%spec', 8 * (_SPEC - 1))}")
-    before, after = op(f"icmp ule i64 {end}, %low"), op(f"icmp uge i64 {start}, %high")
-    every([op(f"or i1 {before}, {after}")], "apart")
-    pointer = op(f"inttoptr i64 {start} to ptr")
-    place = op("getelementptr ptr, ptr %ptrs, i64 %i")
-    lines += [f"  store ptr {pointer}, ptr {place}", "  br label %accepted", "accepted:"]
-    lines += [
-        "  %i.next = add i64 %i, 1",
-        "  br label %check",
-        "outputs:",
-        "  %o = phi i64 [ 0, %check ], [ %o.next, %kept ]",
-        "  %o.more = icmp slt i64 %o, %nout",
-        "  br i1 %o.more, label %wanted, label %filled",
-        "wanted:",
-        "  %o.arg = add i64 %nin, %o",
-        f"  %o.skip = mul i64 %o.arg, {8 * _SPEC}",
-        "  %o.spec = getelementptr i8, ptr %specs, i64 %o.skip",
-        "  %have = icmp ne ptr %target, null",
-        "  br i1 %have, label %kept, label %make",
-        "make:",
-        "  %o.nd64 = load i64, ptr %o.spec",
-        "  %o.nd = trunc i64 %o.nd64 to i32",
-        "  %o.dims = getelementptr i8, ptr %o.spec, i64 8",
-        "  %ndarray.ptr = inttoptr i64 %ndarray to ptr",
-        "  %fresh = call ptr %new(ptr %ndarray.ptr, i32 %o.nd, ptr %o.dims, i32 12, ptr null, ptr null, "
-        "i32 0, i32 0, ptr null)",
-        "  %o.slot = getelementptr ptr, ptr %results, i64 %o",
-        "  store ptr %fresh, ptr %o.slot",
-        "  %failed = icmp eq ptr %fresh, null",
-        "  br i1 %failed, label %undo, label %kept",
-        "kept:",
-        "  %array = phi ptr [ %target, %wanted ], [ %fresh, %make ]",
-    ]
-    lines += [
-        f"  %o.data.at = getelementptr i8, ptr %array, i64 {_DATA}",
-        "  %o.data = load ptr, ptr %o.data.at",
-        "  %o.place = getelementptr ptr, ptr %ptrs, i64 %o.arg",
-        "  store ptr %o.data, ptr %o.place",
-        "  %o.keep = getelementptr ptr, ptr %results, i64 %o",
-        "  store ptr %array, ptr %o.keep",
-        "  %o.next = add i64 %o, 1",
-        "  br label %outputs",
-        "filled:",
-        "  %arrays = add i64 %nin, %nout",
-        "  br label %constants",
-        "constants:",
-        "  %d = phi i64 [ 0, %filled ], [ %d.next, %constant ]",
-        "  %d.more = icmp slt i64 %d, %ndata",
-        "  br i1 %d.more, label %constant, label %run",
-        "constant:",
-        "  %d.from = getelementptr ptr, ptr %data, i64 %d",
-        "  %d.value = load ptr, ptr %d.from",
-        "  %d.at = add i64 %arrays, %d",
-        "  %d.place = getelementptr ptr, ptr %ptrs, i64 %d.at",
-        "  store ptr %d.value, ptr %d.place",
-        "  %d.next = add i64 %d, 1",
-        "  br label %constants",
-        "run:",
-        "  %room = alloca i8, i64 %scratch, align 64",
-        "  call void %address(ptr %ptrs, ptr null, ptr %room, i64 1)",
-        "  %several = icmp ne i64 %many, 0",
-        "  br i1 %several, label %tuple, label %one",
-        "one:",
-        "  %result = load ptr, ptr %results",
-        "  %borrowed = icmp ne ptr %target, null",
-        "  br i1 %borrowed, label %own, label %done",
-        "own:",
-        "  call void @Py_IncRef(ptr %result)",
-        "  br label %done",
-        "done:",
-        "  ret ptr %result",
-        "tuple:",
-        "  %pack = call ptr @PyTuple_New(i64 %nout)",
-        "  %nopack = icmp eq ptr %pack, null",
-        "  br i1 %nopack, label %undo, label %fill",
-        "fill:",
-        "  %f = phi i64 [ 0, %tuple ], [ %f.next, %fill ]",
-        "  %f.at = getelementptr ptr, ptr %results, i64 %f",
-        "  %f.value = load ptr, ptr %f.at",
-        "  %ignored = call i32 @PyTuple_SetItem(ptr %pack, i64 %f, ptr %f.value)",
-        "  %f.next = add i64 %f, 1",
-        "  %f.more = icmp slt i64 %f.next, %nout",
-        "  br i1 %f.more, label %fill, label %packed",
-        "packed:",
-        "  ret ptr %pack",
-        "undo:",
-        "  %made = phi i64 [ %o, %make ], [ %nout, %tuple ]",
-        "  br label %release",
-        "release:",
-        "  %u = phi i64 [ 0, %undo ], [ %u.next, %drop ]",
-        "  %u.more = icmp slt i64 %u, %made",
-        "  br i1 %u.more, label %drop, label %fail",
-        "drop:",
-        "  %u.at = getelementptr ptr, ptr %results, i64 %u",
-        "  %u.value = load ptr, ptr %u.at",
-        "  call void @Py_DecRef(ptr %u.value)",
-        "  %u.next = add i64 %u, 1",
-        "  br label %release",
-        "fail:",
-        "  ret ptr null",
-        "fallback:",
-    ]
-    careful = field("%self", _TUPLE_ITEMS + 8, "ptr")
-    answer = op(f"call ptr @PyObject_Vectorcall(ptr {careful}, ptr %args, i64 %nargs, ptr %kwnames)")
-    lines += [f"  ret ptr {answer}", "}"]
-    return "\n".join(lines) + "\n"
+    w.label("entry")
+    w.line(f"%pointers = alloca [{MAX_ARRAYS} x ptr], align 16")
+    w.line(f"%results = alloca [{MAX_ARRAYS} x ptr], align 16")
+    w.line(f"%context = getelementptr i8, ptr {w.field('%self', _TUPLE_ITEMS, 'ptr')}, i64 {_BYTES_DATA}")
+    for k, name in enumerate(_WORDS):
+        w.line(f"%{name}.at = getelementptr i64, ptr %context, i64 {k}")
+        w.line(f"%{name} = load {'ptr' if name in ('address', 'new', 'scratch') else 'i64'}, ptr %{name}.at")
+    w.line(f"%data = getelementptr i64, ptr %context, i64 {len(_WORDS)}")
+    w.line("%specs = getelementptr i64, ptr %data, i64 %ndata")
+    w.require(w.op("icmp eq i64 %nargs, %nin"))
+    _keyword_out(w)
+    _inputs(w)
+    _outputs(w)
+    _run(w)
+    w.label("fallback")
+    careful = w.field("%self", _TUPLE_ITEMS + 8, "ptr")
+    w.line(f"ret ptr {w.op(f'call ptr @PyObject_Vectorcall(ptr {careful}, ptr %args, i64 %nargs, ptr %kwnames)')}")
+    w.lines.append("}")
+    return "\n".join(w.lines) + "\n"
+
+
+def _keyword_out(w: _Writer) -> None:
+    """%target: the array given as `out`, or null; %low and %high: its bytes."""
+    before = w.here
+    w.line(f"br i1 {w.op('icmp eq ptr %kwnames, null')}, label %inputs, label %named")
+    w.label("named")
+    w.require(w.op("icmp eq i64 %many, 0"))
+    w.require(w.op(f"icmp eq i64 {w.field('%kwnames', _TUPLE_SIZE)}, 1"))
+    w.require(w.op(f"icmp eq i64 {w.field('%kwnames', _TUPLE_ITEMS)}, %outname"))
+    given = w.entry("%args", "%nargs")
+    low, high = w.require_array(given, w.at("%specs", "%nin", _SPEC), _PLAIN | _WRITEABLE, joined="out")
+    after = w.here
+    w.line("br label %inputs")
+    w.label("inputs")
+    w.line(f"%target = phi ptr [ null, %{before} ], [ {given}, %{after} ]")
+    w.line(f"%low = phi i64 [ 0, %{before} ], [ {low}, %{after} ]")
+    w.line(f"%high = phi i64 [ 0, %{before} ], [ {high}, %{after} ]")
+
+
+def _inputs(w: _Writer) -> None:
+    """Check the inputs and put their addresses into %pointers."""
+
+    def check(i: str) -> None:
+        start, end = w.require_array(w.entry("%args", i), w.at("%specs", i, _SPEC), _PLAIN, joined="in")
+        before, after = w.op(f"icmp ule i64 {end}, %low"), w.op(f"icmp uge i64 {start}, %high")
+        w.require(w.op(f"or i1 {before}, {after}"))
+        w.line(f"store i64 {start}, ptr {w.at('%pointers', i)}")
+
+    w.repeat("%nin", check)
+
+
+def _outputs(w: _Writer) -> None:
+    """Make the outputs, unless one was given: references into %results, addresses into %pointers."""
+
+    def provide(o: str) -> None:
+        place = w.op(f"add i64 %nin, {o}")
+        before = w.here
+        w.line(f"br i1 {w.op('icmp ne ptr %target, null')}, label %provided, label %make")
+        w.label("make")
+        spec = w.at("%specs", place, _SPEC)
+        axes = w.op(f"trunc i64 {w.field(spec, 0)} to i32")
+        kind = w.op("inttoptr i64 %ndarray to ptr")
+        shape = w.at(spec, "1")
+        fresh = w.op(
+            f"call ptr %new(ptr {kind}, i32 {axes}, ptr {shape}, i32 {_DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null)"
+        )
+        w.line(f"br i1 {w.op(f'icmp eq ptr {fresh}, null')}, label %undo, label %provided")
+        w.label("provided")
+        array = w.op(f"phi ptr [ %target, %{before} ], [ {fresh}, %make ]")
+        w.line(f"store ptr {array}, ptr {w.at('%results', o)}")
+        w.line(f"store i64 {w.field(array, _DATA)}, ptr {w.at('%pointers', place)}")
+        w.line(f"store i64 {w.op(f'add i64 {o}, 1')}, ptr %made")
+
+    w.lines.insert(w.lines.index("entry:") + 1, "  %made = alloca i64")
+    w.line("store i64 0, ptr %made")
+    w.repeat("%nout", provide)
+
+
+def _run(w: _Writer) -> None:
+    """Run the kernel; return the array, or the arrays in a tuple; release what was made if memory ran out."""
+    arrays = w.op("add i64 %nin, %nout")
+
+    def constant(d: str) -> None:
+        place = w.at("%pointers", w.op(f"add i64 {arrays}, {d}"))
+        w.line(f"store ptr {w.entry('%data', d)}, ptr {place}")
+
+    w.repeat("%ndata", constant)
+    w.line("call void %address(ptr %pointers, ptr null, ptr %scratch, i64 1)")
+    w.line(f"br i1 {w.op('icmp eq i64 %many, 0')}, label %one, label %several")
+
+    w.label("one")
+    result = w.op("load ptr, ptr %results")
+    w.line(f"br i1 {w.op('icmp eq ptr %target, null')}, label %done, label %borrowed")
+    w.label("borrowed")
+    w.line(f"call void @Py_IncRef(ptr {result})")
+    w.line("br label %done")
+    w.label("done")
+    w.line(f"ret ptr {result}")
+
+    w.label("several")
+    pack = w.op("call ptr @PyTuple_New(i64 %nout)")
+    w.require(w.op(f"icmp ne ptr {pack}, null"), otherwise="undo")
+    w.repeat(
+        "%nout",
+        lambda f: w.line(f"call i32 @PyTuple_SetItem(ptr {pack}, i64 {f}, ptr {w.entry('%results', f)})"),
+    )
+    w.line(f"ret ptr {pack}")
+
+    w.label("undo")
+    made = w.op("load i64, ptr %made")
+    w.repeat(made, lambda u: w.line(f"call void @Py_DecRef(ptr {w.entry('%results', u)})"))
+    w.line("ret ptr null")

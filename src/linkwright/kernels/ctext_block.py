@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from linkwright.errors import KernelError
@@ -107,7 +108,7 @@ def _overlaps(case: Case) -> bool:
     if any(o.buffer in read for o in outputs):
         return True
     outputs.sort(key=lambda o: (o.buffer, o.base))
-    for a, b in zip(outputs, outputs[1:], strict=False):
+    for a, b in pairwise(outputs):
         if a.buffer == b.buffer and ((a.steps, a.far) != (b.steps, b.far) or a.base + a.size > b.base):
             return True
     return False

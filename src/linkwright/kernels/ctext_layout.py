@@ -98,7 +98,9 @@ class _Recorder:
         self.time = 1
         self.found: dict[int, list[_Access]] = defaultdict(list)
 
-    def note(self, kind: Literal["read", "write", "add"], operand: Operand, items: Longs, far: Longs, times: Longs) -> None:
+    def note(
+        self, kind: Literal["read", "write", "add"], operand: Operand, items: Longs, far: Longs, times: Longs
+    ) -> None:
         if operand.buffer < 0 or not operand.size or not len(items):
             return
         starts = np.full(len(items), operand.base, dtype=np.int64)

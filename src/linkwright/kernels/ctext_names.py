@@ -9,7 +9,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-_KEYWORDS = frozenset(
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_KEYWORDS = _words(
     # C99, then what C++ (CUDA) adds.
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
     "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm "
@@ -17,21 +22,21 @@ _KEYWORDS = frozenset(
     "constexpr constinit const_cast co_await co_return co_yield decltype delete dynamic_cast explicit export false "
     "friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
     "reinterpret_cast requires static_assert static_cast template this thread_local throw true try typeid typename "
-    "using virtual wchar_t xor xor_eq typeof".split()
+    "using virtual wchar_t xor xor_eq typeof"
 )
-_OWN = frozenset("work step count state carry i j k".split())  # names that the emitter gives itself
-_MACROS = frozenset(
+_OWN = _words("work step count state carry i j k")  # names that the emitter gives itself
+_MACROS = _words(
     "linux unix i386 NULL NAN INFINITY EOF errno assert HUGE_VAL DOMAIN OVERFLOW UNDERFLOW SING PLOSS TLOSS main "
-    "threadIdx blockIdx blockDim gridDim warpSize".split()
+    "threadIdx blockIdx blockDim gridDim warpSize"
 )
-_CALLED = frozenset("sin cos tan atan2 exp log pow sqrt fabs floor sincos".split())
-_LIBRARY = frozenset(
+_CALLED = _words("sin cos tan atan2 exp log pow sqrt fabs floor sincos")
+_LIBRARY = _words(
     "acos asin atan cosh sinh tanh acosh asinh atanh exp2 expm1 exp10 frexp ilogb ldexp log10 log1p log2 logb modf "
     "scalbn scalbln cbrt hypot erf erfc lgamma tgamma gamma ceil nearbyint rint lrint llrint round lround llround "
     "trunc fmod remainder remquo drem copysign nan nextafter nexttoward fdim fmax fmin fma j0 j1 jn y0 y1 yn "
     "significand scalb finite isnan isinf signbit abs labs llabs div malloc calloc realloc free abort exit atexit "
     "memcpy memmove memset memcmp strlen strcmp strcpy strcat printf puts rand srand qsort bsearch system time "
-    "clock read write open close index signal select link pipe sleep".split()
+    "clock read write open close index signal select link pipe sleep"
 )
 
 

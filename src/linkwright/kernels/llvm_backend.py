@@ -11,6 +11,7 @@ from typing import Any
 from linkwright.errors import KernelError
 
 _lock = threading.Lock()
+_LIBM = ("sin", "cos", "tan", "exp", "log", "atan2", "pow", "fma", "floor")
 
 
 @cache
@@ -19,19 +20,36 @@ def _llvm() -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    library = ctypes.CDLL(ctypes.util.find_library("m") or None)
-    for name in ("sin", "cos", "tan", "exp", "log", "atan2", "pow", "fma", "floor"):
-        try:
-            address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
-        except AttributeError:
-            continue
-        llvm.add_symbol(name, address)
+    add_symbols({name: address for name in _LIBM if (address := _libm(name))}, llvm)
     return llvm
 
 
-def add_symbols(addresses: dict[str, int]) -> None:
+def _libm(name: str) -> int | None:
+    """The address of a function of the C library, looked for in this process first: finding a file takes long."""
+    for library in (_process(), _libm_file()):
+        function = getattr(library, name, None)
+        if function is not None:
+            return ctypes.cast(function, ctypes.c_void_p).value
+    return None
+
+
+@cache
+def _process() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(None)
+    except (OSError, TypeError):
+        return None
+
+
+@cache
+def _libm_file() -> ctypes.CDLL | None:
+    found = ctypes.util.find_library("m")
+    return ctypes.CDLL(found) if found else None
+
+
+def add_symbols(addresses: dict[str, int], llvm: Any = None) -> None:
     """Let compiled code call functions of this process by name."""
-    llvm = _llvm()
+    llvm = llvm or _llvm()
     for name, address in addresses.items():
         llvm.add_symbol(name, address)
 
@@ -73,21 +91,34 @@ def object_code(text: str, *, level: int = 2) -> bytes:
         return _machine(level).emit_object(module)  # type: ignore[no-any-return]
 
 
-class Loaded:
-    """Object code linked into this process; `address(name)` of its functions while this object lives."""
+class Address(int):
+    """The address of a compiled function; its code stays loaded as long as this number lives.
 
-    def __init__(self, code: bytes) -> None:
-        with _lock:
-            llvm = _llvm()
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(2))
-            try:
-                self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-                self._engine.finalize_object()
-            except RuntimeError as error:
-                raise KernelError(f"object code could not be loaded: {error}") from None
+    The number is outside the garbage collector's view (it has no slots), and so is the code behind it: a finaliser
+    that calls a function while the cycle around both is being cleared still finds the code.
+    """
 
-    def address(self, name: str) -> int:
-        address: int = self._engine.get_function_address(name)
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        _engines.pop(int(self), None)
+
+
+_engines: dict[int, Any] = {}
+
+
+def load(code: bytes, name: str) -> Address:
+    """Link object code into this process; the address of its function `name`."""
+    with _lock:
+        llvm = _llvm()
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(2))
+        try:
+            engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            engine.finalize_object()
+        except RuntimeError as error:
+            raise KernelError(f"object code could not be loaded: {error}") from None
+        address = Address(engine.get_function_address(name))
         if not address:
             raise KernelError(f"object code has no function {name!r}")
+        _engines[int(address)] = engine
         return address

@@ -686,7 +686,8 @@ def _early_angles(
     block: Block, rows: list[tuple[int, int, int, int]], order: list[int], names: dict[int, str]
 ) -> tuple[list[int], list[int]]:
     """The angles that come from inputs by sums and products, and the operations that make them."""
-    first, cheap = block.first_operation, {}
+    first = block.first_operation
+    cheap: dict[int, int] = {}
     for k in order:
         op, a, b, _ = rows[k]
         if op in _CHEAP:

@@ -129,11 +129,11 @@ def _solve_one(method: str, a: Floats, b: Floats) -> Floats:
         if method in ("cholesky", "ltl"):
             # Both read one triangle: the lower one.
             lower = np.tril(a)
-            return np.linalg.solve(lower + np.tril(a, -1).T, b)
+            return np.asarray(np.linalg.solve(lower + np.tril(a, -1).T, b), dtype=np.float64)
         if method == "lu":
-            return np.linalg.solve(a, b)
+            return np.asarray(np.linalg.solve(a, b), dtype=np.float64)
         if method == "least-norm":
-            return np.linalg.lstsq(a, b, rcond=None)[0]
+            return np.asarray(np.linalg.lstsq(a, b, rcond=None)[0], dtype=np.float64)
     except np.linalg.LinAlgError:
         return np.full((a.shape[1], b.shape[1]), np.nan)
     raise KernelError(f"no way to solve a linear system by {method!r}")

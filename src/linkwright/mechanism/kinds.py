@@ -34,6 +34,7 @@ class JointKind:
     nq: int = 0
     nv: int = 0
     selects: tuple[int, ...] | None = ()
+    steady: bool = True  # its motion subspace is constant in the child's axes
     turns: bool = False  # its first coordinate is an angle about z, which the link frame may absorb
 
     def terms(self, q: Array, pitch: Any) -> Array:
@@ -100,11 +101,13 @@ class Prismatic(JointKind):
         return np.array([0.0 * terms[0], 0.0 * terms[0], terms[0]])
 
 
-class Screw(Revolute):
+class Screw(JointKind):
     """One angle about h, with a shift of `pitch` metres a radian along it."""
 
-    name = "screw"
-    selects = None
+    name, nq, nv, selects, turns = "screw", 1, 1, None, True
+
+    def rotation(self, terms: Array) -> Rotation:
+        return Turn(2, terms[0], terms[1])
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0]), pitch * q[0]])
@@ -135,7 +138,7 @@ class Cylindrical(JointKind):
 class Universal(JointKind):
     """An angle about the parent's h, then one about the child's h; at zero the f axes coincide, h_j = g_i."""
 
-    name, nq, nv, selects = "universal", 2, 2, None
+    name, nq, nv, selects, steady = "universal", 2, 2, None, False
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0]), np.cos(q[1]), np.sin(q[1])])
@@ -159,7 +162,7 @@ class Universal(JointKind):
 class Planar(JointKind):
     """x and y in the parent's f–g plane, then an angle about h; v = q̇."""
 
-    name, nq, nv, selects = "planar", 3, 3, None
+    name, nq, nv, selects, steady = "planar", 3, 3, None, False
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([q[0], q[1], np.cos(q[2]), np.sin(q[2])])
@@ -253,6 +256,7 @@ class Reversed(JointKind):
         self.kind = kind
         self.name, self.nq, self.nv = f"reversed {kind.name}", kind.nq, kind.nv
         self.selects = None if kind.nv else ()
+        self.steady = not kind.nv
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return self.kind.terms(q, pitch)

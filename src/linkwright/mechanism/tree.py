@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.errors import ModelError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.kinds import KIND_LIST, JointKind, reverse
 from linkwright.mechanism.topology import Topology
@@ -96,6 +97,11 @@ class Tree:
         if d.mimics:
             at = {int(j): i for i, j in enumerate(t.joint)}
             for m in d.mimics:
+                for joint in (m.follower, m.leader):
+                    if joint not in at:
+                        name = d.joint_names[joint]
+                        text = f"joint {name!r} closes a loop and cannot take part in a mimic; mark another joint as cut"
+                        raise ModelError(text, element=name)
                 i = at[m.follower]
                 follows[i], ratio[i], offset[i], leader[i] = True, m.ratio, m.offset, at[m.leader]
                 nq[i] = nv[i] = 0
@@ -215,7 +221,7 @@ class Tree:
             rows.setdefault(array, set()).add(flat // width)
         return rows
 
-    def _row(self, array: str, k: int, parameters: Mapping[str, Any]) -> Any:
+    def row(self, array: str, k: int, parameters: Mapping[str, Any]) -> Any:
         """A row of a description's array with its free numbers recorded."""
         d = self.description
         plain = np.asarray(getattr(d, array)[k], dtype=np.float64)
@@ -231,16 +237,16 @@ class Tree:
         return (np.array(entries, dtype=object) if found else plain).reshape(plain.shape)
 
     def _bound(self, i: int, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        d, t, place = self.description, self.topology, self._placements
+        t, place = self.topology, self._placements
         joint, body, up = int(t.joint[i]), int(t.body[i]), int(self.parent[i])
         own, other = ("i", "j") if t.reverse[i] else ("j", "i")
-        r_up, p_up = self._row(f"r{other}", joint, parameters), self._row(f"p{other}", joint, parameters)
-        r_own, p_own = self._row(f"r{own}", joint, parameters), self._row(f"p{own}", joint, parameters)
+        r_up, p_up = self.row(f"r{other}", joint, parameters), self.row(f"p{other}", joint, parameters)
+        r_own, p_own = self.row(f"r{own}", joint, parameters), self.row(f"p{own}", joint, parameters)
         r_par, p_par, phi_par = np.eye(3), np.zeros(3), 0.0
         if up >= 0:
             side = "i" if t.reverse[up] else "j"
-            r_par = self._row(f"r{side}", int(t.joint[up]), parameters)
-            p_par = self._row(f"p{side}", int(t.joint[up]), parameters)
+            r_par = self.row(f"r{side}", int(t.joint[up]), parameters)
+            p_par = self.row(f"p{side}", int(t.joint[up]), parameters)
             phi_par = float(place["phi"][up])
         values: dict[str, Any] = {}
         back = Turn(2, *(float(x) for x in _cos_sin(np.array(-phi_par))))
@@ -252,8 +258,8 @@ class Tree:
             values["rotation"] = back.matrix() @ np.asarray(r_par).T @ r_up @ turn.matrix()
         if _recorded(r_own, p_own):
             values.update(frame_r=r_own @ turn.matrix(), frame_p=p_own)
-        mass, com = self._row("mass", body, parameters), self._row("com", body, parameters)
-        inertia = self._row("inertia", body, parameters)
+        mass, com = self.row("mass", body, parameters), self.row("com", body, parameters)
+        inertia = self.row("inertia", body, parameters)
         if _recorded(mass, com, inertia, r_own, p_own):
             r = General(turn.matrix().T @ np.asarray(r_own).T)
             m = mass.reshape(-1)[0]
@@ -263,7 +269,7 @@ class Tree:
             shift = np.array([yy + zz, xx + zz, xx + yy, -(c[0] * c[1]), -(c[0] * c[2]), -(c[1] * c[2])])
             values.update(mass=np.array([m]), moment=m * c, inertia=full + m * shift)
         for name in ("pitch", "armature"):
-            number = self._row(name, joint, parameters)
+            number = self.row(name, joint, parameters)
             if _recorded(number):
                 values[name] = number.reshape(1)
         return values

@@ -154,6 +154,9 @@ class Rolled:
         shapes = {**{n: np.shape(v) for n, v in self.ground.items()}, **produced}
         return _Lazy(shapes, lambda name: recording.fresh("up", name, shapes[name]))
 
+    def _sums(self, recording: _Recording, below: Mapping[str, Shape]) -> _Lazy:
+        return _Lazy(below, lambda name: recording.fresh("own", f"below.{name}", below[name]))
+
     def outward(self, step: OutwardStep, ground: Mapping[str, Array]) -> None:
         self.ground.update(ground)
         recordings, made = [], []
@@ -174,7 +177,7 @@ class Rolled:
         recordings = []
         for number in range(len(self.signatures)):
             recording = _Recording()
-            sums = _Lazy(below, lambda name, r=recording: r.fresh("own", f"below.{name}", below[name]))
+            sums = self._sums(recording, below)
             results, up = step(self._link(number, recording), self._own(number, recording), sums)
             for name, value in results.items():
                 recording.leave("own", name, value)
@@ -324,11 +327,11 @@ class Rolled:
             (_, _, values), (_, _, carried) = recording.outputs
             inputs = [operand(*i) for i in recording.inputs]
             outputs, nodes = [], []
-            mine, other = ((nv, v_at),), ((1, v_at),)
             for k in range(rows):
-                # Row k of the block; and column k of its mirror image.
-                steps_to = {"far": other} if far else {}
-                outputs.append(output.part(k * nv, (columns,)).at(*mine, *(() if far else other), **steps_to))
+                # Row k of the block; below, column n of its mirror image.
+                row = output.part(k * nv, (columns,))
+                place = row.at((nv, v_at), far=((1, v_at),)) if far else row.at((nv, v_at), (1, v_at))
+                outputs.append(place)
                 nodes.extend(values[k * columns : (k + 1) * columns])
             for n in range(columns if far else 0):
                 outputs.append(output.part(n * nv, (rows,)).at((1, v_at), far=((nv, v_at),)))

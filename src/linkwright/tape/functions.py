@@ -1,4 +1,7 @@
-"""Element-wise functions that NumPy cannot dispatch on recorded scalars: where, minimum, maximum, sign, table."""
+"""Element-wise functions that NumPy cannot dispatch on recorded scalars: choices, comparisons of arrays, tables.
+
+Two scalars are compared by <, two arrays by `less`: for arrays of objects NumPy turns the answers into truths.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +59,19 @@ sign = _elementwise(_method("sign", np.sign), np.sign, "sign", 1)
 arctan2 = _elementwise(_method("arctan2", np.arctan2), np.arctan2, "arctan2", 2)
 floor = _elementwise(_method("floor", np.floor), np.floor, "floor", 1)
 absolute = _elementwise(_method("fabs", np.abs), np.abs, "absolute", 1)
+less = _elementwise(_method("less", np.less), np.less, "less", 2)
+less_equal = _elementwise(_method("less_equal", np.less_equal), np.less_equal, "less_equal", 2)
+equal = _elementwise(_method("equals", np.equal), np.equal, "equal", 2)
+
+
+def greater(a: Any, b: Any) -> Any:
+    """1 where a > b, else 0."""
+    return less(b, a)
+
+
+def greater_equal(a: Any, b: Any) -> Any:
+    """1 where a ≥ b, else 0."""
+    return less_equal(b, a)
 
 
 def table(x: Any, spline: Table) -> Any:

@@ -7,13 +7,16 @@ number that a statement names, every address that an operand can take, every ope
 
 from __future__ import annotations
 
-import io
 import json
+import math
 import os
+import re
 import secrets
+import struct
 import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +42,17 @@ from linkwright.tape.validation import Invalid, validate
 
 FORMAT, VERSION = "linkwright program", 1
 _ARRAYS = {"numbers": "<f8", "columns": "<i4", "operations": "|u1", "arguments": "<i4", "results": "<i4"}
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    ValueError,
+    EOFError,
+    KeyError,
+    OverflowError,
+    RecursionError,
+    NotImplementedError,
+    OSError,
+    struct.error,
+)
 _NESTED = 16  # loops within loops
 
 
@@ -49,7 +63,7 @@ def save(program: Program, path: str | os.PathLike[str]) -> None:
         numbers.append(block.constants)
         for table in block.tables:
             numbers += [np.asarray(table.breaks), np.asarray(table.coefficients).reshape(-1)]
-    arrays = {
+    arrays: dict[str, Sequence[NDArray[Any]]] = {
         "numbers": numbers,
         "columns": program.columns,
         "operations": [b.op for b in blocks],
@@ -76,26 +90,29 @@ def save(program: Program, path: str | os.PathLike[str]) -> None:
         "labels": program.labels,
     }
     try:
-        text = json.dumps(header, ensure_ascii=False)
+        text = json.dumps(header)
     except (TypeError, ValueError) as error:
         raise LinkwrightError(f"program {program.name} has a label that JSON cannot hold: {error}") from None
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as file:
-        file.writestr(zipfile.ZipInfo("header.json"), text)
-        for name, parts in arrays.items():
-            array = np.concatenate(parts) if parts else np.zeros(0)
-            with file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array.astype(_ARRAYS[name]), version=(1, 0), allow_pickle=False)
-    _replace(Path(path), content.getbuffer())
+
+    def write(target: BinaryIO) -> None:
+        # Members without a date, so that equal programs are equal files.
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
+            file.writestr(zipfile.ZipInfo("header.json"), text)
+            for name, parts in arrays.items():
+                array = np.concatenate(parts) if parts else np.zeros(0)
+                with file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array.astype(_ARRAYS[name]), version=(1, 0), allow_pickle=False)
+
+    _replace(Path(path), write)
 
 
-def _replace(path: Path, content: memoryview) -> None:
+def _replace(path: Path, write: Callable[[BinaryIO], None]) -> None:
     """Write beside the target, then take its place in one step."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            write(file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
@@ -113,7 +130,7 @@ def load(path: str | os.PathLike[str]) -> Program:
             validate(program)
         except Invalid as error:
             raise FormatError(f"not a program that can be run: {error}", file=name) from None
-        except (zipfile.BadZipFile, ValueError, EOFError, RecursionError, NotImplementedError, OSError) as error:
+        except _UNREADABLE as error:
             raise FormatError(f"not a readable program file: {error}", file=name) from None
     return program
 
@@ -165,15 +182,11 @@ class _Reader:
         if role not in ("input", "output", "temporary", "data"):
             raise Invalid(f"buffer {name!r} has the role {role!r}")
         shape = tuple(_count(n, f"a length of buffer {name!r}") for n in record.items("shape"))
-        buffer = Buffer(name, role, shape)  # type: ignore[arg-type]
-        size = 1
-        for n in shape:
-            size *= n
+        size = math.prod(shape)
         if len(shape) > 32 or size >= 2**31:
-            raise Invalid(f"buffer {name!r} of shape {list(shape)} is too large")
-        if role != "data":
-            return buffer
-        return Buffer(buffer.name, buffer.role, shape, self.take("numbers", size).reshape(shape))
+            raise Invalid(f"buffer {name!r} of shape {list(shape)} is too large"[:200])
+        data = self.take("numbers", size).reshape(shape) if role == "data" else None
+        return Buffer(name, role, shape, data)  # type: ignore[arg-type]
 
     def block(self, record: _Record) -> Block:
         operations = record.count("operations")
@@ -194,16 +207,20 @@ class _Reader:
         )
 
 
+_HEAD = re.compile(
+    rb"\x93NUMPY\x01\x00(..)\{'descr': '([^']{3})', 'fortran_order': False, 'shape': \((\d{1,18}),\), \} *\n", re.DOTALL
+)
+
+
 def _array(content: bytes, dtype: str) -> NDArray[Any]:
     """A one-dimensional .npy array whose header is believed only where the bytes bear it out."""
-    file = io.BytesIO(content)
-    if np.lib.format.read_magic(file) != (1, 0):
-        raise Invalid("an array has an unknown version")
-    shape, fortran, kind = np.lib.format.read_array_header_1_0(file)
-    rest = len(content) - file.tell()
-    if fortran or kind.str != dtype or len(shape) != 1 or shape[0] * kind.itemsize != rest:
-        raise Invalid("an array is not of the type and size that it should be")
-    return np.frombuffer(content, dtype=kind, offset=file.tell()).astype(kind.newbyteorder("="))
+    head = _HEAD.match(content)
+    if not head or head[2].decode("latin-1") != dtype:
+        raise Invalid("an array is not of the type that it should be")
+    kind, end = np.dtype(dtype), head.end()
+    if end != 10 + int.from_bytes(head[1], "little") or end + int(head[3]) * kind.itemsize != len(content):
+        raise Invalid("an array is not of the size that it should be")
+    return np.frombuffer(content, dtype=kind, offset=end).astype(kind.newbyteorder("="))
 
 
 # -- JSON to statements ------------------------------------------------------------------------------

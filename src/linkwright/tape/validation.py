@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,9 @@ from linkwright.tape.program import ITEM, Case, Copy, Each, Loop, Operand, Progr
 from linkwright.tape.table import Table
 
 Longs = NDArray[np.int64]
+Index: TypeAlias = range | Longs
 _TOTAL = 2**31  # numbers in all buffers together
-_ZERO = np.zeros(1, np.int64)
+_ONCE = range(1)
 _SAFE = 2**62
 
 
@@ -122,33 +124,44 @@ class _Check:
                 raise Invalid(f"{what} has a row whose parent does not come before it")
 
     def each(self, s: Each) -> None:
+        if s.dispatch is None:
+            self.only(s.cases, "a scan")
+            self.case(s.cases[0], range(s.items), _ONCE, carried=())
+            return
         kinds = self.kinds(s.dispatch, s.items, len(s.cases), "a scan")
-        items = np.arange(s.items)
         for number, case in enumerate(s.cases):
-            mine = items[kinds == number]
-            self.case(case, mine, _ZERO, carry=(0, 0), size=0)
+            self.case(case, np.flatnonzero(kinds == number), _ONCE, carried=())
 
     def walk(self, s: Walk) -> None:
-        kinds = self.kinds(s.dispatch, s.items, len(s.start), "a walk")
-        if len(s.step) != len(s.start) ** 2:
-            raise Invalid(f"a walk of {len(s.start)} kinds has {len(s.step)} steps")
         parent = self.column(s.parent, s.items, "a walk")
         if np.any((parent < -1) | (parent >= s.items)):
             raise Invalid("a walk has a parent that is not there")
         self.rooted(parent)
-        if not s.items:
-            return
-        carried = {o.size for case in (*s.start, *s.step) for o in case.outputs[-1:]}
-        if len(carried) != 1:
+        if s.dispatch is None:
+            self.only(s.start, "a walk")
+            kinds = np.zeros(s.items, np.int64)
+        else:
+            kinds = self.kinds(s.dispatch, s.items, len(s.start), "a walk")
+        if len(s.step) != len(s.start) ** 2:
+            raise Invalid(f"a walk of {len(s.start)} kinds has {len(s.step)} steps")
+        sizes = {o.size for case in (*s.start, *s.step) for o in case.outputs[-1:]}
+        if len(sizes) != 1:
             raise Invalid("a walk carries different numbers of numbers")
-        size = carried.pop()
-        items = np.arange(s.items)
+        size = sizes.pop()
         for number, case in enumerate(s.start):
-            self.case(case, items[kinds == number], _ZERO, carry=(0, 1), size=size)
+            self.case(case, np.flatnonzero(kinds == number), _ONCE, carried=("outputs",), size=size)
+        parents = np.unique(parent[parent >= 0])
         for number, case in enumerate(s.step):
             own, other = divmod(number, len(s.start))
-            mine, above = items[kinds == own], np.unique(parent[parent >= 0])
-            self.case(case, mine, above[kinds[above] == other], carry=(1, 1), size=size)
+            try:
+                # Any item with any ancestor: quick, and enough unless rows are packed by their ancestors.
+                mine, above = np.flatnonzero(kinds == own), parents[kinds[parents] == other]
+                self.case(case, mine, above, carried=("inputs", "outputs"), size=size)
+            except Invalid:
+                for mine, above in _related(parent):
+                    chosen = (kinds[mine] == own) & (kinds[above] == other)
+                    pairs = (mine[chosen], above[chosen])
+                    self.case(case, *pairs, carried=("inputs", "outputs"), size=size, paired=True)
 
     def rooted(self, parent: Longs) -> None:
         """Every item must come to a root: after n steps by ever longer strides, none is left."""
@@ -158,68 +171,94 @@ class _Check:
         if np.any(above >= 0):
             raise Invalid("a walk has parents that go in a circle")
 
-    def kinds(self, dispatch: int | None, items: int, cases: int, what: str) -> Longs:
-        if dispatch is None:
-            if cases != 1:
-                raise Invalid(f"{what} has {cases} cases and no column to choose by")
-            return np.zeros(items, np.int64)
+    def only(self, cases: Sequence[Case], what: str) -> None:
+        if len(cases) != 1:
+            raise Invalid(f"{what} has {len(cases)} cases and no column to choose by")
+
+    def kinds(self, dispatch: int, items: int, cases: int, what: str) -> Longs:
         kinds = self.column(dispatch, items, what)
-        if np.any((kinds < 0) | (kinds >= cases)):
+        whole = self.program.columns[dispatch]  # counting looks at all of it
+        if np.any((whole < 0) | (whole >= cases)):
             raise Invalid(f"{what} chooses a case that is not there")
         return kinds
 
     # -- operands --------------------------------------------------------------------------------------
-    def case(self, case: Case, items: Longs, ancestors: Longs, *, carry: tuple[int, int], size: int) -> None:
-        """`carry`: how many carries of `size` numbers come in (first) and go out (last)."""
+    def case(
+        self,
+        case: Case,
+        items: Index,
+        ancestors: Index,
+        *,
+        carried: Sequence[str],
+        size: int = 0,
+        paired: bool = False,
+    ) -> None:
+        """A block's operands; a walk's carry of `size` numbers is the first input and the last output."""
         if not 0 <= case.block < len(self.program.blocks):
             raise Invalid(f"a case names block {case.block}, which is not there")
         block = self.program.blocks[case.block]
-        for side, wanted, carried in (("inputs", block.n_inputs, carry[0]), ("outputs", len(block.outputs), carry[1])):
-            operands: Sequence[Operand] = getattr(case, side)
+        sides = {"inputs": (case.inputs, block.n_inputs, 0), "outputs": (case.outputs, len(block.outputs), -1)}
+        for side, (operands, wanted, place) in sides.items():
+            what = f"one of a case's {side}"
             if sum(o.size for o in operands) != wanted:
                 raise Invalid(f"a case's {side} are not the {wanted} numbers that its block has")
-            own = operands
-            if carried:
-                place = 0 if side == "inputs" else len(operands) - 1
-                if not operands or operands[place].buffer != -1 or operands[place].size != size:
+            own = list(operands)
+            if side in carried:
+                carry = own.pop(place) if own else None
+                if carry is None or carry.buffer != -1 or carry.size != size:
                     raise Invalid(f"a step of a walk does not carry {size} numbers in its {side}")
-                own = [o for k, o in enumerate(operands) if k != place]
             for operand in own:
-                self.operand(operand, items, ancestors, f"one of a case's {side}", write=side == "outputs")
+                self.operand(operand, items, ancestors, what, write=side == "outputs", paired=paired)
 
     def once(self, operand: Operand, size: int, what: str, *, write: bool = False) -> None:
         if operand.size != size:
             raise Invalid(f"{what} has an operand of {operand.size} numbers, not {size}")
-        self.operand(operand, _ZERO, _ZERO, what, write=write)
+        self.operand(operand, _ONCE, _ONCE, what, write=write)
 
-    def operand(self, operand: Operand, items: Longs, ancestors: Longs, what: str, *, write: bool) -> None:
-        """All places that the operand takes, for any of the items with any of the ancestors."""
+    def operand(
+        self, operand: Operand, items: Index, ancestors: Index, what: str, *, write: bool, paired: bool = False
+    ) -> None:
+        """All places that the operand takes, for any of the items with any of the ancestors (or pair by pair)."""
         if not 0 <= operand.buffer < len(self.program.buffers):
             raise Invalid(f"{what} names buffer {operand.buffer}, which is not there")
         buffer = self.program.buffers[operand.buffer]
         if write and buffer.role == "data":
             raise Invalid(f"{what} writes to the data {buffer.name!r}")
-        low = high = operand.base
-        for steps, index in ((operand.steps, items), (operand.far, ancestors)):
-            if not len(index):
-                return
-            least, most = self.reach(steps, index, what)
-            low, high = low + least, high + most
-        if low < 0 or high + operand.size > buffer.size:
-            raise Invalid(f"{what} reaches {low}..{high + operand.size} of the {buffer.size} numbers of {buffer.name!r}")
+        if not len(items) or not len(ancestors):
+            return
+        near, far = self.moves(operand.steps, items, what), self.moves(operand.far, ancestors, what)
+        if paired:
+            near, far = near + far, near[:1] * 0
+        low = operand.base + int(near.min()) + int(far.min())
+        high = operand.base + int(near.max()) + int(far.max()) + operand.size
+        if low < 0 or high > buffer.size:
+            raise Invalid(f"{what} reaches {low}..{high} of the {buffer.size} numbers of {buffer.name!r}")
 
-    def reach(self, steps: tuple[tuple[int, int], ...], index: Longs, what: str) -> tuple[int, int]:
-        total = np.zeros(len(index), np.int64)
+    def moves(self, steps: tuple[tuple[int, int], ...], index: Index, what: str) -> Longs:
+        """Σ stride·column[i] over an index; of a mere range only its ends, where a straight line is extreme."""
+        first, last = (index[0], index[-1]) if isinstance(index, range) else (0, int(index.max()))
+        columns = [None if c == ITEM else self.column(c, last + 1, what) for _, c in steps]
         bound = 0
-        top = int(index.max())
         for stride, column in steps:
-            if column == ITEM:
-                entries, largest = index, top
-            else:
-                entries = self.column(column, top + 1, what)[index]
-                largest = self.largest[column]
-            bound += abs(stride) * largest
-            if bound >= _SAFE:
-                raise Invalid(f"{what} moves by more than any buffer holds")
-            total += stride * entries
-        return int(total.min()), int(total.max())
+            bound += abs(stride) * (last if column == ITEM else self.largest[column])
+        if bound >= _SAFE:
+            raise Invalid(f"{what} moves by more than any buffer holds")
+        if not isinstance(index, range):
+            at = index
+        elif any(c is not None for c in columns):
+            at = np.arange(last + 1)
+        else:
+            at = np.array([first, last])
+        total = np.zeros(len(at), np.int64)
+        for (stride, _), entries in zip(steps, columns, strict=True):
+            total += stride * (at if entries is None else entries[at])
+        return total
+
+
+def _related(parent: Longs) -> Iterator[tuple[Longs, Longs]]:
+    """Every item with its parents, then with its grandparents, and so on."""
+    mine, above = np.flatnonzero(parent >= 0), parent[parent >= 0]
+    while len(mine):
+        yield mine, above
+        above = parent[above]
+        mine, above = mine[above >= 0], above[above >= 0]

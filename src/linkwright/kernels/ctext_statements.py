@@ -1,0 +1,160 @@
+"""C text of statements: the loops, switches and calls of the function that runs one state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from linkwright.errors import KernelError
+from linkwright.kernels.ctext_block import Function
+from linkwright.kernels.ctext_names import literal
+from linkwright.tape.program import Copy, Each, Loop, Operand, Solve, Statement, Walk, Zero
+
+if TYPE_CHECKING:
+    from linkwright.kernels.ctext import Lowering
+
+
+class Statements:
+    """The statements as lines of the driver."""
+
+    def __init__(self, low: Lowering, function: Function) -> None:
+        self.low, self.f = low, function
+        self.index = low.dialect.index
+        self.depth = 0
+
+    def lines(self, statements: Iterable[Statement]) -> list[str]:
+        return [line for statement in statements for line in self.one(statement)]
+
+    def one(self, s: Statement) -> list[str]:
+        if isinstance(s, Each):
+            return self.each(s)
+        if isinstance(s, Walk):
+            return self.walk(s)
+        if isinstance(s, Loop):
+            return self.loop(s)
+        if isinstance(s, Solve):
+            return self.solve(s)
+        if isinstance(s, Zero):
+            return clear_text(self.low, self.f, s.target)
+        if isinstance(s, Copy):
+            return self.copy(s.source, s.target)
+        raise KernelError(f"no C text of {type(s).__name__}")
+
+    def each(self, each: Each) -> list[str]:
+        low = self.low
+        if each.items <= 0:
+            return []
+        if each.items == 1:
+            kind = 0 if each.dispatch is None else int(low.program.columns[each.dispatch][0])
+            return low.run(each.cases[kind], self.f, moving=False)
+        met = {0} if each.dispatch is None else set(low.program.columns[each.dispatch][: each.items].tolist())
+        arms = {k: low.run(each.cases[k], self.f, moving=True) for k in sorted(met)}
+        inner = _switch(arms, lambda: f"{low.column(each.dispatch)}[i]" if each.dispatch is not None else "0")
+        if each.order == "inward":
+            return _block(f"for ({self.index} i = {each.items - 1}; i >= 0; --i)", inner)
+        return _block(f"for ({self.index} i = 0; i < {each.items}; ++i)", inner)
+
+    def walk(self, walk: Walk) -> list[str]:
+        low, kinds = self.low, len(walk.start)
+        if walk.items <= 0:
+            return []
+
+        def kind(index: str) -> str:
+            return "0" if walk.dispatch is None else f"{low.column(walk.dispatch)}[{index}]"
+
+        start = {k: low.run(case, self.f, moving=True) for k, case in enumerate(walk.start)}
+        step = {k: low.run(case, self.f, moving=True, walking=True) for k, case in enumerate(walk.step)}
+        parent = low.column(walk.parent)
+        up = _switch(step, lambda: f"{kind('i')} * {kinds} + {kind('j')}")
+        inner = _switch(start, lambda: kind("i"))
+        inner += _block(f"for ({self.index} j = {parent}[i]; j >= 0; j = {parent}[j])", up)
+        return _block(f"for ({self.index} i = 0; i < {walk.items}; ++i)", inner)
+
+    def loop(self, loop: Loop) -> list[str]:
+        if loop.count <= 0:
+            return []
+        self.depth += 1
+        inner = self.lines(loop.body)
+        for current, following in loop.carry:
+            inner += self.copy(following, current)
+        if loop.done is not None:
+            zero = literal(0.0, self.low.dialect.precision)
+            # Written so that a NaN ends the loop too.
+            inner.append(f"if (!({self.f.at(loop.done, 0)} == {zero})) break;")
+        self.depth -= 1
+        n = f"n_{self.depth}"
+        return _block(f"for ({self.index} {n} = 0; {n} < {loop.count}; ++{n})", inner)
+
+    def solve(self, s: Solve) -> list[str]:
+        if not s.columns * s.right:
+            return []
+        low, f = self.low, self.f
+        method = s.method.replace("-", "_")
+        if method not in ("cholesky", "ltl", "lu", "least_norm"):
+            raise KernelError(f"no way to solve a linear system by {s.method!r}")
+        f.uses.add("work")
+        matrix = low.layout.spill
+        right = matrix + s.rows * s.columns
+        solution = right + s.rows * s.right if method == "least_norm" else right
+        room = [f"work + {at}{low.step}" for at in (matrix, right, solution)]
+        sizes = [str(n) for n in (s.rows, s.columns, s.right)]
+        arguments = [*(room if method == "least_norm" else room[:2])]
+        if method == "ltl":
+            assert s.parent is not None
+            arguments.append(low.column(s.parent))
+        arguments += sizes if method == "least_norm" else sizes[1:]
+        arguments += ["step"] if low.step else []
+
+        def moved(at: int, operand: Operand, back: bool) -> list[str]:
+            here = f"work[({at} + k){low.step}]" if low.step else f"work[{at} + k]"
+            there = f.at(operand, "k", write=back)
+            return loop_text(low, operand.size, f"{there} = {here};" if back else f"{here} = {there};")
+
+        return [
+            *moved(matrix, s.matrix, False),
+            *moved(right, s.rhs, False),
+            f"{low.helper(method)}({', '.join(arguments)});",
+            *moved(solution, s.solution, True),
+        ]
+
+    def copy(self, source: Operand, target: Operand) -> list[str]:
+        size = min(source.size, target.size)
+        line = f"{self.f.at(target, 'k', write=True)} = {self.f.at(source, 'k')};"
+        # Within one buffer the runs may overlap: as in NumPy, all is read as it was.
+        later = source.buffer == target.buffer and self.f.start(target) > self.f.start(source)
+        return loop_text(self.low, size, line, back=later)
+
+
+def clear_text(low: Lowering, f: Function, target: Operand) -> list[str]:
+    return loop_text(low, target.size, f"{f.at(target, 'k', write=True)} = {literal(0.0, low.dialect.precision)};")
+
+
+def loop_text(low: Lowering, size: int, line: str, *, back: bool = False) -> list[str]:
+    index = low.dialect.index
+    head = f"for ({index} k = 0; k < {size}; ++k)"
+    if back:
+        head = f"for ({index} k = {size - 1}; k >= 0; --k)"
+    return _block(head, [line]) if size else []
+
+
+def _block(head: str, inner: list[str]) -> list[str]:
+    if not inner:
+        return []
+    if len(inner) == 1:
+        return [head, f"    {inner[0]}"]
+    return [f"{head} {{", *(f"    {line}" for line in inner), "}"]
+
+
+def _switch(arms: dict[int, list[str]], key: Callable[[], str]) -> list[str]:
+    """Run the arm that `key` names; equal arms are one, the last is the default."""
+    joined: dict[tuple[str, ...], list[int]] = {}
+    for k, lines in arms.items():
+        joined.setdefault(tuple(lines), []).append(k)
+    if len(joined) == 1:
+        return list(next(iter(joined)))
+    text = [f"switch ({key()}) {{"]
+    for number, (arm, labels) in enumerate(joined.items()):
+        last = number == len(joined) - 1
+        text.append("default:" if last else " ".join(f"case {k}:" for k in labels))
+        text += [f"    {line}" for line in (*arm, "break;")]
+    return [*text, "}"]

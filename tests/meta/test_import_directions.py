@@ -1,0 +1,99 @@
+"""Imports point one way, from room to room as docs/architecture.md draws them."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from checkout import PACKAGE
+
+#: What each room may import, besides itself and `errors`. A new room gets its line here.
+MAY = {
+    "errors": set(),
+    "spatial": set(),
+    "tape": set(),
+    "kernels": {"tape"},
+    "mechanism": {"spatial", "tape"},
+    "formats": {"mechanism"},
+    "recursions": {"mechanism", "spatial", "tape"},
+    "programs": {"recursions", "mechanism", "spatial", "tape"},
+    "model": {"programs", "recursions", "kernels", "mechanism", "tape"},
+    "sources": {"model", "formats", "mechanism"},
+    "cli": {"model", "programs"},
+}
+#: Doors that open only when a method is called: what a program can be turned into is the kernels' work.
+LAZY = {("tape/program.py", "kernels")}
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def room(file: Path) -> str:
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(file: Path) -> Iterator[tuple[str, bool]]:
+    """Every module that a file imports, and whether a function does it when called."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    inner = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, id(node) in inner) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative imports hide where they point"
+            assert node.module is not None
+            # `from linkwright.mechanism import builder` may name a module or a room.
+            yield from ((f"{node.module}.{alias.name}", id(node) in inner) for alias in node.names)
+
+
+@pytest.mark.parametrize(
+    "file", [f for f in FILES if f.name != "__init__.py" or f.parent != PACKAGE], ids=lambda f: f.name
+)
+def test_a_file_imports_only_what_its_room_may(file: Path) -> None:
+    here = room(file)
+    assert here in MAY, f"{here} is a new room: say in {Path(__file__).name} what it may import"
+    wrong = []
+    for module, lazy in imports(file):
+        parts = module.split(".")
+        if parts[0] != "linkwright" or len(parts) < 2:
+            continue
+        there = parts[1]
+        if not (PACKAGE / there).is_dir() and not (PACKAGE / f"{there}.py").exists():
+            continue  # a public name of the package, such as `from linkwright import record`
+        allowed = {here, "errors"} | MAY[here]
+        door = lazy and (file.relative_to(PACKAGE).as_posix(), there) in LAZY
+        if there not in allowed and not door:
+            wrong.append(module)
+    assert not wrong, f"{here} may import {sorted(MAY[here])}, not {wrong}"
+
+
+def test_only_the_outside_uses_the_public_names() -> None:
+    # Inside, names come from where they live: `import linkwright` there would be a circle.
+    users = {room(f) for f in FILES if any(m.split(".")[0] == "linkwright" and "." not in m for m, _ in imports(f))}
+    assert users <= {"cli"}
+
+
+def test_only_the_kernels_emit_code() -> None:
+    users = {room(f) for f in FILES if any(m.split(".")[0] in ("llvmlite", "cupy") for m, _ in imports(f))}
+    assert users <= {"kernels"}
+
+
+def test_nothing_evaluates_text_as_code() -> None:
+    for file in FILES:
+        calls = [
+            node.func.id
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        ]
+        assert not {"eval", "exec"} & set(calls), file
+
+
+def test_every_module_starts_with_a_sentence() -> None:
+    for file in FILES:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        if tree.body:
+            assert ast.get_docstring(tree), f"{file.relative_to(PACKAGE)} does not say what it is for"

@@ -1,0 +1,25 @@
+"""`import linkwright` stays light: heavy libraries come in when they are used."""
+
+from checkout import python
+
+HEAVY = ("scipy", "xarray", "sympy", "matplotlib", "casadi", "jax", "cupy", "pinocchio", "typer", "rich", "lxml")
+
+
+def loaded_after(code: str) -> set[str]:
+    result = python("-c", f"{code}\nimport sys\nprint(*sys.modules)")
+    assert result.returncode == 0, result.stderr
+    return {name.split(".")[0] for name in result.stdout.split()}
+
+
+def test_importing_the_package_imports_no_heavy_library() -> None:
+    assert not loaded_after("import linkwright") & {*HEAVY, "numpy", "llvmlite"}
+
+
+def test_dynamics_need_no_heavy_library() -> None:
+    code = "import linkwright as lw\nlw.chain(3).forward_dynamics([0.1] * 3, [0.2] * 3, [0.3] * 3)"
+    assert not loaded_after(code) & set(HEAVY)
+
+
+def test_recording_and_differentiating_need_no_heavy_library() -> None:
+    code = "import linkwright as lw\nlw.record(lambda x: (x * x).sum(), 3).jacobian()([1.0, 2.0, 3.0])"
+    assert not loaded_after(code) & set(HEAVY)

@@ -1,0 +1,25 @@
+"""Nothing in the checkout speaks of the machine that it was written on."""
+
+import re
+from pathlib import Path
+
+import pytest
+from checkout import ROOT
+
+FOLDERS = ("src", "tests", "examples", "benchmarks", "docs", ".ci")
+ENDINGS = {".py", ".md", ".toml", ".txt", ".urdf", ".lark", ".json", ".c", ".cu", ""}
+#: The home and scratch folders of some machine, written so that this file does not match itself.
+PLACES = re.compile(r"(?<![\w.~$}])/(?:" + "|".join(["ho" "me", "ro" "ot", "wo" "rk", "Us" "ers", "fa" "rm"]) + r")/\w")
+
+
+def files() -> list[Path]:
+    found = [f for f in ROOT.iterdir() if f.is_file()]
+    for folder in FOLDERS:
+        found += [f for f in (ROOT / folder).rglob("*") if f.is_file() and "__pycache__" not in f.parts]
+    return sorted(f for f in found if f.suffix in ENDINGS)
+
+
+@pytest.mark.parametrize("file", files(), ids=lambda f: f.relative_to(ROOT).as_posix())
+def test_a_file_names_no_place_of_a_machine(file: Path) -> None:
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        assert not PLACES.search(line), f"{file.relative_to(ROOT)}:{number}: {line.strip()}"

@@ -1,0 +1,75 @@
+"""The public names are all there, and each says what it is for."""
+
+import inspect
+import types
+
+import pytest
+
+import linkwright as lw
+
+CLASSES = (lw.Mechanism, lw.Builder, lw.Program)
+
+
+def public(thing: object) -> list[str]:
+    return [name for name in dir(thing) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("name", sorted(set(lw.__all__) - {"__version__", "TIME"}))
+def test_every_public_name_has_a_docstring(name: str) -> None:
+    value = getattr(lw, name)
+    text = inspect.getdoc(value)
+    assert text, f"lw.{name} has no docstring"
+    assert text[-1] in ".)`:", f"the docstring of lw.{name} is not a sentence: {text!r}"
+
+
+@pytest.mark.parametrize("owner", CLASSES, ids=lambda c: c.__name__)
+def test_every_public_method_has_a_docstring(owner: type) -> None:
+    bare = [name for name in public(owner) if not inspect.getdoc(inspect.getattr_static(owner, name))]
+    fields = set(getattr(owner, "__dataclass_fields__", ()))
+    assert not [name for name in bare if name not in fields]
+
+
+def test_the_list_of_names_is_the_table_of_places() -> None:
+    assert set(lw.__all__) == {"__version__", *lw._PUBLIC}
+    assert dir(lw) == sorted(lw.__all__)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'simulat'"):
+        lw.simulat  # noqa: B018  (reading it is the test)
+
+
+def test_every_error_is_a_linkwright_error_and_says_what_it_carries() -> None:
+    found = [x for x in vars(lw.errors).values() if inspect.isclass(x) and x.__module__ == lw.errors.__name__]
+    for error in found:
+        assert issubclass(error, (lw.errors.LinkwrightError, lw.errors.LinkwrightWarning))
+        assert error.__doc__
+
+
+def test_the_methods_of_the_contract_have_their_names_and_arguments() -> None:
+    contract = {
+        "forward_dynamics": ["q", "v", "tau", "t", "wrenches", "method", "out"],
+        "inverse_dynamics": ["q", "v", "a", "t", "wrenches"],
+        "mass_matrix": ["q"],
+        "bias_forces": ["q", "v"],
+        "gravity_forces": ["q"],
+        "reactions": ["q", "v", "tau"],
+        "forward_dynamics_derivatives": ["q", "v", "tau"],
+        "inverse_dynamics_derivatives": ["q", "v", "a"],
+        "pose": ["q", "frame"],
+        "jacobian": ["q", "frame", "reference"],
+        "twist": ["q", "v", "frame"],
+        "kinetic_energy": ["q", "v"],
+        "potential_energy": ["q"],
+        "center_of_mass": ["q"],
+        "momentum": ["q", "v"],
+        "integrate": ["q", "dv"],
+        "difference": ["q0", "q1"],
+        "lock": ["joints"],
+        "program": ["function", "method", "free"],
+    }
+    for name, wanted in contract.items():
+        method = getattr(lw.Mechanism, name)
+        assert isinstance(method, types.FunctionType)
+        given = [p for p in inspect.signature(method).parameters if p != "self"]
+        assert [p for p in given if p in wanted] == wanted, name

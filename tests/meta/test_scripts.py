@@ -1,0 +1,43 @@
+"""Examples, pages and the README do what they say."""
+
+import re
+from pathlib import Path
+
+import pytest
+from checkout import ROOT, python, python_blocks
+
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda f: f.stem)
+def test_an_example_runs_and_leaves_its_picture(example: Path, tmp_path: Path) -> None:
+    result = python(str(example), folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    picture = tmp_path / "out" / f"{example.stem}.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda f: f.name)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path) -> None:
+    blocks = python_blocks(page)
+    result = python("-c", "\n".join(blocks))
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_readme_has_a_short_example() -> None:
+    first = python_blocks(ROOT / "README.md")[0]
+    assert len([line for line in first.splitlines() if line.strip()]) <= 12
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda f: f.name)
+def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text):
+        if not re.match(r"[a-z]+:", target):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_examples_are_numbered_without_gaps() -> None:
+    assert [int(f.name[:2]) for f in EXAMPLES] == list(range(1, len(EXAMPLES) + 1))

@@ -1,0 +1,219 @@
+"""Dynamics and kinematics of real robots against Pinocchio: NumPy on all of them, native code on eight."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from robots import Twin, find, identity, relative, robots
+
+from linkwright.errors import LinkwrightWarning
+from linkwright.kernels import numpy_backend
+from linkwright.kernels.kernel import Kernel
+
+pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")
+
+EXACT = 1e-10
+DERIVATIVE = 1e-8
+
+EIGHT = (
+    "panda.urdf",
+    "ur5_robot.urdf",
+    "g1_29dof_rev_1_0.urdf",
+    "talos_reduced.urdf",
+    "anymal.urdf",
+    "double_pendulum_continuous.urdf",
+    "kinova.urdf",
+    "iris.urdf",
+)
+
+every_robot = pytest.mark.parametrize("path", robots(), ids=identity)
+both_bases = pytest.mark.parametrize("base", ["fixed", "floating"])
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinkwrightWarning)
+        yield
+
+
+def twin(path: Path, base: str, *, follow: bool = False) -> Twin:
+    made = Twin(path, base, follow=follow)
+    if made.mech.nv == 0:
+        pytest.skip(f"{path.name} on a {base} base has no degree of freedom")
+    return made
+
+
+def evaluate(t: Twin, function: str, *arrays: np.ndarray, native: bool, **options: str) -> np.ndarray:
+    """A method's program by NumPy, or by native code: one state at a time and all in lanes."""
+    program = t.mech.program(function, **options)
+    flat = numpy_backend.run(program, arrays, len(arrays[0]))
+    shaped = [y.reshape(len(arrays[0]), *b.shape) for y, b in zip(flat, program.outputs, strict=True)]
+    if not native:
+        return shaped[0]
+    kernel = Kernel(program.digest, lambda: program)
+    lanes = kernel(*arrays)
+    one = np.stack([kernel(*(a[k] for a in arrays)) for k in range(len(arrays[0]))])
+    assert relative(one, shaped[0]) < EXACT
+    assert relative(lanes, shaped[0]) < EXACT
+    return np.asarray(lanes)
+
+
+def full(upper: np.ndarray) -> np.ndarray:
+    return np.triu(upper) + np.triu(upper, 1).T
+
+
+def check_dynamics(t: Twin, *, native: bool) -> None:
+    q, v, tau = t.states(9 if native else 2)
+    forward = evaluate(t, "forward_dynamics", q, v, tau, native=native)
+    inverse = evaluate(t, "inverse_dynamics", q, v, tau, native=native)
+    mass = evaluate(t, "mass_matrix", q, native=native)
+    for k in range(len(q)):
+        pq, pv, pt = t.pin_q(q[k]), t.pin_v(v[k]), t.pin_v(tau[k])
+        assert relative(inverse[k], t.ours(pin.rnea(t.model, t.data, pq, pv, pt))) < EXACT
+        assert relative(mass[k], t.ours(full(pin.crba(t.model, t.data, pq)))) < EXACT
+        assert relative(forward[k], t.ours(pin.aba(t.model, t.data, pq, pv, pt))) < EXACT
+
+
+@every_robot
+@both_bases
+def test_numpy_gives_pinocchios_inverse_and_forward_dynamics_and_mass_matrix(path: Path, base: str) -> None:
+    check_dynamics(twin(path, base), native=False)
+
+
+@pytest.mark.parametrize("name", EIGHT)
+@both_bases
+def test_native_code_gives_pinocchios_inverse_and_forward_dynamics_and_mass_matrix(name: str, base: str) -> None:
+    check_dynamics(twin(find(name), base), native=True)
+
+
+@pytest.mark.slow
+@every_robot
+@both_bases
+def test_native_code_agrees_with_pinocchio_on_every_robot(path: Path, base: str) -> None:
+    check_dynamics(twin(path, base), native=True)
+
+
+def check_kinematics(t: Twin, *, native: bool, frames: int) -> None:
+    q, v, _ = t.states(9 if native else 1)
+    names = [f.name for f in t.model.frames if f.type == pin.FrameType.BODY]
+    names = [n for n in names if n in t.mech.frames and n != "universe"]
+    chosen = [names[k] for k in np.linspace(0, len(names) - 1, min(frames, len(names))).astype(int)]
+    references = {
+        "body": pin.ReferenceFrame.LOCAL,
+        "world": pin.ReferenceFrame.WORLD,
+        "aligned": pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
+    }
+    for name in chosen:
+        pose = evaluate(t, "pose", q, native=native, frame=name)
+        number = t.model.getFrameId(name)
+        for reference, theirs in references.items():
+            jacobian = evaluate(t, "jacobian", q, native=native, frame=name, reference=reference)
+            twist = evaluate(t, "twist", q, v, native=native, frame=name, reference=reference)
+            for k in range(len(q)):
+                pq, pv = t.pin_q(q[k]), t.pin_v(v[k])
+                pin.forwardKinematics(t.model, t.data, pq, pv)
+                pin.updateFramePlacements(t.model, t.data)
+                assert relative(pose[k], t.data.oMf[number].homogeneous) < EXACT
+                expected = pin.computeFrameJacobian(t.model, t.data, pq, number, theirs)
+                assert np.abs(jacobian[k] - t.columns(expected)).max() < EXACT
+                assert np.abs(twist[k] - pin.getFrameVelocity(t.model, t.data, number, theirs).vector).max() < EXACT * 10
+
+
+@every_robot
+@both_bases
+def test_numpy_gives_pinocchios_frame_poses_jacobians_and_twists(path: Path, base: str) -> None:
+    check_kinematics(twin(path, base), native=False, frames=3)
+
+
+@pytest.mark.slow
+@every_robot
+@both_bases
+def test_every_frame_of_every_robot_agrees_with_pinocchio(path: Path, base: str) -> None:
+    check_kinematics(twin(path, base), native=False, frames=10_000)
+
+
+@pytest.mark.parametrize("name", EIGHT[:4])
+def test_native_code_gives_pinocchios_frame_poses_jacobians_and_twists(name: str) -> None:
+    check_kinematics(twin(find(name), "floating"), native=True, frames=2)
+
+
+def check_derivatives(t: Twin, *, native: bool) -> None:
+    q, v, tau = t.states(1)
+    mech = t.mech
+    pq, pv, pt = t.pin_q(q[0]), t.pin_v(v[0]), t.pin_v(tau[0])
+    pin.computeRNEADerivatives(t.model, t.data, pq, pv, pt)
+    expected = [t.data.dtau_dq.copy(), t.data.dtau_dv.copy(), full(t.data.M)]
+    pin.computeABADerivatives(t.model, t.data, pq, pv, pt)
+    expected += [t.data.ddq_dq.copy(), t.data.ddq_dv.copy(), full(t.data.Minv)]
+    if native:
+        found = (*mech.inverse_dynamics_derivatives(q[0], v[0], tau[0]), *mech.forward_dynamics_derivatives(q[0], v[0], tau[0]))
+    else:
+        found = ()
+        for function in ("inverse_dynamics_derivatives", "forward_dynamics_derivatives"):
+            found += tuple(numpy_backend.run(mech.program(function), (q, v, tau), 1))
+    for ours, theirs in zip(found, expected, strict=True):
+        assert relative(np.asarray(ours).reshape(mech.nv, mech.nv), t.ours(theirs)) < DERIVATIVE
+
+
+@pytest.mark.parametrize("name", EIGHT)
+@both_bases
+def test_derivatives_of_inverse_and_forward_dynamics_are_pinocchios(name: str, base: str) -> None:
+    check_derivatives(twin(find(name), base), native=name in EIGHT[:2])
+
+
+@pytest.mark.slow
+@every_robot
+@both_bases
+def test_derivatives_of_every_robot_are_pinocchios(path: Path, base: str) -> None:
+    check_derivatives(twin(path, base), native=True)
+
+
+def with_mimics() -> list[Path]:
+    return [p for p in robots() if b"<mimic" in p.read_bytes()]
+
+
+@pytest.mark.parametrize("path", with_mimics(), ids=identity)
+def test_following_joints_give_pinocchios_mimic_dynamics(path: Path) -> None:
+    t = twin(path, "fixed", follow=True)
+    if not t.mech.description.mimics:
+        pytest.skip(f"{path.name} names mimic leaders that it does not define; its joints stay independent")
+    q, v, tau = t.states(2)
+    inverse = evaluate(t, "inverse_dynamics", q, v, tau, native=False)
+    mass = evaluate(t, "mass_matrix", q, native=False)
+    forward = evaluate(t, "forward_dynamics", q, v, tau, native=False)
+    for k in range(len(q)):
+        pq, pv, pt = t.pin_q(q[k]), t.pin_v(v[k]), t.pin_v(tau[k])
+        m = t.ours(full(pin.crba(t.model, t.data, pq)))
+        h = t.ours(pin.rnea(t.model, t.data, pq, pv, np.zeros(t.model.nv)))
+        assert relative(inverse[k], t.ours(pin.rnea(t.model, t.data, pq, pv, pt))) < EXACT
+        assert relative(mass[k], m) < EXACT
+        # Pinocchio has no articulated bodies for mimics; its own M and h make the same accelerations.
+        residual = m @ forward[k] + h - tau[k]
+        assert np.abs(residual).max() / max(np.abs(tau[k]).max(), np.abs(h).max()) < EXACT
+
+
+@pytest.mark.parametrize("path", with_mimics(), ids=identity)
+def test_derivatives_with_following_joints_are_those_of_the_complex_step(path: Path) -> None:
+    t = twin(path, "fixed", follow=True)
+    mech = t.mech
+    if not mech.description.mimics or mech.nb > 40:
+        pytest.skip(f"{path.name}: no mimic that can be followed, or too long for the short run")
+    from complex_step import inverse_dynamics_jacobians
+
+    q, v, tau = t.states(1)
+    dq, dv, m = numpy_backend.run(mech.program("inverse_dynamics_derivatives"), (q, v, tau), 1)
+    expected_q, expected_v = inverse_dynamics_jacobians(mech, q[0], v[0], tau[0])
+    n = mech.nv
+    assert relative(dq.reshape(n, n), expected_q) < DERIVATIVE
+    assert relative(dv.reshape(n, n), expected_v) < DERIVATIVE
+    fq, fv, ft = numpy_backend.run(mech.program("forward_dynamics_derivatives"), (q, v, tau), 1)
+    a = numpy_backend.run(mech.program("forward_dynamics"), (q, v, tau), 1)[0][0]
+    expected_q, expected_v = inverse_dynamics_jacobians(mech, q[0], v[0], a)
+    minv = np.linalg.inv(m.reshape(n, n))
+    assert relative(fq.reshape(n, n), -minv @ expected_q) < DERIVATIVE
+    assert relative(fv.reshape(n, n), -minv @ expected_v) < DERIVATIVE
+    assert relative(ft.reshape(n, n), minv) < DERIVATIVE
