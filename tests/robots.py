@@ -116,8 +116,8 @@ class Twin:
 
 
 def relative(a: Any, b: Any) -> float:
-    """The largest difference relative to the largest entry of b."""
+    """The largest difference relative to the largest entry of b (of at least 1e-6: beneath it is rounding)."""
     a, b = np.asarray(a), np.asarray(b)
     if b.size == 0:
         return 0.0
-    return float(np.max(np.abs(a - b)) / max(float(np.max(np.abs(b))), 1e-12))
+    return float(np.max(np.abs(a - b)) / max(float(np.max(np.abs(b))), 1e-6))

@@ -209,6 +209,8 @@ class Maker:
             raise ModelError(
                 f"joint {loop!r} closes a loop; {request.function} is for mechanisms without loops so far", element=loop
             )
+        if "tau" in recipe.inputs:
+            self._refuse_weightless()
         if self.rolls(request):
             return self._rolled(request, recipe)
         if recipe.dense and self.tree.n > recipe.dense:
@@ -217,6 +219,23 @@ class Maker:
                 "use products with them: mech.program('forward_dynamics').forward() and .reverse()"
             )
         return self._unrolled(request, recipe)
+
+    def _refuse_weightless(self) -> None:
+        """A joint that carries nothing has no acceleration to be found."""
+        d, t = self.description, self.topology
+        carried = np.abs(d.mass[t.body]) + np.abs(d.inertia[t.body]).sum(axis=1)
+        if self.coupled or np.all(carried > 0):
+            return
+        for i in range(self.tree.n - 1, -1, -1):
+            j = int(t.joint[i])
+            if carried[i] == 0 and d.kind_of(j).nv and d.armature[j] == 0:
+                raise ModelError(
+                    f"joint {d.joint_names[j]!r} carries no mass, so forces do not tell its acceleration; "
+                    f"give {d.body_names[int(t.body[i])]!r} a mass, give the joint an armature, or lock it",
+                    element=d.joint_names[j],
+                )
+            if t.parent[i] >= 0:
+                carried[t.parent[i]] += carried[i]
 
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""

@@ -18,7 +18,7 @@ MAY = {
     "recursions": {"mechanism", "spatial", "tape"},
     "programs": {"recursions", "mechanism", "spatial", "tape"},
     "model": {"programs", "recursions", "kernels", "mechanism", "tape"},
-    "sources": {"model", "formats", "mechanism"},
+    "sources": {"model", "formats", "mechanism", "tape"},
     "cli": {"model", "programs"},
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work.

@@ -9,7 +9,7 @@ from checkout import ROOT
 FOLDERS = ("src", "tests", "examples", "benchmarks", "docs", ".ci")
 ENDINGS = {".py", ".md", ".toml", ".txt", ".urdf", ".lark", ".json", ".c", ".cu", ""}
 #: The home and scratch folders of some machine, written so that this file does not match itself.
-PLACES = re.compile(r"(?<![\w.~$}])/(?:" + "|".join(["ho" "me", "ro" "ot", "wo" "rk", "Us" "ers", "fa" "rm"]) + r")/\w")
+PLACES = re.compile(r"(?<![\w.~$}])/(?:" + "|".join(["home", "root", "work", "Users", "farm"]) + r")/\w")
 
 
 def files() -> list[Path]:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from robots import Twin, find, identity, relative, robots
 
-from linkwright.errors import LinkwrightWarning
+import linkwright as lw
+from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.kernels import numpy_backend
 from linkwright.kernels.kernel import Kernel
 
@@ -68,14 +69,32 @@ def full(upper: np.ndarray) -> np.ndarray:
 
 def check_dynamics(t: Twin, *, native: bool) -> None:
     q, v, tau = t.states(9 if native else 2)
-    forward = evaluate(t, "forward_dynamics", q, v, tau, native=native)
+    forward = None
+    if is_determined(t):
+        forward = evaluate(t, "forward_dynamics", q, v, tau, native=native)
     inverse = evaluate(t, "inverse_dynamics", q, v, tau, native=native)
     mass = evaluate(t, "mass_matrix", q, native=native)
     for k in range(len(q)):
         pq, pv, pt = t.pin_q(q[k]), t.pin_v(v[k]), t.pin_v(tau[k])
         assert relative(inverse[k], t.ours(pin.rnea(t.model, t.data, pq, pv, pt))) < EXACT
         assert relative(mass[k], t.ours(full(pin.crba(t.model, t.data, pq)))) < EXACT
-        assert relative(forward[k], t.ours(pin.aba(t.model, t.data, pq, pv, pt))) < EXACT
+        accelerations = t.ours(pin.aba(t.model, t.data, pq, pv, pt))
+        if forward is None:
+            # Joints that carry no mass: Pinocchio has no answer either, and ours is an error that names one.
+            assert not np.all(np.isfinite(accelerations))
+        else:
+            assert relative(forward[k], accelerations) < EXACT
+
+
+def is_determined(t: Twin) -> bool:
+    """Whether forces tell the accelerations; if not, the error names a joint."""
+    try:
+        t.mech.program("forward_dynamics")
+    except ModelError as error:
+        assert error.element in [joint.name for joint in t.mech.joints]
+        assert "carries no mass" in str(error)
+        return False
+    return True
 
 
 @every_robot
@@ -120,7 +139,9 @@ def check_kinematics(t: Twin, *, native: bool, frames: int) -> None:
                 assert relative(pose[k], t.data.oMf[number].homogeneous) < EXACT
                 expected = pin.computeFrameJacobian(t.model, t.data, pq, number, theirs)
                 assert np.abs(jacobian[k] - t.columns(expected)).max() < EXACT
-                assert np.abs(twist[k] - pin.getFrameVelocity(t.model, t.data, number, theirs).vector).max() < EXACT * 10
+                assert (
+                    np.abs(twist[k] - pin.getFrameVelocity(t.model, t.data, number, theirs).vector).max() < EXACT * 10
+                )
 
 
 @every_robot
@@ -149,8 +170,13 @@ def check_derivatives(t: Twin, *, native: bool) -> None:
     expected = [t.data.dtau_dq.copy(), t.data.dtau_dv.copy(), full(t.data.M)]
     pin.computeABADerivatives(t.model, t.data, pq, pv, pt)
     expected += [t.data.ddq_dq.copy(), t.data.ddq_dv.copy(), full(t.data.Minv)]
+    if not is_determined(t):
+        pytest.skip(f"{mech.name} has joints that carry no mass: its accelerations have no derivatives")
     if native:
-        found = (*mech.inverse_dynamics_derivatives(q[0], v[0], tau[0]), *mech.forward_dynamics_derivatives(q[0], v[0], tau[0]))
+        found = (
+            *mech.inverse_dynamics_derivatives(q[0], v[0], tau[0]),
+            *mech.forward_dynamics_derivatives(q[0], v[0], tau[0]),
+        )
     else:
         found = ()
         for function in ("inverse_dynamics_derivatives", "forward_dynamics_derivatives"):
@@ -178,7 +204,10 @@ def with_mimics() -> list[Path]:
 
 @pytest.mark.parametrize("path", with_mimics(), ids=identity)
 def test_following_joints_give_pinocchios_mimic_dynamics(path: Path) -> None:
-    t = twin(path, "fixed", follow=True)
+    try:
+        t = twin(path, "fixed", follow=True)
+    except ValueError as error:
+        pytest.skip(f"Pinocchio does not build this one with mimics ({error}); its free joints, tied, are compared")
     if not t.mech.description.mimics:
         pytest.skip(f"{path.name} names mimic leaders that it does not define; its joints stay independent")
     q, v, tau = t.states(2)
@@ -191,20 +220,48 @@ def test_following_joints_give_pinocchios_mimic_dynamics(path: Path) -> None:
         h = t.ours(pin.rnea(t.model, t.data, pq, pv, np.zeros(t.model.nv)))
         assert relative(inverse[k], t.ours(pin.rnea(t.model, t.data, pq, pv, pt))) < EXACT
         assert relative(mass[k], m) < EXACT
-        # Pinocchio has no articulated bodies for mimics; its own M and h make the same accelerations.
-        residual = m @ forward[k] + h - tau[k]
-        assert np.abs(residual).max() / max(np.abs(tau[k]).max(), np.abs(h).max()) < EXACT
+        # Pinocchio has no articulated bodies for mimics: M⁻¹(tau − h) of its own M and h.
+        assert relative(forward[k], np.linalg.solve(m, tau[k] - h)) < EXACT
+
+
+@pytest.mark.parametrize("path", with_mimics(), ids=identity)
+def test_following_joints_give_the_dynamics_of_pinocchios_free_joints_tied_together(path: Path) -> None:
+    free = twin(path, "fixed")
+    mech = lw.load(path, mimic="follow")
+    if not mech.description.mimics:
+        pytest.skip(f"{path.name} names mimic leaders that it does not define; its joints stay independent")
+    tie, shift = tied(mech, free.mech)
+    rng = np.random.default_rng(1)
+    q, v, a = rng.uniform(-1, 1, (3, 1, mech.nv))
+    pq, pv, pa = free.pin_q(tie @ q[0] + shift), free.pin_v(tie @ v[0]), free.pin_v(tie @ a[0])
+    expected = tie.T @ free.ours(pin.rnea(free.model, free.data, pq, pv, pa))
+    inverse = numpy_backend.run(mech.program("inverse_dynamics"), (q, v, a), 1)[0][0]
+    assert relative(inverse, expected) < EXACT
+    mass = numpy_backend.run(mech.program("mass_matrix"), (q,), 1)[0].reshape(mech.nv, mech.nv)
+    assert relative(mass, tie.T @ free.ours(full(pin.crba(free.model, free.data, pq))) @ tie) < EXACT
+
+
+def tied(mech: lw.Mechanism, free: lw.Mechanism) -> tuple[np.ndarray, np.ndarray]:
+    """G and o with (free joints' coordinates) = G (leaders' coordinates) + o."""
+    tie, shift = np.zeros((free.nv, mech.nv)), np.zeros(free.nv)
+    names = mech.description.joint_names
+    rules = {names[m.follower]: m for m in mech.description.mimics}
+    for joint in mech.joints:
+        rule = rules.get(joint.name)
+        row = free.joints[joint.name].v_slice.start
+        tie[row, joint.v_slice.start] = rule.ratio if rule else 1.0
+        shift[row] = rule.offset if rule else 0.0
+    return tie, shift
 
 
 @pytest.mark.parametrize("path", with_mimics(), ids=identity)
 def test_derivatives_with_following_joints_are_those_of_the_complex_step(path: Path) -> None:
-    t = twin(path, "fixed", follow=True)
-    mech = t.mech
+    mech = lw.load(path, mimic="follow")
     if not mech.description.mimics or mech.nb > 40:
         pytest.skip(f"{path.name}: no mimic that can be followed, or too long for the short run")
     from complex_step import inverse_dynamics_jacobians
 
-    q, v, tau = t.states(1)
+    q, v, tau = np.random.default_rng(2).uniform(-1, 1, (3, 1, mech.nv))
     dq, dv, m = numpy_backend.run(mech.program("inverse_dynamics_derivatives"), (q, v, tau), 1)
     expected_q, expected_v = inverse_dynamics_jacobians(mech, q[0], v[0], tau[0])
     n = mech.nv

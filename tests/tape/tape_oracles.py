@@ -6,9 +6,9 @@ import casadi as ca
 import numpy as np
 
 from linkwright.kernels import numpy_backend
-from linkwright.tape import Program
+from linkwright.tape import Program, ProgramBuilder
 from linkwright.tape import operations as O
-from linkwright.tape.program import ITEM, Copy, Each, Loop, Solve, Walk, Zero
+from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Solve, Walk, Zero
 
 
 def evaluate(program: Program, *arrays) -> list[np.ndarray]:
@@ -16,6 +16,17 @@ def evaluate(program: Program, *arrays) -> list[np.ndarray]:
     given = [np.asarray(a, dtype=float).reshape(1, -1) for a in arrays]
     found = numpy_backend.run(program, given, 1)
     return [y.reshape(b.shape) for y, b in zip(found, program.outputs, strict=True)]
+
+
+def poisoned(program: Program) -> Program:
+    """The program with NaN in all memory that it must write before it reads."""
+    builder = ProgramBuilder.onto(program, program.name)
+    for k, buffer in enumerate(program.buffers):
+        if buffer.role in ("temporary", "output") and buffer.size:
+            poison = builder.data(f"poison_{k}", np.full(buffer.size, np.nan))
+            builder.add(Copy(poison.operand, Operand(k, buffer.size)))
+    builder.statements.extend(program.statements)
+    return builder.build(**program.labels)
 
 
 def flat(arrays) -> np.ndarray:

@@ -15,6 +15,7 @@ from tape_oracles import (
     differences,
     evaluate,
     flat,
+    poisoned,
     split,
     state,
 )
@@ -22,7 +23,7 @@ from tape_oracles import (
 from linkwright.errors import RecordingError
 from linkwright.tape import Program, ProgramBuilder, Ref, Table, record, trace
 from linkwright.tape import functions as F
-from linkwright.tape.program import ITEM, Buffer, Copy, Each, Operand, Zero
+from linkwright.tape.program import ITEM, Buffer, Copy, Each, Operand, Solve, Zero
 from linkwright.tape.validation import validate
 
 SPLINE = Table.spline([-1.0, -0.2, 0.4, 1.5], [0.3, -0.7, 1.1, 0.2])
@@ -222,6 +223,14 @@ def test_derived_programs_stay_within_their_memory(program):
         validate(derived)
 
 
+def test_derived_programs_read_nothing_that_they_did_not_write(program):
+    x = state(program)
+    rng = np.random.default_rng(1)
+    for derived, extra in ((program.forward(), program.inputs), (program.reverse(), program.outputs)):
+        given = [*x, *(rng.normal(size=b.shape) for b in extra)]
+        assert close(flat(evaluate(poisoned(derived), *given)), flat(evaluate(derived, *given)))
+
+
 def test_a_statement_s_jacobian_agrees_with_casadi_for_a_batch(program):
     states = [state(program, seed) for seed in range(3)]
     rows, columns = program.outputs[0].size, program.inputs[0].size
@@ -276,6 +285,34 @@ def test_the_hessian_of_a_program_with_a_linear_system():
     assert close(program.hessian()(x), wanted, 1e-9)
 
 
+def test_a_system_whose_matrix_changes_in_part_has_tangents_for_all_of_it():
+    b = ProgramBuilder("part")
+    x, y = b.input("x", (2,)), b.output("y", (2, 1))
+    matrix, rhs, moved = b.temporary("matrix", (2, 2)), b.data("rhs", [[1.0], [2.0]]), b.temporary("moved", (2, 1))
+    b.call(lambda: np.array([3.0, 0.5]), [], [matrix.part(0, (2,))])
+    b.call(lambda x: np.array([x[0] * x[1], 2.0 + x[1]]), [x], [matrix.part(2, (2,))])
+    b.add(Solve("lu", matrix.operand, rhs.operand, moved.operand, 2, 2, 1))
+    b.add(Copy(moved.operand, y.operand))
+    program = b.build()
+    given = [np.array([0.4, 0.9])]
+    forward = poisoned(program.forward())
+    columns = [evaluate(forward, *given, e)[1] for e in np.eye(2)]
+    assert close(np.hstack(columns), by_casadi(program, given))
+
+
+def test_two_tables_stay_apart_when_an_operand_is_left_out():
+    other = Table.spline([0.0, 1.0, 2.0], [1.0, -1.0, 3.0])
+    b = ProgramBuilder("tables")
+    x, unused, y = b.input("x", (2,)), b.input("unused", (3,)), b.output("y", (2,))
+    inner = b.temporary("inner", (2,))
+    b.call(lambda x, u: np.sin(x) + 0.0 * u[0], [x, unused], [inner])
+    b.call(lambda u, z: np.array([F.table(z[0], SPLINE), F.table(z[1], other)]), [unused, inner], [y])
+    program = b.build()
+    x = state(program)
+    assert close(by_forward(program, x), by_casadi(program, x))
+    assert close(by_reverse(program, x), by_casadi(program, x))
+
+
 # -- loops ----------------------------------------------------------------------------------------------------------
 def test_forward_accumulation_goes_through_newton_s_loop():
     program = programs.kepler()
@@ -316,6 +353,17 @@ def test_a_number_written_twice_is_refused_by_name():
     with pytest.raises(RecordingError, match="'work' is written again"):
         program.reverse()
     assert close(by_forward(program, [0.3]), by_casadi(program, [np.array(0.3)]))
+
+
+def test_a_number_set_twice_is_refused_even_if_its_value_is_only_passed_on():
+    b = ProgramBuilder("twice")
+    x, y, z, work = b.input("x", ()), b.output("y", ()), b.output("z", ()), b.temporary("work", ())
+    b.add(Copy(x.operand, work.operand))
+    b.add(Copy(work.operand, y.operand))
+    b.call(np.sin, [x], [work])
+    b.add(Copy(work.operand, z.operand))
+    with pytest.raises(RecordingError, match="'work' is written again"):
+        b.build().reverse()
 
 
 def test_a_number_read_before_all_is_added_is_refused():
@@ -360,6 +408,20 @@ def test_a_map_whose_items_share_nothing_stays_a_map():
     b.add(Each(4, (b.case(block, [x.part(0, ()).at((1, ITEM))], [y.part(0, ()).at((1, ITEM))]),)))
     assert [s.order for s in b.build().reverse().statements if isinstance(s, Each)] == ["map", "map"]
     assert [s.order for s in programs.legs().reverse().statements if isinstance(s, Each)] == ["map", "outward"]
+
+
+def test_items_that_have_no_adjoint_run_an_empty_case():
+    b = ProgramBuilder("idle")
+    x, y = b.input("x", (4,)), b.output("y", (4,))
+    own, target = x.part(0, ()).at((1, ITEM)), y.part(0, ()).at((1, ITEM))
+    cases = tuple(b.case(trace(f, [()])[0], [own], [target]) for f in (np.sin, lambda x: F.floor(x)))
+    b.add(Each(4, cases, "map", b.column([0, 1, 1, 0])))
+    program = b.build()
+    given = np.array([0.3, 0.6, 0.9, 1.2])
+    wanted = np.diag(np.cos(given) * [1.0, 0.0, 0.0, 1.0])
+    assert close(by_reverse(program, [given]), wanted)
+    _, bar = program.reverse()(given, np.ones(4))
+    assert close(bar, wanted.sum(axis=0))
 
 
 # -- what derivatives leave out --------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -58,10 +56,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _tell_usage(error)
     except typer.Abort:
         return 130
-    except BrokenPipeError:
-        # The reader of a pipe has seen enough; nothing more may be written, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         tell_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return 1

@@ -38,7 +38,7 @@ def bench(
         raise LinkwrightError(f"these benchmarks failed: {', '.join(failed)}")
 
 
-def found(home: Path = HOME) -> dict[str, Path]:
+def found() -> dict[str, Path]:
     """The scripts to run, by name: those that do something when run, which leaves out what they share."""
-    files = sorted((home / "benchmarks").glob("*.py")) if (home / "pyproject.toml").exists() else []
+    files = sorted((HOME / "benchmarks").glob("*.py")) if (HOME / "pyproject.toml").exists() else []
     return {file.stem: file for file in files if '__name__ == "__main__"' in file.read_text(encoding="utf-8")}

@@ -151,7 +151,8 @@ def add_numbers(builder: ProgramBuilder, source: Operand, to: Operand) -> None:
     step = ((1, ITEM),)
     values = wiring.read(replace(source, size=1, steps=step))
     wiring.write(replace(to, size=1, steps=step, add=True), values)
-    builder.add(Each(source.size, (wiring.case(builder),)))
+    if source.size:
+        builder.add(Each(source.size, (wiring.case(builder),)))
 
 
 def forward_solve(

@@ -1,0 +1,65 @@
+"""`linkwright demo` and `linkwright bench`."""
+
+from pathlib import Path
+
+import pytest
+from command import linkwright, one_line
+
+from linkwright.cli import bench, demo
+
+
+@pytest.fixture(autouse=True)
+def _briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "BATCH", 64)
+    monkeypatch.setattr(demo, "_median", lambda work: work() is None or 1e-6)
+
+
+def test_the_demo_shows_a_table_dynamics_and_speed(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = linkwright(capsys, "demo")
+    assert outcome.code == 0, outcome.err
+    for part in ("panda_joint7", "degrees of freedom", "gives tau back", "Pinocchio", "the same accelerations"):
+        assert part in outcome.out
+
+
+def test_the_demo_has_an_arm_of_its_own_without_the_robots(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "panda", lambda: None)
+    outcome = linkwright(capsys, "demo")
+    assert outcome.code == 0, outcome.err
+    assert "six-joint arm" in outcome.out
+    assert "forward_dynamics, one call" in outcome.out
+
+
+def test_times_are_told_in_fitting_units() -> None:
+    assert [demo._time(x) for x in (8.1e-8, 7e-7, 2.5e-6, 0.012, 3.0)] == ["81 ns", "700 ns", "2.5 µs", "12 ms", "3 s"]
+
+
+def test_bench_says_where_the_benchmarks_are_if_not_here(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "HOME", tmp_path)
+    outcome = linkwright(capsys, "bench")
+    assert outcome.code == 1
+    assert "benchmarks/ of a checkout" in one_line(outcome)
+
+
+def test_bench_runs_the_scripts_of_a_checkout_by_name(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "shared.py").write_text("print('not a benchmark')\n")
+    (folder / "arms.py").write_text("if __name__ == \"__main__\":\n    print('arms are timed')\n")
+    (folder / "legs.py").write_text('if __name__ == "__main__":\n    raise SystemExit(3)\n')
+    monkeypatch.setattr(bench, "HOME", tmp_path)
+    assert list(bench.found()) == ["arms", "legs"]
+    outcome = linkwright(capfd, "bench", "arms")
+    assert outcome.code == 0
+    assert "arms are timed" in outcome.out
+    assert "not a benchmark" not in outcome.out
+    assert "did you mean 'arms'" in one_line(linkwright(capfd, "bench", "arm"))
+    outcome = linkwright(capfd, "bench")
+    assert outcome.code == 1
+    assert "these benchmarks failed: legs" in outcome.err
