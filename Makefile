@@ -13,7 +13,7 @@ SHELL := /bin/sh
 NAMES := python3 python3.13 python3.12 python3.11
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip --disable-pip-version-check install --quiet
+PIP := $(PY) -m pip --disable-pip-version-check install --quiet --quiet
 # The stamps carry the checkout's place: an environment that was moved or copied with it is made anew.
 PLACE := $(shell pwd | cksum | cut -d' ' -f1)
 MADE := $(VENV)/made-$(PLACE)

@@ -54,6 +54,10 @@ class Twin:
         self.data = self.model.createData()
         self.mech = lw.load(path, base=base, mimic="follow" if follow else "independent")
         self.rng = np.random.default_rng(seed)
+        self.number()
+
+    def number(self) -> None:
+        """Where each of Pinocchio's coordinates stands in ours."""
         self.v_of = np.full(self.model.nv, -1)
         self.q_of: list[tuple[int, int, str]] = []  # (Pinocchio's place, ours, kind)
         for joint in self.mech.joints:

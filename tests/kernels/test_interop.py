@@ -186,10 +186,11 @@ def jax():
         yield module
 
 
-@pytest.mark.parametrize("name", [name for name in samples.ALL if name != "long_block"])
-@pytest.mark.parametrize("short", [0, 100])
-def test_jax_gives_what_numpy_gives(name, short, jax, monkeypatch):
+@pytest.mark.parametrize("name", samples.ALL)
+@pytest.mark.parametrize(("short", "long"), [(0, 1000), (100, 1000), (4, 0)], ids=["rolled", "unrolled", "by operation"])
+def test_jax_gives_what_numpy_gives(name, short, long, jax, monkeypatch):
     monkeypatch.setattr(interop.JaxInterpreter, "short", short)
+    monkeypatch.setattr(interop.JaxInterpreter, "long", long)
     program = samples.ALL[name]()
     inputs = samples.arguments(program, 3)
     arrays = [x.reshape(3, *b.shape) for x, b in zip(inputs, program.inputs, strict=True)]

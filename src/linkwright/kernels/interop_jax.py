@@ -9,14 +9,20 @@ import numpy as np
 
 from linkwright.kernels.interpret import Interpreter
 from linkwright.tape import operations as O
+from linkwright.tape.block import Block
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Statement, Walk, Zero
 from linkwright.tape.table import Table
 
 
 class JaxInterpreter(Interpreter):
-    """Buffers are arrays; scans and walks of more than `short` steps stay loops."""
+    """Buffers are arrays; scans and walks of more than `short` steps stay loops.
 
-    short = 12
+    A block of more than `long` operations is a loop over its operations: XLA takes ten seconds and more for the
+    text of a thousand scalar operations, and what comes out is slower than the loop.
+    """
+
+    short = 4
+    long = 200
 
     def __init__(self, program: Program, jax: Any, dtype: Any) -> None:
         super().__init__(program)
@@ -38,6 +44,34 @@ class JaxInterpreter(Interpreter):
         i = self.np.clip(self.np.searchsorted(breaks, x, side="right") - 1, 0, len(table.coefficients) - 1)
         d, c = x - breaks[i], pieces[i]
         return ((c[3] * d + c[2]) * d + c[1]) * d + c[0]
+
+    def evaluate(self, block: Block, inputs: list[Any]) -> list[Any]:
+        if len(block) <= self.long:
+            return super().evaluate(block, inputs)
+        given = self.array([*block.constants.tolist(), *inputs])
+        values = self.np.concatenate([given, self.np.zeros(len(block), self.dtype)])
+        rows = block.rows()
+        # Each table is an operation of its own.
+        kinds = sorted({(op, b if op == O.TABLE else 0) for op, _, b, _ in rows})
+        number = {kind: k for k, kind in enumerate(kinds)}
+        code = [(number[op, b if op == O.TABLE else 0], a, 0 if op == O.TABLE else b, c) for op, a, b, c in rows]
+
+        def branch(op: int, table: int) -> Callable[..., Any]:
+            if op == O.TABLE:
+                return lambda a, b, c: self.table(block.tables[table], a)
+            return lambda *x: self.apply(op, list(x[: O.OPERATIONS[op].arity]))
+
+        branches = [branch(*kind) for kind in kinds]
+
+        def step(values: Any, now: Any) -> tuple[Any, None]:
+            (kind, *operands), place = now
+            result = self.lax.switch(kind, branches, *(values[k] for k in operands))
+            return self.lax.dynamic_update_index_in_dim(values, result, place, 0), None
+
+        places = block.first_operation + self.np.arange(len(block))
+        values, _ = self.lax.scan(step, values, (tuple(self.np.asarray(code).T), places))
+        results = values[self.np.asarray(block.outputs)]
+        return [results[k] for k in range(len(block.outputs))]
 
     def solve(self, s: Solve, matrix: list[Any], right: list[Any]) -> list[Any]:
         a = self.array(matrix).reshape(s.rows, s.columns)

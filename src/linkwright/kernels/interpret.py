@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.tape import operations as O
+from linkwright.tape.block import Block
 from linkwright.tape.program import ITEM, Case, Copy, Each, Loop, Operand, Program, Solve, Statement, Walk, Zero
 from linkwright.tape.table import Table
 
@@ -51,6 +52,17 @@ class Interpreter:
             with np.errstate(all="ignore"):
                 return float(O.OPERATIONS[op].value(*x))
         return self.apply(op, x)
+
+    def evaluate(self, block: Block, inputs: list[Any]) -> list[Any]:
+        """A block's outputs."""
+        values: list[Any] = [*block.constants.tolist(), *inputs]
+        for op, *arguments in block.rows():
+            if op == O.TABLE:
+                x, table = values[arguments[0]], block.tables[arguments[1]]
+                values.append(float(table(x)) if type(x) is float else self.table(table, x))
+            else:
+                values.append(self.operation(op, [values[k] for k in arguments[: O.OPERATIONS[op].arity]]))
+        return [values[k] for k in block.outputs.tolist()]
 
     # -- memory ----------------------------------------------------------------------------------------
     def start_memory(self, inputs: Sequence[Any]) -> None:
@@ -106,15 +118,7 @@ class Interpreter:
         inputs: list[Any] = []
         for operand in case.inputs:
             inputs.extend(self.carry if operand.buffer < 0 else self.read(operand, item, ancestor))
-        block = self.program.blocks[case.block]
-        values: list[Any] = [*block.constants.tolist(), *inputs]
-        for op, *arguments in block.rows():
-            if op == O.TABLE:
-                x, table = values[arguments[0]], block.tables[arguments[1]]
-                values.append(float(table(x)) if type(x) is float else self.table(table, x))
-            else:
-                values.append(self.operation(op, [values[k] for k in arguments[: O.OPERATIONS[op].arity]]))
-        results = [values[k] for k in block.outputs.tolist()]
+        results = self.evaluate(self.program.blocks[case.block], inputs)
         at = 0
         for operand in case.outputs:
             part = results[at : at + operand.size]

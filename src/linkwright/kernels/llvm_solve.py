@@ -6,17 +6,21 @@ LU and least norm choose pivots by the numbers, so they run state by state.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from linkwright.kernels.llvm_math import FAST, number, splat, vector
 from linkwright.tape.program import Operand, Solve
 
 if TYPE_CHECKING:
-    from linkwright.kernels.llvm_text import _Function, _Lowering
+    from linkwright.kernels.llvm_function import Function
+    from linkwright.kernels.llvm_text import Lowering
 
 
-def solve_text(lowering: _Lowering, solve: Solve, name: str) -> str:
+_GROUP = 8  # registers' worth of right sides laid out in one turn of a loop
+
+
+def solve_text(lowering: Lowering, solve: Solve, name: str) -> str:
     """The function of a `Solve` statement."""
     f = lowering.open(name)
     if solve.method in ("cholesky", "ltl"):
@@ -26,10 +30,15 @@ def solve_text(lowering: _Lowering, solve: Solve, name: str) -> str:
     return f.text()
 
 
+def solve_room(solve: Solve) -> int:
+    """Lane groups of scratch that a solver works in."""
+    return solve.rows * solve.columns + solve.columns * solve.right + 4 * solve.columns
+
+
 class _Loops:
     """Loops and element access over matrices in lane groups."""
 
-    def __init__(self, f: _Function, solve: Solve) -> None:
+    def __init__(self, f: Function, solve: Solve) -> None:
         self.f, self.solve, self.low = f, solve, f.low
         self.width = f.low.width
         spill = f.low.spill * self.width
@@ -165,15 +174,31 @@ class _Symmetric(_Loops):
         self.repeat(str(n - 1), "-1", -1, inward)
         self.repeat("0", str(n), 1, lambda i: sweep(i, forward=True))
 
-    def _over_columns(self, k: int, one: Callable[[str, str, int], None]) -> None:
-        """one(column, type, lanes of right sides) for all k columns."""
-        pack = self.low.pack if self.width == 1 else 1
-        whole = k - k % pack
-        if pack > 1 and whole:
-            self.repeat("0", str(whole), pack, lambda c: one(c, vector(pack), pack))
-        if pack == 1 or whole < k:
-            first = str(whole) if pack > 1 else "0"
-            self.repeat(first, str(k), 1, lambda c: one(c, self.low.type, 1))
+    def _along(self, k: int, rows: Sequence[str], one: Callable[[Sequence[str], str, int], None]) -> None:
+        """one(pointers, type, lanes) along rows of k right sides: full registers first, then the rest.
+
+        With one state a register holds several right sides, else the states of one. The code is laid out flat,
+        in groups where there are many.
+        """
+        lanes, kind = (self.low.pack, vector(self.low.pack)) if self.width == 1 else (1, self.low.type)
+        step = lanes * self.width
+        chunks, rest = divmod(k, lanes)
+
+        def flat(starts: Sequence[str], first: int, count: int) -> None:
+            for c in range(first, first + count):
+                one([self.f.op(f"getelementptr double, ptr {r}, i64 {c * step}") for r in starts], kind, lanes)
+
+        grouped = 0
+        if chunks > 2 * _GROUP:
+            grouped = chunks - chunks % _GROUP
+
+            def group(c: str) -> None:
+                flat([self.f.op(f"getelementptr double, ptr {r}, i64 {c}") for r in rows], 0, _GROUP)
+
+            self.repeat("0", str(grouped * step), _GROUP * step, group)
+        flat(rows, grouped, chunks - grouped)
+        for c in range(chunks * lanes, chunks * lanes + rest):
+            one([self.f.op(f"getelementptr double, ptr {r}, i64 {c}") for r in rows], "double", 1)
 
     def _spread(self, value: str, lanes: int) -> str:
         if lanes == 1:
@@ -182,27 +207,34 @@ class _Symmetric(_Loops):
         first = self.f.op(f"insertelement {t} poison, double {value}, i32 0")
         return self.f.op(f"shufflevector {t} {first}, {t} poison, <{lanes} x i32> zeroinitializer")
 
+    def _spreads(self, factor: str) -> dict[int, str]:
+        """A factor by the number of right sides that it is spread over."""
+        wide = (1, self.low.pack) if self.width == 1 else (1,)
+        return {lanes: self._spread(factor, lanes) for lanes in wide}
+
+    def _row(self, x: str, row: str, k: int) -> str:
+        return self.at(x, self.f.op(f"mul i64 {row}, {k}"), self.width)
+
     def axpy(self, x: str, factor: str, source: str, target: str, k: int) -> None:
         """x[target] −= factor·x[source]."""
+        spread = self._spreads(factor)
 
-        def one(c: str, kind: str, lanes: int) -> None:
-            to = self.index(target, c, k)
-            product = self.arith(
-                "fmul", self._spread(factor, lanes), self.get(x, self.index(source, c, k), kind), kind
-            )
-            self.put(self.arith("fsub", self.get(x, to, kind), product, kind), x, to, kind)
+        def one(at: Sequence[str], kind: str, lanes: int) -> None:
+            source_value, old = (self.f.op(f"load {kind}, ptr {p}, align 8") for p in at)
+            product = self.arith("fmul", spread[lanes], source_value, kind)
+            self.f.lines.append(f"  store {kind} {self.arith('fsub', old, product, kind)}, ptr {at[1]}, align 8")
 
-        self._over_columns(k, one)
+        self._along(k, (self._row(x, source, k), self._row(x, target, k)), one)
 
     def scale(self, x: str, factor: str, row: str, k: int) -> None:
         """x[row] *= factor."""
+        spread = self._spreads(factor)
 
-        def one(c: str, kind: str, lanes: int) -> None:
-            at = self.index(row, c, k)
-            scaled = self.arith("fmul", self._spread(factor, lanes), self.get(x, at, kind), kind)
-            self.put(scaled, x, at, kind)
+        def one(at: Sequence[str], kind: str, lanes: int) -> None:
+            old = self.f.op(f"load {kind}, ptr {at[0]}, align 8")
+            self.f.lines.append(f"  store {kind} {self.arith('fmul', spread[lanes], old, kind)}, ptr {at[0]}, align 8")
 
-        self._over_columns(k, one)
+        self._along(k, (self._row(x, row, k),), one)
 
 
 class _Pivoted(_Loops):
@@ -220,7 +252,9 @@ class _Pivoted(_Loops):
             target = f.op(f"getelementptr double, ptr {out}, i64 {offset}")
             if s.method == "lu":
                 self.lu(work, second)
-                self.repeat("0", str(s.columns * s.right), 1, lambda k: self.set(self.value(second, k), target, k, step))
+                self.repeat(
+                    "0", str(s.columns * s.right), 1, lambda k: self.set(self.value(second, k), target, k, step)
+                )
             else:
                 self.least_norm(work, second, target, step)
 

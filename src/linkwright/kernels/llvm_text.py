@@ -12,34 +12,30 @@ from collections.abc import Callable, Iterable, Sequence
 
 from linkwright.errors import KernelError
 from linkwright.kernels import llvm_math as math
-from linkwright.kernels.llvm_math import FAST, number, splat, vector
-from linkwright.kernels.llvm_solve import solve_text
-from linkwright.tape import operations as O
-from linkwright.tape.block import Block
-from linkwright.tape.program import ITEM, Case, Copy, Each, Loop, Operand, Program, Solve, Statement, Walk, Zero
-
-SEGMENT = 4000  # operations in one function: beyond it, compile time grows faster than the code
-
-_INFIX = {O.ADD: "fadd", O.SUB: "fsub", O.MUL: "fmul", O.DIV: "fdiv"}
-_COMPARE = {O.LT: "olt", O.LE: "ole", O.EQ: "oeq"}
-_LIBM = {O.TAN: "tan", O.EXP: "exp", O.LOG: "log", O.ATAN2: "atan2", O.POW: "pow"}
-_CHEAP = frozenset((O.ADD, O.SUB, O.MUL, O.NEG))
+from linkwright.kernels.llvm_function import Function
+from linkwright.kernels.llvm_math import splat, vector
+from linkwright.kernels.llvm_plan import Plan
+from linkwright.kernels.llvm_solve import solve_room, solve_text
+from linkwright.tape.program import Case, Copy, Each, Loop, Program, Solve, Statement, Walk, Zero
 
 
 def llvm_text(program: Program, name: str, width: int, pack: int) -> str:
     """The module's text; `pack` is how many doubles a register holds (sines of one state go together)."""
-    return _Lowering(program, name, width, pack).text()
+    return Lowering(program, name, width, pack).text()
 
 
 def scratch_size(program: Program, width: int) -> int:
     """How many numbers of scratch the entry needs."""
-    return _Lowering(program, "f", width, 1).scratch * width
+    return Lowering(program, "f", width, 1).scratch * width
 
 
-class _Lowering:
+class Lowering:
+    """One program at one width: the memory plan, and the functions made so far."""
+
     def __init__(self, program: Program, name: str, width: int, pack: int) -> None:
         self.program, self.name, self.width, self.pack = program, name, width, pack
         self.type = vector(width)
+        self.plans: dict[tuple[int, bool], Plan] = {}
         self.functions: list[str] = []
         self.helpers: dict[str, str] = {}
         self.pointer: dict[int, int] = {}  # buffer → position in ptrs
@@ -55,7 +51,14 @@ class _Lowering:
                 self.scratch += buffer.size
         # One room after the buffers for values that cross segments and for solvers, used in turn.
         self.spill = self.scratch
-        self.scratch += max((_spill_size(program, s) for s in _all(program.statements)), default=0)
+        self.scratch += max((self._spill_size(s) for s in _all(program.statements)), default=0)
+
+    def _spill_size(self, statement: Statement) -> int:
+        if isinstance(statement, Each) and _is_call(statement):
+            return len(self.plan(statement.cases[0].block).slots)
+        if isinstance(statement, Solve):
+            return solve_room(statement)
+        return 0
 
     def _with_role(self, role: str) -> list[int]:
         return [k for k, b in enumerate(self.program.buffers) if b.role == role]
@@ -163,7 +166,7 @@ class _Lowering:
     def statement(self, statement: Statement, name: str) -> list[str]:
         """Emit the functions of a statement; the names to call, in order."""
         if isinstance(statement, Each):
-            if statement.items == 1 and len(statement.cases) == 1:
+            if _is_call(statement):
                 return self.straight(statement.cases[0], name)
             return self.each(statement, name)
         if isinstance(statement, (Zero, Copy)):
@@ -178,25 +181,26 @@ class _Lowering:
             return self.loop(statement, name)
         raise KernelError(f"no LLVM lowering of {type(statement).__name__}")
 
-    def open(self, name: str) -> _Function:
-        return _Function(self, name)
+    def open(self, name: str) -> Function:
+        return Function(self, name)
 
-    def close(self, function: _Function) -> list[str]:
+    def close(self, function: Function) -> list[str]:
         self.functions.append(function.text())
         return [function.name]
 
+    def plan(self, block: int, *, whole: bool = False) -> Plan:
+        """The plan of a block (in one piece, inside loops), made once."""
+        if (block, whole) not in self.plans:
+            self.plans[block, whole] = Plan(self.program.blocks[block], whole=whole)
+        return self.plans[block, whole]
+
     def straight(self, case: Case, name: str) -> list[str]:
-        """A block that runs once; a long one is cut into functions that pass values through scratch."""
-        block = self.program.blocks[case.block]
-        if len(block) <= SEGMENT:
-            function = self.open(name)
-            function.block(case)
-            return self.close(function)
-        slots, _ = _crossings(block)
+        """A block that runs once; a long one becomes several functions."""
         names = []
-        for k, (start, end) in enumerate(_segments(block)):
-            function = self.open(f"{name}_{k}")
-            function.block(case, start, end, slots)
+        segments = len(self.plan(case.block).segments)
+        for k in range(segments):
+            function = self.open(name if segments == 1 else f"{name}_{k}")
+            function.block(case, k)
             names.extend(self.close(function))
         return names
 
@@ -299,451 +303,9 @@ class _Lowering:
         return self.close(f)
 
 
-class _Function:
-    """One function under construction: lines, names, and the addresses of operands."""
 
-    def __init__(self, lowering: _Lowering, name: str) -> None:
-        self.low, self.name = lowering, name
-        self.entry: list[str] = []
-        self.lines: list[str] = []
-        self.serial = 0
-        self.current = "body"
-        self.pointers: dict[int, str] = {}
-
-    def text(self) -> str:
-        head = f"define internal void @{self.name}(ptr noalias %ptrs, ptr noalias %scratch) {{"
-        return "\n".join(
-            [head, "entry:", *self.entry, "  br label %body", "body:", *self.lines, "  ret void", "}"]
-        )
-
-    def fresh(self) -> str:
-        self.serial += 1
-        return f"%x{self.serial}"
-
-    def label(self, stem: str) -> str:
-        self.serial += 1
-        return f"{stem}{self.serial}"
-
-    def op(self, text: str, *, at_entry: bool = False) -> str:
-        name = self.fresh()
-        (self.entry if at_entry else self.lines).append(f"  {name} = {text}")
-        return name
-
-    def branch(self, label: str) -> None:
-        self.lines.append(f"  br label %{label}")
-
-    def start(self, label: str) -> None:
-        self.lines.append(f"{label}:")
-        self.current = label
-
-    def local(self, size: int) -> str:
-        """Room for `size` lane groups on the stack."""
-        return self.op(f"alloca [{max(size, 1)} x {self.low.type}], align 64", at_entry=True)
-
-    def counted(self, times: int, *, inward: bool, body: Callable[[str], None]) -> None:
-        """for i = 0..times−1 (or back): body(i)."""
-        head, end = self.label("loop"), self.label("after")
-        first, step = (times - 1, -1) if inward else (0, 1)
-        before, at = self.current, 0
-        self.branch(head)
-        self.start(head)
-        i = self.fresh()
-        at = len(self.lines)
-        self.lines.append("")
-        body(i)
-        following = self.op(f"add i64 {i}, {step}")
-        again = self.op(
-            f"icmp sge i64 {following}, 0" if inward else f"icmp slt i64 {following}, {times}"
-        )
-        self.lines[at] = f"  {i} = phi i64 [ {first}, %{before} ], [ {following}, %{self.current} ]"
-        self.lines.append(f"  br i1 {again}, label %{head}, label %{end}")
-        self.start(end)
-
-    def switch(self, key: str, cases: int, body: Callable[[int], None]) -> None:
-        """body(k) for the k that `key` holds."""
-        if cases == 1:
-            body(0)
-            return
-        labels = [self.label("case") for _ in range(cases)]
-        end = self.label("joined")
-        arms = " ".join(f"i64 {k}, label %{label}" for k, label in enumerate(labels))
-        self.lines.append(f"  switch i64 {key}, label %{end} [ {arms} ]")
-        for k, label in enumerate(labels):
-            self.start(label)
-            body(k)
-            self.branch(end)
-        self.start(end)
-
-    def dispatch(self, each: Each, item: str) -> None:
-        key = "0" if each.dispatch is None else self.column(each.dispatch, item)
-        self.switch(key, len(each.cases), lambda k: self.block(each.cases[k], item=item))
-
-    # -- memory --------------------------------------------------------------------------------------
-    def pointer(self, position: int) -> str:
-        """The address at a position of `ptrs`, loaded once a function."""
-        if position not in self.pointers:
-            at = self.op(f"getelementptr ptr, ptr %ptrs, i64 {position}", at_entry=True)
-            self.pointers[position] = self.op(f"load ptr, ptr {at}", at_entry=True)
-        return self.pointers[position]
-
-    def column(self, column: int, item: str) -> str:
-        """column[item] as i64."""
-        if column == ITEM:
-            return item
-        base = self.pointer(self.low.first_column + column)
-        at = self.op(f"getelementptr i32, ptr {base}, i64 {item}")
-        value = self.op(f"load i32, ptr {at}")
-        return self.op(f"sext i32 {value} to i64")
-
-    def address(self, operand: Operand, item: str, ancestor: str = "0") -> tuple[str, int, bool]:
-        """(pointer, numbers between neighbours, whether all lanes share them) of an operand's start."""
-        low = self.low
-        offset: str | int = operand.base
-        for steps, index in ((operand.steps, item), (operand.far, ancestor)):
-            for stride, column in steps:
-                moved = self.op(f"mul i64 {self.column(column, index)}, {stride}")
-                offset = self.op(f"add i64 {moved}, {offset}")
-        if operand.buffer in low.place:
-            place, width = low.place[operand.buffer], low.width
-            if isinstance(offset, int):
-                total: str | int = (place + offset) * width
-            else:
-                total = self.op(f"add i64 {offset}, {place}")
-                total = self.op(f"mul i64 {total}, {width}")
-            return self.op(f"getelementptr double, ptr %scratch, i64 {total}"), width, False
-        base = self.pointer(low.pointer[operand.buffer])
-        if offset == 0:
-            return base, 1, low.width > 1
-        return self.op(f"getelementptr double, ptr {base}, i64 {offset}"), 1, low.width > 1
-
-    def load_at(self, start: tuple[str, int, bool], k: int | str) -> str:
-        pointer, step, shared = start
-        at = self._element(pointer, step, k)
-        if not shared:
-            return self.op(f"load {self.low.type}, ptr {at}, align 8")
-        return self.broadcast(self.op(f"load double, ptr {at}, align 8"))
-
-    def broadcast(self, value: str) -> str:
-        """A scalar in every lane."""
-        t, width = self.low.type, self.low.width
-        if width == 1:
-            return value
-        first = self.op(f"insertelement {t} poison, double {value}, i32 0")
-        return self.op(f"shufflevector {t} {first}, {t} poison, <{width} x i32> zeroinitializer")
-
-    def store_at(self, value: str, start: tuple[str, int, bool], k: int | str) -> None:
-        pointer, step, _ = start
-        at = self._element(pointer, step, k)
-        self.lines.append(f"  store {self.low.type} {value}, ptr {at}, align 8")
-
-    def _element(self, pointer: str, step: int, k: int | str) -> str:
-        if k == 0 or k == "0":
-            return pointer
-        if isinstance(k, int) or k.isdigit():
-            return self.op(f"getelementptr double, ptr {pointer}, i64 {int(k) * step}")
-        moved = k if step == 1 else self.op(f"mul i64 {k}, {step}")
-        return self.op(f"getelementptr double, ptr {pointer}, i64 {moved}")
-
-    def load(self, operand: Operand, item: str, k: str) -> str:
-        return self.load_at(self.address(operand, item), k)
-
-    def store(self, value: str, operand: Operand, item: str, k: str) -> None:
-        self.store_at(value, self.address(operand, item), k)
-
-    # -- a block ---------------------------------------------------------------------------------------
-    def block(
-        self,
-        case: Case,
-        start: int = 0,
-        end: int | None = None,
-        slots: dict[int, int] | None = None,
-        *,
-        item: str = "0",
-        ancestor: str = "0",
-        carry: str | None = None,
-    ) -> None:
-        """The operations start..end of a case's block; `slots` are the scratch places of values that cross."""
-        low = self.low
-        block = low.program.blocks[case.block]
-        order = _schedule(block)
-        end = len(order) if end is None else end
-        slots = slots or {}
-        first = block.first_operation
-        here = set(order[start:end])
-        names: dict[int, str] = {k: splat(x, low.width) for k, x in enumerate(block.constants.tolist())}
-        starts: dict[int, tuple[str, int, bool]] = {}
-        where: list[tuple[int, int]] = []  # input → (operand, place in it)
-        for n, operand in enumerate(case.inputs):
-            where.extend((n, k) for k in range(operand.size))
-
-        def operand_start(n: int, operand: Operand) -> tuple[str, int, bool]:
-            if n not in starts:
-                if operand.buffer < 0:
-                    assert carry is not None
-                    starts[n] = (carry, low.width, False)
-                else:
-                    starts[n] = self.address(operand, item, ancestor)
-            return starts[n]
-
-        def value(k: int) -> str:
-            name = names.get(k)
-            if name is not None:
-                return name
-            if k < first:
-                n, place = where[k - block.first_input]
-                name = self.load_at(operand_start(n, case.inputs[n]), place)
-            else:
-                slot = (low.spill + slots[k]) * low.width
-                at = self.op(f"getelementptr double, ptr %scratch, i64 {slot}")
-                name = self.op(f"load {low.type}, ptr {at}, align 8")
-            names[k] = name
-            return name
-
-        # Inputs are read before anything is written: a walk's carry and an aliasing output are safe.
-        if carry is not None or item != "0":
-            for k in range(block.first_input, first):
-                value(k)
-        rows = block.rows()
-        self._operations(block, rows, order[start:end], names, value)
-        for k in order[start:end]:
-            if first + k in slots:
-                slot = (low.spill + slots[first + k]) * low.width
-                at = self.op(f"getelementptr double, ptr %scratch, i64 {slot}")
-                self.lines.append(f"  store {low.type} {names[first + k]}, ptr {at}, align 8")
-        final = end == len(order)
-        at_output = 0
-        pending: list[tuple[str, tuple[str, int, bool], int]] = []
-        for n, operand in enumerate(case.outputs):
-            target: tuple[str, int, bool] | None = None
-            for place in range(operand.size):
-                k = int(block.outputs[at_output])
-                at_output += 1
-                mine = (k - first) in here if k >= first else final
-                if not mine:
-                    continue
-                if target is None:
-                    if operand.buffer < 0:
-                        assert carry is not None
-                        target = (carry, low.width, False)
-                    else:
-                        target = self.address(operand, item, ancestor)
-                result = value(k)
-                if operand.add:
-                    old = self.load_at(target, place)
-                    result = self.op(f"fadd {FAST} {low.type} {old}, {result}")
-                pending.append((result, target, place))
-        for result, target, place in pending:
-            self.store_at(result, target, place)
-
-    def _operations(
-        self,
-        block: Block,
-        rows: list[tuple[int, int, int, int]],
-        order: Iterable[int],
-        names: dict[int, str],
-        value: Callable[[int], str],
-    ) -> None:
-        low, t, first = self.low, self.low.type, block.first_operation
-        lines = self.lines
-        serial = self.serial
-        pairs = _trig_pairs(block)
-        todo = list(order)
-        here = set(todo)
-        if low.width == 1 and low.pack > 1:
-            todo = self._packed_sines(block, rows, todo, names, value)
-            serial = self.serial
-        for k in todo:
-            op, a, b, c = rows[k]
-            if first + k in names:
-                continue
-            infix = _INFIX.get(op)
-            if infix is not None:
-                x = names.get(a) or value(a)
-                y = names.get(b) or value(b)
-                self.serial += 1
-                serial = self.serial
-                lines.append(f"  %x{serial} = {infix} {FAST} {t} {x}, {y}")
-                names[first + k] = f"%x{serial}"
-            elif op == O.NEG:
-                names[first + k] = self.op(f"fneg {FAST} {t} {value(a)}")
-            elif op in (O.SIN, O.COS):
-                low.need_sincos(low.width)
-                both = self.op(f"call {{ {t}, {t} }} @sincos{low.width}({t} {value(a)})")
-                for part, partner in enumerate(pairs[a]):
-                    if partner in here:
-                        names[first + partner] = self.op(f"extractvalue {{ {t}, {t} }} {both}, {part}")
-            else:
-                operands = [value(x) for x in (a, b, c)[: O.OPERATIONS[op].arity]]
-                names[first + k] = self.special(op, operands, block, b)
-
-    def _packed_sines(
-        self,
-        block: Block,
-        rows: list[tuple[int, int, int, int]],
-        order: list[int],
-        names: dict[int, str],
-        value: Callable[[int], str],
-    ) -> list[int]:
-        """The sines and cosines that need little else, several of one state in a register."""
-        early, angles = _early_angles(block, rows, order, names)
-        if len(angles) < 2:
-            return order
-        pairs, first, pack = _trig_pairs(block), block.first_operation, self.low.pack
-        done: set[int] = set()
-        here = set(order)
-        for k in early:
-            op, a, b, _ = rows[k]
-            if op == O.NEG:
-                names[first + k] = self.op(f"fneg {FAST} double {value(a)}")
-            else:
-                names[first + k] = self.op(f"{_INFIX[op]} {FAST} double {value(a)}, {value(b)}")
-            done.add(k)
-        t = vector(pack)
-        self.low.need_sincos(pack)
-        for start in range(0, len(angles), pack):
-            group = angles[start : start + pack]
-            packed = "zeroinitializer"
-            for lane, a in enumerate(group):
-                packed = self.op(f"insertelement {t} {packed}, double {value(a)}, i32 {lane}")
-            both = self.op(f"call {{ {t}, {t} }} @sincos{pack}({t} {packed})")
-            for part in (0, 1):
-                if any(pairs[a][part] in here for a in group):
-                    half = self.op(f"extractvalue {{ {t}, {t} }} {both}, {part}")
-                    for lane, a in enumerate(group):
-                        partner = pairs[a][part]
-                        if partner is not None and partner in here:
-                            names[first + partner] = self.op(f"extractelement {t} {half}, i32 {lane}")
-                            done.add(partner)
-        return [k for k in order if k not in done]
-
-    def special(self, op: int, x: list[str], block: Block, table: int) -> str:
-        """The operations that are not one instruction."""
-        low, t, width = self.low, self.low.type, self.low.width
-        bit = "i1" if width == 1 else f"<{width} x i1>"
-        suffix = "f64" if width == 1 else f"v{width}f64"
-        zero, one = splat(0.0, width), splat(1.0, width)
-        if op in _LIBM:
-            low.need_libm(_LIBM[op])
-            arguments = ", ".join(f"{t} {v}" for v in x)
-            return self.op(f"call {t} @{math.libm_name(_LIBM[op], width)}({arguments})")
-        if op in (O.SQRT, O.ABS, O.FLOOR):
-            name = {O.SQRT: "sqrt", O.ABS: "fabs", O.FLOOR: "floor"}[op]
-            key = f"llvm.{name}.{suffix}"
-            if not (op == O.ABS and f"sincos{width}" in low.helpers):
-                low.helper(key, lambda: f"declare {t} @{key}({t})")
-            return self.op(f"call {t} @{key}({t} {x[0]})")
-        if op in _COMPARE:
-            truth = self.op(f"fcmp {_COMPARE[op]} {t} {x[0]}, {x[1]}")
-            return self.op(f"select {bit} {truth}, {t} {one}, {t} {zero}")
-        if op == O.WHERE:
-            truth = self.op(f"fcmp une {t} {x[0]}, {zero}")
-            return self.op(f"select {bit} {truth}, {t} {x[1]}, {t} {x[2]}")
-        if op in (O.MIN, O.MAX):
-            # As NumPy: a NaN on either side wins.
-            better = self.op(f"fcmp {'olt' if op == O.MIN else 'ogt'} {t} {x[0]}, {x[1]}")
-            strange = self.op(f"fcmp uno {t} {x[0]}, {zero}")
-            first = self.op(f"or {bit} {better}, {strange}")
-            return self.op(f"select {bit} {first}, {t} {x[0]}, {t} {x[1]}")
-        if op == O.SIGN:
-            positive = self.op(f"fcmp ogt {t} {x[0]}, {zero}")
-            negative = self.op(f"fcmp olt {t} {x[0]}, {zero}")
-            strange = self.op(f"fcmp uno {t} {x[0]}, {zero}")
-            low_side = self.op(f"select {bit} {negative}, {t} {splat(-1.0, width)}, {t} {zero}")
-            either = self.op(f"select {bit} {positive}, {t} {one}, {t} {low_side}")
-            return self.op(f"select {bit} {strange}, {t} {x[0]}, {t} {either}")
-        if op == O.TABLE:
-            data = block.tables[table]
-            name = f"table{abs(hash(data)):x}"
-            low.helper(name, lambda: math.table(name, data, width))
-            return self.op(f"call {t} @{name}({t} {x[0]})")
-        raise KernelError(f"no LLVM lowering of {O.OPERATIONS[op].name}")
-
-
-# -- the order of a block's operations ---------------------------------------------------------------
-def _schedule(block: Block) -> list[int]:
-    """The operations as recorded, but with sines, cosines and what makes their angles first where that is little."""
-    rows = block.rows()
-    order = list(range(len(block)))
-    early, angles = _early_angles(block, rows, order, {})
-    pairs = _trig_pairs(block)
-    front = early + [p for a in angles for p in pairs[a] if p is not None]
-    moved = set(front)
-    return front + [k for k in order if k not in moved]
-
-
-def _trig_pairs(block: Block) -> dict[int, tuple[int | None, int | None]]:
-    """For each angle: the operations that are its sine and its cosine."""
-    pairs: dict[int, tuple[int | None, int | None]] = {}
-    op = block.op
-    for k in ((op == O.SIN) | (op == O.COS)).nonzero()[0].tolist():
-        a = int(block.args[k, 0])
-        sine, cosine = pairs.get(a, (None, None))
-        pairs[a] = (k, cosine) if op[k] == O.SIN else (sine, k)
-    return pairs
-
-
-def _early_angles(
-    block: Block, rows: list[tuple[int, int, int, int]], order: list[int], names: dict[int, str]
-) -> tuple[list[int], list[int]]:
-    """The angles that come from inputs by sums and products, and the operations that make them."""
-    first = block.first_operation
-    cheap: dict[int, int] = {}
-    for k in order:
-        op, a, b, _ = rows[k]
-        if op in _CHEAP:
-            below = 1
-            for x in (a, b)[: O.OPERATIONS[op].arity]:
-                if x >= first:
-                    below += cheap.get(x, 100)
-            if below <= 4:
-                cheap[first + k] = below
-    here = set(order)
-    angles = []
-    for a, partners in _trig_pairs(block).items():
-        early = a < first or a in cheap or a in names
-        if early and any(p in here for p in partners if p is not None):
-            angles.append(a)
-    needed: set[int] = set()
-    stack = [a for a in angles if a >= first and a not in names]
-    while stack:
-        a = stack.pop()
-        if a in needed:
-            continue
-        needed.add(a)
-        op, x, y, _ = rows[a - first]
-        stack.extend(v for v in (x, y)[: O.OPERATIONS[op].arity] if v >= first and v not in names)
-    return sorted(k - first for k in needed), angles
-
-
-def _segments(block: Block) -> list[tuple[int, int]]:
-    n = len(block)
-    pieces = -(-n // SEGMENT)
-    size = -(-n // pieces)
-    return [(s, min(s + size, n)) for s in range(0, n, size)]
-
-
-def _crossings(block: Block) -> tuple[dict[int, int], int]:
-    """Scratch slots of the values used in a later segment than their own; how many slots."""
-    first, order = block.first_operation, _schedule(block)
-    segment = {}
-    for piece, (start, end) in enumerate(_segments(block)):
-        for k in order[start:end]:
-            segment[first + k] = piece
-    slots: dict[int, int] = {}
-    for k, (op, a, b, c) in enumerate(block.rows()):
-        for x in (a, b, c)[: O.OPERATIONS[op].arity]:
-            if x >= first and segment[x] != segment[first + k] and x not in slots:
-                slots[x] = len(slots)
-    return slots, len(slots)
-
-
-def _spill_size(program: Program, statement: Statement) -> int:
-    if isinstance(statement, Each) and statement.items == 1 and len(statement.cases) == 1:
-        block = program.blocks[statement.cases[0].block]
-        return _crossings(block)[1] if len(block) > SEGMENT else 0
-    if isinstance(statement, Solve):
-        return statement.rows * statement.columns + statement.columns * statement.right + 4 * statement.columns
-    return 0
+def _is_call(each: Each) -> bool:
+    return each.items == 1 and len(each.cases) == 1
 
 
 def _all(statements: Iterable[Statement]) -> list[Statement]:
@@ -755,4 +317,4 @@ def _all(statements: Iterable[Statement]) -> list[Statement]:
     return found
 
 
-__all__ = ["llvm_text", "number", "scratch_size"]
+__all__ = ["Lowering", "llvm_text", "scratch_size"]

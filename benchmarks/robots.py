@@ -1,0 +1,220 @@
+"""Linkwright beside Pinocchio's Python calls on four robots: one run, one core, medians, ratios.
+
+    python benchmarks/robots.py [--write]      prints the table; --write puts it into benchmarks/RESULTS.md
+
+Both sides are timed in turns, round by round, so that a noisy machine is noisy to both; a ratio is the median of
+the rounds' ratios. The load rows run in fresh processes, with an empty cache and with a filled one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from table import replace_section
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from robots import Twin, find
+
+import linkwright as lw
+
+
+@dataclass(frozen=True)
+class Robot:
+    name: str
+    file: str
+    base: str
+    locked: tuple[str, ...] = ()
+
+
+ROBOTS = (
+    Robot("Panda (7)", "panda.urdf", "fixed", ("panda_finger_joint1", "panda_finger_joint2")),
+    Robot("UR5 (6)", "ur5_robot.urdf", "fixed"),
+    Robot("G1 (35)", "g1_29dof_rev_1_0.urdf", "floating"),
+    Robot("Talos (38)", "talos_reduced.urdf", "floating"),
+)
+
+#: work → the bounds on the ratio (or the seconds) for the two small and the two large robots.
+BOUNDS = {
+    "forward dynamics, one state, out=": (0.2, 0.3),
+    "inverse dynamics, one state": (0.3, 0.4),
+    "mass matrix, one state": (0.35, 0.5),
+    "forward dynamics, batch of 10⁴": (0.025, 0.05),
+    "forward-dynamics derivatives, one state": (0.4, 0.7),
+    "derivatives compiled in, s": (10.0, 10.0),
+    "load to first result, nothing cached, s": (0.8, 3.0),
+    "load to first result, cached, s": (0.1, 0.25),
+}
+
+
+def rounds(ours: Callable[[], Any], theirs: Callable[[], Any], n: int, times: int = 31) -> tuple[float, float, float]:
+    """Median seconds of each, and the median ratio, timed in turns."""
+    ours(), theirs()
+    a, b = [], []
+    for _ in range(times):
+        for call, found in ((ours, a), (theirs, b)):
+            start = time.perf_counter()
+            for _ in range(n):
+                call()
+            found.append((time.perf_counter() - start) / n)
+    ratios = [x / y for x, y in zip(a, b, strict=True)]
+    return float(np.median(a)), float(np.median(b)), float(np.median(ratios))
+
+
+def twin(robot: Robot) -> Twin:
+    import pinocchio as pin
+
+    made = Twin(find(robot.file), robot.base)
+    if robot.locked:
+        numbers = [made.model.getJointId(name) for name in robot.locked]
+        made.model = pin.buildReducedModel(made.model, numbers, pin.neutral(made.model))
+        made.data = made.model.createData()
+        made.mech = made.mech.lock(dict.fromkeys(robot.locked, 0.0))
+        made.number()
+    return made
+
+
+def measure(robot: Robot) -> dict[str, tuple[float, float, float]]:
+    import pinocchio as pin
+
+    t = twin(robot)
+    mech, model, data = t.mech, t.model, t.data
+    q, v, tau = t.states(10_000)
+    q1, v1, tau1 = q[0].copy(), v[0].copy(), tau[0].copy()
+    pq, pv, pt = t.pin_q(q1), t.pin_v(v1), t.pin_v(tau1)
+    out = np.empty(mech.nv)
+    n = 2000 if mech.nv < 10 else 500
+    found = {}
+    mech.forward_dynamics(q1, v1, tau1), mech.inverse_dynamics(q1, v1, tau1), mech.mass_matrix(q1)
+    forward, inverse, mass = mech.forward_dynamics, mech.inverse_dynamics, mech.mass_matrix
+    found["forward dynamics, one state, out="] = rounds(
+        lambda: forward(q1, v1, tau1, out=out), lambda: pin.aba(model, data, pq, pv, pt), n
+    )
+    found["inverse dynamics, one state"] = rounds(
+        lambda: inverse(q1, v1, tau1), lambda: pin.rnea(model, data, pq, pv, pt), n
+    )
+    found["mass matrix, one state"] = rounds(lambda: mass(q1), lambda: pin.crba(model, data, pq), n)
+    batch = np.empty((10_000, mech.nv))
+    states = [(t.pin_q(q[k]), t.pin_v(v[k]), t.pin_v(tau[k])) for k in range(len(q))]
+
+    def loop() -> None:
+        for a, b, c in states:
+            pin.aba(model, data, a, b, c)
+
+    found["forward dynamics, batch of 10⁴"] = rounds(lambda: forward(q, v, tau, out=batch), loop, 1, 9)
+    with tempfile.TemporaryDirectory() as fresh:
+        os.environ["LINKWRIGHT_CACHE"] = fresh
+        start = time.perf_counter()
+        mech.forward_dynamics_derivatives(q1, v1, tau1)
+        found["derivatives compiled in, s"] = (time.perf_counter() - start,) * 3
+    derivatives = mech.forward_dynamics_derivatives
+    found["forward-dynamics derivatives, one state"] = rounds(
+        lambda: derivatives(q1, v1, tau1), lambda: pin.computeABADerivatives(model, data, pq, pv, pt), max(n // 5, 50)
+    )
+    return found
+
+
+LOAD = """
+import sys, time, warnings
+import numpy as np
+import linkwright as lw
+warnings.simplefilter("ignore")
+path, base, *locked = sys.argv[1:]
+start = time.perf_counter()
+mech = lw.load(path, base=base)
+if locked:
+    mech = mech.lock(dict.fromkeys(locked, 0.0))
+x = np.zeros(mech.nv)
+mech.forward_dynamics(mech.neutral(), x, x)
+print(time.perf_counter() - start)
+"""
+
+
+def loading(robot: Robot, times: int = 5) -> dict[str, tuple[float, float, float]]:
+    """Seconds from `load` to the first forward dynamics in a new process, without and with a cache."""
+    empty, kept = [], []
+    locked = robot.locked[:1]
+    for _ in range(times):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "LINKWRIGHT_CACHE": folder}
+            command = [sys.executable, "-c", LOAD, str(find(robot.file)), robot.base, *locked]
+            for found in (empty, kept):
+                done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+                found.append(float(done.stdout))
+    return {
+        "load to first result, nothing cached, s": (float(np.median(empty)),) * 3,
+        "load to first result, cached, s": (float(np.median(kept)),) * 3,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="put the table into benchmarks/RESULTS.md")
+    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    lw.set_threads(1)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    results = {robot.name: {**measure(robot), **loading(robot)} for robot in ROBOTS}
+    text = render(results)
+    print(text)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1))
+    if options.write:
+        replace_section("robots", text)
+    return 0
+
+
+def render(results: dict[str, dict[str, tuple[float, float, float]]]) -> str:
+    import pinocchio as pin
+
+    lines = [
+        f"{date.today()}, {cpu()}, Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"Pinocchio {pin.__version__}, Linkwright {lw.__version__}; one core. "
+        "Ratios to Pinocchio's Python call (in brackets: our time and theirs); bold where the bound is not met.",
+        "",
+        "| work | " + " | ".join(results) + " |",
+        "| --- |" + " --- |" * len(results),
+    ]
+    for work, bounds in BOUNDS.items():
+        cells = []
+        for name, found in results.items():
+            ours, theirs, ratio = found[work]
+            bound = bounds[0 if name in (ROBOTS[0].name, ROBOTS[1].name) else 1]
+            text = f"{ratio:.2f} s" if work.endswith(", s") else f"{ratio:.3f} ({show(ours)} / {show(theirs)})"
+            mark = "**" if ratio > bound else ""
+            cells.append(f"{mark}{text}{mark} ≤ {bound:g}")
+        lines.append(f"| {work.removesuffix(', s')} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def show(seconds: float) -> str:
+    return f"{seconds * 1e6:.2f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
+
+
+def cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,366 @@
+"""One LLVM function under construction: names, loops, the addresses of operands, and the text of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from linkwright.errors import KernelError
+from linkwright.kernels import llvm_math as math
+from linkwright.kernels.llvm_math import FAST, splat, vector
+from linkwright.kernels.llvm_plan import Plan, operands
+from linkwright.tape import operations as O
+from linkwright.tape.block import Block
+from linkwright.tape.program import ITEM, Case, Each, Operand
+
+if TYPE_CHECKING:
+    from linkwright.kernels.llvm_text import Lowering
+
+_INFIX = {O.ADD: "fadd", O.SUB: "fsub", O.MUL: "fmul", O.DIV: "fdiv"}
+_COMPARE = {O.LT: "olt", O.LE: "ole", O.EQ: "oeq"}
+_LIBM = {O.TAN: "tan", O.EXP: "exp", O.LOG: "log", O.ATAN2: "atan2", O.POW: "pow"}
+
+#: Where an operand starts: its pointer, the numbers between neighbours, whether all lanes share them.
+Start = tuple[str, int, bool]
+
+
+class Function:
+    """One function under construction: lines, names, and the addresses of operands."""
+
+    def __init__(self, lowering: Lowering, name: str) -> None:
+        self.low, self.name = lowering, name
+        self.entry: list[str] = []
+        self.lines: list[str] = []
+        self.serial = 0
+        self.current = "body"
+        self.pointers: dict[int, str] = {}
+
+    def text(self) -> str:
+        head = f"define internal void @{self.name}(ptr noalias %ptrs, ptr noalias %scratch) {{"
+        return "\n".join([head, "entry:", *self.entry, "  br label %body", "body:", *self.lines, "  ret void", "}"])
+
+    def fresh(self) -> str:
+        self.serial += 1
+        return f"%x{self.serial}"
+
+    def label(self, stem: str) -> str:
+        self.serial += 1
+        return f"{stem}{self.serial}"
+
+    def op(self, text: str, *, at_entry: bool = False) -> str:
+        name = self.fresh()
+        (self.entry if at_entry else self.lines).append(f"  {name} = {text}")
+        return name
+
+    def branch(self, label: str) -> None:
+        self.lines.append(f"  br label %{label}")
+
+    def start(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.current = label
+
+    def local(self, size: int) -> str:
+        """Room for `size` lane groups on the stack."""
+        return self.op(f"alloca [{max(size, 1)} x {self.low.type}], align 64", at_entry=True)
+
+    def counted(self, times: int, *, inward: bool, body: Callable[[str], None]) -> None:
+        """for i = 0..times−1 (or back): body(i)."""
+        head, end = self.label("loop"), self.label("after")
+        first, step = (times - 1, -1) if inward else (0, 1)
+        before, at = self.current, 0
+        self.branch(head)
+        self.start(head)
+        i = self.fresh()
+        at = len(self.lines)
+        self.lines.append("")
+        body(i)
+        following = self.op(f"add i64 {i}, {step}")
+        again = self.op(f"icmp sge i64 {following}, 0" if inward else f"icmp slt i64 {following}, {times}")
+        self.lines[at] = f"  {i} = phi i64 [ {first}, %{before} ], [ {following}, %{self.current} ]"
+        self.lines.append(f"  br i1 {again}, label %{head}, label %{end}")
+        self.start(end)
+
+    def switch(self, key: str, cases: int, body: Callable[[int], None]) -> None:
+        """body(k) for the k that `key` holds."""
+        if cases == 1:
+            body(0)
+            return
+        labels = [self.label("case") for _ in range(cases)]
+        end = self.label("joined")
+        arms = " ".join(f"i64 {k}, label %{label}" for k, label in enumerate(labels))
+        self.lines.append(f"  switch i64 {key}, label %{end} [ {arms} ]")
+        for k, label in enumerate(labels):
+            self.start(label)
+            body(k)
+            self.branch(end)
+        self.start(end)
+
+    def dispatch(self, each: Each, item: str) -> None:
+        key = "0" if each.dispatch is None else self.column(each.dispatch, item)
+        self.switch(key, len(each.cases), lambda k: self.block(each.cases[k], item=item))
+
+    # -- memory --------------------------------------------------------------------------------------
+    def pointer(self, position: int) -> str:
+        """The address at a position of `ptrs`, loaded once a function."""
+        if position not in self.pointers:
+            at = self.op(f"getelementptr ptr, ptr %ptrs, i64 {position}", at_entry=True)
+            self.pointers[position] = self.op(f"load ptr, ptr {at}", at_entry=True)
+        return self.pointers[position]
+
+    def column(self, column: int, item: str) -> str:
+        """column[item] as i64."""
+        if column == ITEM:
+            return item
+        base = self.pointer(self.low.first_column + column)
+        at = self.op(f"getelementptr i32, ptr {base}, i64 {item}")
+        value = self.op(f"load i32, ptr {at}")
+        return self.op(f"sext i32 {value} to i64")
+
+    def address(self, operand: Operand, item: str, ancestor: str = "0") -> Start:
+        """(pointer, numbers between neighbours, whether all lanes share them) of an operand's start."""
+        low = self.low
+        offset: str | int = operand.base
+        for steps, index in ((operand.steps, item), (operand.far, ancestor)):
+            for stride, column in steps:
+                moved = self.op(f"mul i64 {self.column(column, index)}, {stride}")
+                offset = self.op(f"add i64 {moved}, {offset}")
+        if operand.buffer in low.place:
+            place, width = low.place[operand.buffer], low.width
+            if isinstance(offset, int):
+                total: str | int = (place + offset) * width
+            else:
+                total = self.op(f"add i64 {offset}, {place}")
+                total = self.op(f"mul i64 {total}, {width}")
+            return self.op(f"getelementptr double, ptr %scratch, i64 {total}"), width, False
+        base = self.pointer(low.pointer[operand.buffer])
+        if offset == 0:
+            return base, 1, low.width > 1
+        return self.op(f"getelementptr double, ptr {base}, i64 {offset}"), 1, low.width > 1
+
+    def load_at(self, start: Start, k: int | str) -> str:
+        pointer, step, shared = start
+        at = self._element(pointer, step, k)
+        if not shared:
+            return self.op(f"load {self.low.type}, ptr {at}, align 8")
+        return self.broadcast(self.op(f"load double, ptr {at}, align 8"))
+
+    def broadcast(self, value: str) -> str:
+        """A scalar in every lane."""
+        t, width = self.low.type, self.low.width
+        if width == 1:
+            return value
+        first = self.op(f"insertelement {t} poison, double {value}, i32 0")
+        return self.op(f"shufflevector {t} {first}, {t} poison, <{width} x i32> zeroinitializer")
+
+    def store_at(self, value: str, start: Start, k: int | str) -> None:
+        pointer, step, _ = start
+        at = self._element(pointer, step, k)
+        self.lines.append(f"  store {self.low.type} {value}, ptr {at}, align 8")
+
+    def _element(self, pointer: str, step: int, k: int | str) -> str:
+        if k == 0 or k == "0":
+            return pointer
+        if isinstance(k, int) or k.isdigit():
+            return self.op(f"getelementptr double, ptr {pointer}, i64 {int(k) * step}")
+        moved = k if step == 1 else self.op(f"mul i64 {k}, {step}")
+        return self.op(f"getelementptr double, ptr {pointer}, i64 {moved}")
+
+    def load(self, operand: Operand, item: str, k: str) -> str:
+        return self.load_at(self.address(operand, item), k)
+
+    def store(self, value: str, operand: Operand, item: str, k: str) -> None:
+        self.store_at(value, self.address(operand, item), k)
+
+    # -- a block ---------------------------------------------------------------------------------------
+    def block(
+        self,
+        case: Case,
+        segment: int = 0,
+        *,
+        item: str = "0",
+        ancestor: str = "0",
+        carry: str | None = None,
+    ) -> None:
+        """One segment of a case's block (short blocks have one)."""
+        low = self.low
+        again = carry is not None or item != "0"
+        plan = low.plan(case.block, whole=again)
+        block, first = plan.block, plan.first
+        names: dict[int, str] = {k: splat(x, low.width) for k, x in enumerate(block.constants.tolist())}
+        starts: dict[int, Start] = {}
+        where = [(n, k) for n, operand in enumerate(case.inputs) for k in range(operand.size)]
+
+        def start_of(n: int, operand: Operand) -> Start:
+            if n not in starts:
+                if operand.buffer < 0:
+                    assert carry is not None
+                    starts[n] = (carry, low.width, False)
+                else:
+                    starts[n] = self.address(operand, item, ancestor)
+            return starts[n]
+
+        def value(k: int) -> str:
+            name = names.get(k)
+            if name is None:
+                if k < first:
+                    n, place = where[k - block.first_input]
+                    name = self.load_at(start_of(n, case.inputs[n]), place)
+                else:
+                    name = self.op(f"load {low.type}, ptr {self._slot(plan.slots[k])}, align 8")
+                names[k] = name
+            return name
+
+        # Where blocks run again and again, inputs are read before anything is written.
+        if again:
+            for k in range(block.first_input, first):
+                value(k)
+        self._operations(plan, plan.segments[segment], names, value)
+        for k in plan.segments[segment]:
+            if first + k in plan.slots:
+                at = self._slot(plan.slots[first + k])
+                self.lines.append(f"  store {low.type} {names[first + k]}, ptr {at}, align 8")
+        starts.clear()
+        self._leave(case, plan, segment, start_of, value, once=not again)
+
+    def _slot(self, slot: int) -> str:
+        place = (self.low.spill + slot) * self.low.width
+        return self.op(f"getelementptr double, ptr %scratch, i64 {place}")
+
+    def _leave(
+        self,
+        case: Case,
+        plan: Plan,
+        segment: int,
+        start_of: Callable[[int, Operand], Start],
+        value: Callable[[int], str],
+        *,
+        once: bool,
+    ) -> None:
+        """Store a segment's outputs; operands with many zeros are cleared as a whole first."""
+        low = self.low
+        where = [(n, k) for n, operand in enumerate(case.outputs) for k in range(operand.size)]
+        numbers = plan.block.outputs.tolist()
+        constants = plan.block.constants.tolist()
+        cleared: set[int] = set()
+        if once:
+            zeros: dict[int, int] = {}
+            for (n, _), k in zip(where, numbers, strict=True):
+                if k < len(constants) and constants[k] == 0.0 and not case.outputs[n].add:
+                    zeros[n] = zeros.get(n, 0) + 1
+            cleared = {n for n, count in zeros.items() if count >= 16}
+        pending: list[tuple[str, Start, int]] = []
+        if segment == 0:
+            for n in sorted(cleared):
+                pointer, step, _ = start_of(n, case.outputs[n])
+                low.helper("memset", lambda: "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+                size = 8 * step * case.outputs[n].size
+                self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size}, i1 false)")
+        for output in plan.outputs[segment]:
+            (n, place), k = where[output], numbers[output]
+            operand = case.outputs[n]
+            if n in cleared and k < len(constants) and constants[k] == 0.0:
+                continue
+            result, target = value(k), start_of(n, operand)
+            if operand.add:
+                old = self.load_at(target, place)
+                result = self.op(f"fadd {FAST} {low.type} {old}, {result}")
+            pending.append((result, target, place))
+        for result, target, place in pending:
+            self.store_at(result, target, place)
+
+    def _operations(self, plan: Plan, todo: list[int], names: dict[int, str], value: Callable[[int], str]) -> None:
+        low, t, first, rows = self.low, self.low.type, plan.first, plan.rows
+        lines, here = self.lines, set(todo)
+        if low.width == 1 and low.pack > 1:
+            self._packed_sines(plan, here, names, value)
+        for k in todo:
+            op, a, b, c = rows[k]
+            if first + k in names:
+                continue
+            infix = _INFIX.get(op)
+            if infix is not None:
+                x = names.get(a) or value(a)
+                y = names.get(b) or value(b)
+                self.serial += 1
+                lines.append(f"  %x{self.serial} = {infix} {FAST} {t} {x}, {y}")
+                names[first + k] = f"%x{self.serial}"
+            elif op == O.NEG:
+                names[first + k] = self.op(f"fneg {FAST} {t} {value(a)}")
+            elif op in (O.SIN, O.COS):
+                low.need_sincos(low.width)
+                both = self.op(f"call {{ {t}, {t} }} @sincos{low.width}({t} {value(a)})")
+                for part, partner in enumerate(plan.pairs[a]):
+                    if partner is not None and partner in here:
+                        names[first + partner] = self.op(f"extractvalue {{ {t}, {t} }} {both}, {part}")
+            else:
+                values = [value(x) for x in operands(rows[k])]
+                names[first + k] = self.special(op, values, plan.block, b)
+
+    def _packed_sines(self, plan: Plan, here: set[int], names: dict[int, str], value: Callable[[int], str]) -> None:
+        """The early sines and cosines of one state, several in a register."""
+        before, angles = plan.early
+        pairs, first, pack = plan.pairs, plan.first, self.low.pack
+        angles = [a for a in angles if any(p in here for p in pairs[a])]
+        if len(angles) < 2:
+            return
+        for k in before:
+            if k in here:
+                op, a, b, _ = plan.rows[k]
+                text = f"fneg {FAST} double {value(a)}" if op == O.NEG else ""
+                names[first + k] = self.op(text or f"{_INFIX[op]} {FAST} double {value(a)}, {value(b)}")
+        t = vector(pack)
+        self.low.need_sincos(pack)
+        for start in range(0, len(angles), pack):
+            group = angles[start : start + pack]
+            packed = "zeroinitializer"
+            for lane, a in enumerate(group):
+                packed = self.op(f"insertelement {t} {packed}, double {value(a)}, i32 {lane}")
+            both = self.op(f"call {{ {t}, {t} }} @sincos{pack}({t} {packed})")
+            for part in (0, 1):
+                wanted = [(lane, pairs[a][part]) for lane, a in enumerate(group) if pairs[a][part] in here]
+                half = self.op(f"extractvalue {{ {t}, {t} }} {both}, {part}") if wanted else ""
+                for lane, partner in wanted:
+                    assert partner is not None
+                    names[first + partner] = self.op(f"extractelement {t} {half}, i32 {lane}")
+
+    def special(self, op: int, x: list[str], block: Block, table: int) -> str:
+        """The operations that are not one instruction."""
+        low, t, width = self.low, self.low.type, self.low.width
+        bit = "i1" if width == 1 else f"<{width} x i1>"
+        suffix = "f64" if width == 1 else f"v{width}f64"
+        zero, one = splat(0.0, width), splat(1.0, width)
+        if op in _LIBM:
+            low.need_libm(_LIBM[op])
+            arguments = ", ".join(f"{t} {v}" for v in x)
+            return self.op(f"call {t} @{math.libm_name(_LIBM[op], width)}({arguments})")
+        if op in (O.SQRT, O.ABS, O.FLOOR):
+            name = {O.SQRT: "sqrt", O.ABS: "fabs", O.FLOOR: "floor"}[op]
+            key = f"llvm.{name}.{suffix}"
+            if not (op == O.ABS and f"sincos{width}" in low.helpers):
+                low.helper(key, lambda: f"declare {t} @{key}({t})")
+            return self.op(f"call {t} @{key}({t} {x[0]})")
+        if op in _COMPARE:
+            truth = self.op(f"fcmp {_COMPARE[op]} {t} {x[0]}, {x[1]}")
+            return self.op(f"select {bit} {truth}, {t} {one}, {t} {zero}")
+        if op == O.WHERE:
+            truth = self.op(f"fcmp une {t} {x[0]}, {zero}")
+            return self.op(f"select {bit} {truth}, {t} {x[1]}, {t} {x[2]}")
+        if op in (O.MIN, O.MAX):
+            # As NumPy: a NaN on either side wins.
+            better = self.op(f"fcmp {'olt' if op == O.MIN else 'ogt'} {t} {x[0]}, {x[1]}")
+            strange = self.op(f"fcmp uno {t} {x[0]}, {zero}")
+            first = self.op(f"or {bit} {better}, {strange}")
+            return self.op(f"select {bit} {first}, {t} {x[0]}, {t} {x[1]}")
+        if op == O.SIGN:
+            positive = self.op(f"fcmp ogt {t} {x[0]}, {zero}")
+            negative = self.op(f"fcmp olt {t} {x[0]}, {zero}")
+            strange = self.op(f"fcmp uno {t} {x[0]}, {zero}")
+            low_side = self.op(f"select {bit} {negative}, {t} {splat(-1.0, width)}, {t} {zero}")
+            either = self.op(f"select {bit} {positive}, {t} {one}, {t} {low_side}")
+            return self.op(f"select {bit} {strange}, {t} {x[0]}, {t} {either}")
+        if op == O.TABLE:
+            data = block.tables[table]
+            name = f"table{abs(hash(data)):x}"
+            low.helper(name, lambda: math.table(name, data, width))
+            return self.op(f"call {t} @{name}({t} {x[0]})")
+        raise KernelError(f"no LLVM lowering of {O.OPERATIONS[op].name}")

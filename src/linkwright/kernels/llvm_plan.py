@@ -1,0 +1,105 @@
+"""The order in which a block's operations are emitted, and where long blocks are cut into functions.
+
+Sines and cosines that need little else come first (several fit in a register). A block longer than `SEGMENT` is
+cut; values that are used in a later piece than their own cross through scratch slots.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from linkwright.tape import operations as O
+from linkwright.tape.block import Block
+
+#: Operations in one function. Code generation grows faster than linearly with it, and registers spill more;
+#: below about a thousand, the values that cross cost more than the cut saves.
+SEGMENT = 1000
+
+_CHEAP = frozenset((O.ADD, O.SUB, O.MUL, O.NEG))
+_DEEP = 4  # operations that may stand between the inputs and an angle that is computed first
+
+Row = tuple[int, int, int, int]
+
+
+def operands(row: Row) -> tuple[int, ...]:
+    """The values that an operation reads."""
+    return row[1 : 1 + O.OPERATIONS[row[0]].arity]
+
+
+class Plan:
+    """What lowering asks about one block, worked out once. Values and operations are numbered as in `Block`."""
+
+    def __init__(self, block: Block, *, whole: bool = False) -> None:
+        """`whole` keeps the block in one piece."""
+        self.block, self.whole = block, whole
+        self.first = block.first_operation
+        self.rows = block.rows()
+
+    @cached_property
+    def pairs(self) -> dict[int, tuple[int | None, int | None]]:
+        """For each angle: the operations that are its sine and its cosine."""
+        pairs: dict[int, tuple[int | None, int | None]] = {}
+        for k, (op, a, _, _) in enumerate(self.rows):
+            if op in (O.SIN, O.COS):
+                sine, cosine = pairs.get(a, (None, None))
+                pairs[a] = (k, cosine) if op == O.SIN else (sine, k)
+        return pairs
+
+    @cached_property
+    def early(self) -> tuple[list[int], list[int]]:
+        """The operations behind angles that come from inputs by few sums and products; those angles."""
+        depth: dict[int, int] = {}
+        for k, row in enumerate(self.rows):
+            if row[0] in _CHEAP:
+                below = 1 + sum(depth.get(x, _DEEP) for x in operands(row) if x >= self.first)
+                if below <= _DEEP:
+                    depth[self.first + k] = below
+        angles = [a for a in self.pairs if a < self.first or a in depth]
+        needed: set[int] = set()
+        stack = [a for a in angles if a >= self.first]
+        while stack:
+            a = stack.pop()
+            if a not in needed:
+                needed.add(a)
+                stack.extend(x for x in operands(self.rows[a - self.first]) if x >= self.first)
+        return sorted(a - self.first for a in needed), angles
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The operations as recorded, but early angles with their sines and cosines first."""
+        before, angles = self.early
+        front = before + [p for a in angles for p in self.pairs[a] if p is not None]
+        moved = set(front)
+        return front + [k for k in range(len(self.rows)) if k not in moved]
+
+    @cached_property
+    def segments(self) -> list[list[int]]:
+        """The order, cut into pieces of about equal length."""
+        n = len(self.order)
+        pieces = 1 if self.whole else max(1, -(-n // SEGMENT))
+        size = max(1, -(-n // pieces))
+        return [self.order[s : s + size] for s in range(0, max(n, 1), size)]
+
+    @cached_property
+    def home(self) -> dict[int, int]:
+        """The segment in which each computed value is made."""
+        return {self.first + k: s for s, segment in enumerate(self.segments) for k in segment}
+
+    @cached_property
+    def slots(self) -> dict[int, int]:
+        """Scratch slots of the values that are used in a later segment than their own."""
+        slots: dict[int, int] = {}
+        for k, row in enumerate(self.rows):
+            here = self.home[self.first + k]
+            for x in operands(row):
+                if x >= self.first and self.home[x] != here and x not in slots:
+                    slots[x] = len(slots)
+        return slots
+
+    @cached_property
+    def outputs(self) -> list[list[int]]:
+        """For each segment, the outputs that it can leave; constants and inputs are left by the first."""
+        found: list[list[int]] = [[] for _ in self.segments]
+        for n, value in enumerate(self.block.outputs.tolist()):
+            found[self.home.get(value, 0)].append(n)
+        return found
