@@ -19,7 +19,8 @@ from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.merge import lock
-from linkwright.programs import FORWARD_METHODS, RECIPES, Maker, Request
+from linkwright.programs import FORWARD_METHODS, Maker, Request
+from linkwright.recipes import RECIPES
 from linkwright.tape.program import Program
 
 Floats = NDArray[np.float64]
