@@ -14,7 +14,7 @@ _PUBLIC = {
     "chain": "linkwright.sources",
     "tree": "linkwright.sources",
     "random_tree": "linkwright.sources",
-    "Builder": "linkwright.sources",
+    "Builder": "linkwright.building",
     "Mechanism": "linkwright.model",
     "record": "linkwright.tape.build",
     "Program": "linkwright.tape.program",
@@ -55,10 +55,11 @@ __all__ = [
 
 if TYPE_CHECKING:
     from linkwright import errors
+    from linkwright.building import Builder
     from linkwright.kernels.kernel import set_threads, threads
     from linkwright.mechanism.expression import TIME
     from linkwright.model import Mechanism
-    from linkwright.sources import Builder, chain, from_dh, load, load_program, random_tree, tree
+    from linkwright.sources import chain, from_dh, load, load_program, random_tree, tree
     from linkwright.tape.build import record
     from linkwright.tape.functions import maximum, minimum, sign, where
     from linkwright.tape.program import Program

@@ -19,8 +19,7 @@ from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.merge import lock
-from linkwright.programs import FORWARD_METHODS, Maker, Request
-from linkwright.recipes import RECIPES
+from linkwright.programs import FORWARD_METHODS, SPECS, Maker, Request
 from linkwright.tape.program import Program
 
 Floats = NDArray[np.float64]
@@ -252,8 +251,8 @@ class Mechanism:
 
         `form` is "unrolled" or "rolled" (a loop over links), by default what suits the number of links.
         """
-        if function not in RECIPES:
-            raise NameNotFound("function", function, list(RECIPES))
+        if function not in SPECS:
+            raise NameNotFound("function", function, list(SPECS))
         if function == "forward_dynamics":
             method = method or FORWARD_METHODS[0]
         request = Request(function, method or "", wrenches, frame, reference, tuple(free), form)
@@ -273,7 +272,7 @@ class Mechanism:
     def _answer(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Any:
         """Run the program of a request; after the first plain call of one state, take the short way."""
         kernel = self._kernel(request)
-        if self._maker.needs_time and RECIPES[request.function].forces:
+        if self._maker.needs_time and SPECS[request.function].forces:
             return kernel(*arrays, np.asarray(t, dtype=np.float64), out=out)
         name = request.function
         plain = request == _PLAIN.get(name) and name not in self.__dict__
@@ -405,7 +404,7 @@ _PLAIN = {
     "forward_dynamics": Request("forward_dynamics", FORWARD_METHODS[0]),
     **{
         name: Request(name)
-        for name in RECIPES
+        for name in SPECS
         if name not in ("forward_dynamics", "pose", "jacobian", "twist", "reactions", "rate")
     },
     "reactions": Request("reactions", FORWARD_METHODS[0]),

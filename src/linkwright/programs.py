@@ -6,7 +6,7 @@ constants folded; beyond, it is rolled into loops over links.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,13 +19,8 @@ from linkwright.mechanism.elements import JointForce
 from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.topology import Topology, span
 from linkwright.mechanism.tree import Tree
-from linkwright.recipes import RECIPES, Recipe, to_body
-from linkwright.recursions import elements
-from linkwright.recursions.rolled import Rolled
-from linkwright.recursions.traversal import Unrolled
 from linkwright.spatial.algebra import Array
-from linkwright.tape.build import ProgramBuilder, trace
-from linkwright.tape.program import Each, Program
+from linkwright.tape.program import Program
 
 UNROLL = 64  # links up to which a recursion is unrolled
 FORWARD_METHODS = ("articulated-body", "mass-matrix")
@@ -44,42 +39,41 @@ class Request:
     form: str = ""  # "unrolled" or "rolled" where the caller insists
 
 
-class Question:
-    """One request being recorded: the inputs by name, and the traversal over them."""
+@dataclass(frozen=True)
+class Spec:
+    """What is known of a function before it is recorded."""
 
-    def __init__(self, maker: Maker, request: Request, inputs: Mapping[str, Array]) -> None:
-        self.maker, self.request, self.inputs = maker, request, dict(inputs)
-        d = maker.description
-        free = dict(zip(request.free, inputs["p"], strict=True)) if request.free else {}
-        self.parameters: dict[str, Any] = free
-        self.names = {**d.parameters, **free, "TIME": inputs.get("t", 0.0)}
-        self.gravity: Array = maker.gravity(free)
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    rolls: bool = True  # whether it has a rolled form
+    dense: int = 0  # links beyond which it is refused, 0 for none
+    forces: bool = False  # whether force elements take part
 
-    def traversal(self, only: Sequence[int] | None = None, **inputs: Array) -> Unrolled:
-        """A fresh unrolled traversal over these inputs."""
-        return Unrolled(self.maker.tree, {**self.inputs, **inputs}, self.parameters, only)
 
-    def applied(self) -> bool:
-        """Put the wrenches of elements and of the caller together, in body axes, as the input "wrench"."""
-        maker = self.maker
-        given = self.inputs.get("wrenches")
-        rows: list[Any] = [np.zeros(6)] * maker.tree.n if given is None else [given[i] for i in range(maker.tree.n)]
-        if maker.has_point_elements:
-            t = self.traversal()
-            found = elements.link_wrenches(t, maker.description.elements, maker.places(self), self.names)
-            for i, wrench in found.items():
-                rows[i] = rows[i] + to_body(t.links[i].record, wrench)
-        elif given is None:
-            return False
-        self.inputs["wrench"] = rows
-        return True
-
-    def joint_forces(self) -> Array | None:
-        """The generalised forces of joint laws, or None."""
-        maker = self.maker
-        if not any(isinstance(e, JointForce) for e in maker.description.elements):
-            return None
-        return elements.joint_forces(self.traversal(), maker.description.elements, maker.joint_positions, self.names)
+SPECS: dict[str, Spec] = {
+    "forward_dynamics": Spec(("q", "v", "tau"), ("a",), forces=True),
+    "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True),
+    "bias_forces": Spec(("q", "v"), ("h",), forces=True),
+    "gravity_forces": Spec(("q",), ("g",)),
+    "mass_matrix": Spec(("q",), ("M",)),
+    "reactions": Spec(("q", "v", "tau"), ("wrenches",), rolls=False, forces=True),
+    "inverse_dynamics_derivatives": Spec(
+        ("q", "v", "a"), ("dtau_dq", "dtau_dv", "M"), rolls=False, dense=256, forces=True
+    ),
+    "forward_dynamics_derivatives": Spec(
+        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), rolls=False, dense=256, forces=True
+    ),
+    "pose": Spec(("q",), ("pose",)),
+    "jacobian": Spec(("q",), ("jacobian",), rolls=False),
+    "twist": Spec(("q", "v"), ("twist",)),
+    "kinetic_energy": Spec(("q", "v"), ("energy",)),
+    "potential_energy": Spec(("q",), ("energy",)),
+    "center_of_mass": Spec(("q",), ("center",)),
+    "momentum": Spec(("q", "v"), ("momentum",)),
+    "integrate": Spec(("q", "dv"), ("q",)),
+    "difference": Spec(("q", "q1"), ("dv",)),
+    "rate": Spec(("q", "v"), ("rate",)),
+}
 
 
 class Maker:
@@ -133,7 +127,7 @@ class Maker:
         return np.array(entries)
 
     # -- frames -----------------------------------------------------------------------------------------
-    def place(self, name: str, question: Question | None = None) -> tuple[int, Array, Array]:
+    def place(self, name: str, free: Mapping[str, Any] | None = None) -> tuple[int, Array, Array]:
         """A frame by name: its link's position (−1 ground), R and p in link axes."""
         d = self.description
         body = d.body_names.find(name)
@@ -141,9 +135,9 @@ class Maker:
         if body is None:
             k = d.frames.names.find(name)
             if k is not None:
-                free = question.parameters if question else {}
+                values = free or {}
                 body = int(d.frames.body[k])
-                r, p = self.tree.row("frame_r", k, free), self.tree.row("frame_p", k, free)
+                r, p = self.tree.row("frame_r", k, values), self.tree.row("frame_p", k, values)
             elif name == d.ground_name:
                 body = GROUND
             else:
@@ -152,7 +146,7 @@ class Maker:
         if body == GROUND:
             return -1, r, p
         position = int(self.topology.position[body])
-        record = self.tree.record(position, question.parameters if question else None)
+        record = self.tree.record(position, free)
         rl, pl = record["frame_r"], record["frame_p"]
         return position, rl.T @ r, rl.T @ (p - pl)
 
@@ -164,16 +158,12 @@ class Maker:
             position = int(self.tree.parent[position])
         return found
 
-    def places(self, question: Question) -> dict[str, tuple[int, Array, Array]]:
+    def places(self, free: Mapping[str, Any]) -> dict[str, tuple[int, Array, Array]]:
         """The frames that elements name."""
         names: set[str] = set()
         for e in self.description.elements:
             names.update(getattr(e, field) for field in ("first", "second", "frame") if hasattr(e, field))
-        return {name: self.place(name, question) for name in names}
-
-    def question(self, request: Request, inputs: Mapping[str, Array]) -> Question:
-        """A request with its recorded inputs by name."""
-        return Question(self, request, inputs)
+        return {name: self.place(name, free) for name in names}
 
     # -- programs -----------------------------------------------------------------------------------------
     def shapes(self, request: Request) -> dict[str, tuple[int, ...]]:
@@ -181,11 +171,11 @@ class Maker:
         x = self.tree.coordinates
         sizes: dict[str, tuple[int, ...]] = {"q": (x.nq,), "q1": (x.nq,)}
         sizes |= dict.fromkeys(("v", "a", "tau", "dv"), (x.nv,))
-        recipe = RECIPES[request.function]
-        shapes = {name: sizes[name] for name in recipe.inputs}
+        spec = SPECS[request.function]
+        shapes = {name: sizes[name] for name in spec.inputs}
         if request.wrenches:
             shapes["wrenches"] = (self.tree.n, 6)
-        if recipe.forces and self.needs_time:
+        if spec.forces and self.needs_time:
             shapes["t"] = ()
         if request.free:
             for name in request.free:
@@ -196,22 +186,22 @@ class Maker:
 
     def program(self, request: Request) -> Program:
         """Record the program of a request."""
-        recipe = RECIPES[request.function]
-        if self.topology.loops and recipe.forces:
+        spec = SPECS[request.function]
+        if self.topology.loops and spec.forces:
             loop = self.description.joint_names[self.topology.loops[0]]
             raise ModelError(
                 f"joint {loop!r} closes a loop; {request.function} is for mechanisms without loops so far", element=loop
             )
-        if "tau" in recipe.inputs:
+        if "tau" in spec.inputs:
             self._refuse_weightless()
-        if self.rolls(request):
-            return self._rolled(request, recipe)
-        if recipe.dense and self.tree.n > recipe.dense:
+        if spec.dense and self.tree.n > spec.dense:
             raise ModelError(
-                f"{request.function} of {self.tree.n} links would be dense matrices; beyond {recipe.dense} links "
+                f"{request.function} of {self.tree.n} links would be dense matrices; beyond {spec.dense} links "
                 "use products with them: mech.program('forward_dynamics').forward() and .reverse()"
             )
-        return self._unrolled(request, recipe)
+        from linkwright.recipes import record, record_rolled
+
+        return record_rolled(self, request) if self.rolls(request) else record(self, request)
 
     def _refuse_weightless(self) -> None:
         """A joint that carries nothing has no acceleration to be found."""
@@ -232,36 +222,9 @@ class Maker:
 
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
-        recipe = RECIPES[request.function]
-        plain = not request.free and not (recipe.forces and self.description.elements) and not self.coupled
-        able = recipe.rolled is not None and plain and request.method in ("", "articulated-body")
+        spec = SPECS[request.function]
+        plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
+        able = spec.rolls and plain and request.method in ("", "articulated-body")
         if request.form == "rolled" and not able:
             raise ModelError(f"{request.function} has no rolled form for this mechanism and these options")
         return able and (request.form == "rolled" or (self.tree.n > UNROLL and request.form != "unrolled"))
-
-    def _unrolled(self, request: Request, recipe: Recipe) -> Program:
-        shapes = self.shapes(request)
-        names = list(shapes)
-        if recipe.finish is not None:
-            return recipe.finish(self, request, shapes)
-
-        def function(*arrays: Array) -> Any:
-            return recipe.record(self.question(request, dict(zip(names, arrays, strict=True))))
-
-        block, out_shapes, single = trace(function, list(shapes.values()))
-        builder = ProgramBuilder(request.function)
-        inputs = [builder.input(n, s) for n, s in shapes.items()]
-        outputs = [builder.output(n, s) for n, s in zip(recipe.outputs, out_shapes, strict=True)]
-        builder.add(Each(1, (builder.case(block, inputs, outputs),)))
-        return builder.build(single=single)
-
-    def _rolled(self, request: Request, recipe: Recipe) -> Program:
-        assert recipe.rolled is not None
-        builder = ProgramBuilder(request.function)
-        inputs = {name: builder.input(name, shape) for name, shape in self.shapes(request).items()}
-        if "wrenches" in inputs:
-            inputs["wrench"] = inputs["wrenches"]
-        traversal = Rolled(self.tree, builder, inputs, recipe.still)
-        recipe.rolled(traversal, self, request)
-        traversal.finish()
-        return builder.build(single=True)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwright.errors import ModelError
+from linkwright.mechanism.elements import JointForce
 from linkwright.mechanism.tree import Tree
+from linkwright.programs import SPECS
 from linkwright.recursions import (
     articulated_body,
     composite,
     coordinates,
     derivatives,
+    elements,
     kinematics,
     newton_euler,
 )
 from linkwright.recursions.factor import Factor, factorise, is_zero
-from linkwright.recursions.traversal import Traversal
+from linkwright.recursions.rolled import Rolled
+from linkwright.recursions.traversal import Traversal, Unrolled
 from linkwright.spatial.algebra import Array, cross
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.derivative_block import Directions, push_forward
@@ -27,22 +31,56 @@ from linkwright.tape.program import ITEM, Each, Method, Program, Solve
 from linkwright.tape.scalar import Recorder
 
 if TYPE_CHECKING:
-    from linkwright.programs import Maker, Question, Request
+    from linkwright.programs import Maker, Request
 
 DENSE = 12  # rates up to which M⁻¹ is unrolled too
 
 
+class Question:
+    """One request being recorded: the inputs by name, and the traversal over them."""
+
+    def __init__(self, maker: Maker, request: Request, inputs: Mapping[str, Array]) -> None:
+        self.maker, self.request, self.inputs = maker, request, dict(inputs)
+        d = maker.description
+        free = dict(zip(request.free, inputs["p"], strict=True)) if request.free else {}
+        self.parameters: dict[str, Any] = free
+        self.names = {**d.parameters, **free, "TIME": inputs.get("t", 0.0)}
+        self.gravity: Array = maker.gravity(free)
+
+    def traversal(self, only: Sequence[int] | None = None, **inputs: Array) -> Unrolled:
+        """A fresh unrolled traversal over these inputs."""
+        return Unrolled(self.maker.tree, {**self.inputs, **inputs}, self.parameters, only)
+
+    def applied(self) -> bool:
+        """Put the wrenches of elements and of the caller together, in body axes, as the input "wrench"."""
+        maker = self.maker
+        given = self.inputs.get("wrenches")
+        rows: list[Any] = [np.zeros(6)] * maker.tree.n if given is None else [given[i] for i in range(maker.tree.n)]
+        if maker.has_point_elements:
+            t = self.traversal()
+            found = elements.link_wrenches(t, maker.description.elements, maker.places(self.parameters), self.names)
+            for i, wrench in found.items():
+                rows[i] = rows[i] + to_body(t.links[i].record, wrench)
+        elif given is None:
+            return False
+        self.inputs["wrench"] = rows
+        return True
+
+    def joint_forces(self) -> Array | None:
+        """The generalised forces of joint laws, or None."""
+        maker = self.maker
+        if not any(isinstance(e, JointForce) for e in maker.description.elements):
+            return None
+        return elements.joint_forces(self.traversal(), maker.description.elements, maker.joint_positions, self.names)
+
+
 @dataclass(frozen=True)
 class Recipe:
-    """How a function is recorded: its inputs and outputs, the unrolled form, and the rolled one if it has one."""
+    """How a function is recorded: the unrolled form, and the rolled one if it has one."""
 
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
     record: Callable[[Question], Any]
     rolled: Callable[[Traversal, Maker, Request], Any] | None = None
     still: tuple[str, ...] = ()  # inputs of the recursion that are zero in the rolled form
-    dense: int = 0  # links beyond which it is refused, 0 for none
-    forces: bool = False  # whether force elements take part
     finish: Callable[[Maker, Request, dict[str, tuple[int, ...]]], Program] | None = None
 
 
@@ -93,7 +131,7 @@ def _gravity_forces(question: Question) -> Array:
 def _in_frame(function: Callable[..., Array]) -> Callable[[Question], Array]:
     def record(question: Question) -> Array:
         r = question.request
-        place = question.maker.place(r.frame, question)
+        place = question.maker.place(r.frame, question.parameters)
         path = question.maker.path(place[0])
         return function(question.traversal(path), *place, *((r.reference,) if r.reference else ()))
 
@@ -165,7 +203,7 @@ def _tape_derivatives(question: Question, a: Array) -> tuple[list[list[Any]], li
     shapes = maker.shapes(request)
     names = list(shapes)
     block, _, _ = trace(
-        lambda *arrays: _inverse(maker.question(request, dict(zip(names, arrays, strict=True)))), list(shapes.values())
+        lambda *arrays: _inverse(Question(maker, request, dict(zip(names, arrays, strict=True)))), list(shapes.values())
     )
     q = inputs["q"]
     recorder: Recorder = q.reshape(-1)[0].recorder
@@ -191,7 +229,7 @@ def _forward_derivatives(maker: Maker, request: Request, shapes: dict[str, tuple
     names = list(shapes)
 
     def parts(*arrays: Array) -> Any:
-        question = maker.question(request, dict(zip(names, arrays, strict=True)))
+        question = Question(maker, request, dict(zip(names, arrays, strict=True)))
         m, factor, dq, dv = _forward_derivative_parts(question)
         if nv <= DENSE:
             eye = np.eye(nv)
@@ -248,38 +286,59 @@ def _both(function: Callable[[Traversal, Maker], Any]) -> dict[str, Any]:
 
 RECIPES: dict[str, Recipe] = {
     "forward_dynamics": Recipe(
-        ("q", "v", "tau"),
-        ("a",),
         _forward,
         lambda t, m, r: articulated_body.forward_dynamics(t, m.gravity({}), wrenches=r.wrenches),
-        forces=True,
     ),
-    "inverse_dynamics": Recipe(("q", "v", "a"), ("tau",), _inverse, _inverse_rolled, forces=True),
-    "bias_forces": Recipe(("q", "v"), ("h",), _bias, _inverse_rolled, forces=True, still=("a",)),
-    "gravity_forces": Recipe(("q",), ("g",), _gravity_forces, _inverse_rolled, still=("v", "a")),
-    "mass_matrix": Recipe(("q",), ("M",), **_both(lambda t, m: composite.mass_matrix(t))),
-    "reactions": Recipe(("q", "v", "tau"), ("wrenches",), _reactions, forces=True),
-    "inverse_dynamics_derivatives": Recipe(
-        ("q", "v", "a"), ("dtau_dq", "dtau_dv", "M"), _inverse_derivatives, forces=True, dense=256
-    ),
-    "forward_dynamics_derivatives": Recipe(
-        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), _forward, forces=True, finish=_forward_derivatives, dense=256
-    ),
-    "pose": Recipe(("q",), ("pose",), _in_frame(kinematics.frame_pose), _in_frame_rolled(kinematics.frame_pose)),
-    "jacobian": Recipe(("q",), ("jacobian",), _in_frame(kinematics.frame_jacobian)),
-    "twist": Recipe(
-        ("q", "v"), ("twist",), _in_frame(kinematics.frame_twist), _in_frame_rolled(kinematics.frame_twist)
-    ),
-    "kinetic_energy": Recipe(("q", "v"), ("energy",), **_both(lambda t, m: kinematics.kinetic_energy(t))),
+    "inverse_dynamics": Recipe(_inverse, _inverse_rolled),
+    "bias_forces": Recipe(_bias, _inverse_rolled, still=("a",)),
+    "gravity_forces": Recipe(_gravity_forces, _inverse_rolled, still=("v", "a")),
+    "mass_matrix": Recipe(**_both(lambda t, m: composite.mass_matrix(t))),
+    "reactions": Recipe(_reactions),
+    "inverse_dynamics_derivatives": Recipe(_inverse_derivatives),
+    "forward_dynamics_derivatives": Recipe(_forward, finish=_forward_derivatives),
+    "pose": Recipe(_in_frame(kinematics.frame_pose), _in_frame_rolled(kinematics.frame_pose)),
+    "jacobian": Recipe(_in_frame(kinematics.frame_jacobian)),
+    "twist": Recipe(_in_frame(kinematics.frame_twist), _in_frame_rolled(kinematics.frame_twist)),
+    "kinetic_energy": Recipe(**_both(lambda t, m: kinematics.kinetic_energy(t))),
     "potential_energy": Recipe(
-        ("q",),
-        ("energy",),
         lambda q: kinematics.potential_energy(q.traversal(), q.gravity),
         lambda t, m, r: kinematics.potential_energy(t, m.gravity({})),
     ),
-    "center_of_mass": Recipe(("q",), ("center",), **_both(_center)),
-    "momentum": Recipe(("q", "v"), ("momentum",), **_both(_momentum)),
-    "integrate": Recipe(("q", "dv"), ("q",), **_both(lambda t, m: coordinates.integrate(t))),
-    "difference": Recipe(("q", "q1"), ("dv",), **_both(lambda t, m: coordinates.difference(t))),
-    "rate": Recipe(("q", "v"), ("rate",), **_both(lambda t, m: coordinates.rate(t))),
+    "center_of_mass": Recipe(**_both(_center)),
+    "momentum": Recipe(**_both(_momentum)),
+    "integrate": Recipe(**_both(lambda t, m: coordinates.integrate(t))),
+    "difference": Recipe(**_both(lambda t, m: coordinates.difference(t))),
+    "rate": Recipe(**_both(lambda t, m: coordinates.rate(t))),
 }
+
+
+def record(maker: Maker, request: Request) -> Program:
+    """The program of a request with every link's arithmetic laid out and its constants folded."""
+    recipe, shapes = RECIPES[request.function], maker.shapes(request)
+    if recipe.finish is not None:
+        return recipe.finish(maker, request, shapes)
+    names = list(shapes)
+
+    def function(*arrays: Array) -> Any:
+        return recipe.record(Question(maker, request, dict(zip(names, arrays, strict=True))))
+
+    block, out_shapes, single = trace(function, list(shapes.values()))
+    builder = ProgramBuilder(request.function)
+    inputs = [builder.input(n, s) for n, s in shapes.items()]
+    outputs = [builder.output(n, s) for n, s in zip(SPECS[request.function].outputs, out_shapes, strict=True)]
+    builder.add(Each(1, (builder.case(block, inputs, outputs),)))
+    return builder.build(single=single)
+
+
+def record_rolled(maker: Maker, request: Request) -> Program:
+    """The program of a request as loops over links."""
+    recipe = RECIPES[request.function]
+    assert recipe.rolled is not None
+    builder = ProgramBuilder(request.function)
+    inputs = {name: builder.input(name, shape) for name, shape in maker.shapes(request).items()}
+    if "wrenches" in inputs:
+        inputs["wrench"] = inputs["wrenches"]
+    traversal = Rolled(maker.tree, builder, inputs, recipe.still)
+    recipe.rolled(traversal, maker, request)
+    traversal.finish()
+    return builder.build(single=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any, Literal
 
-from linkwright.mechanism import builder as _builder
-from linkwright.mechanism import generate
 from linkwright.model import Mechanism
 from linkwright.tape.program import Program
 
@@ -31,16 +29,22 @@ def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard",
 
 def chain(n: int, joint: str = "revolute") -> Mechanism:
     """n equal links of 0.1 m and 1 kg, joint axes alternately x and y."""
+    from linkwright.mechanism import generate
+
     return Mechanism(generate.chain(n, joint))
 
 
 def tree(n: int, branching: int = 2, joint: str = "revolute") -> Mechanism:
     """n such links, each carrying `branching` others."""
+    from linkwright.mechanism import generate
+
     return Mechanism(generate.tree(n, branching, joint))
 
 
 def random_tree(n: int, seed: int, branching: float | int = 2, **options: Any) -> Mechanism:
     """n links with random parents, placements, inertias and joint kinds; the same for the same seed."""
+    from linkwright.mechanism import generate
+
     return Mechanism(generate.random_tree(n, seed, branching, **options))
 
 
@@ -49,10 +53,3 @@ def load_program(path: str | PathLike[str]) -> Program:
     from linkwright.tape.storage import load as read
 
     return read(path)
-
-
-class Builder(_builder.Builder):
-    """A mechanism described call by call; `build()` gives it. Use it in a `with` block."""
-
-    def build(self) -> Mechanism:
-        return Mechanism(self.description())
