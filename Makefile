@@ -14,6 +14,7 @@ NAMES := python3 python3.13 python3.12 python3.11
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check install --quiet --quiet
+PYTEST := $(PY) -m pytest --numprocesses 2
 # The stamps carry the checkout's place: an environment that was moved or copied with it is made anew.
 PLACE := $(shell pwd | cksum | cut -d' ' -f1)
 MADE := $(VENV)/made-$(PLACE)
@@ -27,10 +28,11 @@ demo: $(READY)
 	@$(PY) -m linkwright.cli demo
 
 test: lint
-	@$(PY) -m pytest -m "not slow"
+	@$(PYTEST) -m "not slow"
 
-test-full: lint
-	@$(PY) -m pytest
+# The benchmarks' peers are test oracles too: JAX is one.
+test-full: $(READY_BENCH) lint
+	@$(PYTEST)
 
 lint: $(READY)
 	@$(PY) -m ruff check

@@ -24,6 +24,11 @@ _PUBLIC = {
     "minimum": "linkwright.tape.functions",
     "maximum": "linkwright.tape.functions",
     "sign": "linkwright.tape.functions",
+    "less": "linkwright.tape.functions",
+    "less_equal": "linkwright.tape.functions",
+    "equal": "linkwright.tape.functions",
+    "greater": "linkwright.tape.functions",
+    "greater_equal": "linkwright.tape.functions",
     "set_threads": "linkwright.kernels.kernel",
     "threads": "linkwright.kernels.kernel",
     "TIME": "linkwright.mechanism.expression",
@@ -38,8 +43,13 @@ __all__ = [
     "Table",
     "__version__",
     "chain",
+    "equal",
     "errors",
     "from_dh",
+    "greater",
+    "greater_equal",
+    "less",
+    "less_equal",
     "load",
     "load_program",
     "maximum",
@@ -61,7 +71,7 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
     from linkwright.sources import chain, from_dh, load, load_program, random_tree, tree
     from linkwright.tape.build import record
-    from linkwright.tape.functions import maximum, minimum, sign, where
+    from linkwright.tape.functions import equal, greater, greater_equal, less, less_equal, maximum, minimum, sign, where
     from linkwright.tape.program import Program
     from linkwright.tape.table import Table
 

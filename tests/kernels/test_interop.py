@@ -187,7 +187,7 @@ def jax():
 
 
 @pytest.mark.parametrize("name", samples.ALL)
-@pytest.mark.parametrize(("short", "long"), [(0, 1000), (100, 1000), (4, 0)], ids=["rolled", "unrolled", "by operation"])
+@pytest.mark.parametrize(("short", "long"), [(0, 1000), (100, 0)], ids=["rolled", "by operation"])
 def test_jax_gives_what_numpy_gives(name, short, long, jax, monkeypatch):
     monkeypatch.setattr(interop.JaxInterpreter, "short", short)
     monkeypatch.setattr(interop.JaxInterpreter, "long", long)

@@ -65,14 +65,15 @@ class Function:
 
     def counted(self, times: int, *, inward: bool, body: Callable[[str], None]) -> None:
         """for i = 0..times−1 (or back): body(i)."""
+        if times < 1:
+            return
         head, end = self.label("loop"), self.label("after")
         first, step = (times - 1, -1) if inward else (0, 1)
-        before, at = self.current, 0
+        before = self.current
         self.branch(head)
         self.start(head)
-        i = self.fresh()
-        at = len(self.lines)
-        self.lines.append("")
+        i, at = self.fresh(), len(self.lines)
+        self.lines.append("")  # the phi, once the last block is known
         body(i)
         following = self.op(f"add i64 {i}, {step}")
         again = self.op(f"icmp sge i64 {following}, 0" if inward else f"icmp slt i64 {following}, {times}")
@@ -187,24 +188,24 @@ class Function:
         plan = low.plan(case.block, whole=again)
         block, first = plan.block, plan.first
         names: dict[int, str] = {k: splat(x, low.width) for k, x in enumerate(block.constants.tolist())}
-        starts: dict[int, Start] = {}
+        starts: dict[Operand, Start] = {}
         where = [(n, k) for n, operand in enumerate(case.inputs) for k in range(operand.size)]
 
-        def start_of(n: int, operand: Operand) -> Start:
-            if n not in starts:
+        def start_of(operand: Operand) -> Start:
+            if operand not in starts:
                 if operand.buffer < 0:
                     assert carry is not None
-                    starts[n] = (carry, low.width, False)
+                    starts[operand] = (carry, low.width, False)
                 else:
-                    starts[n] = self.address(operand, item, ancestor)
-            return starts[n]
+                    starts[operand] = self.address(operand, item, ancestor)
+            return starts[operand]
 
         def value(k: int) -> str:
             name = names.get(k)
             if name is None:
                 if k < first:
                     n, place = where[k - block.first_input]
-                    name = self.load_at(start_of(n, case.inputs[n]), place)
+                    name = self.load_at(start_of(case.inputs[n]), place)
                 else:
                     name = self.op(f"load {low.type}, ptr {self._slot(plan.slots[k])}, align 8")
                 names[k] = name
@@ -219,7 +220,6 @@ class Function:
             if first + k in plan.slots:
                 at = self._slot(plan.slots[first + k])
                 self.lines.append(f"  store {low.type} {names[first + k]}, ptr {at}, align 8")
-        starts.clear()
         self._leave(case, plan, segment, start_of, value, once=not again)
 
     def _slot(self, slot: int) -> str:
@@ -231,7 +231,7 @@ class Function:
         case: Case,
         plan: Plan,
         segment: int,
-        start_of: Callable[[int, Operand], Start],
+        start_of: Callable[[Operand], Start],
         value: Callable[[int], str],
         *,
         once: bool,
@@ -248,10 +248,9 @@ class Function:
                 if k < len(constants) and constants[k] == 0.0 and not case.outputs[n].add:
                     zeros[n] = zeros.get(n, 0) + 1
             cleared = {n for n, count in zeros.items() if count >= 16}
-        pending: list[tuple[str, Start, int]] = []
         if segment == 0:
             for n in sorted(cleared):
-                pointer, step, _ = start_of(n, case.outputs[n])
+                pointer, step, _ = start_of(case.outputs[n])
                 low.helper("memset", lambda: "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
                 size = 8 * step * case.outputs[n].size
                 self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size}, i1 false)")
@@ -260,12 +259,10 @@ class Function:
             operand = case.outputs[n]
             if n in cleared and k < len(constants) and constants[k] == 0.0:
                 continue
-            result, target = value(k), start_of(n, operand)
+            result, target = value(k), start_of(operand)
             if operand.add:
                 old = self.load_at(target, place)
                 result = self.op(f"fadd {FAST} {low.type} {old}, {result}")
-            pending.append((result, target, place))
-        for result, target, place in pending:
             self.store_at(result, target, place)
 
     def _operations(self, plan: Plan, todo: list[int], names: dict[int, str], value: Callable[[int], str]) -> None:

@@ -1,7 +1,8 @@
 """A program: named buffers, straight blocks, and the statements that run the blocks over the buffers.
 
 Plain data: it can be saved, hashed and lowered without knowing what made it. It computes for one state;
-back-ends run it over a batch. Statements:
+back-ends run it over a batch. A number that no statement wrote has no defined value, and after a loop that
+ended early neither has one that its body wrote but does not carry. Statements:
 
 - `Each` runs a block for every item: `outward` and `inward` in order (a scan over the bodies of a tree),
   `map` for independent items; with one item it is a plain call. The block is chosen by a dispatch column.
