@@ -269,6 +269,16 @@ class Mechanism:
             kernel = self._kernels[request] = Kernel(identity, lambda: self._maker.program(request))
         return kernel
 
+    def _array(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Floats:
+        """The answer of a request with one output."""
+        answer: Floats = self._answer(request, *arrays, t=t, out=out)
+        return answer
+
+    def _three(self, request: Request, *arrays: Any) -> tuple[Floats, Floats, Floats]:
+        """The answer of a request with three outputs."""
+        first, second, third = self._answer(request, *arrays)
+        return first, second, third
+
     def _answer(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Any:
         """Run the program of a request; after the first plain call of one state, take the short way."""
         kernel = self._kernel(request)
@@ -296,11 +306,11 @@ class Mechanism:
 
     def integrate(self, q: ArrayLike, dv: ArrayLike) -> Floats:
         """The q reached from q by the rates dv held for a unit of time (each joint on its own manifold)."""
-        return self._answer(Request("integrate"), q, dv)  # type: ignore[no-any-return]
+        return self._array(Request("integrate"), q, dv)
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Floats:
         """The dv for which `integrate(q0, dv)` is q1."""
-        return self._answer(Request("difference"), q0, q1)  # type: ignore[no-any-return]
+        return self._array(Request("difference"), q0, q1)
 
     # -- dynamics ---------------------------------------------------------------------------------------
     def forward_dynamics(
@@ -317,7 +327,7 @@ class Mechanism:
         """The joint accelerations that tau (and wrenches (..., nb, 6) on the bodies) cause."""
         request = Request("forward_dynamics", method, wrenches is not None)
         given = () if wrenches is None else (wrenches,)
-        return self._answer(request, q, v, tau, *given, t=t, out=out)  # type: ignore[no-any-return]
+        return self._array(request, q, v, tau, *given, t=t, out=out)
 
     def inverse_dynamics(
         self,
@@ -332,36 +342,36 @@ class Mechanism:
         """The joint forces that the accelerations a need."""
         request = Request("inverse_dynamics", "", wrenches is not None)
         given = () if wrenches is None else (wrenches,)
-        return self._answer(request, q, v, a, *given, t=t, out=out)  # type: ignore[no-any-return]
+        return self._array(request, q, v, a, *given, t=t, out=out)
 
     def mass_matrix(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
         """M (..., nv, nv)."""
-        return self._answer(Request("mass_matrix"), q, out=out)  # type: ignore[no-any-return]
+        return self._array(Request("mass_matrix"), q, out=out)
 
     def bias_forces(self, q: ArrayLike, v: ArrayLike, *, t: ArrayLike = 0.0, out: Floats | None = None) -> Floats:
         """h of M a + h = tau: velocity products, gravity and force elements."""
-        return self._answer(Request("bias_forces"), q, v, t=t, out=out)  # type: ignore[no-any-return]
+        return self._array(Request("bias_forces"), q, v, t=t, out=out)
 
     def gravity_forces(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
         """The joint forces that hold the mechanism still against gravity."""
-        return self._answer(Request("gravity_forces"), q, out=out)  # type: ignore[no-any-return]
+        return self._array(Request("gravity_forces"), q, out=out)
 
     def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
         """(..., nb, 6): the wrench of joint k on body k, at the body frame in its axes, drive included."""
-        return self._answer(Request("reactions", "articulated-body"), q, v, tau, t=t)  # type: ignore[no-any-return]
+        return self._array(Request("reactions", "articulated-body"), q, v, tau, t=t)
 
     def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """∂a/∂q, ∂a/∂v, ∂a/∂tau (..., nv, nv); q varies in tangent space, as `integrate` moves it."""
-        return self._answer(Request("forward_dynamics_derivatives"), q, v, tau)  # type: ignore[no-any-return]
+        return self._three(Request("forward_dynamics_derivatives"), q, v, tau)
 
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """∂tau/∂q, ∂tau/∂v, ∂tau/∂a (..., nv, nv); q varies in tangent space."""
-        return self._answer(Request("inverse_dynamics_derivatives"), q, v, a)  # type: ignore[no-any-return]
+        return self._three(Request("inverse_dynamics_derivatives"), q, v, a)
 
     # -- kinematics -------------------------------------------------------------------------------------
     def pose(self, q: ArrayLike, frame: str) -> Floats:
         """The pose (..., 4, 4) of a frame in ground."""
-        return self._answer(Request("pose", frame=self._frame(frame)), q)  # type: ignore[no-any-return]
+        return self._array(Request("pose", frame=self._frame(frame)), q)
 
     def jacobian(self, q: ArrayLike, frame: str, reference: str = "body") -> Floats:
         """(..., 6, nv): the frame's twist is J v.
@@ -370,12 +380,12 @@ class Mechanism:
         "world": at ground's origin in ground axes.
         """
         request = Request("jacobian", frame=self._frame(frame), reference=reference)
-        return self._answer(request, q)  # type: ignore[no-any-return]
+        return self._array(request, q)
 
     def twist(self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = "body") -> Floats:
         """The twist (..., 6) of a frame; the references are those of `jacobian`."""
         request = Request("twist", frame=self._frame(frame), reference=reference)
-        return self._answer(request, q, v)  # type: ignore[no-any-return]
+        return self._array(request, q, v)
 
     def _frame(self, name: str) -> str:
         self._maker.place(name)
@@ -384,19 +394,19 @@ class Mechanism:
     # -- energies ---------------------------------------------------------------------------------------
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Floats:
         """The kinetic energy (...)."""
-        return self._answer(Request("kinetic_energy"), q, v)  # type: ignore[no-any-return]
+        return self._array(Request("kinetic_energy"), q, v)
 
     def potential_energy(self, q: ArrayLike) -> Floats:
         """The energy (...) in gravity, zero at ground's origin."""
-        return self._answer(Request("potential_energy"), q)  # type: ignore[no-any-return]
+        return self._array(Request("potential_energy"), q)
 
     def center_of_mass(self, q: ArrayLike) -> Floats:
         """The centre of mass (..., 3) of the moving bodies, in ground."""
-        return self._answer(Request("center_of_mass"), q)  # type: ignore[no-any-return]
+        return self._array(Request("center_of_mass"), q)
 
     def momentum(self, q: ArrayLike, v: ArrayLike) -> Floats:
         """(..., 6): linear momentum, and angular momentum about the centre of mass, in ground axes."""
-        return self._answer(Request("momentum"), q, v)  # type: ignore[no-any-return]
+        return self._array(Request("momentum"), q, v)
 
 
 #: The requests of plain calls, which have a native shortcut.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 import linkwright.tape.functions as F
-from linkwright.tape import Program, ProgramBuilder, Table, record, trace
-from linkwright.tape.program import ITEM, Case, Copy, Each, Loop, Operand, Solve, Walk, Zero
+from linkwright.tape import Program, ProgramBuilder, Ref, Table, record, trace
+from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Solve, Walk, Zero
 
 SPLINE = Table.spline([-1.0, -0.2, 0.4, 1.5], [0.3, -0.7, 1.1, 0.2])
 
@@ -100,53 +99,32 @@ def tree_scan() -> Program:
 
 
 def walk() -> Program:
-    """Every item and its ancestors, with two kinds of items and a carried pair of numbers."""
+    """Every item and its ancestors, with two kinds of items: one carries two numbers, the other three."""
     parent = np.array([-1, 0, 1, 1, 3, 0])
     kind = np.array([0, 1, 1, 0, 1, 0])
     n = len(parent)
     b = ProgramBuilder("walk")
     q, m, total = b.input("q", (n,)), b.output("m", (n, n)), b.output("total", (n,))
     above, kinds, row = b.column(parent), b.column(kind), b.column(n * np.arange(n))
-    carry = Operand(-1, 2)
+    own, far = q.part(0, ()).at((1, ITEM)), q.part(0, ()).at(far=((1, ITEM),))
     b.add(Zero(total.operand))
-
-    def part(ref, size=()):
-        return ref.part(0, size)
-
     start, step = [], []
     for k in range(2):
-        block, _, _ = trace(lambda x, k=k: (x * x + k, np.array([np.sin(x), x + 0.5 * k])), [()])
-        made = b.case(block, [part(q).at((1, ITEM))], [part(m).at((n + 1, ITEM)), _carried(b, 2)])
-        start.append(_with_carry(made, carry, first=False))
+        carry = Ref(Operand(-1, 2 + k), (2 + k,))
+        begin, _, _ = trace(lambda x, k=k: (x * x + k, np.array([np.sin(x), x + 0.5 * k, 0.3 * x][: 2 + k])), [()])
+        start.append(b.case(begin, [own], [m.part(0, ()).at((n + 1, ITEM)), carry]))
         for other in range(2):
 
             def ahead(c, x, y, k=k, other=other):
-                moved = np.array([c[1] * np.cos(y) - k * c[0], c[0] + other * x])
-                return moved[0] * y, moved[1], moved
+                moved = np.array([c[1] * np.cos(y) - k * c[0], c[0] + other * x, *(0.5 * c[2:] + y)])
+                return moved[0] * y, moved[-1], moved
 
-            block, _, _ = trace(ahead, [(2,), (), ()])
-            made = b.case(
-                block,
-                [_carried(b, 2), part(q).at((1, ITEM)), part(q).at(far=((1, ITEM),))],
-                [
-                    part(m).at((1, row), far=((1, ITEM),)),
-                    part(total).at(far=((1, ITEM),), add=True),
-                    _carried(b, 2),
-                ],
-            )
-            step.append(_with_carry(made, carry, first=True))
+            block, _, _ = trace(ahead, [(2 + k,), (), ()])
+            entry = m.part(0, ()).at((1, row), far=((1, ITEM),))
+            summed = total.part(0, ()).at(far=((1, ITEM),), add=True)
+            step.append(b.case(block, [carry, own, far], [entry, summed, carry]))
     b.add(Walk(n, above, tuple(start), tuple(step), kinds))
     return b.build()
-
-
-def _carried(b: ProgramBuilder, size: int):
-    return replace(b.temporary("unused", (0,)), operand=Operand(-1, size), shape=(size,))
-
-
-def _with_carry(case: Case, carry: Operand, *, first: bool) -> Case:
-    assert case.outputs[-1] == carry
-    assert case.inputs[0] == carry or not first
-    return case
 
 
 def newton(count: int = 12, early: bool = True) -> Program:

@@ -8,7 +8,8 @@ import sample_programs as samples
 
 import linkwright.tape.functions as F
 from linkwright.kernels import llvm_backend
-from linkwright.kernels.llvm_text import SEGMENT, llvm_text, scratch_size
+from linkwright.kernels.llvm_plan import SEGMENT
+from linkwright.kernels.llvm_text import llvm_text, scratch_size
 from linkwright.kernels.numpy_backend import run
 from linkwright.tape import ProgramBuilder, Table, record, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Solve, Walk, Zero

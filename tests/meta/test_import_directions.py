@@ -16,13 +16,16 @@ MAY = {
     "mechanism": {"spatial", "tape"},
     "formats": {"mechanism"},
     "recursions": {"mechanism", "spatial", "tape"},
-    "programs": {"recursions", "mechanism", "spatial", "tape"},
-    "model": {"programs", "recursions", "kernels", "mechanism", "tape"},
-    "sources": {"model", "formats", "mechanism", "tape"},
+    "programs": {"mechanism", "spatial", "tape"},
+    "recipes": {"programs", "recursions", "mechanism", "spatial", "tape"},
+    "model": {"programs", "kernels", "mechanism", "tape"},
+    "building": {"model", "mechanism"},
+    "sources": {"model", "building", "formats", "mechanism", "tape"},
     "cli": {"model", "programs"},
 }
-#: Doors that open only when a method is called: what a program can be turned into is the kernels' work.
-LAZY = {("tape/program.py", "kernels")}
+#: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
+#: answer that is compiled already needs no recursion.
+LAZY = {("tape/program.py", "kernels"), ("programs.py", "recipes")}
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -12,7 +12,7 @@ import pytest
 import linkwright.tape.functions as F
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.kernels.numpy_backend import run
-from linkwright.tape import Program, ProgramBuilder, Table, record, trace
+from linkwright.tape import Program, ProgramBuilder, Ref, Table, record, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Solve, Walk, Zero
 from linkwright.tape.storage import load, save
 from linkwright.tape.validation import Invalid, validate
@@ -35,7 +35,7 @@ def everything() -> Program:
     inputs = [q.part(0, ()).at((1, ITEM)), rows.part(0, ()).at((1, above)), data.part(1, ()).at((2, ITEM))]
     target = rows.part(1, ()).at((1, ITEM))
     b.add(Each(n, tuple(b.case(k, inputs, [target]) for k in blocks), "outward", kinds))
-    carry = replace(rows, operand=Operand(-1, 1), shape=())
+    carry = Ref(Operand(-1, 1), ())
     start, _, _ = trace(lambda a: (a * a + 4.0, np.sin(a)), [()])
     step, _, _ = trace(lambda c, a: (0.1 * c, c * np.cos(a)), [(), ()])
     first = b.case(start, [target], [y.part(0, ()).at((n + 1, ITEM)), carry])
@@ -122,7 +122,7 @@ def test_a_walk_may_pack_its_rows_by_ancestors(tmp_path):
     depth, start = np.array([0, 1, 2, 1]), np.array([0, 0, 1, 3])
     b = ProgramBuilder("packed")
     q, y = b.input("q", (4,)), b.output("y", (4,))
-    carry = replace(q, operand=Operand(-1, 1), shape=())
+    carry = Ref(Operand(-1, 1), ())
     one, _, _ = trace(lambda a: a * 2.0, [()])
     two, _, _ = trace(lambda c: (c, c + 1.0), [()])
     first = b.case(one, [q.part(0, ()).at((1, ITEM))], [carry])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
-import statistics
 import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,75 +11,92 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 
 from linkwright.cli.check import summary
 from linkwright.cli.screen import console, grid, load, model_table, tell_warning
 from linkwright.errors import LinkwrightError
 
 BATCH = 10_000
+ROUNDS, SHORTEST = 15, 0.01  # rounds of a timing, and the seconds that one takes at least
+TITLES = {
+    "forward": "forward_dynamics, one call",
+    "inverse": "inverse_dynamics, one call",
+    "mass": "mass_matrix, one call",
+    "batch": "forward_dynamics, a state of a batch",
+}
 _TOLERANCE = 1e-9  # of forward dynamics undone by inverse dynamics
 _FINGERS = {"panda_finger_joint1": 0.0}
 
 
 def demo() -> None:
     """Load a robot, compute its dynamics forward and back, and time them beside Pinocchio if that is here."""
-    import linkwright as lw
-
     screen = console()
     path = panda()
     started = perf_counter()
     loaded = load(path or Path(__file__).with_name("arm.dh.toml"))
-    mechanism = loaded.mechanism
     read = perf_counter() - started
-    screen.print(f"{mechanism.name}", style="bold")
-    screen.print(model_table(mechanism))
+    screen.print(loaded.mechanism.name, style="bold")
+    screen.print(model_table(loaded.mechanism))
     screen.print()
-    for line in summary(mechanism):
+    for line in [*summary(loaded.mechanism), f"read in {read:.2f} s"]:
         screen.print(line, soft_wrap=True)
     for warning in loaded.warnings:
         tell_warning(warning)
-
-    arm = mechanism.lock(_FINGERS) if path else mechanism
+    arm = loaded.mechanism.lock(_FINGERS) if path else loaded.mechanism
     rng = np.random.default_rng(1)
     q, v, tau = (rng.uniform(-1.0, 1.0, (BATCH, n)) for n in (arm.nq, arm.nv, arm.nv))
-    started = perf_counter()
-    with screen.status("compiling"):
-        a = arm.forward_dynamics(q[0], v[0], tau[0])
-    first = perf_counter() - started
-    back = arm.inverse_dynamics(q[0], v[0], a)
-    error = float(np.max(np.abs(back - tau[0])))
     screen.print()
     screen.print("dynamics" + (" (fingers locked)" if path else ""), style="bold")
-    for name, vector in (("q", q[0]), ("v", v[0]), ("tau", tau[0]), ("a", a)):
-        screen.print(f"  {name:<4}" + "".join(f"{x:10.4f}" for x in vector))
-    screen.print(f"  inverse dynamics of a gives tau back to {error:.1e}")
-    screen.print(f"  model read in {read:.2f} s, first answer after another {first:.2f} s (compiled once, then kept)")
-    if not error < _TOLERANCE:
-        raise LinkwrightError(f"forward and inverse dynamics disagree by {error:.1e}; please report this")
-
-    with screen.status("timing"):
-        ours = _ours(arm, q, v, tau)
-        theirs = _pinocchio(path, q, v, tau, a) if path else None
+    a = _show_dynamics(screen, arm, q[0], v[0], tau[0])
     screen.print()
     screen.print(f"speed, one core, medians (a batch is {BATCH} states)", style="bold")
-    rows: list[tuple[str, ...]] = [("  work", "here")]
-    rows += [(f"  {work}", _time(seconds)) for work, seconds in ours.items()]
-    if theirs is None:
-        screen.print(grid(*rows, right=(1,)))
-        if path and importlib.util.find_spec("pinocchio") is None:
-            screen.print("  install Pinocchio (pip install pin) to see its times beside these", style="dim")
-    else:
-        rows[0] += ("Pinocchio", "ratio")
-        for k, (work, seconds) in enumerate(ours.items(), 1):
-            other = theirs.times[work]
-            rows[k] += (_time(other), f"{seconds / other:.3f}")
-        screen.print(grid(*rows, right=(1, 2, 3)))
-        screen.print(f"  both give the same accelerations, to {theirs.difference:.1e}")
-    threads = lw.threads()
-    if threads > 1:
-        out = np.empty_like(a, shape=(BATCH, arm.nv))
-        seconds = _median(lambda: arm.forward_dynamics(q, v, tau, out=out)) / BATCH
-        screen.print(f"  with {threads} threads a state of the batch takes {_time(seconds)}")
+    peer = Pinocchio.of(path) if path else None
+    _show_speed(screen, arm, peer, q, v, tau)
+    if peer is not None:
+        difference = peer.difference(q[0], v[0], tau[0], a)
+        screen.print(f"  both give the same accelerations, to {difference:.1e}")
+        _insist(difference, "Pinocchio and Linkwright")
+    elif path:
+        screen.print("  install Pinocchio (pip install pin) to see its times beside these", style="dim")
+
+
+def _show_dynamics(screen: Console, arm: Any, q: Any, v: Any, tau: Any) -> Any:
+    """One state forward and back; its acceleration."""
+    started = perf_counter()
+    with screen.status("compiling"):
+        a = arm.forward_dynamics(q, v, tau)
+    first = perf_counter() - started
+    error = float(np.max(np.abs(arm.inverse_dynamics(q, v, a) - tau)))
+    for name, vector in (("q", q), ("v", v), ("tau", tau), ("a", a)):
+        screen.print(f"  {name:<4}" + "".join(f"{x:10.4f}" for x in vector))
+    screen.print(f"  inverse dynamics of a gives tau back to {error:.1e}")
+    screen.print(f"  the first answer took {first:.2f} s: compiled once, then kept on disk")
+    _insist(error, "forward and inverse dynamics")
+    return a
+
+
+def _insist(error: float, who: str) -> None:
+    if not error < _TOLERANCE:
+        raise LinkwrightError(f"{who} disagree by {error:.1e}; please report this")
+
+
+def _show_speed(screen: Console, arm: Any, peer: Pinocchio | None, q: Any, v: Any, tau: Any) -> None:
+    import linkwright as lw
+
+    works = _works(arm, q, v, tau)
+    theirs = {} if peer is None else peer.works(q, v, tau)
+    with screen.status("timing"):
+        measured = [_in_turns(work, theirs.get(name)) for name, work in works.items()]
+        spread = _median(works["batch"]) if lw.threads() > 1 else None
+    heading = ("  work", "here") if peer is None else ("  work", "here", "Pinocchio", "ratio")
+    rows = [
+        (f"  {TITLES[name]}", _time(m.here), _time(m.there), f"{m.ratio:.3f}")[: len(heading)]
+        for name, m in zip(works, measured, strict=True)
+    ]
+    screen.print(grid(heading, *rows, right=(1, 2, 3)))
+    if spread is not None:
+        screen.print(f"  with {lw.threads()} threads a state of the batch takes {_time(spread)}")
 
 
 def panda() -> Path | None:
@@ -94,64 +109,101 @@ def panda() -> Path | None:
     return next((file for file in found if file.exists()), None)
 
 
-def _ours(arm: Any, q: Any, v: Any, tau: Any) -> dict[str, float]:
-    """Seconds by kind of work, on one thread."""
-    import linkwright as lw
+@dataclass
+class Work:
+    """Something to time: a call, and how many states it computes."""
 
-    one, many = np.empty(arm.nv), np.empty((BATCH, arm.nv))
-    matrix = np.empty((arm.nv, arm.nv))
+    call: Callable[[], Any]
+    states: int = 1
+
+
+def _works(arm: Any, q: Any, v: Any, tau: Any) -> dict[str, Work]:
     q0, v0, tau0 = q[0].copy(), v[0].copy(), tau[0].copy()
-    lw.set_threads(1)
-    try:
+    one, matrix, many = np.empty(arm.nv), np.empty((arm.nv, arm.nv)), np.empty((BATCH, arm.nv))
+    return {
+        "forward": Work(lambda: arm.forward_dynamics(q0, v0, tau0, out=one)),
+        "inverse": Work(lambda: arm.inverse_dynamics(q0, v0, tau0, out=one)),
+        "mass": Work(lambda: arm.mass_matrix(q0, out=matrix)),
+        "batch": Work(lambda: arm.forward_dynamics(q, v, tau, out=many), BATCH),
+    }
+
+
+class Pinocchio:
+    """The same work by Pinocchio's Python calls, on the arm without its fingers."""
+
+    def __init__(self, pin: Any, path: Path) -> None:
+        whole = pin.buildModelFromUrdf(str(path))
+        held = [whole.getJointId(name) for name in whole.names if "finger" in name]
+        self.pin, self.model = pin, pin.buildReducedModel(whole, held, np.zeros(whole.nq))
+        self.data = self.model.createData()
+
+    @classmethod
+    def of(cls, path: Path) -> Pinocchio | None:
+        """Pinocchio, or None where it is not installed."""
+        try:
+            return cls(importlib.import_module("pinocchio"), path)
+        except ImportError:
+            return None
+
+    def difference(self, q: Any, v: Any, tau: Any, a: Any) -> float:
+        """How far an acceleration is from Pinocchio's, relative to its largest entry."""
+        theirs = self.pin.aba(self.model, self.data, q, v, tau)
+        return float(np.max(np.abs(theirs - a)) / np.max(np.abs(a)))
+
+    def works(self, q: Any, v: Any, tau: Any) -> dict[str, Work]:
+        pin, model, data = self.pin, self.model, self.data
+        q0, v0, tau0 = q[0].copy(), v[0].copy(), tau[0].copy()
+        states = list(zip(q[:1000], v[:1000], tau[:1000], strict=True))
         return {
-            "forward_dynamics, one call": _median(lambda: arm.forward_dynamics(q0, v0, tau0, out=one)),
-            "inverse_dynamics, one call": _median(lambda: arm.inverse_dynamics(q0, v0, tau0, out=one)),
-            "mass_matrix, one call": _median(lambda: arm.mass_matrix(q0, out=matrix)),
-            "forward_dynamics, a state of a batch": _median(lambda: arm.forward_dynamics(q, v, tau, out=many)) / BATCH,
+            "forward": Work(lambda: pin.aba(model, data, q0, v0, tau0)),
+            "inverse": Work(lambda: pin.rnea(model, data, q0, v0, tau0)),
+            "mass": Work(lambda: pin.crba(model, data, q0)),
+            "batch": Work(lambda: [pin.aba(model, data, *state) for state in states], len(states)),
         }
-    finally:
-        lw.set_threads(None)
 
 
 @dataclass
-class Peer:
-    """Another library at the same work."""
+class Measured:
+    """Seconds a state here and there, and the ratio; there is NaN without a peer."""
 
-    times: dict[str, float]
-    difference: float
+    here: float
+    there: float
+    ratio: float
 
 
-def _pinocchio(path: Path, q: Any, v: Any, tau: Any, a: Any) -> Peer | None:
-    """Pinocchio's seconds for the same, or None where it is not installed."""
+def _in_turns(here: Work, there: Work | None) -> Measured:
+    """Medians over rounds in which both sides take their turn, so that a busy machine is busy for both."""
+    import linkwright as lw
+
+    sides = [_Timer(work) for work in (here, there) if work is not None]
+    lw.set_threads(1)
     try:
-        pin: Any = importlib.import_module("pinocchio")
-    except ImportError:
-        return None
-    whole = pin.buildModelFromUrdf(str(path))
-    held = [whole.getJointId(name) for name in whole.names if "finger" in name]
-    model = pin.buildReducedModel(whole, held, np.zeros(whole.nq))
-    data = model.createData()
-    theirs = pin.aba(model, data, q[0], v[0], tau[0])
-    difference = float(np.max(np.abs(theirs - a)) / np.max(np.abs(a)))
-    q0, v0, tau0 = q[0].copy(), v[0].copy(), tau[0].copy()
-    states = list(zip(q[:1000], v[:1000], tau[:1000], strict=True))
-    times = {
-        "forward_dynamics, one call": _median(lambda: pin.aba(model, data, q0, v0, tau0)),
-        "inverse_dynamics, one call": _median(lambda: pin.rnea(model, data, q0, v0, tau0)),
-        "mass_matrix, one call": _median(lambda: pin.crba(model, data, q0)),
-        "forward_dynamics, a state of a batch": _median(lambda: [pin.aba(model, data, *state) for state in states])
-        / len(states),
-    }
-    return Peer(times, difference)
+        rounds = np.array([[side.seconds() for side in sides] for _ in range(ROUNDS)])
+    finally:
+        lw.set_threads(None)
+    if there is None:
+        return Measured(float(np.median(rounds)), np.nan, np.nan)
+    ours, theirs = rounds.T
+    return Measured(float(np.median(ours)), float(np.median(theirs)), float(np.median(ours / theirs)))
 
 
-def _median(work: Callable[[], Any], repeats: int = 9, least: float = 0.02) -> float:
-    """Seconds a call: the median of some runs of at least `least` seconds."""
-    timer = timeit.Timer(work)
-    number = 1
-    while (took := timer.timeit(number)) < least:
-        number = max(2 * number, int(number * least / max(took, 1e-9)))
-    return statistics.median(timer.repeat(repeats, number)) / number
+def _median(work: Work) -> float:
+    """Seconds a state."""
+    timer = _Timer(work)
+    return float(np.median([timer.seconds() for _ in range(ROUNDS)]))
+
+
+class _Timer:
+    """Times runs of a work that are long enough to time."""
+
+    def __init__(self, work: Work) -> None:
+        self._timer, self._states, self._number = timeit.Timer(work.call), work.states, 1
+        work.call()  # the first call compiles
+        while (took := self._timer.timeit(self._number)) < SHORTEST:
+            self._number = max(2 * self._number, int(self._number * SHORTEST / max(took, 1e-9)))
+
+    def seconds(self) -> float:
+        return self._timer.timeit(self._number) / (self._number * self._states)
 
 
 def _time(seconds: float) -> str:

@@ -17,16 +17,19 @@ from linkwright.tape.table import Table
 class JaxInterpreter(Interpreter):
     """Buffers are arrays; scans and walks of more than `short` steps stay loops.
 
-    A block of more than `long` operations is a loop over its operations: XLA takes ten seconds and more for the
-    text of a thousand scalar operations, and what comes out is slower than the loop.
+    A block of more than `long` operations is a loop over its operations. On CPUs, XLA takes ten seconds and more
+    for the text of a thousand scalar operations, and what comes out is slower than the loop; on GPUs each round of
+    a loop is a launch, and the text is a hundred times faster.
     """
 
     short = 4
-    long = 200
+    long = {"cpu": 200}
+    long_elsewhere = 4000
 
     def __init__(self, program: Program, jax: Any, dtype: Any) -> None:
         super().__init__(program)
         self.jax, self.np, self.lax, self.dtype = jax, jax.numpy, jax.lax, dtype
+        self.room = 0  # numbers that a walk carries at most
         names = [o.name for o in O.OPERATIONS]
         odd = {"neg": "negative", "sub": "subtract", "mul": "multiply", "div": "divide", "atan2": "arctan2"}
         odd |= {"pow": "power", "min": "minimum", "max": "maximum", "lt": "less", "le": "less_equal", "eq": "equal"}
@@ -46,7 +49,7 @@ class JaxInterpreter(Interpreter):
         return ((c[3] * d + c[2]) * d + c[1]) * d + c[0]
 
     def evaluate(self, block: Block, inputs: list[Any]) -> list[Any]:
-        if len(block) <= self.long:
+        if len(block) <= self.long.get(self.jax.default_backend(), self.long_elsewhere):
             return super().evaluate(block, inputs)
         given = self.array([*block.constants.tolist(), *inputs])
         values = self.np.concatenate([given, self.np.zeros(len(block), self.dtype)])
@@ -130,7 +133,8 @@ class JaxInterpreter(Interpreter):
         self.restore(kept, self.lax.fori_loop(0, steps, once, state))
 
     def state(self, kept: list[int]) -> Any:
-        return [self.memory[b] for b in kept], self.array(self.carry)
+        unused = [0.0] * (self.room - len(self.carry))
+        return [self.memory[b] for b in kept], self.array([*self.carry, *unused])
 
     def restore(self, kept: list[int], state: Any) -> None:
         for b, values in zip(kept, state[0], strict=True):
@@ -175,14 +179,14 @@ class JaxInterpreter(Interpreter):
         cases = (*s.start, *s.step)
         written = {o.buffer for case in cases for o in case.outputs}
         path = self.np.asarray(found)
-        self.carry = [0.0] * s.start[0].outputs[-1].size
+        self.room = max(case.outputs[-1].size for case in s.start)
 
         def body(n: Any) -> None:
             key, i, j = path[n]
             self.choose(written, key, [lambda case=case: self.case(case, i, j) for case in cases])  # type: ignore[misc]
 
         self.rolled(written, len(found), body)
-        self.carry = []
+        self.room, self.carry = 0, []
 
     def loop(self, s: Loop) -> None:
         if s.count <= 0:

@@ -117,7 +117,7 @@ class Interpreter:
     def case(self, case: Case, item: Any, ancestor: Any = 0) -> None:
         inputs: list[Any] = []
         for operand in case.inputs:
-            inputs.extend(self.carry if operand.buffer < 0 else self.read(operand, item, ancestor))
+            inputs.extend(self.carry[: operand.size] if operand.buffer < 0 else self.read(operand, item, ancestor))
         results = self.evaluate(self.program.blocks[case.block], inputs)
         at = 0
         for operand in case.outputs:

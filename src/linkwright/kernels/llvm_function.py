@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from linkwright.errors import KernelError
@@ -81,24 +81,24 @@ class Function:
         self.lines.append(f"  br i1 {again}, label %{head}, label %{end}")
         self.start(end)
 
-    def switch(self, key: str, cases: int, body: Callable[[int], None]) -> None:
-        """body(k) for the k that `key` holds."""
-        if cases == 1:
-            body(0)
+    def switch(self, key: str, cases: Sequence[Case], body: Callable[[Case], None]) -> None:
+        """body(cases[key]); equal cases share their code."""
+        distinct = {case: self.label("case") for case in cases}
+        if len(distinct) == 1:
+            body(cases[0])
             return
-        labels = [self.label("case") for _ in range(cases)]
         end = self.label("joined")
-        arms = " ".join(f"i64 {k}, label %{label}" for k, label in enumerate(labels))
+        arms = " ".join(f"i64 {k}, label %{distinct[case]}" for k, case in enumerate(cases))
         self.lines.append(f"  switch i64 {key}, label %{end} [ {arms} ]")
-        for k, label in enumerate(labels):
+        for case, label in distinct.items():
             self.start(label)
-            body(k)
+            body(case)
             self.branch(end)
         self.start(end)
 
     def dispatch(self, each: Each, item: str) -> None:
         key = "0" if each.dispatch is None else self.column(each.dispatch, item)
-        self.switch(key, len(each.cases), lambda k: self.block(each.cases[k], item=item))
+        self.switch(key, each.cases, lambda case: self.block(case, item=item))
 
     # -- memory --------------------------------------------------------------------------------------
     def pointer(self, position: int) -> str:

@@ -230,10 +230,10 @@ class Lowering:
         def per_item(i: str) -> None:
             start = "0" if walk.dispatch is None else f.column(walk.dispatch, i)
 
-            def begin(k: int) -> None:
-                f.block(walk.start[k], item=i, carry=carry)
+            def begin(case: Case) -> None:
+                f.block(case, item=i, carry=carry)
 
-            f.switch(start, kinds, begin)
+            f.switch(start, walk.start, begin)
             head, body, end = f.label("up"), f.label("walk"), f.label("top")
             before = f.current
             first = f.column(walk.parent, i)
@@ -250,10 +250,10 @@ class Lowering:
                 scaled = f.op(f"mul i64 {start}, {kinds}")
                 pair = f.op(f"add i64 {scaled}, {f.column(walk.dispatch, j)}")
 
-            def ahead(k: int) -> None:
-                f.block(walk.step[k], item=i, ancestor=j, carry=carry)
+            def ahead(case: Case) -> None:
+                f.block(case, item=i, ancestor=j, carry=carry)
 
-            f.switch(pair, kinds * kinds, ahead)
+            f.switch(pair, walk.step, ahead)
             following = f.column(walk.parent, j)
             last = f.current
             f.branch(head)

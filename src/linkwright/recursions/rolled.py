@@ -222,17 +222,21 @@ class Rolled:
             recording.leave("block", None, block)
             recording.leave("carry", None, carry)
             starts.append((recording, np.shape(block), np.shape(carry)))
-        for _, _, carry_shape in starts:
-            for number in range(len(self.signatures)):
-                recording = _Recording()
-                carry = recording.fresh("carry", None, carry_shape)
-                link, own = self._link(number, recording, "far"), self._own(number, recording, "far")
-                block, carry = step(link, own, carry)
-                recording.leave("block", None, block)
-                recording.leave("carry", None, carry)
-                steps.append((recording, np.shape(block), np.shape(carry)))
+        known: dict[Shape, list[_Walked]] = {}  # a step depends on where the walk began by the carry's shape alone
+        for _, _, shape in starts:
+            if shape not in known:
+                known[shape] = [self._walk_step(step, number, shape) for number in range(len(self.signatures))]
+            steps.extend(known[shape])
         self.walks.append((starts, steps, output))
         return output
+
+    def _walk_step(self, step: WalkStep, number: int, shape: Shape) -> _Walked:
+        recording = _Recording()
+        carry = recording.fresh("carry", None, shape)
+        block, carry = step(self._link(number, recording, "far"), self._own(number, recording, "far"), carry)
+        recording.leave("block", None, block)
+        recording.leave("carry", None, carry)
+        return recording, np.shape(block), np.shape(carry)
 
     # -- placing ----------------------------------------------------------------------------------------
     def finish(self) -> None:
@@ -343,7 +347,8 @@ class Rolled:
         self.builder.add(Zero(output.operand))
         parent = self.builder.column(self.tree.parent)
         start_cases = tuple(case(w, far=False) for w in starts)
-        step_cases = tuple(case(w, far=True) for w in steps)
+        made = {id(w): case(w, far=True) for w in steps}
+        step_cases = tuple(made[id(w)] for w in steps)
         self.builder.add(Walk(self.tree.n, parent, start_cases, step_cases, dispatch))
 
     def _scaled(

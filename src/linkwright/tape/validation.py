@@ -144,15 +144,14 @@ class _Check:
             kinds = self.kinds(s.dispatch, s.items, len(s.start), "a walk")
         if len(s.step) != len(s.start) ** 2:
             raise Invalid(f"a walk of {len(s.start)} kinds has {len(s.step)} steps")
-        sizes = {o.size for case in (*s.start, *s.step) for o in case.outputs[-1:]}
-        if len(sizes) != 1:
-            raise Invalid("a walk carries different numbers of numbers")
-        size = sizes.pop()
+        # What is carried depends on the kind of the item that the walk started from.
+        sizes = [sum(o.size for o in case.outputs[-1:]) for case in s.start]
         for number, case in enumerate(s.start):
-            self.case(case, np.flatnonzero(kinds == number), _ONCE, carried=("outputs",), size=size)
+            self.case(case, np.flatnonzero(kinds == number), _ONCE, carried=("outputs",), size=sizes[number])
         parents = np.unique(parent[parent >= 0])
         for number, case in enumerate(s.step):
             own, other = divmod(number, len(s.start))
+            size = sizes[own]
             try:
                 # Any item with any ancestor: quick, and enough unless rows are packed by their ancestors.
                 mine, above = np.flatnonzero(kinds == own), parents[kinds[parents] == other]
