@@ -33,6 +33,7 @@ test: lint
 # The benchmarks' peers are test oracles too: JAX is one.
 test-full: $(READY_BENCH) lint
 	@$(PYTEST)
+	@$(PY) tests/grid.py --write
 
 lint: $(READY)
 	@$(PY) -m ruff check

@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from table import replace_section
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from robots import Twin, find
-
 import linkwright as lw
+from robots import Twin, find
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from robots import Twin, identity, relative, robots
 
 import linkwright as lw
 from linkwright.errors import ModelError
+from robots import Twin, identity, relative, robots
 
 STATES = 3
-COLUMNS = {"inverse": 1e-10, "forward": 1e-10, "M": 1e-10, "pose": 1e-10, "J": 1e-10, "∂inverse": 1e-8, "∂forward": 1e-8}
+COLUMNS = {**dict.fromkeys(("inverse", "forward", "M", "pose", "J"), 1e-10), "∂inverse": 1e-8, "∂forward": 1e-8}
 PAGE = Path(__file__).parents[1] / "docs" / "agreement.md"
 REFERENCES = {
     "body": pin.ReferenceFrame.LOCAL,
@@ -74,9 +74,8 @@ def errors(t: Twin) -> dict[str, float | None]:
         note("∂inverse", ours, t.ours(expected))
     if forward is not None:
         pin.computeABADerivatives(model, data, pq, pv, pt)
-        for ours, expected in zip(
-            mech.forward_dynamics_derivatives(q[0], v[0], tau[0]), (data.ddq_dq, data.ddq_dv, full(data.Minv)), strict=True
-        ):
+        theirs = (data.ddq_dq, data.ddq_dv, full(data.Minv))
+        for ours, expected in zip(mech.forward_dynamics_derivatives(q[0], v[0], tau[0]), theirs, strict=True):
             note("∂forward", ours, t.ours(expected))
     return found
 

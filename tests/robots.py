@@ -17,7 +17,8 @@ BROKEN = {"ur3.urdf", "falcon.urdf"}
 @cache
 def folder() -> Path:
     spec = importlib.util.find_spec("cmeel")
-    assert spec is not None and spec.origin is not None, "pip install example-robot-data"
+    assert spec is not None, "pip install example-robot-data"
+    assert spec.origin is not None
     return Path(spec.origin).parents[1] / "cmeel.prefix/share/example-robot-data/robots"
 
 

@@ -37,7 +37,9 @@ class NameNotFound(LinkwrightError, KeyError):
 
         close = get_close_matches(name, known, n=3)
         hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
-        if not hint and known:
+        if not known:
+            hint = f"; there is no {kind} at all"
+        elif not hint:
             shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
             hint = f"; there are: {shown}"
         self.message = f"no {kind} named {name!r}{hint}"

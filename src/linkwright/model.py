@@ -101,12 +101,20 @@ class DofReport:
         return self.rates - self.loop_equations
 
     def __str__(self) -> str:
-        text = f"{self.bodies} bodies, {self.coordinates} coordinates, {self.rates} rates"
+        parts = [
+            _count(self.bodies, "body", "bodies"),
+            _count(self.coordinates, "coordinate"),
+            _count(self.rates, "rate"),
+        ]
         if self.couplings:
-            text += f", {self.couplings} joints that follow another"
+            parts.append(_count(self.couplings, "joint that follows another", "joints that follow another"))
         if self.loop_equations:
-            text += f", {self.loop_equations} loop equations"
-        return f"{text}: {self.degrees_of_freedom} degrees of freedom"
+            parts.append(_count(self.loop_equations, "loop equation"))
+        return f"{', '.join(parts)}: {_count(self.degrees_of_freedom, 'degree of freedom', 'degrees of freedom')}"
+
+
+def _count(n: int, one: str, many: str = "") -> str:
+    return f"{n} {one if n == 1 else many or one + 's'}"
 
 
 class Mechanism:
@@ -120,6 +128,7 @@ class Mechanism:
     # -- what it is -----------------------------------------------------------------------------------
     @property
     def name(self) -> str:
+        """What the file or the builder calls it."""
         return self.description.name
 
     @property
@@ -139,6 +148,7 @@ class Mechanism:
 
     @property
     def gravity(self) -> Floats:
+        """The acceleration of gravity, in ground axes."""
         return self.description.gravity.copy()
 
     @property
@@ -253,8 +263,11 @@ class Mechanism:
         """
         if function not in SPECS:
             raise NameNotFound("function", function, list(SPECS))
-        if function == "forward_dynamics":
+        if function in ("forward_dynamics", "reactions"):
             method = method or FORWARD_METHODS[0]
+        if function in ("pose", "jacobian", "twist"):
+            frame = self._frame(frame)
+            reference = "" if function == "pose" else reference or "body"
         request = Request(function, method or "", wrenches, frame, reference, tuple(free), form)
         return self._kernel(request).program
 

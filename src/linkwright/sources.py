@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any, Literal
 
 from linkwright.model import Mechanism
@@ -14,7 +14,7 @@ def load(path: str | PathLike[str], **options: Any) -> Mechanism:
     fixed="merge"|"keep") or `.dh.toml`."""
     from linkwright.formats import read
 
-    return Mechanism(read(str(path), **options))
+    return Mechanism(read(fspath(path), **options))
 
 
 def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard", **options: Any) -> Mechanism:
@@ -41,7 +41,7 @@ def tree(n: int, branching: int = 2, joint: str = "revolute") -> Mechanism:
     return Mechanism(generate.tree(n, branching, joint))
 
 
-def random_tree(n: int, seed: int, branching: float | int = 2, **options: Any) -> Mechanism:
+def random_tree(n: int, seed: int | None = 0, branching: float = 2.0, **options: Any) -> Mechanism:
     """n links with random parents, placements, inertias and joint kinds; the same for the same seed."""
     from linkwright.mechanism import generate
 

@@ -185,7 +185,8 @@ def jax():
 @pytest.mark.parametrize(("short", "long"), [(0, 1000), (100, 0)], ids=["rolled", "by operation"])
 def test_jax_gives_what_numpy_gives(name, short, long, jax, monkeypatch):
     monkeypatch.setattr(interop.JaxInterpreter, "short", short)
-    monkeypatch.setattr(interop.JaxInterpreter, "long", {jax.default_backend(): long})
+    for name_of_limit in ("long", "long_on_gpu"):
+        monkeypatch.setattr(interop.JaxInterpreter, name_of_limit, long)
     program = samples.ALL[name]()
     inputs = samples.arguments(program, 3)
     arrays = [x.reshape(3, *b.shape) for x, b in zip(inputs, program.inputs, strict=True)]

@@ -11,10 +11,11 @@ from linkwright.kernels import llvm_backend
 from linkwright.kernels.llvm_plan import SEGMENT
 from linkwright.kernels.llvm_text import llvm_text, scratch_size
 from linkwright.kernels.numpy_backend import run
-from linkwright.tape import ProgramBuilder, Table, record, trace
-from linkwright.tape.program import ITEM, Copy, Each, Loop, Solve, Walk, Zero
+from linkwright.tape import ProgramBuilder, Ref, Table, record, trace
+from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Solve, Walk, Zero
 
 GUARD = 7.5e77
+CARRY = Ref(Operand(-1, 1), ())
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 #: (states at a time, doubles a register holds): one state without and with packed sines, and lanes.
 SHAPES = [(1, 1), (1, 4), (1, 8), (2, 2), (4, 4), (8, 8)]
@@ -221,9 +222,9 @@ def test_a_walk_meets_every_ancestor_of_every_item():
     row, above = b.column(n * np.arange(n)), b.column(parent)
     start, _, _ = trace(lambda x: (x * x, x), [()])
     step, _, _ = trace(lambda c, x: (c * x, 0.5 * c + np.sin(x)), [(), ()])
-    first = b.case(start, [q.part(0, ()).at((1, ITEM))], [m.part(0, ()).at((n + 1, ITEM)), samples._carried(b, 1)])
+    first = b.case(start, [q.part(0, ()).at((1, ITEM))], [m.part(0, ()).at((n + 1, ITEM)), CARRY])
     to_ancestor = m.part(0, ()).at((1, row), far=((1, ITEM),))
-    ahead = b.case(step, [samples._carried(b, 1), q.part(0, ()).at(far=((1, ITEM),))], [to_ancestor, samples._carried(b, 1)])
+    ahead = b.case(step, [CARRY, q.part(0, ()).at(far=((1, ITEM),))], [to_ancestor, CARRY])
     b.add(Walk(n, above, (first,), (ahead,)))
     check(b.build())
 

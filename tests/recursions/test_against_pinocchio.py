@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from robots import Twin, find, identity, relative, robots
 
 import linkwright as lw
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.kernels import numpy_backend
 from linkwright.kernels.kernel import Kernel
+from robots import Twin, find, identity, relative, robots
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")
 
@@ -91,8 +91,9 @@ def is_determined(t: Twin) -> bool:
     try:
         t.mech.program("forward_dynamics")
     except ModelError as error:
-        assert error.element in [joint.name for joint in t.mech.joints]
-        assert "carries no mass" in str(error)
+        told = error.element in [joint.name for joint in t.mech.joints] and "carries no mass" in str(error)
+        if not told:
+            raise
         return False
     return True
 

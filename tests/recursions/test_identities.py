@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from complex_step import inverse_dynamics_jacobians
-from robots import relative
 
 import linkwright as lw
+from complex_step import inverse_dynamics_jacobians
 from linkwright.kernels import numpy_backend
 from linkwright.mechanism.kinds import KINDS
+from robots import relative
 
 MOVING = [kind for kind in KINDS if kind != "fixed"]
 seeds = pytest.mark.parametrize("seed", range(4))

@@ -309,7 +309,7 @@ def _with_mimics(file: str, d: Description, joints: list[_Joint]) -> Description
     if orphans:
         pairs = [f"{joint.name} (of {joint.mimic[0]})" for joint in orphans if joint.mimic is not None]
         text = f"{file}: no such joints to mimic for {listed(pairs)}; these stay independent: correct the names"
-        warn(text, LinkwrightWarning, stacklevel=3)
+        warn(text, LinkwrightWarning, stacklevel=5)
     mimics = []
     for joint in joints:
         passed, ratio, offset, leader = [joint.name], 1.0, 0.0, joint
@@ -361,4 +361,4 @@ def _tell_of_massless(file: str, links: list[_Link], joints: list[_Joint]) -> No
             f". Of these, {listed(loose)} hang on moving joints with no mass beyond: forward dynamics is singular "
             "there; give them a mass, or lock their joints"
         )
-    warn(text, LinkwrightWarning, stacklevel=3)
+    warn(text, LinkwrightWarning, stacklevel=5)

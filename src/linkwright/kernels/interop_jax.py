@@ -23,8 +23,8 @@ class JaxInterpreter(Interpreter):
     """
 
     short = 4
-    long = {"cpu": 200}
-    long_elsewhere = 4000
+    long = 200
+    long_on_gpu = 4000
 
     def __init__(self, program: Program, jax: Any, dtype: Any) -> None:
         super().__init__(program)
@@ -49,7 +49,7 @@ class JaxInterpreter(Interpreter):
         return ((c[3] * d + c[2]) * d + c[1]) * d + c[0]
 
     def evaluate(self, block: Block, inputs: list[Any]) -> list[Any]:
-        if len(block) <= self.long.get(self.jax.default_backend(), self.long_elsewhere):
+        if len(block) <= (self.long if self.jax.default_backend() == "cpu" else self.long_on_gpu):
             return super().evaluate(block, inputs)
         given = self.array([*block.constants.tolist(), *inputs])
         values = self.np.concatenate([given, self.np.zeros(len(block), self.dtype)])

@@ -172,6 +172,10 @@ class Function:
     def store(self, value: str, operand: Operand, item: str, k: str) -> None:
         self.store_at(value, self.address(operand, item), k)
 
+    def copy(self, source: Start, target: Start, size: int) -> None:
+        """`size` numbers from one place to another, the first one first."""
+        self.counted(size, inward=False, body=lambda i: self.store_at(self.load_at(source, i), target, i))
+
     # -- a block ---------------------------------------------------------------------------------------
     def block(
         self,
@@ -185,7 +189,7 @@ class Function:
         """One segment of a case's block (short blocks have one)."""
         low = self.low
         again = carry is not None or item != "0"
-        plan = low.plan(case.block, whole=again)
+        plan = low.plan_of(case, whole=again)
         block, first = plan.block, plan.first
         names: dict[int, str] = {k: splat(x, low.width) for k, x in enumerate(block.constants.tolist())}
         starts: dict[Operand, Start] = {}
@@ -242,7 +246,7 @@ class Function:
         numbers = plan.block.outputs.tolist()
         constants = plan.block.constants.tolist()
         cleared: set[int] = set()
-        if once:
+        if once and not plan.late:
             zeros: dict[int, int] = {}
             for (n, _), k in zip(where, numbers, strict=True):
                 if k < len(constants) and constants[k] == 0.0 and not case.outputs[n].add:
@@ -254,6 +258,9 @@ class Function:
                 low.helper("memset", lambda: "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
                 size = 8 * step * case.outputs[n].size
                 self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size}, i1 false)")
+        if plan.late:
+            for output in plan.outputs[segment]:
+                value(numbers[output])  # what is an input is read before anything is written
         for output in plan.outputs[segment]:
             (n, place), k = where[output], numbers[output]
             operand = case.outputs[n]
@@ -324,18 +331,14 @@ class Function:
         """The operations that are not one instruction."""
         low, t, width = self.low, self.low.type, self.low.width
         bit = "i1" if width == 1 else f"<{width} x i1>"
-        suffix = "f64" if width == 1 else f"v{width}f64"
         zero, one = splat(0.0, width), splat(1.0, width)
         if op in _LIBM:
             low.need_libm(_LIBM[op])
             arguments = ", ".join(f"{t} {v}" for v in x)
             return self.op(f"call {t} @{math.libm_name(_LIBM[op], width)}({arguments})")
         if op in (O.SQRT, O.ABS, O.FLOOR):
-            name = {O.SQRT: "sqrt", O.ABS: "fabs", O.FLOOR: "floor"}[op]
-            key = f"llvm.{name}.{suffix}"
-            if not (op == O.ABS and f"sincos{width}" in low.helpers):
-                low.helper(key, lambda: f"declare {t} @{key}({t})")
-            return self.op(f"call {t} @{key}({t} {x[0]})")
+            name = low.intrinsic({O.SQRT: "sqrt", O.ABS: "fabs", O.FLOOR: "floor"}[op], width)
+            return self.op(f"call {t} @{name}({t} {x[0]})")
         if op in _COMPARE:
             truth = self.op(f"fcmp {_COMPARE[op]} {t} {x[0]}, {x[1]}")
             return self.op(f"select {bit} {truth}, {t} {one}, {t} {zero}")
@@ -357,7 +360,7 @@ class Function:
             return self.op(f"select {bit} {strange}, {t} {x[0]}, {t} {either}")
         if op == O.TABLE:
             data = block.tables[table]
-            name = f"table{abs(hash(data)):x}"
+            name = f"table{low.tables.setdefault(data, len(low.tables))}"
             low.helper(name, lambda: math.table(name, data, width))
             return self.op(f"call {t} @{name}({t} {x[0]})")
         raise KernelError(f"no LLVM lowering of {O.OPERATIONS[op].name}")

@@ -54,25 +54,18 @@ def _integers(x: int, width: int) -> str:
 
 
 def sincos(width: int) -> str:
-    """`@sincos{width}(x) -> {sin, cos}`: within 2 ulp; large arguments, infinities and NaN go to libm."""
+    """`@sincos{width}(x) -> {sin, cos}`: within 2 ulp; large arguments, infinities and NaN go to libm.
+
+    A lane's result does not depend on the other lanes: those that libm computes are put in place of the rest's.
+    """
     t, i = vector(width), "i64" if width == 1 else f"<{width} x i64>"
     bit = "i1" if width == 1 else f"<{width} x i1>"
     suffix = "f64" if width == 1 else f"v{width}f64"
     lines = [
-        f"declare {t} @llvm.fabs.{suffix}({t})",
-        f"declare {t} @llvm.fma.{suffix}({t}, {t}, {t})",
         f"define internal {{ {t}, {t} }} @sincos{width}({t} %x) {{",
         f"  %abs = call {t} @llvm.fabs.{suffix}({t} %x)",
         f"  %small = fcmp olt {t} %abs, {splat(_LIMIT, width)}",
     ]
-    if width == 1:
-        lines.append("  br i1 %small, label %fast, label %slow")
-    else:
-        lines += [
-            f"  %bits = bitcast {bit} %small to i{width}",
-            f"  %all = icmp eq i{width} %bits, -1",
-            "  br i1 %all, label %fast, label %slow",
-        ]
     names = iter(range(1000))
 
     def op(text: str) -> str:
@@ -83,7 +76,6 @@ def sincos(width: int) -> str:
     def fma(a: str, b: str, c: str) -> str:
         return op(f"call {t} @llvm.fma.{suffix}({t} {a}, {t} {b}, {t} {c})")
 
-    lines.append("fast:")
     magic = splat(6755399441055744.0, width)
     scaled = fma("%x", splat(0.6366197723675814, width), magic)
     n = op(f"fsub {t} {scaled}, {magic}")
@@ -110,15 +102,26 @@ def sincos(width: int) -> str:
         sign = op(f"shl {i} {op(f'and {i} {source}, {two}')}, {far}")
         flipped = op(f"xor {i} {op(f'bitcast {t} {value} to {i}')}, {sign}")
         lines.append(f"  %{name} = bitcast {i} {flipped} to {t}")
+    if width == 1:
+        lines.append("  br i1 %small, label %fast, label %slow")
+    else:
+        lines += [
+            f"  %bits = bitcast {bit} %small to i{width}",
+            f"  %all = icmp eq i{width} %bits, -1",
+            "  br i1 %all, label %fast, label %slow",
+        ]
     lines += [
+        "fast:",
         f"  %r0 = insertvalue {{ {t}, {t} }} undef, {t} %s, 0",
         f"  %r1 = insertvalue {{ {t}, {t} }} %r0, {t} %c, 1",
         f"  ret {{ {t}, {t} }} %r1",
         "slow:",
         f"  %ls = call {t} @{libm_name('sin', width)}({t} %x)",
         f"  %lc = call {t} @{libm_name('cos', width)}({t} %x)",
-        f"  %q0 = insertvalue {{ {t}, {t} }} undef, {t} %ls, 0",
-        f"  %q1 = insertvalue {{ {t}, {t} }} %q0, {t} %lc, 1",
+        f"  %ms = select {bit} %small, {t} %s, {t} %ls",
+        f"  %mc = select {bit} %small, {t} %c, {t} %lc",
+        f"  %q0 = insertvalue {{ {t}, {t} }} undef, {t} %ms, 0",
+        f"  %q1 = insertvalue {{ {t}, {t} }} %q0, {t} %mc, 1",
         f"  ret {{ {t}, {t} }} %q1",
         "}",
     ]

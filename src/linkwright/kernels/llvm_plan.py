@@ -10,6 +10,7 @@ from functools import cached_property
 
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
+from linkwright.tape.program import Case, Operand
 
 #: Operations in one function. Code generation grows faster than linearly with it, and registers spill more;
 #: below about a thousand, the values that cross cost more than the cut saves.
@@ -26,12 +27,26 @@ def operands(row: Row) -> tuple[int, ...]:
     return row[1 : 1 + O.OPERATIONS[row[0]].arity]
 
 
+def tangled(case: Case) -> bool:
+    """Whether a case's outputs may lie on its inputs or on each other, so that all are written last, in turn."""
+    outputs = case.outputs
+    own = any(_meet(a, b) for k, a in enumerate(outputs) for b in outputs[:k])
+    return own or any(_meet(a, b) for a in outputs for b in case.inputs)
+
+
+def _meet(a: Operand, b: Operand) -> bool:
+    if a.buffer != b.buffer or a.buffer < 0:
+        return False
+    moving = a.steps or a.far or b.steps or b.far
+    return bool(moving) or (a.base < b.base + b.size and b.base < a.base + a.size)
+
+
 class Plan:
     """What lowering asks about one block, worked out once. Values and operations are numbered as in `Block`."""
 
-    def __init__(self, block: Block, *, whole: bool = False) -> None:
-        """`whole` keeps the block in one piece."""
-        self.block, self.whole = block, whole
+    def __init__(self, block: Block, *, whole: bool = False, late: bool = False) -> None:
+        """`whole` keeps the block in one piece; with `late` the last segment leaves all outputs."""
+        self.block, self.whole, self.late = block, whole, late
         self.first = block.first_operation
         self.rows = block.rows()
 
@@ -94,6 +109,11 @@ class Plan:
             for x in operands(row):
                 if x >= self.first and self.home[x] != here and x not in slots:
                     slots[x] = len(slots)
+        if self.late:
+            last = len(self.segments) - 1
+            for x in self.block.outputs.tolist():
+                if self.home.get(x, last) != last and x not in slots:
+                    slots[x] = len(slots)
         return slots
 
     @cached_property
@@ -101,5 +121,5 @@ class Plan:
         """For each segment, the outputs that it can leave; constants and inputs are left by the first."""
         found: list[list[int]] = [[] for _ in self.segments]
         for n, value in enumerate(self.block.outputs.tolist()):
-            found[self.home.get(value, 0)].append(n)
+            found[-1 if self.late else self.home.get(value, 0)].append(n)
         return found

@@ -275,9 +275,7 @@ class _Pivoted(_Loops):
 
     def lu(self, a: str, b: str) -> None:
         f, n, k = self.f, self.solve.columns, self.solve.right
-        f.low.helper("llvm.fabs.f64", lambda: "") if "sincos1" in f.low.helpers else f.low.helper(
-            "llvm.fabs.f64", lambda: "declare double @llvm.fabs.f64(double)"
-        )
+        f.low.intrinsic("fabs", 1)
         best, where = self.cell("best", "double"), self.cell("where", "i64")
 
         def eliminate(c: str) -> None:
@@ -340,7 +338,7 @@ class _Pivoted(_Loops):
     def least_norm(self, a: str, b: str, x: str, step: int) -> None:
         """A = LQ by modified Gram–Schmidt, each row twice; b ← L⁻¹b along the way; x = Qᵀ L⁻¹ b."""
         f, m, n, k = self.f, self.solve.rows, self.solve.columns, self.solve.right
-        f.low.helper("llvm.sqrt.f64", lambda: "declare double @llvm.sqrt.f64(double)")
+        f.low.intrinsic("sqrt", 1)
         total = self.cell("total", "double")
 
         def dot(r: str, q: str) -> str:

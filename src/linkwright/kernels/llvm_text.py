@@ -14,9 +14,11 @@ from linkwright.errors import KernelError
 from linkwright.kernels import llvm_math as math
 from linkwright.kernels.llvm_function import Function
 from linkwright.kernels.llvm_math import splat, vector
-from linkwright.kernels.llvm_plan import Plan
+from linkwright.kernels.llvm_plan import Plan, tangled
 from linkwright.kernels.llvm_solve import solve_room, solve_text
-from linkwright.tape.program import Case, Copy, Each, Loop, Program, Solve, Statement, Walk, Zero
+from linkwright.kernels.unset import uses
+from linkwright.tape.program import Case, Copy, Each, Loop, Operand, Program, Solve, Statement, Walk, Zero
+from linkwright.tape.table import Table
 
 
 def llvm_text(program: Program, name: str, width: int, pack: int) -> str:
@@ -35,9 +37,10 @@ class Lowering:
     def __init__(self, program: Program, name: str, width: int, pack: int) -> None:
         self.program, self.name, self.width, self.pack = program, name, width, pack
         self.type = vector(width)
-        self.plans: dict[tuple[int, bool], Plan] = {}
+        self.plans: dict[tuple[int, bool, bool], Plan] = {}
         self.functions: list[str] = []
         self.helpers: dict[str, str] = {}
+        self.tables: dict[Table, int] = {}
         self.pointer: dict[int, int] = {}  # buffer → position in ptrs
         self.place: dict[int, int] = {}  # buffer → place in scratch, in lane groups
         self.scratch = 0
@@ -45,8 +48,10 @@ class Lowering:
         for position, k in enumerate(order):
             self.pointer[k] = position
         self.first_column = len(order)
+        self.uses = uses(program)
         for k, buffer in enumerate(program.buffers):
-            if buffer.role == "temporary" or (width > 1 and buffer.role in ("input", "output")):
+            in_lanes = width > 1 and buffer.role in ("input", "output")
+            if buffer.role == "temporary" or in_lanes or k in self.uses.written_inputs:
                 self.place[k] = self.scratch
                 self.scratch += buffer.size
         # One room after the buffers for values that cross segments and for solvers, used in turn.
@@ -55,7 +60,7 @@ class Lowering:
 
     def _spill_size(self, statement: Statement) -> int:
         if isinstance(statement, Each) and _is_call(statement):
-            return len(self.plan(statement.cases[0].block).slots)
+            return len(self.plan_of(statement.cases[0]).slots)
         if isinstance(statement, Solve):
             return solve_room(statement)
         return 0
@@ -65,11 +70,29 @@ class Lowering:
 
     # -- the module ------------------------------------------------------------------------------
     def text(self) -> str:
-        calls: list[str] = []
+        calls = self.beginning()
         for index, statement in enumerate(self.program.statements):
             calls.extend(self.statement(statement, f"s{index}"))
         driver = self.driver(calls)
         return "\n\n".join([*self.helpers.values(), *self.functions, driver]) + "\n"
+
+    def beginning(self) -> list[str]:
+        """What comes before the statements: inputs that are written to are copied, unset numbers are zero."""
+        calls: list[str] = []
+        for k in sorted(self.uses.written_inputs) if self.width == 1 else ():
+            f = self.open(f"take{k}")
+            whole = Operand(k, self.program.buffers[k].size)
+            f.copy((f.pointer(self.pointer[k]), 1, False), f.address(whole, "0"), whole.size)
+            calls += self.close(f)
+        for k in sorted(self.uses.unset):
+            calls += self.move(Zero(Operand(k, self.program.buffers[k].size)), f"clear{k}")
+        return calls
+
+    def intrinsic(self, name: str, width: int, arguments: int = 1) -> str:
+        """The full name of one of LLVM's own functions over lanes, declared once."""
+        t, full = vector(width), f"llvm.{name}.{'f64' if width == 1 else f'v{width}f64'}"
+        self.helper(full, lambda: f"declare {t} @{full}({', '.join([t] * arguments)})")
+        return full
 
     def helper(self, key: str, make: Callable[[], str]) -> None:
         if key not in self.helpers:
@@ -81,6 +104,8 @@ class Lowering:
         if width > 1:
             self.helper("sin1", lambda: math.libm("sin", 1))
             self.helper("cos1", lambda: math.libm("cos", 1))
+        self.intrinsic("fabs", width)
+        self.intrinsic("fma", width, 3)
         self.helper(f"sincos{width}", lambda: math.sincos(width))
 
     def need_libm(self, name: str) -> None:
@@ -188,16 +213,17 @@ class Lowering:
         self.functions.append(function.text())
         return [function.name]
 
-    def plan(self, block: int, *, whole: bool = False) -> Plan:
-        """The plan of a block (in one piece, inside loops), made once."""
-        if (block, whole) not in self.plans:
-            self.plans[block, whole] = Plan(self.program.blocks[block], whole=whole)
-        return self.plans[block, whole]
+    def plan_of(self, case: Case, *, whole: bool = False) -> Plan:
+        """The plan of a case's block (in one piece, inside loops), made once."""
+        key = (case.block, whole, tangled(case))
+        if key not in self.plans:
+            self.plans[key] = Plan(self.program.blocks[case.block], whole=whole, late=key[2])
+        return self.plans[key]
 
     def straight(self, case: Case, name: str) -> list[str]:
         """A block that runs once; a long one becomes several functions."""
         names = []
-        segments = len(self.plan(case.block).segments)
+        segments = len(self.plan_of(case).segments)
         for k in range(segments):
             function = self.open(name if segments == 1 else f"{name}_{k}")
             function.block(case, k)
@@ -218,7 +244,10 @@ class Lowering:
             else:
                 f.store(f.load(statement.source, "0", i), statement.target, "0", i)
 
-        f.counted(statement.target.size, inward=False, body=one)
+        # A run that moves up within its buffer is copied from its end.
+        up = isinstance(statement, Copy) and statement.source.buffer == statement.target.buffer
+        up = up and statement.source.base < statement.target.base
+        f.counted(statement.target.size, inward=up, body=one)
         return self.close(f)
 
     def walk(self, walk: Walk, name: str) -> list[str]:
@@ -301,7 +330,6 @@ class Lowering:
         f.branch(end)
         f.start(end)
         return self.close(f)
-
 
 
 def _is_call(each: Each) -> bool:

@@ -51,7 +51,7 @@ class JointForce:
 class PointForce:
     """A force along the line between two frames: a law of their distance `d`, its rate `dd`, and TIME.
 
-    Positive pulls the two frames apart.
+    Positive pushes the two frames apart.
     """
 
     name: str

@@ -100,7 +100,7 @@ class Tree:
                 for joint in (m.follower, m.leader):
                     if joint not in at:
                         name = d.joint_names[joint]
-                        text = f"joint {name!r} closes a loop and cannot take part in a mimic; mark another joint as cut"
+                        text = f"joint {name!r} closes a loop and cannot take part in a mimic; cut another joint"
                         raise ModelError(text, element=name)
                 i = at[m.follower]
                 follows[i], ratio[i], offset[i], leader[i] = True, m.ratio, m.offset, at[m.leader]

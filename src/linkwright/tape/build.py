@@ -39,6 +39,11 @@ def _trace(function: Callable[..., Any], shapes: Sequence[Shape]) -> tuple[Block
     nodes: list[Scalar] = []
     out_shapes: list[Shape] = []
     for value in results:
+        if value is None or isinstance(value, (dict, set)):
+            what = "nothing" if value is None else f"a {type(value).__name__}"
+            raise RecordingError(
+                f"a recorded function must return an array or a tuple of arrays; this one returned {what}"
+            )
         array = np.asarray(value)
         if array.dtype != object and not np.issubdtype(array.dtype, np.number):
             raise RecordingError(f"a recorded function returned {value!r}, which is not an array of numbers")
@@ -174,6 +179,7 @@ def record(function: Callable[..., Any], *shapes: Any, name: str | None = None) 
     The function returns an array, or a tuple of arrays; so does the program when it is called.
     """
     wanted = [_shape(s) for s in shapes]
+    _check_count(function, len(wanted))
     block, out_shapes, single = trace(function, wanted)
     builder = ProgramBuilder(name or getattr(function, "__name__", "program").replace("<lambda>", "program"))
     names = _argument_names(function, len(wanted))
@@ -181,6 +187,19 @@ def record(function: Callable[..., Any], *shapes: Any, name: str | None = None) 
     outputs = [builder.output(f"y{k}" if k else "y", s) for k, s in enumerate(out_shapes)]
     builder.add(Each(1, (builder.case(block, inputs, outputs),)))
     return builder.build(single=single)
+
+
+def _check_count(function: Callable[..., Any], given: int) -> None:
+    """A function with another number of arguments than shapes is told so before it is called."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    least = sum(p.default is p.empty for p in positional)
+    if given < least or (given > len(positional) and not any(p.kind is p.VAR_POSITIONAL for p in parameters)):
+        takes = str(least) if least == len(positional) else f"{least} to {len(positional)}"
+        raise RecordingError(f"record takes one shape an argument: the function has {takes}, {given} were given")
 
 
 def _argument_names(function: Callable[..., Any], n: int) -> list[str]:

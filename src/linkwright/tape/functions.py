@@ -20,7 +20,7 @@ def is_recorded(*values: Any) -> bool:
 
 
 def _elementwise(
-    recorded: Callable[..., Any], plain: Callable[..., Any], name: str, arguments: int
+    recorded: Callable[..., Any], plain: Callable[..., Any], name: str, arguments: int, doc: str
 ) -> Callable[..., Any]:
     over_objects = np.frompyfunc(recorded, arguments, 1)
 
@@ -29,7 +29,8 @@ def _elementwise(
             return over_objects(*values)
         return plain(*values)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc}, element by element, over floats or recorded scalars."
     return function
 
 
@@ -52,16 +53,18 @@ def _plain_where(condition: Any, yes: Any, no: Any) -> Any:
     return np.where(np.asarray(condition, dtype=bool), yes, no)
 
 
-where = _elementwise(_method("where", _plain_where), _plain_where, "where", 3)
-minimum = _elementwise(_method("minimum", np.minimum), np.minimum, "minimum", 2)
-maximum = _elementwise(_method("maximum", np.maximum), np.maximum, "maximum", 2)
-sign = _elementwise(_method("sign", np.sign), np.sign, "sign", 1)
-arctan2 = _elementwise(_method("arctan2", np.arctan2), np.arctan2, "arctan2", 2)
-floor = _elementwise(_method("floor", np.floor), np.floor, "floor", 1)
-absolute = _elementwise(_method("fabs", np.abs), np.abs, "absolute", 1)
-less = _elementwise(_method("less", np.less), np.less, "less", 2)
-less_equal = _elementwise(_method("less_equal", np.less_equal), np.less_equal, "less_equal", 2)
-equal = _elementwise(_method("equals", np.equal), np.equal, "equal", 2)
+where = _elementwise(
+    _method("where", _plain_where), _plain_where, "where", 3, "yes where the condition holds, else no"
+)
+minimum = _elementwise(_method("minimum", np.minimum), np.minimum, "minimum", 2, "The smaller of a and b")
+maximum = _elementwise(_method("maximum", np.maximum), np.maximum, "maximum", 2, "The larger of a and b")
+sign = _elementwise(_method("sign", np.sign), np.sign, "sign", 1, "−1, 0 or 1")
+arctan2 = _elementwise(_method("arctan2", np.arctan2), np.arctan2, "arctan2", 2, "The angle of the point (x, y), given y and x")
+floor = _elementwise(_method("floor", np.floor), np.floor, "floor", 1, "The largest whole number not above x")
+absolute = _elementwise(_method("fabs", np.abs), np.abs, "absolute", 1, "|x|")
+less = _elementwise(_method("less", np.less), np.less, "less", 2, "Whether a < b")
+less_equal = _elementwise(_method("less_equal", np.less_equal), np.less_equal, "less_equal", 2, "Whether a ≤ b")
+equal = _elementwise(_method("equals", np.equal), np.equal, "equal", 2, "Whether a = b")
 
 
 def greater(a: Any, b: Any) -> Any:
@@ -76,6 +79,4 @@ def greater_equal(a: Any, b: Any) -> Any:
 
 def table(x: Any, spline: Table) -> Any:
     """The piecewise cubic `spline` at x, over floats or recorded scalars."""
-    if is_recorded(x):
-        return np.frompyfunc(lambda s: s.table(spline) if isinstance(s, Scalar) else spline(s), 1, 1)(x)
     return spline(x)

@@ -156,10 +156,12 @@ class Program:
 
     @cached_property
     def inputs(self) -> tuple[Buffer, ...]:
+        """The inputs, in the order in which they are passed."""
         return tuple(b for b in self.buffers if b.role == "input")
 
     @cached_property
     def outputs(self) -> tuple[Buffer, ...]:
+        """The outputs, in the order in which they come back."""
         return tuple(b for b in self.buffers if b.role == "output")
 
     @cached_property

@@ -52,6 +52,9 @@ class Table:
         return self._slope
 
     def __call__(self, x: Any) -> Any:
+        """The value at x: a number, an array, or recorded scalars."""
+        if hasattr(x, "table") or (isinstance(x, np.ndarray) and x.dtype == object):
+            return np.frompyfunc(lambda s: s.table(self) if hasattr(s, "table") else self(s), 1, 1)(x)
         x = np.asarray(x, dtype=float)
         c = np.asarray(self.coefficients)
         i = np.clip(np.searchsorted(self.breaks, x, side="right") - 1, 0, len(c) - 1)
