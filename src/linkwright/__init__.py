@@ -5,20 +5,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from linkwright.model import Mechanism
+from linkwright.sources import chain, from_dh, load, load_program, random_tree, tree
+
 __version__ = "0.1.0"
 
-# Where each public name lives; modules are imported when a name is first used.
+# Where the other public names live; their modules are imported when a name is first used.
 _PUBLIC = {
-    "load": "linkwright.sources",
-    "from_dh": "linkwright.sources",
-    "chain": "linkwright.sources",
-    "tree": "linkwright.sources",
-    "random_tree": "linkwright.sources",
     "Builder": "linkwright.building",
-    "Mechanism": "linkwright.model",
     "record": "linkwright.tape.build",
     "Program": "linkwright.tape.program",
-    "load_program": "linkwright.sources",
     "Table": "linkwright.tape.table",
     "where": "linkwright.tape.functions",
     "minimum": "linkwright.tape.functions",
@@ -68,8 +64,6 @@ if TYPE_CHECKING:
     from linkwright.building import Builder
     from linkwright.kernels.kernel import set_threads, threads
     from linkwright.mechanism.expression import TIME
-    from linkwright.model import Mechanism
-    from linkwright.sources import chain, from_dh, load, load_program, random_tree, tree
     from linkwright.tape.build import record
     from linkwright.tape.functions import equal, greater, greater_equal, less, less_equal, maximum, minimum, sign, where
     from linkwright.tape.program import Program
