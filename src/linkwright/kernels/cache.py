@@ -1,6 +1,6 @@
 """Object code on disk, by content, CPU and versions, in a directory that only its owner can write.
 
-An entry is one file: a magic line, the SHA-256 of the rest, the rest. Anything odd about the directory or an
+An entry is one file: a magic line, the SHA-256 of its name and the rest, the rest. Anything odd about the directory or an
 entry costs a recompilation or a warning, never a wrong answer.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import sys
 import tempfile
 import warnings
 from functools import cache
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from linkwright.errors import LinkwrightWarning
 
-_MAGIC = b"linkwright-cache-1\n"
+_MAGIC = b"linkwright-cache-2\n"
 _ENTRY_LIMIT = 256 * 2**20
 _TOTAL_LIMIT = 2 * 2**30
 
@@ -45,28 +46,35 @@ def _checked(name: str) -> Path | None:
 
 def _safe(path: Path) -> bool:
     """Whether only this user can write the directory: object code from it will be run."""
-    if os.name != "posix":
-        return True
     try:
         status = path.stat()
     except OSError:
         return False
+    if not _others_write(status):
+        return True
     if status.st_uid != os.getuid():
-        warnings.warn(
-            f"the cache directory {path} belongs to another user and is not used; "
-            "set LINKWRIGHT_CACHE to a directory of your own",
-            LinkwrightWarning,
-            stacklevel=4,
-        )
+        reason, advice = "belongs to another user", "set LINKWRIGHT_CACHE to a directory of your own"
+    else:
+        reason, advice = "can be written by others", f"run: chmod go-w {path}"
+    warnings.warn(
+        f"the cache directory {path} {reason} and is not used; {advice}", LinkwrightWarning, stacklevel=_outside()
+    )
+    return False
+
+
+def _others_write(status: os.stat_result) -> bool:
+    """Whether another user than this one can write what the status is of."""
+    if os.name != "posix":
         return False
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        warnings.warn(
-            f"the cache directory {path} can be written by others and is not used; run: chmod go-w {path}",
-            LinkwrightWarning,
-            stacklevel=4,
-        )
-        return False
-    return True
+    return status.st_uid != os.getuid() or bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def _outside() -> int:
+    """How far up the stack a caller outside this package is."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("linkwright."):
+        level, frame = level + 1, frame.f_back
+    return level - 1
 
 
 @cache
@@ -97,31 +105,24 @@ def read(name: str) -> bytes | None:
     folder = directory()
     if folder is None:
         return None
-    path = folder / name
     try:
-        if path.stat().st_size > _ENTRY_LIMIT or not _own_file(path):
-            return None
-        raw = path.read_bytes()
+        # What is looked at is what is read: a link or another's file in its place is refused.
+        handle = os.open(folder / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+        with os.fdopen(handle, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _ENTRY_LIMIT or _others_write(status):
+                return None
+            raw = file.read()
     except OSError:
         return None
     head = len(_MAGIC) + 32
-    if not raw.startswith(_MAGIC) or len(raw) < head:
-        return None
     content = raw[head:]
-    if hashlib.sha256(content).digest() != raw[len(_MAGIC) : head]:
-        return None
-    return content
+    return content if raw[:head] == _MAGIC + _digest(name, content) else None
 
 
-def _own_file(path: Path) -> bool:
-    if os.name != "posix":
-        return True
-    status = path.lstat()
-    return (
-        stat.S_ISREG(status.st_mode)
-        and status.st_uid == os.getuid()
-        and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    )
+def _digest(name: str, content: bytes) -> bytes:
+    """Of an entry's name too: a file under another's name is damaged."""
+    return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 
 def write(name: str, content: bytes) -> None:
@@ -133,7 +134,7 @@ def write(name: str, content: bytes) -> None:
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(content).digest() + content)
+                file.write(_MAGIC + _digest(name, content) + content)
             os.replace(temporary, folder / name)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)

@@ -55,10 +55,10 @@ def add_symbols(addresses: dict[str, int], llvm: Any = None) -> None:
 
 
 @cache
-def cpu() -> tuple[str, str]:
-    """The name of this CPU and its features, as LLVM says them."""
+def cpu() -> tuple[str, str, str]:
+    """What object code is for, as LLVM says it: the CPU's name and features, the system's triple."""
     llvm = _llvm()
-    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), llvm.get_process_triple()
 
 
 @cache
@@ -75,7 +75,7 @@ def lanes() -> int:
 def _machine(level: int) -> Any:
     """A target machine; an execution engine takes the one it is given for itself."""
     llvm = _llvm()
-    name, features = cpu()
+    name, features, _ = cpu()
     if lanes() == 8:
         features += ",-prefer-256-bit"
     return llvm.Target.from_default_triple().create_target_machine(
@@ -87,7 +87,7 @@ def object_code(text: str, *, level: int = 2) -> bytes:
     """Compile LLVM text to an object file's bytes."""
     with _lock:
         llvm = _llvm()
-        module = llvm.parse_assembly(f'target triple = "{llvm.get_process_triple()}"\n{text}')
+        module = llvm.parse_assembly(f'target triple = "{cpu()[2]}"\n{text}')
         return _machine(level).emit_object(module)  # type: ignore[no-any-return]
 
 
@@ -112,8 +112,11 @@ def load(code: bytes, name: str) -> Address:
     with _lock:
         llvm = _llvm()
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(2))
+        file = llvm.ObjectFileRef.from_data(code)
+        if not file:
+            raise KernelError("what should be object code is none")
         try:
-            engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            engine.add_object_file(file)
             engine.finalize_object()
         except RuntimeError as error:
             raise KernelError(f"object code could not be loaded: {error}") from None

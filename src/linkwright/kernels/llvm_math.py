@@ -9,9 +9,10 @@ from linkwright.tape.table import Table
 
 FAST = "contract reassoc nsz arcp"
 
-# π/2 in three parts with trailing zeros, so that n·part is exact for the n that the fast path meets.
-_HALF_PI = (1.5707963267341256e00, 6.0771005063039660e-11, 2.0222662487111665e-21)
-_LIMIT = 500_000.0  # beyond this argument libm reduces
+# π/2 in three parts, the first two of 37 bits: for the n of 16 bits that the fast path meets, x − n·part is exact
+# with the first, rounded at most once where it counts with the second, and the third adds what is left.
+_HALF_PI = (1.5707963267923333e00, 2.5633441515839558e-12, 1.0562999066987428e-23)
+_LIMIT = 65_536.0  # beyond this argument libm reduces
 
 # Minimax polynomials for sin and cos on [−π/4, π/4] (Cephes' coefficients).
 _SIN = (
