@@ -1,7 +1,7 @@
 """Object code on disk, by content, CPU and versions, in a directory that only its owner can write.
 
-An entry is one file: a magic line, the SHA-256 of its name and the rest, the rest. Anything odd about the directory or an
-entry costs a recompilation or a warning, never a wrong answer.
+An entry is one file: a magic line, the SHA-256 of its name and the rest, the rest. Anything odd about the directory
+or an entry costs a recompilation or a warning, never a wrong answer.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _outside() -> int:
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("linkwright."):
         level, frame = level + 1, frame.f_back
-    return level - 1
+    return level
 
 
 @cache

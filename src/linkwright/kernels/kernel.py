@@ -120,7 +120,7 @@ class Kernel:
         if kept is not None:
             try:
                 return Signature.loads(kept)
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, AttributeError):
                 pass  # a damaged entry: made anew
         signature = Signature.of(self.program, sorted({1, self._lanes}))
         disk.write(name, signature.dumps())
@@ -171,8 +171,10 @@ class Kernel:
             inputs.append(array)
             leads.append(given[:axes])
         lead, strides = leads[0] if leads else (), self._strides
-        if flags != _PLAIN or leads.count(lead) != len(leads):
+        if leads.count(lead) != len(leads):
             lead = self._common_lead(inputs, leads)
+            strides = self._lay_out(inputs, leads, lead)
+        elif flags != _PLAIN:
             strides = self._lay_out(inputs, leads, lead)
         if out is None:
             targets = results = [np.empty(lead + port.shape) for port in s.outputs]

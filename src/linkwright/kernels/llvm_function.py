@@ -20,6 +20,8 @@ _INFIX = {O.ADD: "fadd", O.SUB: "fsub", O.MUL: "fmul", O.DIV: "fdiv"}
 _COMPARE = {O.LT: "olt", O.LE: "ole", O.EQ: "oeq"}
 _LIBM = {O.TAN: "tan", O.EXP: "exp", O.LOG: "log", O.ATAN2: "atan2", O.POW: "pow"}
 
+_PLAIN = frozenset((0.0, 1.0, -1.0))
+
 #: Where an operand starts: its pointer, the numbers between neighbours, whether all lanes share them.
 Start = tuple[str, int, bool]
 
@@ -36,7 +38,7 @@ class Function:
         self.pointers: dict[int, str] = {}
 
     def text(self) -> str:
-        head = f"define internal void @{self.name}(ptr noalias %ptrs, ptr noalias %scratch) {{"
+        head = f"define internal void @{self.name}(ptr noalias %ptrs, ptr noalias %scratch, ptr noalias %constants) {{"
         return "\n".join([head, "entry:", *self.entry, "  br label %body", "body:", *self.lines, "  ret void", "}"])
 
     def fresh(self) -> str:
@@ -191,7 +193,9 @@ class Function:
         again = carry is not None or item != "0"
         plan = low.plan_of(case, whole=again)
         block, first = plan.block, plan.first
-        names: dict[int, str] = {k: splat(x, low.width) for k, x in enumerate(block.constants.tolist())}
+        constants = block.constants.tolist()
+        # Other numbers are read from a table at each use, where the processor spreads them over the lanes itself.
+        names: dict[int, str] = {k: splat(x, low.width) for k, x in enumerate(constants) if x in _PLAIN or x != x}
         starts: dict[Operand, Start] = {}
         where = [(n, k) for n, operand in enumerate(case.inputs) for k in range(operand.size)]
 
@@ -207,6 +211,8 @@ class Function:
         def value(k: int) -> str:
             name = names.get(k)
             if name is None:
+                if k < len(constants):
+                    return self.constant(constants[k])
                 if k < first:
                     n, place = where[k - block.first_input]
                     name = self.load_at(start_of(case.inputs[n]), place)
@@ -225,6 +231,11 @@ class Function:
                 at = self._slot(plan.slots[first + k])
                 self.lines.append(f"  store {low.type} {names[first + k]}, ptr {at}, align 8")
         self._leave(case, plan, segment, start_of, value, once=not again)
+
+    def constant(self, value: float) -> str:
+        """A number of the table, in every lane."""
+        at = self.op(f"getelementptr double, ptr %constants, i64 {self.low.constant(value)}")
+        return self.broadcast(self.op(f"load double, ptr {at}, align 8, !invariant.load !{{}}"))
 
     def _slot(self, slot: int) -> str:
         place = (self.low.spill + slot) * self.low.width

@@ -1,4 +1,4 @@
-"""LLVM text of the elementary functions: paired sine and cosine, libm calls lane by lane, tables, transposes."""
+"""LLVM text of the elementary functions: paired sine and cosine, libm calls lane by lane, tables."""
 
 from __future__ import annotations
 
@@ -218,93 +218,4 @@ def table(name: str, data: Table, width: int) -> str:
         ]
         result = f"%r{lane}"
     lines += [f"  ret {t} {result}", "}"]
-    return "\n".join(lines)
-
-
-def transposes(width: int) -> str:
-    """`@gather` and `@scatter`: n numbers of `width` states, `stride` apart, to and from lanes.
-
-    Whole tiles of width × width go through registers; the rest number by number.
-    """
-    t = vector(width)
-    return "\n".join([_transpose(width, t, into_lanes=True), _transpose(width, t, into_lanes=False)])
-
-
-def _transpose(width: int, t: str, *, into_lanes: bool) -> str:
-    name = "gather" if into_lanes else "scatter"
-    lines = [
-        f"define internal void @{name}(ptr %far, i64 %stride, i64 %n, ptr %near) noinline {{",
-        "entry:",
-        f"  %whole = and i64 %n, -{width}",
-        "  %any = icmp sgt i64 %whole, 0",
-        "  br i1 %any, label %tiles, label %rest",
-        "tiles:",
-        "  %j = phi i64 [ 0, %entry ], [ %jn, %tiles ]",
-        f"  %nj = mul i64 %j, {width}",
-        "  %nearj = getelementptr double, ptr %near, i64 %nj",
-        "  %farj = getelementptr double, ptr %far, i64 %j",
-    ]
-    rows = []
-    for k in range(width):
-        if into_lanes:
-            lines.append(f"  %o{k} = mul i64 %stride, {k}")
-            lines.append(f"  %p{k} = getelementptr double, ptr %farj, i64 %o{k}")
-        else:
-            lines.append(f"  %p{k} = getelementptr double, ptr %nearj, i64 {k * width}")
-        lines.append(f"  %v{k} = load {t}, ptr %p{k}, align 8")
-        rows.append(f"%v{k}")
-    step, serial = 1, 0
-    while step < width:
-        following = list(rows)
-        for k in range(width):
-            if k & step:
-                continue
-            a, b = rows[k], rows[k + step]
-            low = [i if not i & step else width + i - step for i in range(width)]
-            high = [i + step if not i & step else width + i for i in range(width)]
-            for target, mask in ((k, low), (k + step, high)):
-                shuffle = ", ".join(f"i32 {m}" for m in mask)
-                lines.append(
-                    f"  %s{serial} = shufflevector {t} {a}, {t} {b}, <{width} x i32> <{shuffle}>"
-                )
-                following[target] = f"%s{serial}"
-                serial += 1
-        rows = following
-        step *= 2
-    for k in range(width):
-        if into_lanes:
-            lines.append(f"  %w{k} = getelementptr double, ptr %nearj, i64 {k * width}")
-        else:
-            lines.append(f"  %o{k} = mul i64 %stride, {k}")
-            lines.append(f"  %w{k} = getelementptr double, ptr %farj, i64 %o{k}")
-        lines.append(f"  store {t} {rows[k]}, ptr %w{k}, align 8")
-    lines += [
-        f"  %jn = add i64 %j, {width}",
-        "  %again = icmp slt i64 %jn, %whole",
-        "  br i1 %again, label %tiles, label %rest",
-        "rest:",
-        "  %left = icmp slt i64 %whole, %n",
-        "  br i1 %left, label %tail, label %done",
-        "tail:",
-        "  %i = phi i64 [ %whole, %rest ], [ %in, %tail ]",
-        f"  %ni = mul i64 %i, {width}",
-        "  %neari = getelementptr double, ptr %near, i64 %ni",
-        "  %fari = getelementptr double, ptr %far, i64 %i",
-    ]
-    for k in range(width):
-        lines += [
-            f"  %ro{k} = mul i64 %stride, {k}",
-            f"  %rf{k} = getelementptr double, ptr %fari, i64 %ro{k}",
-            f"  %rn{k} = getelementptr double, ptr %neari, i64 {k}",
-        ]
-        source, target = (f"%rf{k}", f"%rn{k}") if into_lanes else (f"%rn{k}", f"%rf{k}")
-        lines += [f"  %rv{k} = load double, ptr {source}", f"  store double %rv{k}, ptr {target}"]
-    lines += [
-        "  %in = add i64 %i, 1",
-        "  %go = icmp slt i64 %in, %n",
-        "  br i1 %go, label %tail, label %done",
-        "done:",
-        "  ret void",
-        "}",
-    ]
     return "\n".join(lines)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from linkwright.errors import KernelError
 from linkwright.kernels import llvm_math as math
+from linkwright.kernels import llvm_transpose as transpose
 from linkwright.kernels.llvm_function import Function
 from linkwright.kernels.llvm_math import splat, vector
 from linkwright.kernels.llvm_plan import Plan, tangled
@@ -38,6 +39,7 @@ class Lowering:
         self.program, self.name, self.width, self.pack = program, name, width, pack
         self.type = vector(width)
         self.plans: dict[tuple[int, bool, bool], Plan] = {}
+        self.constants: dict[float, int] = {}
         self.functions: list[str] = []
         self.helpers: dict[str, str] = {}
         self.tables: dict[Table, int] = {}
@@ -74,7 +76,13 @@ class Lowering:
         for index, statement in enumerate(self.program.statements):
             calls.extend(self.statement(statement, f"s{index}"))
         driver = self.driver(calls)
-        return "\n\n".join([*self.helpers.values(), *self.functions, driver]) + "\n"
+        numbers = ", ".join(f"double {math.number(x)}" for x in self.constants) or "double 0.0"
+        table = f"@constants = private constant [{max(1, len(self.constants))} x double] [{numbers}], align 64"
+        return "\n\n".join([table, *self.helpers.values(), *self.functions, driver]) + "\n"
+
+    def constant(self, value: float) -> int:
+        """The place of a number in the table of constants."""
+        return self.constants.setdefault(value, len(self.constants))
 
     def beginning(self) -> list[str]:
         """What comes before the statements: inputs that are written to are copied, unset numbers are zero."""
@@ -126,7 +134,7 @@ class Lowering:
                 "  %single = icmp eq i64 %count, 1",
                 "  br i1 %single, label %one, label %many",
                 "one:",
-                *(f"  call void @{c}(ptr %ptrs, ptr %scratch)" for c in calls),
+                *(f"  call void @{c}(ptr %ptrs, ptr %scratch, ptr @constants)" for c in calls),
                 "  ret void",
                 "many:",
                 f"  %local = alloca [{max(total, 1)} x ptr]",
@@ -135,7 +143,7 @@ class Lowering:
                 "  br i1 %some, label %loop, label %done",
                 "loop:",
                 "  %s = phi i64 [ 0, %many ], [ %next, %loop ]",
-                *(f"  call void @{c}(ptr %local, ptr %scratch)" for c in calls),
+                *(f"  call void @{c}(ptr %local, ptr %scratch, ptr @constants)" for c in calls),
             ]
             for k in (*ins, *outs):
                 p = self.pointer[k]
@@ -156,7 +164,6 @@ class Lowering:
                 "}",
             ]
             return "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n" + "\n".join(lines)
-        self.helper("transposes", lambda: math.transposes(self.width))
         lines += ["  br label %loop", "loop:", "  %s = phi i64 [ 0, %entry ], [ %next, %loop ]"]
         for k in (*ins, *outs):
             p = self.pointer[k]
@@ -170,13 +177,18 @@ class Lowering:
                 f"  %near{k} = getelementptr double, ptr %scratch, i64 {self.place[k] * self.width}",
             ]
 
-        def move(what: str, k: int) -> str:
+        def move(what: str, k: int) -> list[str]:
             n = self.program.buffers[k].size
-            return f"  call void @{what}(ptr %far{k}, i64 %st{k}, i64 {n}, ptr %near{k})"
+            if n == 0:
+                return []
+            self.helper("masked", lambda: transpose.masked_declarations(self.width))
+            make = transpose.gather if what == "gather" else transpose.scatter
+            self.helper(f"{what}{n}", lambda: make(self.width, n))
+            return [f"  call void @{what}{n}(ptr %far{k}, i64 %st{k}, ptr %near{k})"]
 
-        lines += [move("gather", k) for k in ins]
-        lines += [f"  call void @{c}(ptr %ptrs, ptr %scratch)" for c in calls]
-        lines += [move("scatter", k) for k in outs]
+        lines += [line for k in ins for line in move("gather", k)]
+        lines += [f"  call void @{c}(ptr %ptrs, ptr %scratch, ptr @constants)" for c in calls]
+        lines += [line for k in outs for line in move("scatter", k)]
         lines += [
             f"  %next = add i64 %s, {self.width}",
             "  %again = icmp slt i64 %next, %count",
@@ -304,7 +316,7 @@ class Lowering:
 
         def body(_: str) -> None:
             for call in inner:
-                f.lines.append(f"  call void @{call}(ptr %ptrs, ptr %scratch)")
+                f.lines.append(f"  call void @{call}(ptr %ptrs, ptr %scratch, ptr %constants)")
             active = f.op(f"load {t}, ptr {flag}")
             mask = f.op(f"fcmp one {t} {active}, {splat(0.0, self.width)}")
             for current, following in loop.carry:

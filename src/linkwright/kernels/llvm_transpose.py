@@ -1,0 +1,104 @@
+"""LLVM text that moves states between their rows in memory and the lanes of vectors.
+
+`@gather{n}(far, stride, near)` takes n numbers of each of `width` states, `stride` numbers apart, to n lane groups;
+`@scatter{n}` takes them back. Tiles of width × width go through registers; the last one is masked.
+"""
+
+from __future__ import annotations
+
+from linkwright.kernels.llvm_math import vector
+
+
+def masked_declarations(width: int) -> str:
+    """The intrinsics that the last tiles use."""
+    t, mask, suffix = vector(width), f"<{width} x i1>", f"v{width}f64.p0"
+    return (
+        f"declare {t} @llvm.masked.load.{suffix}(ptr, i32, {mask}, {t})\n"
+        f"declare void @llvm.masked.store.{suffix}({t}, ptr, i32, {mask})"
+    )
+
+
+def gather(width: int, n: int) -> str:
+    """States' rows to lanes."""
+    return _Mover(width, n, inward=True).text()
+
+
+def scatter(width: int, n: int) -> str:
+    """Lanes to states' rows."""
+    return _Mover(width, n, inward=False).text()
+
+
+class _Mover:
+    def __init__(self, width: int, n: int, *, inward: bool) -> None:
+        self.width, self.n, self.inward = width, n, inward
+        self.type = vector(width)
+        self.serial = 0
+        self.lines: list[str] = []
+
+    def op(self, text: str) -> str:
+        self.serial += 1
+        self.lines.append(f"  %t{self.serial} = {text}")
+        return f"%t{self.serial}"
+
+    def text(self) -> str:
+        width, n = self.width, self.n
+        name = f"{'gather' if self.inward else 'scatter'}{n}"
+        self.lines = [f"define internal void @{name}(ptr %far, i64 %stride, ptr %near) noinline {{", "entry:"]
+        whole = n - n % width
+        if whole > 2 * width:
+            self.lines += ["  br label %tiles", "tiles:", "  %j = phi i64 [ 0, %entry ], [ %jn, %tiles ]"]
+            self.tile("%j", width)
+            self.lines += [
+                f"  %jn = add i64 %j, {width}",
+                f"  %again = icmp slt i64 %jn, {whole}",
+                "  br i1 %again, label %tiles, label %rest",
+                "rest:",
+            ]
+        else:
+            for j in range(0, whole, width):
+                self.tile(str(j), width)
+        if whole < n:
+            self.tile(str(whole), n - whole)
+        return "\n".join([*self.lines, "  ret void", "}"])
+
+    def tile(self, j: str, count: int) -> None:
+        """Numbers j .. j + count of every state."""
+        width, t = self.width, self.type
+        far = self.op(f"getelementptr double, ptr %far, i64 {j}")
+        near = self.op(f"getelementptr double, ptr %near, i64 {self.op(f'mul i64 {j}, {width}')}")
+        rows = [self.op(f"getelementptr double, ptr {far}, i64 {self.op(f'mul i64 %stride, {k}')}") for k in range(width)]
+        groups = [self.op(f"getelementptr double, ptr {near}, i64 {k * width}") for k in range(count)]
+        mask = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(width))
+        bits, suffix = f"<{width} x i1> <{mask}>", f"v{width}f64.p0"
+        full = count == width
+        if self.inward:
+            if full:
+                values = [self.op(f"load {t}, ptr {r}, align 8") for r in rows]
+            else:
+                load = f"call {t} @llvm.masked.load.{suffix}"
+                values = [self.op(f"{load}(ptr {r}, i32 8, {bits}, {t} zeroinitializer)") for r in rows]
+            for value, group in zip(self.transposed(values)[:count], groups, strict=True):
+                self.lines.append(f"  store {t} {value}, ptr {group}, align 8")
+            return
+        values = [self.op(f"load {t}, ptr {g}, align 8") for g in groups] + ["zeroinitializer"] * (width - count)
+        for value, row in zip(self.transposed(values), rows, strict=True):
+            if full:
+                self.lines.append(f"  store {t} {value}, ptr {row}, align 8")
+            else:
+                self.lines.append(f"  call void @llvm.masked.store.{suffix}({t} {value}, ptr {row}, i32 8, {bits})")
+
+    def transposed(self, rows: list[str]) -> list[str]:
+        """A square of lanes turned over, in log2(width) rounds of exchanges."""
+        width, step = self.width, 1
+        while step < width:
+            following = list(rows)
+            for k in (k for k in range(width) if not k & step):
+                low = [i if not i & step else width + i - step for i in range(width)]
+                high = [i + step if not i & step else width + i for i in range(width)]
+                for target, lanes in ((k, low), (k + step, high)):
+                    mask = ", ".join(f"i32 {m}" for m in lanes)
+                    a, b = f"{self.type} {rows[k]}", f"{self.type} {rows[k + step]}"
+                    following[target] = self.op(f"shufflevector {a}, {b}, <{width} x i32> <{mask}>")
+            rows = following
+            step *= 2
+        return rows
