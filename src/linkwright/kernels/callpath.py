@@ -30,7 +30,7 @@ from linkwright.kernels import llvm_backend
 from linkwright.kernels.kernel import Kernel, native
 
 MAX_ARRAYS = 24
-MAX_WORK = 200_000  # operations for which the interpreter may be held
+MAX_WORK = 1_000_000  # operations for which the interpreter may be held
 
 # Offsets in a 64-bit ndarray (NumPy's C structure), a tuple and a bytes object.
 _TYPE, _DATA, _ND, _DIMS, _DESCR, _FLAGS = 8, 16, 24, 32, 56, 64

@@ -139,11 +139,12 @@ class Kernel:
     def object_code(self, width: int, *, anew: bool = False) -> bytes:
         """The object code of a variant, from the cache or (always with `anew`) compiled now."""
         from linkwright.kernels import llvm_backend
-        from linkwright.kernels.llvm_text import llvm_text
 
         name = disk.key(self._identity, str(width), *llvm_backend.cpu())
         code = None if anew else disk.read(name)
         if code is None:
+            from linkwright.kernels.llvm_text import llvm_text
+
             code = llvm_backend.object_code(llvm_text(self.program, "kernel", width, llvm_backend.lanes()))
             disk.write(name, code)
         return code

@@ -222,15 +222,43 @@ class Function:
             return name
 
         # Where blocks run again and again, inputs are read before anything is written.
-        if again:
+        if again and plan.rows:
             for k in range(block.first_input, first):
                 value(k)
+        if not plan.rows and self._moved(case, plan, start_of):
+            return
         self._operations(plan, plan.segments[segment], names, value)
         for k in plan.segments[segment]:
             if first + k in plan.slots:
                 at = self._slot(plan.slots[first + k])
                 self.lines.append(f"  store {low.type} {names[first + k]}, ptr {at}, align 8")
         self._leave(case, plan, segment, start_of, value, once=not again)
+
+    def _moved(self, case: Case, plan: Plan, start_of: Callable[[Operand], Start]) -> bool:
+        """A block that only moves whole runs of numbers between different buffers, as moves of memory."""
+        inputs = [(operand, k) for operand in case.inputs for k in range(operand.size)]
+        runs: list[tuple[Operand, int, Operand]] = []
+        numbers, at, first = plan.block.outputs.tolist(), 0, plan.block.first_input
+        for target in case.outputs:
+            part = numbers[at : at + target.size]
+            at += target.size
+            if target.add or target.buffer < 0 or not part or part[0] < first:
+                return False
+            source, place = inputs[part[0] - first]
+            straight = part == list(range(part[0], part[0] + target.size)) and place + target.size <= source.size
+            if not straight or source.buffer < 0 or any(target.buffer == o.buffer for o in case.inputs):
+                return False
+            runs.append((source, place, target))
+        moves = []
+        for source, place, target in runs:
+            (here, step, shared), (there, other, _) = start_of(source), start_of(target)
+            if shared or step != other:
+                return False
+            moves.append((self._element(here, step, place), there, 8 * step * target.size))
+        self.low.helper("memcpy", lambda: "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        for here, there, size in moves:
+            self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {there}, ptr {here}, i64 {size}, i1 false)")
+        return True
 
     def constant(self, value: float) -> str:
         """A number of the table, in every lane."""

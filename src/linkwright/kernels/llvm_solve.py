@@ -137,42 +137,38 @@ class _Symmetric(_Loops):
             else:
                 self.repeat(f.op(f"add i64 {i}, -1"), "-1", -1, body)
 
-        def eliminate(row: str) -> None:
-            pivot = self.get(self.work, self.index(row, row, n))
-            inverse = self.arith("fdiv", splat(1.0, self.width), pivot)
+        def eliminate(k_row: str) -> None:
+            row = self._row(self.work, k_row, n)
+            inverse = self.arith("fdiv", splat(1.0, self.width), self.get(row, k_row))
 
             def outer(i: str) -> None:
-                at = self.index(row, i, n)
-                factor = self.arith("fmul", self.get(self.work, at), inverse)
+                upper = self._row(self.work, i, n)
+                factor = self.arith("fmul", self.get(row, i), inverse)
 
                 def inner(j: str) -> None:
-                    target = self.index(i, j, n)
-                    product = self.arith("fmul", factor, self.get(self.work, self.index(row, j, n)))
-                    self.put(self.arith("fsub", self.get(self.work, target), product), self.work, target)
+                    product = self.arith("fmul", factor, self.get(row, j))
+                    self.put(self.arith("fsub", self.get(upper, j), product), upper, j)
 
                 inner(i)
                 before(i, inner)
-                self.put(factor, self.work, at)
+                self.put(factor, row, i)
 
-            before(row, outer)
-            self.put(inverse, self.work, self.index(row, row, n))
+            before(k_row, outer)
+            self.put(inverse, row, k_row)
 
         self.repeat(str(n - 1), "-1", -1, eliminate)
 
-        def sweep(i: str, forward: bool) -> None:
-            def one(j: str) -> None:
-                factor = self.get(self.work, self.index(i, j, n))
-                source, target = (j, i) if forward else (i, j)
-                self.axpy(out, factor, source, target, k)
-
-            before(i, one)
-
         def inward(i: str) -> None:
-            sweep(i, forward=False)
-            self.scale(out, self.get(self.work, self.index(i, i, n)), i, k)
+            factors, own = self._row(self.work, i, n), self._row(out, i, k)
+            before(i, lambda j: self.axpy(self.get(factors, j), own, self._row(out, j, k), k))
+            self.scale(self.get(factors, i), own, k)
+
+        def outward(i: str) -> None:
+            factors, own = self._row(self.work, i, n), self._row(out, i, k)
+            before(i, lambda j: self.axpy(self.get(factors, j), self._row(out, j, k), own, k))
 
         self.repeat(str(n - 1), "-1", -1, inward)
-        self.repeat("0", str(n), 1, lambda i: sweep(i, forward=True))
+        self.repeat("0", str(n), 1, outward)
 
     def _along(self, k: int, rows: Sequence[str], one: Callable[[Sequence[str], str, int], None]) -> None:
         """one(pointers, type, lanes) along rows of k right sides: full registers first, then the rest.
@@ -215,8 +211,8 @@ class _Symmetric(_Loops):
     def _row(self, x: str, row: str, k: int) -> str:
         return self.at(x, self.f.op(f"mul i64 {row}, {k}"), self.width)
 
-    def axpy(self, x: str, factor: str, source: str, target: str, k: int) -> None:
-        """x[target] −= factor·x[source]."""
+    def axpy(self, factor: str, source: str, target: str, k: int) -> None:
+        """target −= factor·source, for two rows of k right sides."""
         spread = self._spreads(factor)
 
         def one(at: Sequence[str], kind: str, lanes: int) -> None:
@@ -224,17 +220,17 @@ class _Symmetric(_Loops):
             product = self.arith("fmul", spread[lanes], source_value, kind)
             self.f.lines.append(f"  store {kind} {self.arith('fsub', old, product, kind)}, ptr {at[1]}, align 8")
 
-        self._along(k, (self._row(x, source, k), self._row(x, target, k)), one)
+        self._along(k, (source, target), one)
 
-    def scale(self, x: str, factor: str, row: str, k: int) -> None:
-        """x[row] *= factor."""
+    def scale(self, factor: str, row: str, k: int) -> None:
+        """row *= factor."""
         spread = self._spreads(factor)
 
         def one(at: Sequence[str], kind: str, lanes: int) -> None:
             old = self.f.op(f"load {kind}, ptr {at[0]}, align 8")
             self.f.lines.append(f"  store {kind} {self.arith('fmul', spread[lanes], old, kind)}, ptr {at[0]}, align 8")
 
-        self._along(k, (self._row(x, row, k),), one)
+        self._along(k, (row,), one)
 
 
 class _Pivoted(_Loops):

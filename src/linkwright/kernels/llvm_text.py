@@ -163,7 +163,8 @@ class Lowering:
                 "  ret void",
                 "}",
             ]
-            return "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n" + "\n".join(lines)
+            self.helper("memcpy", lambda: "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+            return "\n".join(lines)
         lines += ["  br label %loop", "loop:", "  %s = phi i64 [ 0, %entry ], [ %next, %loop ]"]
         for k in (*ins, *outs):
             p = self.pointer[k]
