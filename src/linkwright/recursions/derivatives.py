@@ -1,7 +1,7 @@
 r"""First derivatives of inverse and forward dynamics in tangent space, over related pairs of bodies.
 
-Everything is written in one inertial frame (the root link's where it floats, else ground's). With J the columns
-of a joint, p its parent, Y and f the composite inertia and wrench of what it carries, h̄ the momentum:
+Everything is written in one inertial frame, which coincides at this instant with the root link's (with ground's, if
+there are several roots). With J the columns of a joint, p its parent, Y and f the composite inertia and wrench of what it carries, h̄ the momentum:
 
     V = v_p × J,   A = a_p × J + v_p × V,   Ȧ = (v + v_p) × J
     B x = [2 ω_x × h̄_lin; B_a ω_x],  B_a = Σ ω̃ (2I − tr I) − 2 h̃ ũ   (u the velocity at the origin)
@@ -48,8 +48,7 @@ class Pairs:
         self.t = traversal
         self.x = traversal.coordinates
         links, parent, order = traversal.links, traversal.parent, traversal.order
-        floating = [i for i in order if parent[i] < 0 and links[i].kind.nv == 6]
-        root = floating[0] if len(floating) == 1 and parent.count(-1) == 1 else None
+        root = parent.index(-1) if parent.count(-1) == 1 else None
         n = traversal.n
         self.place: list[Transform] = [Transform(General(np.eye(3)), np.zeros(3))] * n
         self.columns: list[list[Array]] = [[] for _ in range(n)]  # J
@@ -60,9 +59,7 @@ class Pairs:
         for i in order:
             step = links[i].transform(self.terms[i])
             if i == root:
-                down = links[i].kind.rotation(self.terms[i])
-                turned = Transform(step.rotation, np.zeros(3)) if down is not None else step
-                self.ground_acceleration = turned.outward(self.ground_acceleration)
+                self.ground_acceleration = step.outward(self.ground_acceleration)
                 place = Transform(General(np.eye(3)), np.zeros(3))
             elif parent[i] < 0:
                 place = Transform(General(step.rotation.matrix()), np.asarray(step.p))
@@ -191,11 +188,14 @@ class Pairs:
         bj: list[list[Array]] = []
         for i in range(n):
             vp, bp = self.up(self.velocity, i, zero), self.up(b, i, self.ground_acceleration)
-            both = self.velocity[i] + vp
             vs = [motion_cross(vp, c) for c in self.columns[i]]
             big_v.append(vs)
             big_a.append([motion_cross(bp, c) + motion_cross(vp, x) for c, x in zip(self.columns[i], vs, strict=True)])
-            dot_a.append([motion_cross(both, c) for c in self.columns[i]])
+            if len(vs) == 1:
+                dot_a.append([2.0 * vs[0]])  # v − v_p is along J itself
+            else:
+                both = self.velocity[i] + vp
+                dot_a.append([motion_cross(both, c) for c in self.columns[i]])
             bj.append([2.0 * cross(self.p[i], c[:3]) + c[3:] @ self.b[i] for c in self.columns[i]])
         for i in range(n):
             y, p, ba = self.below[i], self.p[i], self.b[i]
