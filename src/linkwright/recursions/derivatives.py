@@ -1,7 +1,8 @@
 r"""First derivatives of inverse and forward dynamics in tangent space, over related pairs of bodies.
 
 Everything is written in one inertial frame, which coincides at this instant with the root link's (with ground's, if
-there are several roots). With J the columns of a joint, p its parent, Y and f the composite inertia and wrench of what it carries, h̄ the momentum:
+there are several roots). With J the columns of a joint, p its parent, Y and f the composite inertia and wrench of
+what it carries, h̄ the momentum:
 
     V = v_p × J,   A = a_p × J + v_p × V,   Ȧ = (v + v_p) × J
     B x = [2 ω_x × h̄_lin; B_a ω_x],  B_a = Σ ω̃ (2I − tr I) − 2 h̃ ũ   (u the velocity at the origin)
