@@ -449,10 +449,10 @@ def test_memory_that_runs_out_is_an_error_and_no_leak(turn, monkeypatch):
     llvm_backend.add_symbols({"PyErr_NoMemory": no_memory})
     text = FAILING_NEW.format(turn=turn, real=inner(callpath._NEW))
     new = llvm_backend.load(llvm_backend.object_code(text), "new")
-    monkeypatch.setattr(callpath, "_array_api", lambda index: int(new) if index == callpath._NEW else inner(index))
-    kernel = compiled(record(lambda x: (x * 2.0, x * 3.0, x * 4.0), 2000))
+    monkeypatch.setattr(callpath, "_array_api", lambda index: new.address if index == callpath._NEW else inner(index))
+    kernel = compiled(record(lambda x: (x * 2.0, x * 3.0, x * 4.0), 400))
     quick = callpath.shortcut(kernel, kernel, "f")
-    x = np.ones(2000)
+    x = np.ones(400)
 
     def fails():
         with pytest.raises(MemoryError):
@@ -462,7 +462,7 @@ def test_memory_that_runs_out_is_an_error_and_no_leak(turn, monkeypatch):
     gc.collect()
     tracemalloc.start()
     try:
-        for _ in range(200):
+        for _ in range(1000):
             fails()
         gc.collect()
         left, _ = tracemalloc.get_traced_memory()

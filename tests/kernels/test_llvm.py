@@ -1,6 +1,7 @@
 """The LLVM lowering, one state at a time and in lanes, against NumPy; memory around arrays is watched."""
 
 import ctypes
+import gc
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def intact(memory):
 
 def compute(program, inputs, batch, width, pack, shared=()):
     """The outputs (batch, size) of compiled code; the inputs numbered in `shared` are one row for all states."""
-    address = llvm_backend.load(llvm_backend.object_code(llvm_text(program, "kernel", width, pack)), "kernel")
+    code = llvm_backend.load(llvm_backend.object_code(llvm_text(program, "kernel", width, pack)), "kernel")
     kept = [np.ascontiguousarray(x) for x in inputs]
     given = [x.copy() for x in kept]
     data = [b.data for b in program.buffers if b.role == "data"] + list(program.columns)
@@ -47,7 +48,7 @@ def compute(program, inputs, batch, width, pack, shared=()):
     strides = [0 if k in shared else b.size for k, b in enumerate(program.inputs)]
     strides += [b.size for b in program.outputs]
     table = pointers([*given, *(part for _, part in memories), *data])
-    ENTRY(address)(table, (ctypes.c_int64 * len(strides))(*strides), scratch.ctypes.data, batch)
+    ENTRY(code.address)(table, (ctypes.c_int64 * len(strides))(*strides), scratch.ctypes.data, batch)
     for before, after in zip(kept, given, strict=True):
         np.testing.assert_array_equal(before, after)
     assert intact(watch)
@@ -419,7 +420,8 @@ def test_the_same_program_makes_the_same_code(name, width):
 def test_code_that_is_no_longer_used_is_unloaded():
     code = llvm_backend.object_code(llvm_text(samples.smooth(), "kernel", 1, 1))
     before = len(llvm_backend._engines)
-    address = llvm_backend.load(code, "kernel")
+    loaded = llvm_backend.load(code, "kernel")
     assert len(llvm_backend._engines) == before + 1
-    del address
+    assert not gc.is_tracked(loaded.life)  # or the collector would unload code that finalisers call
+    del loaded
     assert len(llvm_backend._engines) == before

@@ -27,7 +27,7 @@ def sincos(entries, x, width=8):
     """(n, 2): sines and cosines of n numbers, n a multiple of 8."""
     x, y, scratch = np.ascontiguousarray(x), np.empty((len(x), 2)), np.empty(64)
     ptrs = (ctypes.c_void_p * 2)(x.ctypes.data, y.ctypes.data)
-    ENTRY(entries[width])(ptrs, (ctypes.c_int64 * 2)(1, 2), scratch.ctypes.data, len(x))
+    ENTRY(entries[width].address)(ptrs, (ctypes.c_int64 * 2)(1, 2), scratch.ctypes.data, len(x))
     return y
 
 

@@ -1,4 +1,7 @@
-"""Dynamics and kinematics of real robots against Pinocchio: NumPy on all of them, native code on eight."""
+"""Dynamics and kinematics of real robots against Pinocchio: NumPy on all of them, native code on eight.
+
+`tests/grid.py`, part of `make test-full`, runs native code and derivatives on all of them.
+"""
 
 from __future__ import annotations
 
@@ -110,13 +113,6 @@ def test_native_code_gives_pinocchios_inverse_and_forward_dynamics_and_mass_matr
     check_dynamics(twin(find(name), base), native=True)
 
 
-@pytest.mark.slow
-@every_robot
-@both_bases
-def test_native_code_agrees_with_pinocchio_on_every_robot(path: Path, base: str) -> None:
-    check_dynamics(twin(path, base), native=True)
-
-
 def check_kinematics(t: Twin, *, native: bool, frames: int) -> None:
     q, v, _ = t.states(9 if native else 1)
     names = [f.name for f in t.model.frames if f.type == pin.FrameType.BODY]
@@ -190,13 +186,6 @@ def check_derivatives(t: Twin, *, native: bool) -> None:
 @both_bases
 def test_derivatives_of_inverse_and_forward_dynamics_are_pinocchios(name: str, base: str) -> None:
     check_derivatives(twin(find(name), base), native=name in EIGHT[:2])
-
-
-@pytest.mark.slow
-@every_robot
-@both_bases
-def test_derivatives_of_every_robot_are_pinocchios(path: Path, base: str) -> None:
-    check_derivatives(twin(path, base), native=True)
 
 
 def with_mimics() -> list[Path]:
