@@ -6,10 +6,10 @@ import threading
 
 import numpy as np
 import pytest
-from robots import find, relative
 
 import linkwright as lw
 from linkwright.errors import DtypeError, ModelError, NameNotFound, ShapeError
+from robots import find, relative
 
 
 def double_pendulum() -> lw.Mechanism:

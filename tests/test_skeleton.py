@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernels.compilers import c_library, pointer
-from robots import find, relative
 
 import linkwright as lw
+from kernels.compilers import c_library, pointer
 from linkwright.kernels import numpy_backend
 from linkwright.kernels.ctext import work_size
 from linkwright.tape.program import Program
+from robots import find, relative
 
 
 def arm() -> lw.Mechanism:
