@@ -188,7 +188,8 @@ def test_words_for_arrays_and_other_options_take_the_careful_path(mech):
     np.testing.assert_array_equal(mech.forward_dynamics(q, v, tau, t=0.5), right)
     np.testing.assert_array_equal(mech.forward_dynamics(q, v, tau, out=None), right)
     np.testing.assert_allclose(mech.forward_dynamics(q, v, tau, method="mass-matrix"), right, rtol=1e-9)
-    np.testing.assert_array_equal(mech.forward_dynamics(*[q, v, tau], **{}), right)
+    nothing = {}
+    np.testing.assert_array_equal(mech.forward_dynamics(q, v, tau, **nothing), right)
     out = np.empty(N)
     assert mech.forward_dynamics(q, v, tau, **{"".join(["o", "ut"]): out}) is out
     assert mech.forward_dynamics(q, v, out=out, tau=tau) is out
@@ -242,7 +243,9 @@ def test_an_error_of_the_careful_path_comes_out_as_it_is():
 
 def test_arguments_reach_the_careful_path_as_they_were_given():
     seen = []
-    quick = callpath.shortcut(compiled(record(lambda x: x * 2.0, 3)), lambda *a, **k: seen.append((a, k)) or "told", "f")
+    quick = callpath.shortcut(
+        compiled(record(lambda x: x * 2.0, 3)), lambda *a, **k: seen.append((a, k)) or "told", "f"
+    )
     thing = object()
     assert quick(thing, 2, word=thing) == "told"
     assert quick() == "told"
@@ -295,7 +298,9 @@ def test_in_doubt_methods_take_the_careful_path(what, monkeypatch):
     np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize("offset", ["_DATA", "_ND", "_DIMS", "_DESCR", "_FLAGS", "_TUPLE_ITEMS", "_TUPLE_SIZE", "_BYTES_DATA"])
+@pytest.mark.parametrize(
+    "offset", ["_DATA", "_ND", "_DIMS", "_DESCR", "_FLAGS", "_TUPLE_ITEMS", "_TUPLE_SIZE", "_BYTES_DATA"]
+)
 def test_another_layout_of_objects_is_noticed(offset, monkeypatch):
     shift = -8 if offset in ("_FLAGS", "_BYTES_DATA") else 8
     if offset == "_DIMS":
@@ -307,6 +312,18 @@ def test_another_layout_of_objects_is_noticed(offset, monkeypatch):
 def test_another_interface_of_numpy_is_noticed(monkeypatch):
     monkeypatch.setattr(callpath, "_NUMPY_ABIS", (0x0300_0000,))
     assert not callpath.supported.__wrapped__()
+
+
+def test_a_method_that_a_subclass_overrides_is_not_shadowed(mech):
+    class Loaded(lw.Mechanism):
+        def forward_dynamics(self, q, v, tau, **options):
+            return super().forward_dynamics(q, v, tau, **options) + 1000.0
+
+    own, x = Loaded(mech.description), state()
+    for _ in range(3):
+        np.testing.assert_array_equal(own.forward_dynamics(*x), mech.forward_dynamics(*x) + 1000.0)
+        np.testing.assert_array_equal(own.mass_matrix(x[0]), mech.mass_matrix(x[0]))
+    assert isinstance(own.mass_matrix, BUILTIN)
 
 
 # -- what a person sees ---------------------------------------------------------------------------------------
@@ -321,7 +338,7 @@ def test_help_and_signature_survive(mech):
         assert (parameter.kind, parameter.default) == (right[name].kind, right[name].default)
     text = io.StringIO()
     pydoc.Helper(output=text)(mech.forward_dynamics)
-    assert "forward_dynamics(q, v, tau" in text.getvalue()
+    assert "forward_dynamics(q,v,tau,*,t=0.0," in "".join(text.getvalue().split())
     assert inspect.getdoc(lw.Mechanism.forward_dynamics).splitlines()[0] in text.getvalue()
 
 
@@ -600,7 +617,9 @@ def test_the_kernels_scratch_is_its_own():
     for right in (1, 3):
         kernel = compiled(samples.solver("cholesky", right))
         assert kernel.signature.scratch[1] > 0
-        inputs = [x.reshape(b.shape) for x, b in zip(samples.arguments(kernel.program, 1), kernel.program.inputs, strict=True)]
+        inputs = [
+            x.reshape(b.shape) for x, b in zip(samples.arguments(kernel.program, 1), kernel.program.inputs, strict=True)
+        ]
         made.append((callpath.shortcut(kernel, kernel, "solve"), inputs, kernel(*inputs)))
     for _ in range(100):
         for quick, inputs, right in made:

@@ -171,7 +171,10 @@ def test_a_wrong_number_of_arrays_is_told_with_their_names(kernel, count):
 def test_lists_tuples_and_numbers_are_arrays(kernel):
     q, v, t = states()
     agrees(kernel(q.tolist(), tuple(map(tuple, v)), float(t)), wanted(q, v, t))
-    agrees(kernel([1, 2, 3], [[1, 2], [3, 4]], 5), wanted(np.arange(1.0, 4), np.arange(1.0, 5).reshape(2, 2), np.array(5.0)))
+    agrees(
+        kernel([1, 2, 3], [[1, 2], [3, 4]], 5),
+        wanted(np.arange(1.0, 4), np.arange(1.0, 5).reshape(2, 2), np.array(5.0)),
+    )
     agrees(kernel([q, q], [v, v], [1.0, t]), wanted(np.array([q, q]), np.array([v, v]), np.array([1.0, t])))
     agrees(kernel(q, v, np.float64(t)), wanted(q, v, t))
 
@@ -389,7 +392,10 @@ def test_every_construct_runs_through_the_kernel(name, batch):
     kept = [x.copy() for x in shaped]
     found = program(*shaped)
     for got, right, b in zip(
-        found if isinstance(found, tuple) else (found,), numpy_backend.run(program, inputs, batch), program.outputs, strict=True
+        found if isinstance(found, tuple) else (found,),
+        numpy_backend.run(program, inputs, batch),
+        program.outputs,
+        strict=True,
     ):
         np.testing.assert_allclose(got, right.reshape(batch, *b.shape), rtol=1e-10, atol=1e-12)
     for a, b in zip(shaped, kept, strict=True):

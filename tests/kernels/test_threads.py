@@ -81,13 +81,23 @@ def test_threads_share_a_mechanism_from_its_first_call():
         mech = lw.random_tree(4, seed=seed)
         twin = lw.random_tree(4, seed=seed)
         rng = np.random.default_rng(seed)
-        inputs = [(mech.integrate(mech.neutral(), rng.standard_normal(mech.nv)), *rng.standard_normal((2, mech.nv))) for _ in range(CROWD)]
-        right = [(twin.forward_dynamics(q, v, u), twin.mass_matrix(q), *twin.inverse_dynamics_derivatives(q, v, u)) for q, v, u in inputs]
+        inputs = [
+            (mech.integrate(mech.neutral(), rng.standard_normal(mech.nv)), *rng.standard_normal((2, mech.nv)))
+            for _ in range(CROWD)
+        ]
+        right = [
+            (twin.forward_dynamics(q, v, u), twin.mass_matrix(q), *twin.inverse_dynamics_derivatives(q, v, u))
+            for q, v, u in inputs
+        ]
 
         def work(k, mech=mech, inputs=inputs, right=right):
             q, v, u = inputs[k]
             for _ in range(50):
-                answer = (mech.forward_dynamics(q, v, u), mech.mass_matrix(q), *mech.inverse_dynamics_derivatives(q, v, u))
+                answer = (
+                    mech.forward_dynamics(q, v, u),
+                    mech.mass_matrix(q),
+                    *mech.inverse_dynamics_derivatives(q, v, u),
+                )
                 for got, wanted in zip(answer, right[k], strict=True):
                     np.testing.assert_array_equal(got, wanted)
 
@@ -117,7 +127,9 @@ def test_a_batch_divided_among_threads_is_the_same(name, count, eager):
         shaped = [x.reshape(batch, *b.shape) for x, b in zip(inputs, program.inputs, strict=True)]
         kernels.set_threads(count)
         found = kernel(*shaped)
-        for got, right in zip(found if isinstance(found, tuple) else (found,), numpy_backend.run(program, inputs, batch), strict=True):
+        for got, right in zip(
+            found if isinstance(found, tuple) else (found,), numpy_backend.run(program, inputs, batch), strict=True
+        ):
             np.testing.assert_allclose(got.reshape(batch, -1), right, rtol=1e-9, atol=1e-12)
 
 

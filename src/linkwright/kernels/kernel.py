@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -256,9 +257,9 @@ class Kernel:
         if pieces <= 1:
             variant.run(arrays, strides, 0, batch)
             return
-        cuts = [batch * k // pieces for k in range(pieces + 1)]
-        jobs = [_pool().submit(variant.run, arrays, strides, a, b) for a, b in zip(cuts[1:-1], cuts[2:], strict=True)]
-        variant.run(arrays, strides, cuts[0], cuts[1])
+        own, *others = pairwise(batch * k // pieces for k in range(pieces + 1))
+        jobs = [_pool().submit(variant.run, arrays, strides, *piece) for piece in others]
+        variant.run(arrays, strides, *own)
         for job in jobs:
             job.result()
 
@@ -285,16 +286,16 @@ class _Variant:
         s = kernel.signature
         self.width, self.work = width, s.work
         try:
-            self.address = load(kernel.object_code(width), "kernel")
+            self.code = load(kernel.object_code(width), "kernel")
         except KernelError:
-            self.address = load(kernel.object_code(width, anew=True), "kernel")
+            self.code = load(kernel.object_code(width, anew=True), "kernel")
         self.scratch = s.scratch[width]
         self.data: list[NDArray[Any]] = []
         if s.has_data:
             program = kernel.program
             self.data = [np.ascontiguousarray(b.data) for b in program.buffers if b.role == "data"]
             self.data += [np.ascontiguousarray(c) for c in program.columns]
-        self._free, self._held = _FREE(self.address), _HELD(self.address)
+        self._free, self._held = _FREE(self.code.address), _HELD(self.code.address)
         self._data_addresses = [d.ctypes.data for d in self.data]
         arrays = len(s.inputs) + len(s.outputs)
         self._head = struct.Struct(f"={arrays + len(self.data)}Q{arrays}q")

@@ -5,8 +5,13 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import threading
+import weakref
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from linkwright.errors import KernelError
 
@@ -91,24 +96,23 @@ def object_code(text: str, *, level: int = 2) -> bytes:
         return _machine(level).emit_object(module)  # type: ignore[no-any-return]
 
 
-class Address(int):
-    """The address of a compiled function; its code stays loaded as long as this number lives.
+@dataclass(frozen=True)
+class Code:
+    """A compiled function's address; its code stays loaded as long as the array `life` lives.
 
-    The number is outside the garbage collector's view (it has no slots), and so is the code behind it: a finaliser
-    that calls a function while the cycle around both is being cleared still finds the code.
+    An array is not seen by the garbage collector, and so neither is the code behind it: a finaliser that calls a
+    kernel while the cycle around both is being cleared still finds the code.
     """
 
-    __slots__ = ()
-
-    def __del__(self) -> None:
-        _engines.pop(int(self), None)
+    address: int
+    life: NDArray[np.uint64]
 
 
 _engines: dict[int, Any] = {}
 
 
-def load(code: bytes, name: str) -> Address:
-    """Link object code into this process; the address of its function `name`."""
+def load(code: bytes, name: str) -> Code:
+    """Link object code into this process; its function `name`."""
     with _lock:
         llvm = _llvm()
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(2))
@@ -120,8 +124,10 @@ def load(code: bytes, name: str) -> Address:
             engine.finalize_object()
         except RuntimeError as error:
             raise KernelError(f"object code could not be loaded: {error}") from None
-        address = Address(engine.get_function_address(name))
+        address: int = engine.get_function_address(name)
         if not address:
             raise KernelError(f"object code has no function {name!r}")
-        _engines[int(address)] = engine
-        return address
+        life = np.array(address, dtype=np.uint64)
+        _engines[address] = engine
+        weakref.finalize(life, _engines.pop, address).atexit = False
+        return Code(address, life)

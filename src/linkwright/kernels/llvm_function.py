@@ -317,7 +317,7 @@ class Function:
         if low.width == 1 and low.pack > 1:
             self._packed_sines(plan, here, names, value)
         for k in todo:
-            op, a, b, c = rows[k]
+            op, a, b, _ = rows[k]
             if first + k in names:
                 continue
             infix = _INFIX.get(op)

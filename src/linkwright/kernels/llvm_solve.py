@@ -331,6 +331,11 @@ class _Pivoted(_Loops):
 
         self.repeat(str(n - 1), "-1", -1, back)
 
+    def accumulate(self, total: str, term: str) -> None:
+        """*total += term."""
+        following = self.arith("fadd", self.f.op(f"load double, ptr {total}"), term, "double")
+        self.f.lines.append(f"  store double {following}, ptr {total}")
+
     def least_norm(self, a: str, b: str, x: str, step: int) -> None:
         """A = LQ by modified Gram–Schmidt, each row twice; b ← L⁻¹b along the way; x = Qᵀ L⁻¹ b."""
         f, m, n, k = self.f, self.solve.rows, self.solve.columns, self.solve.right
@@ -344,9 +349,7 @@ class _Pivoted(_Loops):
                 product = self.arith(
                     "fmul", self.value(a, self.index(r, j, n)), self.value(a, self.index(q, j, n)), "double"
                 )
-                f.lines.append(
-                    f"  store double {self.arith('fadd', f.op(f'load double, ptr {total}'), product, 'double')}, ptr {total}"
-                )
+                self.accumulate(total, product)
 
             self.repeat("0", str(n), 1, term)
             return f.op(f"load double, ptr {total}")
@@ -383,9 +386,7 @@ class _Pivoted(_Loops):
                     product = self.arith(
                         "fmul", self.value(a, self.index(r, i, n)), self.value(b, self.index(r, j, k)), "double"
                     )
-                    f.lines.append(
-                        f"  store double {self.arith('fadd', f.op(f'load double, ptr {total}'), product, 'double')}, ptr {total}"
-                    )
+                    self.accumulate(total, product)
 
                 self.repeat("0", str(m), 1, term)
                 self.set(f.op(f"load double, ptr {total}"), x, self.index(i, j, k), step)

@@ -258,8 +258,9 @@ class Lowering:
                 f.store(f.load(statement.source, "0", i), statement.target, "0", i)
 
         # A run that moves up within its buffer is copied from its end.
-        up = isinstance(statement, Copy) and statement.source.buffer == statement.target.buffer
-        up = up and statement.source.base < statement.target.base
+        up = False
+        if isinstance(statement, Copy) and statement.source.buffer == statement.target.buffer:
+            up = statement.source.base < statement.target.base
         f.counted(statement.target.size, inward=up, body=one)
         return self.close(f)
 

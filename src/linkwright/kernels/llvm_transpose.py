@@ -66,7 +66,8 @@ class _Mover:
         width, t = self.width, self.type
         far = self.op(f"getelementptr double, ptr %far, i64 {j}")
         near = self.op(f"getelementptr double, ptr %near, i64 {self.op(f'mul i64 {j}, {width}')}")
-        rows = [self.op(f"getelementptr double, ptr {far}, i64 {self.op(f'mul i64 %stride, {k}')}") for k in range(width)]
+        offsets = [self.op(f"mul i64 %stride, {k}") for k in range(width)]
+        rows = [self.op(f"getelementptr double, ptr {far}, i64 {offset}") for offset in offsets]
         groups = [self.op(f"getelementptr double, ptr {near}, i64 {k * width}") for k in range(count)]
         mask = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(width))
         bits, suffix = f"<{width} x i1> <{mask}>", f"v{width}f64.p0"

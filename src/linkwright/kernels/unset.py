@@ -167,7 +167,8 @@ class _Follower:
         for case in walk.step if len(above) else ():
             for operand in _read_by(case):
                 near = self.starts(operand, items)
-                far = sum((stride * self.column(column, above) for stride, column in operand.far), np.zeros(1, np.int64))
+                steps = (stride * self.column(column, above) for stride, column in operand.far)
+                far = sum(steps, np.zeros(1, np.int64))
                 first = near.min() + far.min()
                 self.read(operand.buffer, np.array([first]), int(near.max() + far.max() - first) + operand.size)
         for case in (*walk.start, *walk.step):
