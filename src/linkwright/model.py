@@ -97,7 +97,7 @@ class DofReport:
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Rates less loop equations, by count: redundant equations are not found by counting."""
+        """Rates less loop equations, by count: where equations are redundant there are more."""
         return self.rates - self.loop_equations
 
     def __str__(self) -> str:
@@ -110,7 +110,9 @@ class DofReport:
             parts.append(_count(self.couplings, "joint that follows another", "joints that follow another"))
         if self.loop_equations:
             parts.append(_count(self.loop_equations, "loop equation"))
-        return f"{', '.join(parts)}: {_count(self.degrees_of_freedom, 'degree of freedom', 'degrees of freedom')}"
+        least = "at least " if self.loop_equations else ""
+        freedom = _count(max(self.degrees_of_freedom, 0), "degree of freedom", "degrees of freedom")
+        return f"{', '.join(parts)}: {least}{freedom}"
 
 
 def _count(n: int, one: str, many: str = "") -> str:
@@ -263,20 +265,18 @@ class Mechanism:
         """
         if function not in SPECS:
             raise NameNotFound("function", function, list(SPECS))
-        if function in ("forward_dynamics", "reactions"):
+        takes = SPECS[function].options
+        if "method" in takes:
             method = method or FORWARD_METHODS[0]
-        if function in ("pose", "jacobian", "twist"):
-            frame = self._frame(frame)
-            reference = "" if function == "pose" else reference or "body"
+        if "reference" in takes:
+            reference = reference or "body"
         request = Request(function, method or "", wrenches, frame, reference, tuple(free), form)
         return self._kernel(request).program
 
     def _kernel(self, request: Request) -> Kernel:
         kernel = self._kernels.get(request)
         if kernel is None:
-            if request.method and request.method not in FORWARD_METHODS:
-                raise NameNotFound("method of forward dynamics", request.method, list(FORWARD_METHODS))
-            self._maker.shapes(request)  # an unknown parameter is told before anything is made
+            self._maker.check(request)
             form = "rolled" if self._maker.rolls(request) else "unrolled"
             identity = f"{self.description.digest} {request} {form}"
             kernel = self._kernels[request] = Kernel(identity, lambda: self._maker.program(request))
@@ -287,9 +287,9 @@ class Mechanism:
         answer: Floats = self._answer(request, *arrays, t=t, out=out)
         return answer
 
-    def _three(self, request: Request, *arrays: Any) -> tuple[Floats, Floats, Floats]:
+    def _three(self, request: Request, *arrays: Any, t: Any) -> tuple[Floats, Floats, Floats]:
         """The answer of a request with three outputs."""
-        first, second, third = self._answer(request, *arrays)
+        first, second, third = self._answer(request, *arrays, t=t)
         return first, second, third
 
     def _answer(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Any:
@@ -373,18 +373,22 @@ class Mechanism:
         """(..., nb, 6): the wrench of joint k on body k, at the body frame in its axes, drive included."""
         return self._array(Request("reactions", "articulated-body"), q, v, tau, t=t)
 
-    def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Floats, Floats, Floats]:
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0
+    ) -> tuple[Floats, Floats, Floats]:
         """∂a/∂q, ∂a/∂v, ∂a/∂tau (..., nv, nv); q varies in tangent space, as `integrate` moves it."""
-        return self._three(Request("forward_dynamics_derivatives"), q, v, tau)
+        return self._three(Request("forward_dynamics_derivatives"), q, v, tau, t=t)
 
-    def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Floats, Floats, Floats]:
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, t: ArrayLike = 0.0
+    ) -> tuple[Floats, Floats, Floats]:
         """∂tau/∂q, ∂tau/∂v, ∂tau/∂a (..., nv, nv); q varies in tangent space."""
-        return self._three(Request("inverse_dynamics_derivatives"), q, v, a)
+        return self._three(Request("inverse_dynamics_derivatives"), q, v, a, t=t)
 
     # -- kinematics -------------------------------------------------------------------------------------
     def pose(self, q: ArrayLike, frame: str) -> Floats:
         """The pose (..., 4, 4) of a frame in ground."""
-        return self._array(Request("pose", frame=self._frame(frame)), q)
+        return self._array(Request("pose", frame=frame), q)
 
     def jacobian(self, q: ArrayLike, frame: str, reference: str = "body") -> Floats:
         """(..., 6, nv): the frame's twist is J v.
@@ -392,17 +396,13 @@ class Mechanism:
         Reference "body": at the frame's origin in its axes; "aligned": at its origin in ground axes;
         "world": at ground's origin in ground axes.
         """
-        request = Request("jacobian", frame=self._frame(frame), reference=reference)
+        request = Request("jacobian", frame=frame, reference=reference)
         return self._array(request, q)
 
     def twist(self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = "body") -> Floats:
         """The twist (..., 6) of a frame; the references are those of `jacobian`."""
-        request = Request("twist", frame=self._frame(frame), reference=reference)
+        request = Request("twist", frame=frame, reference=reference)
         return self._array(request, q, v)
-
-    def _frame(self, name: str) -> str:
-        self._maker.place(name)
-        return name
 
     # -- energies ---------------------------------------------------------------------------------------
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Floats:

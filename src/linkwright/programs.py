@@ -24,6 +24,8 @@ from linkwright.tape.program import Program
 
 UNROLL = 64  # links up to which a recursion is unrolled
 FORWARD_METHODS = ("articulated-body", "mass-matrix")
+REFERENCES = ("body", "world", "aligned")
+FORMS = ("unrolled", "rolled")
 
 
 @dataclass(frozen=True)
@@ -48,31 +50,35 @@ class Spec:
     rolls: bool = True  # whether it has a rolled form
     dense: int = 0  # links beyond which it is refused, 0 for none
     forces: bool = False  # whether force elements take part
+    loops: bool = False  # whether the spanning tree's answer holds for closed loops too
+    options: tuple[str, ...] = ()
 
 
 SPECS: dict[str, Spec] = {
-    "forward_dynamics": Spec(("q", "v", "tau"), ("a",), forces=True),
-    "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True),
-    "bias_forces": Spec(("q", "v"), ("h",), forces=True),
+    "forward_dynamics": Spec(("q", "v", "tau"), ("a",), forces=True, options=("method", "wrenches")),
+    "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True, options=("wrenches",)),
+    "bias_forces": Spec(("q", "v"), ("h",), forces=True, options=("wrenches",)),
     "gravity_forces": Spec(("q",), ("g",)),
     "mass_matrix": Spec(("q",), ("M",)),
-    "reactions": Spec(("q", "v", "tau"), ("wrenches",), rolls=False, forces=True),
+    "reactions": Spec(
+        ("q", "v", "tau"), ("wrenches",), rolls=False, dense=512, forces=True, options=("method", "wrenches")
+    ),
     "inverse_dynamics_derivatives": Spec(
         ("q", "v", "a"), ("dtau_dq", "dtau_dv", "M"), rolls=False, dense=256, forces=True
     ),
     "forward_dynamics_derivatives": Spec(
         ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), rolls=False, dense=256, forces=True
     ),
-    "pose": Spec(("q",), ("pose",)),
-    "jacobian": Spec(("q",), ("jacobian",), rolls=False),
-    "twist": Spec(("q", "v"), ("twist",)),
-    "kinetic_energy": Spec(("q", "v"), ("energy",)),
-    "potential_energy": Spec(("q",), ("energy",)),
-    "center_of_mass": Spec(("q",), ("center",)),
-    "momentum": Spec(("q", "v"), ("momentum",)),
-    "integrate": Spec(("q", "dv"), ("q",)),
-    "difference": Spec(("q", "q1"), ("dv",)),
-    "rate": Spec(("q", "v"), ("rate",)),
+    "pose": Spec(("q",), ("pose",), loops=True, options=("frame",)),
+    "jacobian": Spec(("q",), ("jacobian",), rolls=False, dense=512, loops=True, options=("frame", "reference")),
+    "twist": Spec(("q", "v"), ("twist",), loops=True, options=("frame", "reference")),
+    "kinetic_energy": Spec(("q", "v"), ("energy",), loops=True),
+    "potential_energy": Spec(("q",), ("energy",), loops=True),
+    "center_of_mass": Spec(("q",), ("center",), loops=True),
+    "momentum": Spec(("q", "v"), ("momentum",), loops=True),
+    "integrate": Spec(("q", "dv"), ("q",), loops=True),
+    "difference": Spec(("q", "q1"), ("dv",), loops=True),
+    "rate": Spec(("q", "v"), ("rate",), loops=True),
 }
 
 
@@ -126,6 +132,16 @@ class Maker:
                 entries[k] = expression.evaluate({**d.parameters, **free})
         return np.array(entries)
 
+    def singular(self, position: int) -> ModelError:
+        """The error for a joint whose acceleration no force tells."""
+        d, t = self.description, self.topology
+        joint, body = d.joint_names[int(t.joint[position])], d.body_names[int(t.body[position])]
+        return ModelError(
+            f"joint {joint!r} has no inertia along its freedom, so forces do not tell its acceleration; "
+            f"give {body!r} an inertia, give the joint an armature, or lock it",
+            element=joint,
+        )
+
     # -- frames -----------------------------------------------------------------------------------------
     def place(self, name: str, free: Mapping[str, Any] | None = None) -> tuple[int, Array, Array]:
         """A frame by name: its link's position (−1 ground), R and p in link axes."""
@@ -166,6 +182,23 @@ class Maker:
         return {name: self.place(name, free) for name in names}
 
     # -- programs -----------------------------------------------------------------------------------------
+    def check(self, request: Request) -> None:
+        """Refuse options that the function does not take, and names that are not there, before anything is made."""
+        takes = SPECS[request.function].options
+        for option in ("method", "wrenches", "frame", "reference"):
+            if getattr(request, option) and option not in takes:
+                known = f"it takes {', '.join(takes)}" if takes else "it takes none of them"
+                raise ModelError(f"{request.function} takes no option {option!r}; {known}")
+        for option, known_values in (("method", FORWARD_METHODS), ("reference", REFERENCES), ("form", FORMS)):
+            value = getattr(request, option)
+            if value and value not in known_values:
+                raise NameNotFound(f"{option} of {request.function}", value, list(known_values))
+        if len(set(request.free)) < len(request.free):
+            raise ModelError(f"free={request.free} names a parameter twice")
+        if "frame" in takes:
+            self.place(request.frame)
+        self.shapes(request)
+
     def shapes(self, request: Request) -> dict[str, tuple[int, ...]]:
         """The inputs of a request, in order, with their shapes for one state."""
         x = self.tree.coordinates
@@ -187,17 +220,17 @@ class Maker:
     def program(self, request: Request) -> Program:
         """Record the program of a request."""
         spec = SPECS[request.function]
-        if self.topology.loops and spec.forces:
+        if self.topology.loops and not spec.loops:
             loop = self.description.joint_names[self.topology.loops[0]]
             raise ModelError(
                 f"joint {loop!r} closes a loop; {request.function} is for mechanisms without loops so far", element=loop
             )
-        if "tau" in spec.inputs:
+        if "tau" in spec.inputs and not request.free:
             self._refuse_weightless()
         if spec.dense and self.tree.n > spec.dense:
             raise ModelError(
-                f"{request.function} of {self.tree.n} links would be dense matrices; beyond {spec.dense} links "
-                "use products with them: mech.program('forward_dynamics').forward() and .reverse()"
+                f"{request.function} is for up to {spec.dense} links, and this mechanism has {self.tree.n}; "
+                "for derivatives use products: mech.program('forward_dynamics').forward() and .reverse()"
             )
         from linkwright.recipes import record, record_rolled
 
@@ -207,11 +240,11 @@ class Maker:
         """A joint that carries nothing has no acceleration to be found."""
         d, t = self.description, self.topology
         carried = np.abs(d.mass[t.body]) + np.abs(d.inertia[t.body]).sum(axis=1)
-        if self.coupled or np.all(carried > 0):
+        if np.all(carried > 0):
             return
         for i in range(self.tree.n - 1, -1, -1):
             j = int(t.joint[i])
-            if carried[i] == 0 and d.kind_of(j).nv and d.armature[j] == 0:
+            if carried[i] == 0 and d.kind_of(j).nv and d.armature[j] == 0 and not self.tree.coordinates.follows[i]:
                 raise ModelError(
                     f"joint {d.joint_names[j]!r} carries no mass, so forces do not tell its acceleration; "
                     f"give {d.body_names[int(t.body[i])]!r} a mass, give the joint an armature, or lock it",

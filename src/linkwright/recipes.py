@@ -21,10 +21,10 @@ from linkwright.recursions import (
     kinematics,
     newton_euler,
 )
-from linkwright.recursions.factor import Factor, factorise, is_zero
+from linkwright.recursions.factor import Factor, ZeroPivot, factorise
 from linkwright.recursions.rolled import Rolled
-from linkwright.recursions.traversal import Traversal, Unrolled
-from linkwright.spatial.algebra import Array, cross
+from linkwright.recursions.traversal import SingularLink, Traversal, Unrolled
+from linkwright.spatial.algebra import Array, cross, is_zero
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.derivative_block import Directions, push_forward
 from linkwright.tape.program import ITEM, Each, Method, Program, Solve
@@ -239,7 +239,7 @@ def _forward_derivatives(maker: Maker, request: Request, shapes: dict[str, tuple
         right = [[*(-x for x in dq[k]), *(-x for x in dv[k]), *np.eye(nv)[k]] for k in range(nv)]
         return np.array(m), np.array(right)
 
-    block, _, _ = trace(parts, list(shapes.values()))
+    block, _, _ = _traced(maker, parts, shapes)
     builder = ProgramBuilder(request.function)
     inputs = [builder.input(n, s) for n, s in shapes.items()]
     outputs = [builder.output(n, (nv, nv)) for n in ("da_dq", "da_dv", "da_dtau")]
@@ -312,6 +312,17 @@ RECIPES: dict[str, Recipe] = {
 }
 
 
+def _traced(maker: Maker, function: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]]) -> Any:
+    """Record a function; a division by what is always zero is told by the joint that it belongs to."""
+    try:
+        return trace(function, list(shapes.values()))
+    except SingularLink as error:
+        raise maker.singular(error.position) from None
+    except ZeroPivot as error:
+        at = maker.tree.coordinates.v_at
+        raise maker.singular(int(np.flatnonzero(at <= error.row)[-1])) from None
+
+
 def record(maker: Maker, request: Request) -> Program:
     """The program of a request with every link's arithmetic laid out and its constants folded."""
     recipe, shapes = RECIPES[request.function], maker.shapes(request)
@@ -322,7 +333,7 @@ def record(maker: Maker, request: Request) -> Program:
     def function(*arrays: Array) -> Any:
         return recipe.record(Question(maker, request, dict(zip(names, arrays, strict=True))))
 
-    block, out_shapes, single = trace(function, list(shapes.values()))
+    block, out_shapes, single = _traced(maker, function, shapes)
     builder = ProgramBuilder(request.function)
     inputs = [builder.input(n, s) for n, s in shapes.items()]
     outputs = [builder.output(n, s) for n, s in zip(SPECS[request.function].outputs, out_shapes, strict=True)]

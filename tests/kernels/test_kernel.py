@@ -408,6 +408,12 @@ def test_programs_that_differ_only_in_how_they_return_are_kept_apart():
     assert isinstance(wrapped(np.ones(2)), tuple)
 
 
+def test_programs_that_differ_only_in_name_are_told_apart():
+    for name in ("first", "second"):
+        with pytest.raises(ShapeError, match=f"^{name}: x has shape"):
+            record(lambda x: x * 2.5, 2, name=name)(np.ones(3))
+
+
 def test_a_program_has_one_kernel():
     program = record(lambda x: x + 1.0, 2)
     assert compiled(program) is compiled(program)
@@ -419,8 +425,10 @@ def test_a_signature_survives_its_text():
         assert Signature.loads(signature.dumps()) == signature
 
 
+@pytest.mark.parametrize("cached", [False, True])
 @pytest.mark.parametrize("used", [False, True])
-def test_kernels_and_programs_can_be_pickled_and_copied(used):
+def test_kernels_and_programs_can_be_pickled_and_copied(used, cached, monkeypatch, tmp_path):
+    monkeypatch.setenv("LINKWRIGHT_CACHE", str(tmp_path) if cached else "")
     program = record(arm, 3, (2, 2), (), name="arm")
     x = states(4)
     if used:

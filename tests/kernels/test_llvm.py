@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 import sample_programs as samples
 
+import linkwright as lw
 import linkwright.tape.functions as F
 from linkwright.kernels import llvm_backend
 from linkwright.kernels.llvm_plan import SEGMENT
 from linkwright.kernels.llvm_text import llvm_text, scratch_size
 from linkwright.kernels.numpy_backend import run
+from linkwright.kernels.unset import uses
 from linkwright.tape import ProgramBuilder, Ref, Table, record, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Solve, Walk, Zero
 
@@ -208,6 +210,33 @@ def test_numbers_that_nobody_sets_are_zero():
     b.add(Each(1, (b.case(block, [q, t], [y.part(1, ()), y.part(2, ()).at(add=True), t.part(0, ())]),)))
     b.call(lambda t: t.sum(), [t], [z.part(0, ())])
     check(b.build(), batch=16)
+
+
+def test_scans_that_set_what_they_read_are_not_cleared():
+    programs = [samples.tree_scan(), lw.chain(80).program("forward_dynamics"), lw.chain(80).program("mass_matrix")]
+    programs += [lw.random_tree(80, seed=1).program(name) for name in ("forward_dynamics", "inverse_dynamics")]
+    for program in programs:
+        assert not uses(program).unset, program
+        assert not uses(program).written_inputs, program
+
+
+def test_what_a_scan_reads_of_a_later_item_is_cleared():
+    for order, toward, unset in (
+        ("outward", 0, False),
+        ("outward", 2, True),
+        ("inward", 2, False),
+        ("inward", 0, True),
+    ):
+        b = ProgramBuilder("neighbour")
+        q, t, y = b.input("q", (4,)), b.temporary("t", (6,)), b.output("y", (4,))
+        for end in (0, 5):
+            b.call(lambda: np.array(0.5), [], [t.part(end, ())])
+        block, _, _ = trace(lambda x, p: (x + p, p * 2.0), [(), ()])
+        reads = [q.part(0, ()).at((1, ITEM)), t.part(toward, ()).at((1, ITEM))]
+        b.add(Each(4, (b.case(block, reads, [t.part(1, ()).at((1, ITEM)), y.part(0, ()).at((1, ITEM))]),), order))
+        program = b.build()
+        assert bool(uses(program).unset) == unset
+        check(program)
 
 
 def test_an_input_that_a_program_writes_to_is_left_as_it_was():

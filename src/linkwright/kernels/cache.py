@@ -79,7 +79,7 @@ def _outside() -> int:
 
 @cache
 def stamp() -> str:
-    """What besides its content an entry depends on: versions, and the state of this package's own files."""
+    """What besides its content an entry depends on: versions, and this package's own files."""
     from importlib.metadata import PackageNotFoundError, version
 
     parts = []
@@ -89,10 +89,11 @@ def stamp() -> str:
         except PackageNotFoundError:
             parts.append(f"{package} from source")
     root = Path(__file__).resolve().parent.parent
+    whole = hashlib.sha256("\n".join(parts).encode())
     for file in sorted(root.rglob("*.py")):
-        status = file.stat()
-        parts.append(f"{file.relative_to(root)} {status.st_size} {status.st_mtime_ns}")
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        whole.update(str(file.relative_to(root)).encode())
+        whole.update(hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()
 
 
 def key(*parts: str) -> str:

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -94,18 +94,16 @@ class Signature:
 class Kernel:
     """A program's compiled variants, made at first use; safe to call from several threads."""
 
-    def __init__(self, identity: str, make: Callable[[], Program], signature: Signature | None = None) -> None:
+    def __init__(self, identity: str, make: Callable[[], Program]) -> None:
         self._identity, self._make = identity, make
         self._lock = threading.RLock()
         self._program: Program | None = None
         self._variants: dict[int, _Variant] = {}
         self._lanes = _lanes()
-        self.signature = signature or self._signature()
-        self._strides = [port.size for port in (*self.signature.inputs, *self.signature.outputs)]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied as its program: machine code is of one process."""
-        return _restored, (self._identity, self.program, self.signature)
+        return _restored, (self._identity, self.program)
 
     @property
     def program(self) -> Program:
@@ -115,7 +113,9 @@ class Kernel:
                 self._program = self._make()
             return self._program
 
-    def _signature(self) -> Signature:
+    @cached_property
+    def signature(self) -> Signature:
+        """What a caller must know, from the cache or from the program."""
         name = disk.key(self._identity, "signature", str(self._lanes))
         kept = disk.read(name)
         if kept is not None:
@@ -126,6 +126,10 @@ class Kernel:
         signature = Signature.of(self.program, sorted({1, self._lanes}))
         disk.write(name, signature.dumps())
         return signature
+
+    @cached_property
+    def _strides(self) -> list[int]:
+        return [port.size for port in (*self.signature.inputs, *self.signature.outputs)]
 
     def variant(self, width: int) -> _Variant:
         """The code for `width` states at a time."""
@@ -151,6 +155,7 @@ class Kernel:
         return code
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
+        """The outputs for inputs (..., *shape): an array or a tuple, as the program has it; `out` takes them."""
         s = self.signature
         if len(arrays) != len(s.inputs):
             names = ", ".join(port.name for port in s.inputs)
@@ -273,8 +278,8 @@ class Kernel:
             target[...] = value.reshape(target.shape)
 
 
-def _restored(identity: str, program: Program, signature: Signature) -> Kernel:
-    return Kernel(identity, lambda: program, signature)
+def _restored(identity: str, program: Program) -> Kernel:
+    return Kernel(identity, lambda: program)
 
 
 class _Variant:

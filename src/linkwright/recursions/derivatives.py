@@ -15,7 +15,7 @@ for m above i:
 The pair structure is that of Carpentier and Mansard (2018) and Singh, Russo and Wensing (2022); the closed form of
 B, which has only 12 numbers, follows from Jacobi's identity. Forward dynamics: ∂a = −M⁻¹ ∂τ, with the sparse
 M = LᵀDL of the tree (Featherstone 2008, 6.5). It holds for joints whose motion subspace is constant in the
-child's axes; `linkwright.model` differentiates the tape of the others.
+child's axes; `linkwright.recipes` differentiates the tape of the others.
 """
 
 from __future__ import annotations

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from linkwright.tape.scalar import Scalar
+from linkwright.spatial.algebra import is_zero
 
 
-def is_zero(x: Any) -> bool:
-    """Whether an entry is zero by structure: the number 0, or a recorded constant 0."""
-    return (x.value if isinstance(x, Scalar) else x) == 0.0
+class ZeroPivot(ZeroDivisionError):
+    """A matrix that cannot be factorised; `row` is where."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(f"pivot {row} is zero")
+        self.row = row
 
 
 class Factor:
@@ -44,6 +47,8 @@ def factorise(matrix: Sequence[Sequence[Any]]) -> Factor:
     rows: list[list[tuple[int, Any]]] = [[] for _ in range(n)]
     inverse: list[Any] = [0.0] * n
     for k in reversed(range(n)):
+        if is_zero(h[k][k]):
+            raise ZeroPivot(k)
         inverse[k] = 1.0 / h[k][k]
         columns = [i for i in range(k) if not is_zero(h[k][i])]
         for i in columns:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.errors import NameNotFound
 from linkwright.recursions.link import Link, State
 from linkwright.recursions.traversal import Finish, Traversal, Unrolled
 from linkwright.spatial.algebra import Array, cross, dot, inertia_times
@@ -17,7 +16,6 @@ from linkwright.spatial.rotation import General
 from linkwright.spatial.transform import Transform
 
 GROUND_POSE = {"r": np.eye(3), "x": np.zeros(3)}
-REFERENCES = ("body", "world", "aligned")
 
 
 def poses(link: Link, own: State, up: State) -> dict[str, Array]:
@@ -47,8 +45,6 @@ def frame_pose(traversal: Traversal, position: int, r: Array, p: Array) -> Array
 
 def frame_jacobian(traversal: Unrolled, position: int, r: Array, p: Array, reference: str) -> Array:
     """(6, nv): the frame's twist per rate; at its origin in its axes, in ground's, or at ground's origin."""
-    if reference not in REFERENCES:
-        raise NameNotFound("reference", reference, list(REFERENCES))
     pose = frame_pose(traversal, position, r, p)
     rotation, origin = pose[:3, :3], pose[:3, 3]
     x = traversal.coordinates
@@ -72,8 +68,6 @@ def frame_jacobian(traversal: Unrolled, position: int, r: Array, p: Array, refer
 
 def frame_twist(traversal: Traversal, position: int, r: Array, p: Array, reference: str) -> Array:
     """The frame's twist, in one of the three references."""
-    if reference not in REFERENCES:
-        raise NameNotFound("reference", reference, list(REFERENCES))
     traversal.outward(poses, GROUND_POSE)
     traversal.outward(twists, {"w": np.zeros(6)})
 

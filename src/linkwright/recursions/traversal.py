@@ -25,6 +25,14 @@ WalkStep = Callable[[Link, State, Array], tuple[Array, Array]]
 Shape = tuple[int, ...]
 
 
+class SingularLink(ZeroDivisionError):
+    """A link whose step divides by a number that is zero for every configuration; `position` is its place."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(f"link {position} is singular")
+        self.position = position
+
+
 class Traversal(Protocol):
     """What a recursion asks of the way its steps are run."""
 
@@ -102,7 +110,10 @@ class Unrolled:
         sums: list[dict[str, Array]] = [{} for _ in range(self.n + 1)]
         nothing = {name: np.zeros(shape) for name, shape in below.items()}
         for i in reversed(self.order):
-            own, up = step(self.links[i], self.rows[i], sums[i] or nothing)
+            try:
+                own, up = step(self.links[i], self.rows[i], sums[i] or nothing)
+            except ZeroDivisionError:
+                raise SingularLink(i) from None
             self.rows[i].update(own)
             target = sums[self.parent[i]]
             for name, value in up.items():

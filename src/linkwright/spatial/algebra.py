@@ -81,6 +81,11 @@ def inertia_times(mass: Any, moment: Array, inertia: Array, w: Array) -> Array:
     return np.concatenate([linear, symmetric_times(inertia, o) + cross(moment, v)])
 
 
+def is_zero(x: Any) -> bool:
+    """Whether an entry is zero by structure: the number 0, or a recorded constant 0."""
+    return bool(getattr(x, "value", x) == 0.0)
+
+
 def ldl(d: Array) -> tuple[Array, list[Any]]:
     """L (unit lower) and 1/diag of a symmetric positive D = L diag Lᵀ; the lower triangle is read."""
     n = len(d)
@@ -91,6 +96,8 @@ def ldl(d: Array) -> tuple[Array, list[Any]]:
         pivot = d[j][j]
         for k in range(j):
             pivot = pivot - lower[j][k] * scaled[j][k]
+        if is_zero(pivot):
+            raise ZeroDivisionError(f"pivot {j} is zero")
         inverse.append(1.0 / pivot)
         for i in range(j + 1, n):
             entry = d[i][j]

@@ -167,7 +167,7 @@ class Program:
     @cached_property
     def digest(self) -> str:
         """A hash of everything that the results depend on."""
-        h = hashlib.sha256(repr(self.labels.get("single")).encode())
+        h = hashlib.sha256(repr((self.name, self.labels.get("single"))).encode())
         for buffer in self.buffers:
             h.update(repr((buffer.name, buffer.role, buffer.shape)).encode())
             if buffer.data is not None:
