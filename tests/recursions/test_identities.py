@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -210,3 +212,38 @@ def test_a_pendulum_swings_as_the_textbook_says() -> None:
     angle = np.array([[0.3], [-1.2]])
     a = numbers(mech, "forward_dynamics", angle, 0 * angle, 0 * angle)
     assert relative(a, -9.81 / length * np.sin(angle)) < 1e-12
+
+
+def turned_round(mech: lw.Mechanism, joints: range) -> lw.Mechanism:
+    """The same mechanism with these joints described from their other side, their coordinates' sense with them."""
+    d = mech.description
+    arrays = {name: np.array(getattr(d, name)) for name in ("parent", "child", "ri", "rj", "pi", "pj")}
+    for j in joints:
+        for a, b in (("parent", "child"), ("ri", "rj"), ("pi", "pj")):
+            arrays[a][j], arrays[b][j] = arrays[b][j].copy(), arrays[a][j].copy()
+    return lw.Mechanism(replace(d, **arrays))
+
+
+@pytest.mark.parametrize("kind", MOVING)
+@pytest.mark.parametrize("form", ["unrolled", "rolled"])
+def test_joints_described_from_their_far_side_keep_the_identities(kind: str, form: str) -> None:
+    mech = turned_round(lw.random_tree(5, 8, joints=[kind]), range(1, 5, 2))
+    q, v, tau = states(mech, 8)
+    a = numbers(mech, "forward_dynamics", q, v, tau, form=form)
+    m, h = numbers(mech, "mass_matrix", q, form=form), numbers(mech, "bias_forces", q, v, form=form)
+    assert relative(np.einsum("bij,bj->bi", m, a) + h, tau) < 1e-10
+    assert relative(numbers(mech, "inverse_dynamics", q, v, a, form=form), tau) < 1e-10
+    frame = mech.bodies[4].name
+    jacobian = numbers(mech, "jacobian", q, frame=frame, reference="world")
+    twist = numbers(mech, "twist", q, v, frame=frame, reference="world")
+    assert relative(np.einsum("bij,bj->bi", jacobian, v), twist) < 1e-11
+
+
+def test_a_revolute_joint_described_from_its_far_side_turns_the_other_way() -> None:
+    mech = lw.random_tree(3, 2, joints=["revolute"])
+    other = turned_round(mech, range(3))
+    q, v, tau = states(mech, 3)
+    assert (
+        relative(numbers(other, "forward_dynamics", -q, -v, -tau), -numbers(mech, "forward_dynamics", q, v, tau))
+        < 1e-10
+    )

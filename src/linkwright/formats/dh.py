@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotFound
+from linkwright.formats.files import MAX_BYTES, read_bytes
 from linkwright.mechanism.bound import is_bound
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.description import Description
@@ -67,13 +68,14 @@ def from_dh(
 def read_dh(path: str | Path) -> Description:
     """The chain of a `.dh.toml` file: name, convention, gravity, [[link]] tables with the columns, [parameters]."""
     file = str(path)
+    content = read_bytes(path, MAX_BYTES)
     try:
-        with open(path, "rb") as stream:
-            data = tomllib.load(stream)
-    except OSError as error:
-        raise FormatError(f"cannot be read: {error.strerror}", file=file) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        data = tomllib.loads(content.decode())
+    except ValueError as error:  # of TOML, of UTF-8, or of a number with thousands of digits
         raise FormatError(f"is not TOML: {error}", file=file) from error
+    except RecursionError:
+        text = "has brackets nested too deeply; a table has three levels at most"
+        raise FormatError(text, file=file) from None
     for key in data:
         if key not in _TOP:
             raise FormatError(str(NameNotFound("entry", key, list(_TOP))), file=file, element=key)
@@ -82,6 +84,12 @@ def read_dh(path: str | Path) -> Description:
         raise FormatError("has no [[link]] tables; give one a joint, in order from the base", file=file)
     if not isinstance(parameters, dict):
         raise FormatError("parameters must be a table: [parameters], then name = number", file=file)
+    name = data.get("name", Path(path).name.removesuffix(".dh.toml"))
+    if not isinstance(name, str):
+        raise FormatError(f'name is {name!r}; give a text: name = "..."', file=file, element="name")
+    gravity = data.get("gravity", [0.0, 0.0, -9.81])
+    if not isinstance(gravity, list) or any(isinstance(x, bool) for x in gravity):
+        raise FormatError(f"gravity is {gravity!r}; give three numbers", file=file, element="gravity")
     if "convention" not in data:
         raise FormatError('does not say its convention; add convention = "standard" or "modified"', file=file)
     try:
@@ -89,9 +97,11 @@ def read_dh(path: str | Path) -> Description:
             links,
             data["convention"],
             parameters=parameters,
-            gravity=data.get("gravity", (0.0, 0.0, -9.81)),
-            name=str(data.get("name", Path(path).name.removesuffix(".dh.toml"))),
+            gravity=gravity,
+            name=name,
         )
+    except OverflowError as error:
+        raise FormatError(f"has a number that is too large: {error}", file=file) from error
     except LinkwrightError as error:
         raise FormatError(str(error), file=file, element=getattr(error, "element", None)) from error
 
@@ -113,7 +123,7 @@ def _row(given: Any, k: int) -> dict[str, Any]:
     else:
         raise ModelError(f"row {k} is {given!r}; give a mapping or a sequence", element=f"row {k}")
     kind = row.get("kind", "revolute")
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise NameNotFound(f"joint kind (in row {k})", str(kind), ["revolute", "prismatic", "R", "P"])
     row["kind"] = _KINDS[kind]
     for column in ("a", "alpha", "d", "theta", "mass"):
@@ -121,6 +131,8 @@ def _row(given: Any, k: int) -> dict[str, Any]:
     row.setdefault("com", (0.0, 0.0, 0.0))
     row.setdefault("inertia", (0.0, 0.0, 0.0))
     row.setdefault("name", f"link{k}")
+    if not isinstance(row["name"], str):
+        raise ModelError(f"name of row {k} is {row['name']!r}; give a text", element=f"row {k}")
     return row
 
 
@@ -170,8 +182,10 @@ class _Symbols:
                 self.values.setdefault(name, self.given.get(name, default))
             return x.value if isinstance(x, Number) else x
         try:
+            if isinstance(x, (bool, np.bool_)):
+                raise TypeError
             return float(x)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ModelError(f"{what} is {x!r}; give a number or a symbol", element=what) from None
 
     def finish(self) -> None:

@@ -15,8 +15,9 @@ from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.xml import parse_xml
 from linkwright.mechanism.checks import check_numbers, listed
 from linkwright.mechanism.description import GROUND, Description, Frames, Names, joint_defaults, kind_number
-from linkwright.mechanism.elements import Mimic
+from linkwright.mechanism.elements import Mimic, joint_losses
 from linkwright.mechanism.frames import axis_frame, full_inertia, rpy_matrix
+from linkwright.mechanism.kinds import KIND_LIST
 from linkwright.mechanism.merge import merge_fixed
 
 Floats = NDArray[np.float64]
@@ -30,6 +31,7 @@ _KINDS = {
 }
 _WITH_AXIS = ("revolute", "continuous", "prismatic", "planar")
 _INF = float("inf")
+_INFINITE = [sign + word for sign in ("", "+", "-") for word in ("inf", "infinity")]
 
 
 @dataclass(eq=False)
@@ -40,6 +42,7 @@ class _Link:
     com: Floats | None = None
     inertia: Floats | None = None
     has_inertial: bool = False
+    lacks: str = "<inertial>"  # what it does not have of an <inertial>, or nothing
 
 
 @dataclass(eq=False)
@@ -64,18 +67,21 @@ def read_urdf(
     base: Literal["fixed", "floating"] = "fixed",
     mimic: Literal["follow", "independent"] = "follow",
     fixed: Literal["merge", "keep"] = "merge",
+    friction: Literal["ignore", "apply"] = "ignore",
 ) -> Description:
     """The mechanism of a URDF file.
 
     `base`: the root link is part of ground, or floats on a free joint `root_joint`. `mimic`: a mimic joint
     follows its leader, or keeps a coordinate of its own. `fixed`: links on fixed joints are merged into what
-    carries them (their names stay as frames), or kept as bodies.
+    carries them (their names stay as frames), or kept as bodies. `friction`: the file's damping and friction are
+    only kept in the arrays of these names, or act as forces −damping · v − friction · sign(v) on their joints.
     """
     file = str(path)
     for option, value, allowed in (
         ("base", base, ("fixed", "floating")),
         ("mimic", mimic, ("follow", "independent")),
         ("fixed", fixed, ("merge", "keep")),
+        ("friction", friction, ("ignore", "apply")),
     ):
         if value not in allowed:
             raise FormatError(f"the option {option}={value!r} must be {' or '.join(map(repr, allowed))}", file=file)
@@ -93,9 +99,18 @@ def read_urdf(
     description = _describe(robot.get("name") or Path(path).stem, links, joints, root, floating=base == "floating")
     if mimic == "follow":
         description = _with_mimics(file, description, joints)
+    if friction == "apply":
+        description = _with_losses(description)
     check_numbers(description, inertias="warn")
-    _tell_of_massless(file, links, joints)
+    _tell_of_massless(file, links, joints, root, merged=fixed == "merge")
     return merge_fixed(description) if fixed == "merge" else description
+
+
+def _float(word: str) -> float:
+    """A number as files have it; Python would take underscores and the digits of other scripts too."""
+    if "_" in word or not word.isascii():
+        raise ValueError(word)
+    return float(word)
 
 
 class _Reader:
@@ -120,7 +135,7 @@ class _Reader:
             return np.array(default, dtype=np.float64)
         words = text.split()
         try:
-            values = np.array([float(word) for word in words])
+            values = np.array([_float(word) for word in words])
         except ValueError:
             message = f"{owner}: {attribute}={text!r} of <{element.tag}> is not a number"
             raise self.fail(element, message, owner) from None
@@ -140,7 +155,7 @@ class _Reader:
     def limit(self, element: Any, attribute: str, default: float, owner: str) -> float:
         """As `number`; a limit may be infinite."""
         text = None if element is None else element.get(attribute)
-        if text is not None and text.strip().lower().lstrip("+-") in ("inf", "infinity"):
+        if text is not None and text.strip().lower() in _INFINITE:
             return float(text)
         return self.number(element, attribute, default, owner)
 
@@ -162,7 +177,10 @@ class _Reader:
         packed = np.array([self.number(inertia, key, 0.0, name) for key in keys])
         full = turn @ full_inertia(packed) @ turn.T
         link.inertia = full[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-        link.has_inertial = mass is not None
+        link.has_inertial = mass is not None and mass.get("value") is not None
+        link.lacks = "" if inertia is not None and inertia.attrib else "<inertia>"
+        if not link.has_inertial:
+            link.lacks = "<mass value>"
         if link.mass < 0.0:
             raise self.fail(mass, f"link {name!r} has the negative mass {link.mass:g}; give 0 or more", name)
         return link
@@ -334,31 +352,64 @@ def _with_mimics(file: str, d: Description, joints: list[_Joint]) -> Description
     return replace(d, mimics=tuple(mimics))
 
 
-def _tell_of_massless(file: str, links: list[_Link], joints: list[_Joint]) -> None:
-    """One warning for all links without an inertial, which says where that makes forward dynamics singular."""
-    missing = [link.name for link in links if not link.has_inertial]
-    if not missing:
+def _with_losses(d: Description) -> Description:
+    """Damping and friction as forces on the joints that have them."""
+    rows = zip(d.joint_names, d.kind.tolist(), d.damping.tolist(), d.friction.tolist(), strict=True)
+    forces = [f for name, kind, *numbers in rows for f in joint_losses(name, KIND_LIST[kind].nv, *numbers)]
+    return replace(d, elements=(*d.elements, *forces))
+
+
+def _tell_of_massless(file: str, links: list[_Link], joints: list[_Joint], root: str, *, merged: bool) -> None:
+    """One warning for all links without an inertial, which says where that makes forward dynamics singular.
+
+    A link without one that is merged into a body with mass, and carries nothing that moves, is a mere frame.
+    """
+    if not any(link.lacks for link in links):
         return
-    mass = {link.name: link.mass for link in links}
-    carrier = {joint.child: joint for joint in joints}
-    children: dict[str, list[str]] = {}
-    for joint in joints:
-        children.setdefault(joint.parent, []).append(joint.child)
-    loose = []
-    for name in missing:
-        if name not in carrier or carrier[name].type == "fixed":
-            continue
-        beyond, heavy = [name], 0.0
-        while beyond:
-            at = beyond.pop()
-            heavy += mass[at]
-            beyond += children.get(at, [])
-        if heavy == 0.0:
-            loose.append(name)
-    text = f"{file}: no <inertial> in {listed(missing)}; taken as massless"
+    beyond = {link.name: link.mass for link in links}  # the mass of a link and of all that it carries
+    whole = dict(beyond)  # at the first link of those that fixed joints hold together: their mass
+    first = {root: root}
+    carries_moving: set[str] = set()
+    outward = _outward(joints, root)
+    for joint in outward:
+        first[joint.child] = first[joint.parent] if joint.type == "fixed" else joint.child
+        if joint.type == "fixed":
+            whole[first[joint.child]] += whole[joint.child]
+    for joint in reversed(outward):
+        beyond[joint.parent] += beyond[joint.child]
+        if joint.type != "fixed" or joint.child in carries_moving:
+            carries_moving.add(joint.parent)
+    held = {joint.child for joint in joints if joint.type == "fixed"} if merged else set()
+    lacking: dict[str, list[str]] = {"<inertial>": [], "<mass value>": [], "<inertia>": []}
+    for link in links:
+        name = link.name
+        frame = name in held and name not in carries_moving and whole[first[name]] > 0.0
+        if link.lacks and not (frame and link.lacks == "<inertial>"):
+            lacking[link.lacks].append(name)
+    texts = [
+        f"no {what} in {listed(names)}; taken as {'point masses' if what == '<inertia>' else 'massless'}"
+        for what, names in lacking.items()
+        if names
+    ]
+    if not texts:
+        return
+    moved = {joint.child for joint in joints if joint.type != "fixed"}
+    loose = [x.name for x in links if not x.has_inertial and x.name in moved and beyond[x.name] == 0.0]
+    text = f"{file}: {'. There is '.join(texts)}"
     if loose:
         text += (
             f". Of these, {listed(loose)} hang on moving joints with no mass beyond: forward dynamics is singular "
             "there; give them a mass, or lock their joints"
         )
     warn(text, LinkwrightWarning, stacklevel=5)
+
+
+def _outward(joints: list[_Joint], root: str) -> list[_Joint]:
+    """The joints of a tree, each after the one that carries its parent."""
+    carried: dict[str, list[_Joint]] = {}
+    for joint in joints:
+        carried.setdefault(joint.parent, []).append(joint)
+    found = list(carried.get(root, ()))
+    for joint in found:  # grows as it is read
+        found += carried.get(joint.child, ())
+    return found

@@ -9,8 +9,7 @@ from xml.parsers import expat
 from lxml import etree
 
 from linkwright.errors import FormatError
-
-MAX_BYTES = 64 * 2**20
+from linkwright.formats.files import MAX_BYTES, read_bytes
 
 
 class _Refused(Exception):
@@ -23,13 +22,7 @@ def parse_xml(path: str | Path) -> Any:
     A first pass looks only at declarations and stops at the first entity, before anything could expand.
     """
     file = str(path)
-    try:
-        with open(path, "rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise FormatError(f"cannot be read: {error.strerror}", file=file) from error
-    if len(data) > MAX_BYTES:
-        raise FormatError(f"is larger than {MAX_BYTES >> 20} MB; a model file is never that large", file=file)
+    data = read_bytes(path, MAX_BYTES)
     _check(data, file)
     parser = _parser(recover=False)
     try:

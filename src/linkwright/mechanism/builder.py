@@ -10,9 +10,9 @@ import numpy as np
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.bound import Array, as_numbers, is_bound, plain_numbers, settle
 from linkwright.mechanism.builder_parts import LAW_VARIABLES, Body, Joint, Parts, Triad, name_of, packed_inertia
-from linkwright.mechanism.checks import check_numbers
+from linkwright.mechanism.checks import check_driven_joint, check_joint_law, check_numbers
 from linkwright.mechanism.description import Description, Frames, Names, joint_defaults, kind_number
-from linkwright.mechanism.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce
+from linkwright.mechanism.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce, joint_losses
 from linkwright.mechanism.expression import Expression, Name, as_expression
 from linkwright.mechanism.frames import axis_frame, snapped
 from linkwright.mechanism.kinds import KIND_LIST
@@ -142,7 +142,9 @@ class Builder(Parts):
 
         With `axis` or `at`, i and j are bodies whose axes are parallel when the coordinates are neutral: the joint
         is about `axis` (z unless given), its point is `at` in i and the origin of j. `cut` makes it a loop
-        closure; a joint has an actuator unless it is free or `actuated` says otherwise.
+        closure; a joint has an actuator unless it is free or `actuated` says otherwise. `damping` and `friction`
+        act on each of its rates: forces −damping · v − friction · sign(v), named "NAME damping" (with the number of
+        the rate after it if there are several).
         """
         number, kind = kind_number(kind), KIND_LIST[kind_number(kind)].name
         if name is None:
@@ -158,7 +160,12 @@ class Builder(Parts):
             text = f"joint {name!r} joins {sides[0].body.name!r} to itself; name two different bodies"
             raise ModelError(text, element=name)
         limits = {"lower": lower, "upper": upper, "velocity_limit": velocity, "effort_limit": effort}
-        plain = {**limits, "damping": damping, "friction": friction}
+        given = {**limits, "damping": damping, "friction": friction}
+        plain = {key: float(plain_numbers(x, (), f"{key} of {name!r}")) for key, x in given.items()}
+        losses = joint_losses(name, KIND_LIST[number].nv, plain["damping"], plain["friction"])
+        for force in losses:
+            self._law(force.law, ("v",))
+            self._new_force(force.name, "")
         self._joint_rows.append(
             {
                 "kind": number,
@@ -170,12 +177,13 @@ class Builder(Parts):
                 "pj": sides[1].origin,
                 "pitch": as_numbers(pitch, (), f"pitch of {name!r}"),
                 "armature": as_numbers(armature, (), f"armature of {name!r}"),
-                **{key: float(plain_numbers(x, (), f"{key} of {name!r}")) for key, x in plain.items()},
+                **plain,
                 "cut": cut,
                 "passive": kind == "free" if actuated is None else not actuated,
             }
         )
         self._joints[name] = Joint(name, len(self._joints), kind)
+        self._forces.update({force.name: force for force in losses})
         return self._joints[name]
 
     def _at(self, name: str, kind: str, i: Any, j: Any, axis: Any, at: Any) -> tuple[Triad, Triad]:
@@ -223,6 +231,7 @@ class Builder(Parts):
         second: str | None = None
         if kind == "joint":
             joint = self._joint(target)
+            check_driven_joint(KIND_LIST[kind_number(joint.kind)], joint.name, name)
             self._check_index(joint, index, name)
             place = joint.name
         elif kind == "absolute":
@@ -243,10 +252,14 @@ class Builder(Parts):
         return made
 
     def joint_force(self, joint: Joint | str, law: Numeric, *, index: int = 0, name: str | None = None) -> JointForce:
-        """A force or torque on coordinate `index` of a joint: a law of `q`, `v`, TIME and parameters."""
+        """A force or torque on coordinate `index` of a joint: a law of `q`, `v`, TIME and parameters.
+
+        On spherical and free joints `index` counts rates, and the law may not use `q`.
+        """
         name, on = self._new_force(name, "force"), self._joint(joint)
         self._check_index(on, index, name)
         made = JointForce(name, on.name, self._law(law, ("q", "v", "TIME")), index)
+        check_joint_law(KIND_LIST[kind_number(on.kind)], made)
         self._forces[name] = made
         return made
 

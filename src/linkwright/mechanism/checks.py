@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
+from typing import Any, Literal
 from warnings import warn
 
 import numpy as np
@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.mechanism.description import BODY_ARRAYS, GROUND, Description
+from linkwright.mechanism.elements import AppliedWrench, JointForce
+from linkwright.mechanism.expression import Call, Expression, Lookup, Number
 from linkwright.mechanism.frames import full_inertia
-from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.kinds import KIND_LIST, JointKind
 
 Floats = NDArray[np.float64]
 #: How far, as a part of the trace, rounding may take an inertia from what a body can have.
 INERTIA_TOLERANCE = 1e-9
 ROTATION_TOLERANCE = 1e-9
 _FINITE = ("ri", "pi", "rj", "pj", "pitch", "armature", "damping", "friction")
+_NOT_NEGATIVE = ("armature", "damping", "friction", "velocity_limit", "effort_limit")
 _LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
 _WORDS = {
     "com": "centre of mass",
@@ -41,6 +44,7 @@ def check_numbers(description: Description, *, inertias: Literal["error", "warn"
     _check_joints(d)
     _check_names(d)
     _check_mimics(d)
+    _check_laws(d)
 
 
 def _one(array: Floats) -> Floats:
@@ -194,6 +198,12 @@ def _check_joints(d: Description) -> None:
         name = d.joint_names[row]
         body = d.ground_name if d.parent[row] == GROUND else d.body_names[int(d.parent[row])]
         raise ModelError(f"joint {name!r} joins {body!r} to itself; name two different bodies", element=name)
+    for array in _NOT_NEGATIVE:
+        row = _first(_one(getattr(d, array)) < 0.0)
+        if row is not None:
+            name, word = d.joint_names[row], _WORDS.get(array, array)
+            text = f"joint {name!r} has the negative {word} {getattr(d, array)[row]:g}; give 0 or more"
+            raise ModelError(text, element=name)
     row = _first(d.lower > d.upper)
     if row is not None:
         name = d.joint_names[row]
@@ -234,3 +244,53 @@ def _check_mimics(d: Description) -> None:
         if not (np.isfinite(m.ratio) and np.isfinite(m.offset)):
             text = f"joint {name!r} follows with ratio {m.ratio} and offset {m.offset}; give finite numbers"
             raise ModelError(text, element=name)
+
+
+def _check_laws(d: Description) -> None:
+    for element in d.elements:
+        for law in element.laws if isinstance(element, AppliedWrench) else (element.law,):
+            _check_finite_law(law, "force", element.name)
+        if isinstance(element, JointForce) and (j := d.joint_names.find(element.joint)) is not None:
+            check_joint_law(d.kind_of(j), element)
+    for driver in d.drivers:
+        _check_finite_law(driver.law, "driver", driver.name)
+        if driver.kind == "joint" and (j := d.joint_names.find(driver.target)) is not None:
+            check_driven_joint(d.kind_of(j), driver.target, driver.name)
+
+
+def check_joint_law(kind: JointKind, force: JointForce) -> None:
+    """Refuse `q` in a law where no coordinate belongs to the rate that it acts on."""
+    if not kind.paired and "q" in force.law.names():
+        text = (
+            f"the law of {force.name!r} uses q, but joint {force.joint!r} is {kind.name}: its rates are not the "
+            "derivatives of its coordinates; laws there may use v and TIME only"
+        )
+        raise ModelError(text, element=force.joint)
+
+
+def check_driven_joint(kind: JointKind, joint: str, driver: str) -> None:
+    """Refuse a driver of one coordinate where coordinates and rates are not the same in number."""
+    if not kind.paired:
+        text = (
+            f"driver {driver!r} drives joint {joint!r}, which is {kind.name}: its coordinates cannot be driven one by "
+            "one; drive a point, a distance or an angle instead"
+        )
+        raise ModelError(text, element=joint)
+
+
+def _check_finite_law(law: Expression, what: str, name: str) -> None:
+    """Every number in the tree, each shared part looked at once."""
+    seen: set[int] = set()
+    left: list[Any] = [law]
+    while left:
+        part = left.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Number) and not np.isfinite(part.value):
+            text = f"the law of {what} {name!r} has the number {part.value} in it; give finite numbers"
+            raise ModelError(text, element=name)
+        if isinstance(part, Call):
+            left.extend(part.arguments)
+        elif isinstance(part, Lookup):
+            left.append(part.argument)

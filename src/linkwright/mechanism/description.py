@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, overload
 
 import numpy as np
@@ -93,7 +94,10 @@ class Frames:
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """What a mechanism is. Arrays have one row a body or one row a joint, in the order of the file."""
+    """What a mechanism is. Arrays have one row a body or one row a joint, in the order of the file.
+
+    Nothing in it can be changed, so that its digest stays true: arrays that could be written are copied.
+    """
 
     name: str
     body_names: Names
@@ -127,6 +131,31 @@ class Description:
     bindings: Mapping[tuple[str, int], Expression] = field(default_factory=dict)
     ground_name: str = "ground"
     ground_inertia: tuple[float, Floats, Floats] | None = None
+
+    def __post_init__(self) -> None:
+        done: dict[int, Any] = {}  # one array that serves twice stays one
+
+        def still(array: Any) -> Any:
+            if id(array) not in done:
+                done[id(array)] = _read_only(array)
+            return done[id(array)]
+
+        f = self.frames
+        changed = {name: still(getattr(self, name)) for name in (*ARRAYS, "gravity")}
+        changed["frames"] = replace(f, body=still(f.body), r=still(f.r), p=still(f.p))
+        if self.ground_inertia is not None:
+            mass, com, inertia = self.ground_inertia
+            changed["ground_inertia"] = (mass, still(com), still(inertia))
+        for name in ("parameters", "bindings"):
+            changed[name] = MappingProxyType(dict(getattr(self, name)))
+        for name, value in changed.items():
+            object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made anew from its fields: views of mappings cannot be pickled, and arrays come back writable.
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        values.update(parameters=dict(self.parameters), bindings=dict(self.bindings))
+        return _made, (type(self), values)
 
     @property
     def nb(self) -> int:
@@ -218,6 +247,20 @@ JOINT_ARRAYS = (
     "friction",
 )
 ARRAYS = BODY_ARRAYS + JOINT_ARRAYS
+
+
+def _read_only(array: Any) -> Any:
+    """An array that cannot be written: itself, or a copy if it could be."""
+    array = np.asarray(array)
+    if array.flags.writeable:
+        array = array.copy()
+        array.setflags(write=False)
+        array = array.view()  # whose base is read-only: a flag on it cannot be set back
+    return array
+
+
+def _made(kind: type[Description], values: dict[str, Any]) -> Description:
+    return kind(**values)
 
 
 def kind_number(name: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.expression import Call, Expression, Name, as_expression
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Driver:
 class JointForce:
     """A generalised force on coordinate `index` of a joint: a law of q, v, parameters and TIME.
 
-    Springs, dampers, friction and actuators are such laws; the law may use the names `q` and `v`.
+    Springs, dampers, friction and actuators are such laws; the law may use the names `q` and `v`. On a joint whose
+    rates are not the derivatives of its coordinates (spherical, free), `index` counts rates and `q` has no meaning.
     """
 
     name: str
@@ -71,3 +72,16 @@ class AppliedWrench:
 
 
 Element = JointForce | PointForce | AppliedWrench
+
+
+def joint_losses(joint: str, rates: int, damping: float, friction: float) -> tuple[JointForce, ...]:
+    """−damping·v − friction·sign(v) on each of a joint's rates, without the parts that are zero."""
+    v = Name("v")
+    parts = [
+        as_expression(factor) * of for factor, of in ((damping, v), (friction, Call("sign", (v,)))) if factor != 0.0
+    ]
+    if not parts:
+        return ()
+    law = -parts[0] if len(parts) == 1 else -parts[0] - parts[1]
+    stem = f"{joint} damping"
+    return tuple(JointForce(stem if rates == 1 else f"{stem} {k}", joint, law, k) for k in range(rates))

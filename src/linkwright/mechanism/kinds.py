@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.errors import ModelError
 from linkwright.spatial.algebra import Array, cross
 from linkwright.spatial.rotation import (
     Chain,
@@ -36,6 +37,7 @@ class JointKind:
     selects: tuple[int, ...] | None = ()
     steady: bool = True  # its motion subspace is constant in the child's axes
     turns: bool = False  # its first coordinate is an angle about z, which the link frame may absorb
+    paired: bool = True  # its rates are the derivatives of its coordinates
 
     def terms(self, q: Array, pitch: Any) -> Array:
         """The functions of q that the other methods take in its place, so that none is computed twice."""
@@ -64,6 +66,10 @@ class JointKind:
     def neutral(self) -> Array:
         """The coordinates at which the triads coincide (or are nearest to it)."""
         return np.zeros(self.nq)
+
+    def checked(self, q: Array, joint: str) -> Array:
+        """Coordinates given for a joint of this name, made exact: Euler parameters have unit length."""
+        return q
 
     def integrate(self, q: Array, dv: Array) -> Array:
         """The coordinates reached from q by the twist coordinates dv held for a unit of time."""
@@ -188,7 +194,7 @@ class Planar(JointKind):
 class Spherical(JointKind):
     """Any rotation: Euler parameters e0..e3; v = ω of the child, in its own axes."""
 
-    name, nq, nv, selects = "spherical", 4, 3, (3, 4, 5)
+    name, nq, nv, selects, paired = "spherical", 4, 3, (3, 4, 5), False
 
     def rotation(self, terms: Array) -> Rotation:
         return General(euler_parameters_matrix(terms))
@@ -199,6 +205,12 @@ class Spherical(JointKind):
 
     def neutral(self) -> Array:
         return np.array([1.0, 0.0, 0.0, 0.0])
+
+    def checked(self, q: Array, joint: str) -> Array:
+        size = np.sqrt(q @ q)
+        if not 0.5 < size < 2.0:
+            raise ModelError(f"the Euler parameters of joint {joint!r} have length {size:g}; give 1", element=joint)
+        return q / size
 
     def integrate(self, q: Array, dv: Array) -> Array:
         return _normalised(quaternion_product(q, _exponential(dv)))
@@ -211,7 +223,7 @@ class Spherical(JointKind):
 class Free(JointKind):
     """Any motion: x, y, z in the parent's axes and Euler parameters; v is the child's twist in its own axes."""
 
-    name, nq, nv, selects = "free", 7, 6, (0, 1, 2, 3, 4, 5)
+    name, nq, nv, selects, paired = "free", 7, 6, (0, 1, 2, 3, 4, 5), False
 
     def rotation(self, terms: Array) -> Rotation:
         return General(euler_parameters_matrix(terms[3:]))
@@ -225,6 +237,9 @@ class Free(JointKind):
 
     def neutral(self) -> Array:
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+
+    def checked(self, q: Array, joint: str) -> Array:
+        return np.concatenate([q[:3], SPHERICAL.checked(q[3:], joint)])
 
     def integrate(self, q: Array, dv: Array) -> Array:
         # The exponential of a twist: the path of a body whose twist is held in its own axes.
@@ -243,8 +258,7 @@ UNIVERSAL, SPHERICAL, PLANAR, SCREW, FREE = Universal(), Spherical(), Planar(), 
 
 #: Every kind by name; the order is the number that arrays keep.
 KINDS: dict[str, JointKind] = {
-    kind.name: kind
-    for kind in (FIXED, REVOLUTE, PRISMATIC, CYLINDRICAL, UNIVERSAL, SPHERICAL, PLANAR, SCREW, FREE)
+    kind.name: kind for kind in (FIXED, REVOLUTE, PRISMATIC, CYLINDRICAL, UNIVERSAL, SPHERICAL, PLANAR, SCREW, FREE)
 }
 KIND_LIST: tuple[JointKind, ...] = tuple(KINDS.values())
 
@@ -257,6 +271,7 @@ class Reversed(JointKind):
         self.name, self.nq, self.nv = f"reversed {kind.name}", kind.nq, kind.nv
         self.selects = None if kind.nv else ()
         self.steady = not kind.nv
+        self.paired = kind.paired
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return self.kind.terms(q, pitch)
@@ -286,6 +301,9 @@ class Reversed(JointKind):
 
     def neutral(self) -> Array:
         return self.kind.neutral()
+
+    def checked(self, q: Array, joint: str) -> Array:
+        return self.kind.checked(q, joint)
 
     def integrate(self, q: Array, dv: Array) -> Array:
         return self.kind.integrate(q, dv)

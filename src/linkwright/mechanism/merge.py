@@ -104,13 +104,10 @@ def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> D
         kind = d.kind_of(j)
         _refuse_bound(numbers["armature"][j], f"the armature of joint {d.joint_names[j]!r}, which is locked")
         pitch = numbers["pitch"][j]
-        terms = kind.terms(q, d.pitch[j])
-        turn = snapped(kind.rotation(terms).matrix())
-        shift = kind.shift(terms, d.pitch[j])
-        if isinstance(pitch, Expression):
-            shift = np.array([0.0, 0.0, pitch * float(q[0])], dtype=object)
-        numbers["pi"][j] = numbers["pi"][j] + numbers["ri"][j] @ shift
-        numbers["ri"][j] = numbers["ri"][j] @ turn
+        turn = snapped(kind.rotation(kind.terms(q, d.pitch[j])).matrix())
+        shift = kind.shift(kind.terms(q, pitch), pitch)
+        _put(numbers, "pi", j, numbers["pi"][j] + numbers["ri"][j] @ shift)
+        _put(numbers, "ri", j, numbers["ri"][j] @ turn)
         numbers["pitch"][j] = 0.0
     rows = {name: list(range(d.nb if name in BODY_ARRAYS else d.nj)) for name in BODY_ARRAYS + JOINT_ARRAYS}
     arrays, bindings = _settle(d, numbers, rows)
@@ -139,12 +136,7 @@ def _coordinates(d: Description, joint: int, value: float | ArrayLike) -> Array:
         raise ShapeError(text, given=q.shape, wanted=(kind.nq,))
     if not np.isfinite(q).all():
         raise ModelError(f"joint {name!r} cannot be locked at {q.tolist()}; give finite numbers", element=name)
-    if kind.nq > kind.nv:  # Euler parameters at the end
-        size = np.sqrt(q[-4:] @ q[-4:])
-        if not 0.5 < size < 2.0:
-            raise ModelError(f"the Euler parameters of joint {name!r} have length {size:g}; give 1", element=name)
-        q = np.concatenate([q[:-4], q[-4:] / size])
-    return q
+    return kind.checked(q, name)
 
 
 def _tell_of_drivers(drivers: tuple[Driver, ...], names: set[str]) -> None:
@@ -254,9 +246,7 @@ def _sum_inertias(
                 parts[b].insert(0, own)
             row = _whole(parts[b])
             for name, value in zip(BODY_ARRAYS, row, strict=True):
-                if numbers[name].dtype != object and np.asarray(value).dtype == object:
-                    numbers[name] = numbers[name].astype(object)
-                numbers[name][b] = value
+                _put(numbers, name, b, value)
     if GROUND not in parts:
         return d.ground_inertia
     if d.ground_inertia is not None:
@@ -316,7 +306,12 @@ def _move(numbers: dict[str, Array], r_name: str, p_name: str, k: int, r: Array,
     """A frame given on a merged body, given on the whole instead."""
     moved = p + r @ numbers[p_name][k]
     turned = _exact(r @ numbers[r_name][k])
-    for name, value in ((r_name, turned), (p_name, moved)):
-        if numbers[name].dtype != object and value.dtype == object:
-            numbers[name] = numbers[name].astype(object)
-        numbers[name][k] = value
+    _put(numbers, r_name, k, turned)
+    _put(numbers, p_name, k, moved)
+
+
+def _put(numbers: dict[str, Array], name: str, row: int, value: Any) -> None:
+    """A row replaced; an array that had no expressions takes them."""
+    if numbers[name].dtype != object and np.asarray(value).dtype == object:
+        numbers[name] = numbers[name].astype(object)
+    numbers[name][row] = value

@@ -19,7 +19,7 @@ from linkwright.errors import ModelError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.kinds import KIND_LIST, JointKind, reverse
 from linkwright.mechanism.topology import Topology
-from linkwright.spatial.rotation import Chain, General, Rotation, Turn
+from linkwright.spatial.rotation import General, Rotation, Turn
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -290,11 +290,6 @@ def placement_rotation(record: Mapping[str, Any], *, turning: bool) -> list[Rota
         if not (_is(c, 1.0) and _is(s, 0.0)):
             parts.append(Turn(2, c, s))
     return parts
-
-
-def identity() -> Rotation:
-    """No rotation."""
-    return Chain(())
 
 
 def _is(x: Any, value: float) -> bool:

@@ -1,7 +1,8 @@
 """Steps rolled into loops over bodies: code size and compile time do not depend on the number of links.
 
 A step is recorded once a signature (joint kind, and which of the link's numbers are trivial); the links run it
-through a dispatch column. Every link has a row of numbers in one temporary buffer, row 0 is ground.
+through a dispatch column; no joint follows another here. Every link has a row of numbers in one temporary buffer,
+row 0 is ground.
 """
 
 from __future__ import annotations
@@ -42,7 +43,6 @@ class Signature:
 
     kind: JointKind
     grounded: bool
-    follows: bool
     trivial: frozenset[str]
 
 
@@ -136,14 +136,9 @@ class Rolled:
                 return recording.fresh("wrench", name, (6,))
             if name in self.still:
                 return np.zeros(kind.nv)
-            own = recording.fresh(name, name, (kind.nq if name in ("q", "q1") else kind.nv,))
-            if signature.follows and name != "tau":
-                ratio, offset = coupling["coupling"]
-                return own * ratio + offset if name in ("q", "q1") else own * ratio
-            return own
+            return recording.fresh(name, name, (kind.nq if name in ("q", "q1") else kind.nv,))
 
         parts = _Lazy(dict.fromkeys(("q", "v", "a", "tau", "q1", "dv", "wrench")), part)
-        coupling = _Lazy({"coupling": None}, lambda name: recording.fresh("coupling", name, (2,)))
         return Link(kind, _Lazy({**RECORD, **FRAME}, number_of), parts.__getitem__, grounded=signature.grounded)
 
     def _own(self, number: int, recording: _Recording, where: str = "own") -> _Lazy:
@@ -249,9 +244,6 @@ class Rolled:
         place, stride = self._layout(read)
         rows = builder.temporary("rows", (tree.n + 1, stride))
         table = builder.data("table", tree.table)
-        coupling = None
-        if x.follows.any():
-            coupling = builder.data("coupling", np.stack([x.ratio, x.offset], axis=1))
         q_at, v_at = builder.column(x.q_at), builder.column(x.v_at)
         parent = builder.column(tree.parent + 1)
         frames = None
@@ -274,9 +266,6 @@ class Rolled:
                 return rows.part(stride + place[what], (size,)).at((stride, ITEM))
             if where in ("up", "add"):
                 return rows.part(place[what], (size,)).at((stride, parent), add=where == "add")
-            if where == "coupling":
-                assert coupling is not None
-                return coupling.part(0, (2,)).at((2, ITEM))
             if where == "frame":
                 assert frames is not None
                 return frames.part(0 if what == "frame_r" else 9, (size,)).at((12, ITEM))
@@ -286,27 +275,18 @@ class Rolled:
             return source.part(0, (size,)).at((1, q_at if where in ("q", "q1") else v_at))
 
         self._ground_rows(rows, place)
-        coupled = bool(x.follows.any())
-        if coupled:
-            for vector, coordinates in self.vectors.values():
-                if not coordinates:
-                    builder.add(Zero(vector.operand))
         dispatch = builder.column(self.signature_of) if len(self.signatures) > 1 else None
         for p in self.passes:
             cases = []
-            for number, recording in enumerate(p.recordings):
+            for recording in p.recordings:
                 inputs = [operand(*i) for i in recording.inputs]
                 outputs: list[Ref] = []
                 nodes: list[Scalar] = []
                 for where, what, values in recording.outputs:
                     if what in self.vectors and where == "own":
                         vector, coordinates = self.vectors[what]
-                        if not coordinates:
-                            outputs.append(vector.part(0, (len(values),)).at((1, v_at), add=coupled))
-                            nodes.extend(self._scaled(recording, number, values, inputs, operand))
-                        elif not self.signatures[number].follows:
-                            outputs.append(vector.part(0, (len(values),)).at((1, q_at)))
-                            nodes.extend(values)
+                        outputs.append(vector.part(0, (len(values),)).at((1, q_at if coordinates else v_at)))
+                        nodes.extend(values)
                     if where == "add" or what in read:
                         outputs.append(operand(where, what, len(values)))
                         nodes.extend(values)
@@ -351,16 +331,6 @@ class Rolled:
         step_cases = tuple(made[id(w)] for w in steps)
         self.builder.add(Walk(self.tree.n, parent, start_cases, step_cases, dispatch))
 
-    def _scaled(
-        self, recording: _Recording, number: int, values: list[Scalar], inputs: list[Ref], operand: Any
-    ) -> list[Scalar]:
-        """A follower's force acts on its leader's coordinate, times the ratio."""
-        if not self.signatures[number].follows:
-            return values
-        ratio = recording.fresh("coupling", "coupling", (2,))[0]
-        inputs.append(operand("coupling", "coupling", 2))
-        return [v * ratio for v in values]
-
     def _layout(self, read: set[str]) -> tuple[dict[str, int], int]:
         """Where each field that is read again stands in a row; the row's length."""
         sizes: dict[str, int] = {name: np.size(value) for name, value in self.ground.items()}
@@ -387,16 +357,15 @@ def _signatures(tree: Tree) -> tuple[list[Signature], Any]:
     n = tree.n
     slices = record_slices()
     flags = [np.all(tree.table[:, slices[name]] == TRIVIAL[name], axis=1) for name in TRIVIAL]
-    x = tree.coordinates
     key = np.zeros(n, np.int64)
-    for bit in (*flags, tree.parent < 0, x.follows, tree.topology.reverse):
+    for bit in (*flags, tree.parent < 0, tree.topology.reverse):
         key = key * 2 + bit
     key = key * 64 + tree.description.kind[tree.topology.joint]
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
     signatures = []
     for i in first.tolist():
         trivial = frozenset(name for name, flag in zip(TRIVIAL, flags, strict=True) if flag[i])
-        signatures.append(Signature(tree.kinds[i], bool(tree.parent[i] < 0), bool(x.follows[i]), trivial))
+        signatures.append(Signature(tree.kinds[i], bool(tree.parent[i] < 0), trivial))
     return signatures, number.astype(np.int32)
 
 

@@ -15,11 +15,6 @@ Array = Any  # an array of floats or of recorded scalars
 PACKED = ((0, 3, 4), (3, 1, 5), (4, 5, 2))
 
 
-def vec(*entries: Any) -> Array:
-    """An array of the entries, recorded or not."""
-    return np.array(entries)
-
-
 def cross(a: Array, b: Array) -> Array:
     """a × b."""
     a0, a1, a2 = a
@@ -33,11 +28,6 @@ def dot(a: Array, b: Array) -> Any:
     for k in range(1, len(a)):
         total = total + a[k] * b[k]
     return total
-
-
-def skew(a: Array) -> Array:
-    """ã, with ã b = a × b."""
-    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
 
 
 def unpack(s: Array) -> Array:
