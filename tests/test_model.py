@@ -176,6 +176,44 @@ def test_nan_stays_in_its_own_state() -> None:
     assert np.array_equal(clean[others], spoiled[others])
 
 
+def test_nan_is_not_lost_in_a_coordinate_that_does_not_matter() -> None:
+    with lw.Builder("carousel") as b:
+        disc = b.body("disc", mass=1.0, inertia=(0.1, 0.1, 0.2))
+        arm = b.body("arm", mass=0.5, com=(0.2, 0, 0), inertia=(0.01, 0.01, 0.01))
+        b.joint("revolute", b.ground, disc, name="vertical", axis=(0, 0, 1))
+        b.joint("revolute", disc, arm, name="swing", axis=(0, 1, 0))
+    mech = b.build()
+    q = np.array([[0.1, 0.2], [np.nan, 0.2]])
+    for answer in (mech.forward_dynamics(q, 0 * q[0], 0 * q[0]), mech.mass_matrix(q), mech.potential_energy(q)):
+        assert np.isfinite(answer[0]).all()
+        assert np.isnan(answer[1]).any()
+
+
+def test_a_mechanism_becomes_part_of_a_recording() -> None:
+    mech = double_pendulum()
+    cost = lw.record(lambda q: (mech.pose(q, "lower")[:3, 3] ** 2).sum() + mech.potential_energy(q), 2)
+    q = np.array([0.3, -0.8])
+    step = 1e-6
+    slope = [(cost(q + d) - cost(q - d)) / (2 * step) for d in step * np.eye(2)]
+    assert cost.jacobian()(q).reshape(2) == pytest.approx(slope, rel=1e-7)
+
+
+def test_a_driver_is_not_silently_ignored() -> None:
+    with lw.Builder("driven") as b:
+        block = b.body("block", mass=2.0)
+        b.joint("prismatic", b.ground, block, "slide", axis=(1, 0, 0))
+        b.driver("joint", "slide", 3.0 * lw.TIME * lw.TIME)
+    with pytest.raises(ModelError, match="prescribes a motion"):
+        b.build().forward_dynamics(np.zeros(1), np.zeros(1), np.zeros(1))
+
+
+def test_a_point_mass_on_its_own_axis_is_told_by_name() -> None:
+    with lw.Builder("bead") as b:
+        b.joint("revolute", b.ground, b.body("bead", mass=1.0), name="axle")
+    with pytest.raises(ModelError, match="joint 'axle' has no inertia along its freedom"):
+        b.build().forward_dynamics(np.zeros(1), np.zeros(1), np.ones(1))
+
+
 def test_two_threads_may_ask_a_new_mechanism_at_once() -> None:
     mech = lw.random_tree(9, 4)
     rng = np.random.default_rng(4)

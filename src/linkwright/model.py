@@ -14,13 +14,14 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.errors import NameNotFound
+from linkwright.errors import ModelError, NameNotFound
 from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.merge import lock
 from linkwright.programs import FORWARD_METHODS, SPECS, Maker, Request
 from linkwright.tape.program import Program
+from linkwright.tape.scalar import is_recorded
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -194,7 +195,12 @@ class Mechanism:
         return Mechanism(self.description.with_parameters(values))
 
     def lock(self, joints: Mapping[str, float | ArrayLike]) -> Mechanism:
-        """The mechanism with these joints held at these values; their bodies become one with their parents."""
+        """The mechanism with these joints held at these values: `mech.lock({"elbow": 0.3})`.
+
+        Their bodies become one with their parents.
+        """
+        if not isinstance(joints, Mapping):
+            raise ModelError(f"lock takes joints with their values, as in {{'elbow': 0.3}}, not {joints!r}")
         return Mechanism(lock(self.description, joints))
 
     def dof(self) -> DofReport:
@@ -295,6 +301,8 @@ class Mechanism:
     def _answer(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Any:
         """Run the program of a request; after the first plain call of one state, take the short way."""
         kernel = self._kernel(request)
+        if is_recorded(*arrays):
+            return kernel.program(*arrays)
         if self._maker.needs_time and SPECS[request.function].forces:
             return kernel(*arrays, np.asarray(t, dtype=np.float64), out=out)
         name = request.function

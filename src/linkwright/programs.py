@@ -146,6 +146,8 @@ class Maker:
     def place(self, name: str, free: Mapping[str, Any] | None = None) -> tuple[int, Array, Array]:
         """A frame by name: its link's position (−1 ground), R and p in link axes."""
         d = self.description
+        if not isinstance(name, str) or not name:
+            raise ModelError(f"a frame is given by its name, not by {name!r}; mech.frames lists them")
         body = d.body_names.find(name)
         r, p = np.eye(3), np.zeros(3)
         if body is None:
@@ -224,6 +226,12 @@ class Maker:
             loop = self.description.joint_names[self.topology.loops[0]]
             raise ModelError(
                 f"joint {loop!r} closes a loop; {request.function} is for mechanisms without loops so far", element=loop
+            )
+        if self.description.drivers and not spec.loops:
+            driver = self.description.drivers[0].name
+            raise ModelError(
+                f"driver {driver!r} prescribes a motion; {request.function} is for mechanisms without drivers so far",
+                element=driver,
             )
         if "tau" in spec.inputs and not request.free:
             self._refuse_weightless()

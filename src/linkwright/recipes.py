@@ -25,6 +25,7 @@ from linkwright.recursions.factor import Factor, ZeroPivot, factorise
 from linkwright.recursions.rolled import Rolled
 from linkwright.recursions.traversal import SingularLink, Traversal, Unrolled
 from linkwright.spatial.algebra import Array, cross, is_zero
+from linkwright.tape.block import with_every_input
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.derivative_block import Directions, push_forward
 from linkwright.tape.program import ITEM, Each, Method, Program, Solve
@@ -240,6 +241,7 @@ def _forward_derivatives(maker: Maker, request: Request, shapes: dict[str, tuple
         return np.array(m), np.array(right)
 
     block, _, _ = _traced(maker, parts, shapes)
+    block = with_every_input(block)
     builder = ProgramBuilder(request.function)
     inputs = [builder.input(n, s) for n, s in shapes.items()]
     outputs = [builder.output(n, (nv, nv)) for n in ("da_dq", "da_dv", "da_dtau")]
@@ -334,6 +336,8 @@ def record(maker: Maker, request: Request) -> Program:
         return recipe.record(Question(maker, request, dict(zip(names, arrays, strict=True))))
 
     block, out_shapes, single = _traced(maker, function, shapes)
+    if "frame" not in SPECS[request.function].options:
+        block = with_every_input(block)
     builder = ProgramBuilder(request.function)
     inputs = [builder.input(n, s) for n, s in shapes.items()]
     outputs = [builder.output(n, s) for n, s in zip(SPECS[request.function].outputs, out_shapes, strict=True)]

@@ -5,7 +5,7 @@ import pytest
 import sympy
 
 from linkwright.errors import FormatError, ModelError, NameNotFound
-from linkwright.formats import read
+from linkwright.formats import dh, read
 from linkwright.formats.dh import from_dh, read_dh
 from linkwright.mechanism.expression import Name
 
@@ -224,3 +224,36 @@ def test_an_option_that_the_format_does_not_take_is_named(toml, tmp_path):
     (tmp_path / "m.urdf").write_text("<robot/>")
     with pytest.raises(FormatError, match=r"'bass' is not .* takes base, mimic, fixed"):
         read(tmp_path / "m.urdf", bass="fixed")
+
+
+HEAD = 'convention = "standard"\n'
+ENTRIES = {
+    "a truth value for a mass": (HEAD + "[[link]]\na = 1\nmass = true", "mass of 'link1' is True; give a number"),
+    "a truth value in a centre": (HEAD + "[[link]]\ncom = [0, true, 0]", "com of 'link1' is True"),
+    "a truth value in gravity": (HEAD + "gravity = [0, 0, true]\n[[link]]\na = 1", r"gravity is \[0, 0, True\]"),
+    "brackets without end": ("x = " + "[" * 3000 + "]" * 3000, "nested too deeply"),
+    "a list for a kind": (HEAD + '[[link]]\nkind = ["R"]', r"joint kind \(in row 1\)"),
+    "a number for a link's name": (HEAD + "[[link]]\na = 1\n[[link]]\nname = 5", "name of row 2 is 5; give a text"),
+    "a number for the name": ("name = 5\n" + HEAD + "[[link]]\na = 1", "name is 5; give a text"),
+    "a number beyond floats": (HEAD + f"[[link]]\na = {10**400}", "a of 'link1' is 1000"),
+    "a number of too many digits": (HEAD + f"[[link]]\na = {'1' * 5000}", "is not TOML"),
+    "a parameter beyond floats": (HEAD + f"[[link]]\na = 'l'\n[parameters]\nl = {10**400}", "too large"),
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_an_entry_of_another_type_is_named(toml, entry):
+    text, message = ENTRIES[entry]
+    with pytest.raises(FormatError, match=message):
+        read_dh(toml(text))
+
+
+def test_a_truth_value_is_no_number_in_python_either():
+    with pytest.raises(ModelError, match="mass of 'link1' is True"):
+        from_dh([{"mass": True}])
+
+
+def test_a_file_that_no_model_needs_is_refused(toml, monkeypatch):
+    monkeypatch.setattr(dh, "MAX_BYTES", 2**20)
+    with pytest.raises(FormatError, match="larger than 1 MB"):
+        read_dh(toml("#" * (2**20 + 1)))

@@ -1,5 +1,6 @@
 """URDF reading, against Pinocchio on every robot of example-robot-data, and on small files with one fault each."""
 
+import time
 import warnings
 from pathlib import Path
 
@@ -214,6 +215,20 @@ FAULTS = {
     ),
     "a number that is not finite": ((link("a", '<inertial><mass value="nan"/></inertial>'),), "not finite"),
     "a negative mass": ((link("a", '<inertial><mass value="-2"/></inertial>'),), "'a' has the negative mass -2"),
+    "a number with an underscore": ((link("a", '<inertial><mass value="1_0"/></inertial>'),), "'1_0'.*not a number"),
+    "digits of another script": ((link("a", '<inertial><mass value="&#1633;"/></inertial>'),), "not a number"),
+    "two signs of an infinity": (
+        (*AB, joint("j", "a", "b", "revolute", '<limit effort="--inf"/>')),
+        "'--inf'.*not a number",
+    ),
+    "a negative damping": (
+        (*AB, joint("j", "a", "b", "revolute", '<dynamics damping="-1"/>')),
+        r":3: joint 'j' has the negative damping -1; give 0 or more",
+    ),
+    "a negative effort": (
+        (*AB, joint("j", "a", "b", "revolute", '<limit effort="-1"/>')),
+        r":3: joint 'j' has the negative effort limit -1; give 0 or more",
+    ),
     "a zero axis": ((*AB, joint("j", "a", "b", "revolute", '<axis xyz="0 0 0"/>')), "'j' has a zero axis"),
     "limits the wrong way round": (
         (*AB, joint("j", "a", "b", "revolute", '<limit lower="1" upper="-1"/>')),
@@ -235,7 +250,7 @@ def test_a_fault_has_its_own_error(urdf, fault):
         read_urdf(urdf(*parts, **({"around": around[0]} if around else {})))
 
 
-@pytest.mark.parametrize("option", ["base", "mimic", "fixed"])
+@pytest.mark.parametrize("option", ["base", "mimic", "fixed", "friction"])
 def test_a_wrong_option_value_is_told_with_the_right_ones(urdf, option):
     with pytest.raises(FormatError, match=f"{option}='maybe' must be"):
         read_urdf(urdf(link("a")), **{option: "maybe"})
@@ -244,9 +259,9 @@ def test_a_wrong_option_value_is_told_with_the_right_ones(urdf, option):
 def test_missing_inertials_are_told_in_one_warning(urdf):
     path = urdf(link("a"), link("b", ""), link("c", ""), joint("j", "a", "b"), joint("k", "a", "c", "fixed"))
     with pytest.warns(LinkwrightWarning, match=r"no <inertial> in 'b', 'c'.*Of these, 'b' hang.*singular") as caught:
-        d = read_urdf(path)
+        d = read_urdf(path, fixed="keep")
     assert len(caught) == 1
-    assert d.mass.tolist() == [0.0]
+    assert d.mass.tolist() == [0.0, 0.0]
 
 
 def test_an_impossible_inertia_is_a_warning_that_names_the_link(urdf):
@@ -304,3 +319,47 @@ def test_a_joint_named_root_joint_leaves_the_floating_base_another_name(urdf):
     d = read_urdf(urdf(*AB, joint("root_joint", "a", "b")), base="floating")
     check_numbers(d)
     assert list(d.joint_names) == ["root_joint of a", "root_joint"]
+
+
+def test_a_merged_link_without_inertial_is_a_mere_frame_if_what_it_merges_into_has_mass(urdf):
+    parts = (*AB, link("tool", ""), joint("j", "a", "b"), joint("k", "b", "tool", "fixed"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(read_urdf(urdf(*parts)).frames.names) == ["a", "tool"]
+    with pytest.warns(LinkwrightWarning, match="no <inertial> in 'tool'; taken as massless$"):
+        read_urdf(urdf(*parts), fixed="keep")
+    with pytest.warns(LinkwrightWarning, match="no <inertial> in 'tool'; taken as massless$"):  # it carries c
+        read_urdf(urdf(*parts, link("c"), joint("l", "tool", "c")))
+    massless = (link("a"), link("b", ""), link("tool", ""), *parts[3:])
+    with pytest.warns(LinkwrightWarning, match="no <inertial> in 'b', 'tool'.*Of these, 'b' hang"):
+        read_urdf(urdf(*massless))
+
+
+def test_half_an_inertial_is_told(urdf):
+    inertia = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    no_value, no_inertia = f"<inertial><mass/>{inertia}</inertial>", '<inertial><mass value="2"/></inertial>'
+    path = urdf(link("a"), link("b", no_value), link("c", no_inertia), joint("j", "a", "b"), joint("k", "a", "c"))
+    message = "no <mass value> in 'b'; taken as massless. There is no <inertia> in 'c'; taken as point masses. Of these"
+    with pytest.warns(LinkwrightWarning, match=message) as caught:
+        read_urdf(path)
+    assert len(caught) == 1
+
+
+def test_massless_links_are_told_of_in_linear_time(urdf):
+    n = 3000
+    parts = [link(f"l{k}", "") for k in range(n)] + [joint(f"j{k}", f"l{k}", f"l{k + 1}") for k in range(n - 1)]
+    start = time.perf_counter()
+    with pytest.warns(LinkwrightWarning, match=f"and {n - 9} more hang on moving joints"):
+        read_urdf(urdf(*parts))
+    assert time.perf_counter() - start < 5.0
+
+
+def test_damping_and_friction_act_only_if_asked_for(urdf):
+    dynamics = '<dynamics damping="0.5" friction="0.25"/>'
+    path = urdf(*AB, link("c"), joint("j", "a", "b", "revolute", dynamics), joint("k", "b", "c", "fixed", dynamics))
+    assert read_urdf(path).elements == ()
+    d = read_urdf(path, friction="apply")
+    assert [(e.name, e.joint, e.index) for e in d.elements] == [("j damping", "j", 0)]
+    assert [d.elements[0].law.evaluate({"v": v}) for v in (2.0, -2.0)] == [-1.25, 1.25]
+    assert d.damping.tolist() == [0.5]
+    check_numbers(d)

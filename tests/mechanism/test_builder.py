@@ -5,9 +5,9 @@ import pytest
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce
+from linkwright.mechanism.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce, joint_losses
 from linkwright.mechanism.expression import TIME, Name
-from linkwright.mechanism.kinds import KIND_LIST, KINDS
+from linkwright.mechanism.kinds import KIND_LIST, KINDS, reverse
 from linkwright.mechanism.topology import span
 
 
@@ -310,3 +310,60 @@ def test_a_body_that_nothing_connects_to_ground_is_named(b):
     b.body("lost", 1.0)
     with pytest.raises(ModelError, match="no joint connects 'lost' to ground"):
         span(b.description())
+
+
+def test_kinds_are_paired_whose_rates_are_the_derivatives_of_their_coordinates():
+    assert [name for name, kind in KINDS.items() if not kind.paired] == ["spherical", "free"]
+    assert [kind.name for kind in KIND_LIST if reverse(kind).paired != kind.paired] == []
+    for kind in KIND_LIST:
+        q, v = kind.neutral(), np.arange(1.0, kind.nv + 1)
+        assert np.array_equal(kind.rate(q, v), v) == kind.paired
+
+
+@pytest.mark.parametrize("kind", ["spherical", "free"])
+def test_laws_of_q_and_drivers_are_refused_on_joints_that_are_not_paired(b, kind):
+    b.joint(kind, "two", b.body("ball", 1.0), "socket")
+    for misuse in (
+        lambda: b.joint_force("socket", Name("q") * 2.0),
+        lambda: b.joint_spring("socket", 10.0),
+    ):
+        with pytest.raises(ModelError, match=f"joint 'socket' is {kind}.*v and TIME only"):
+            misuse()
+    with pytest.raises(ModelError, match=f"drives joint 'socket', which is {kind}"):
+        b.driver("joint", "socket", TIME)
+    b.joint_damper("socket", 0.5, index=2)
+    b.joint_force("socket", TIME * Name("v"), index=1)
+    assert [e.index for e in b.description().elements] == [2, 1]
+
+
+def test_damping_and_friction_are_forces_on_each_rate():
+    b = Builder()
+    b.joint("revolute", "ground", b.body("one", 1.0), "first", damping=0.5, friction=0.25)
+    b.joint("spherical", "one", b.body("two", 1.0), "second", friction=2.0)
+    b.joint("prismatic", "two", b.body("three", 1.0), "third")
+    b.joint("fixed", "three", b.body("four", 1.0), "fourth", damping=1.0)
+    d = b.description()
+    assert [(e.name, e.joint, e.index) for e in d.elements] == [
+        ("first damping", "first", 0),
+        *((f"second damping {k}", "second", k) for k in range(3)),
+    ]
+    assert d.elements[0].law.evaluate({"v": -2.0}) == 1.25
+    assert [d.elements[2].law.evaluate({"v": v}) for v in (-3.0, 0.0, 3.0)] == [2.0, 0.0, -2.0]
+    assert "sign" not in str(joint_losses("x", 1, 1.0, 0.0)[0].law)
+    assert d.damping.tolist() == [0.5, 0.0, 0.0, 1.0]
+    assert d.friction.tolist() == [0.25, 2.0, 0.0, 0.0]
+
+
+def test_a_joint_whose_damping_cannot_be_named_is_not_added(b):
+    b.joint_force("first", 1.0, name="third damping")
+    b.body("three", 1.0)
+    with pytest.raises(ModelError, match="there is a driver or force 'third damping' already"):
+        b.joint("revolute", "two", "three", "third", damping=1.0)
+    b.joint("revolute", "two", "three", "third")
+    assert list(b.description().joint_names) == ["first", "second", "third"]
+
+
+def test_a_negative_damping_is_told(b):
+    b.joint("revolute", "two", b.body("three", 1.0), "third", damping=-1.0)
+    with pytest.raises(ModelError, match="joint 'third' has the negative damping -1"):
+        b.description()

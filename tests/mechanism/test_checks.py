@@ -1,5 +1,7 @@
 """Faults in a description's numbers: each gets its own error, which names the thing."""
 
+import copy
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -8,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkwright.errors import LinkwrightWarning, ModelError
-from linkwright.mechanism.checks import check_numbers, impossible_inertias
-from linkwright.mechanism.description import Frames, Names
-from linkwright.mechanism.elements import Mimic
+from linkwright.mechanism.checks import _check_finite_law, check_numbers, impossible_inertias
+from linkwright.mechanism.description import ARRAYS, Frames, Names
+from linkwright.mechanism.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce
+from linkwright.mechanism.expression import TIME, Call, Lookup, Name, Number
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.generate import chain, random_tree
+from linkwright.tape.table import Table
 
 
 def changed(array, index, value, n=4):
@@ -199,3 +203,77 @@ def test_changed_parameters_are_checked():
         d.with_parameters({"m": -1.0})
     with pytest.raises(ModelError, match="parameter 'm' is nan"):
         d.with_parameters({"m": np.nan})
+
+
+@pytest.mark.parametrize("array", ["armature", "damping", "friction", "velocity_limit", "effort_limit"])
+def test_what_cannot_be_negative_names_the_joint(array):
+    word = array.replace("_", " ")
+    with pytest.raises(ModelError, match=f"joint 'joint2' has the negative {word} -1; give 0 or more") as caught:
+        check_numbers(changed(array, 1, -1.0))
+    assert caught.value.element == "joint2"
+    check_numbers(changed(array, 1, 0.0))
+
+
+LOOKUP = Lookup(Table.spline([0.0, 1.0, 2.0], [0.0, 1.0, 4.0]), Name("v") / np.nan)
+
+
+@pytest.mark.parametrize(
+    "law", [Number(np.inf), 2.0 * (Name("v") - np.nan), Call("min", (TIME, Number(-np.inf))), LOOKUP]
+)
+def test_a_law_with_a_number_that_is_not_finite_is_named(law):
+    d = chain(2)
+    for element in (
+        JointForce("f", "joint1", law),
+        PointForce("f", "link1", "link2", law),
+        AppliedWrench("f", "link1", (Number(0.0),) * 5 + (law,)),
+    ):
+        with pytest.raises(
+            ModelError, match=r"the law of force 'f' has the number (-?inf|nan) in it; give finite"
+        ) as e:
+            check_numbers(replace(d, elements=(element,)))
+        assert e.value.element == "f"
+    with pytest.raises(ModelError, match="the law of driver 'motor' has the number"):
+        check_numbers(replace(d, drivers=(Driver("motor", "joint", "joint1", law),)))
+
+
+def test_a_law_of_shared_parts_is_walked_once():
+    law = Name("v")
+    for _ in range(60):
+        law = law + law
+    _check_finite_law(law, "force", "f")
+
+
+@pytest.mark.parametrize("kind", ["spherical", "free"])
+def test_q_has_no_place_in_the_laws_of_joints_whose_rates_are_no_derivatives(kind):
+    d = chain(2, kind)
+    with pytest.raises(ModelError, match=f"joint 'joint2' is {kind}.*v and TIME only"):
+        check_numbers(replace(d, elements=(JointForce("f", "joint2", -Name("q"), 1),)))
+    check_numbers(replace(d, elements=(JointForce("f", "joint2", -Name("v") + TIME, 1),)))
+    with pytest.raises(ModelError, match=f"drives joint 'joint2', which is {kind}"):
+        check_numbers(replace(d, drivers=(Driver("motor", "joint", "joint2", TIME),)))
+
+
+def test_the_arrays_and_mappings_of_a_description_cannot_be_changed():
+    mass, parameters = np.ones(3), {"p": 1.0}
+    frames = Frames(Names(["tool"]), np.zeros(1, np.int32), np.eye(3)[None], np.zeros((1, 3)))
+    ground = (1.0, np.zeros(3), np.ones(6))
+    d = replace(chain(3), mass=mass, frames=frames, gravity=np.ones(3), ground_inertia=ground, parameters=parameters)
+    digest = d.digest
+    mass[0], parameters["p"], frames.p[0], ground[1][0] = 5.0, 2.0, 7.0, 3.0
+    assert (d.mass[0], d.parameters["p"], d.frames.p[0, 0], d.ground_inertia[1][0]) == (1.0, 1.0, 0.0, 0.0)
+    for made in (d, pickle.loads(pickle.dumps(d)), copy.deepcopy(d), replace(d, name="other")):
+        arrays = [getattr(made, name) for name in ARRAYS]
+        for array in (*arrays, made.frames.body, made.frames.r, made.frames.p, made.gravity, *made.ground_inertia[1:]):
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+        for mapping in (made.parameters, made.bindings):
+            with pytest.raises(TypeError):
+                mapping["p"] = 3.0
+        assert made.rj is made.ri
+        assert made.digest == digest
+
+
+def test_equal_rows_stay_one_row():
+    d = chain(1000)
+    assert d.mass.strides == (0,)
+    assert replace(d, name="other").ri is d.ri

@@ -15,7 +15,7 @@ from linkwright.mechanism.elements import PointForce
 from linkwright.mechanism.expression import TIME
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.generate import random_tree
-from linkwright.mechanism.kinds import KINDS
+from linkwright.mechanism.kinds import KINDS, reverse
 from linkwright.mechanism.merge import lock, merge_fixed
 from linkwright.mechanism.topology import span
 
@@ -290,3 +290,31 @@ def test_a_parameter_of_a_locked_joints_armature_is_named():
     b.joint("revolute", "ground", "arm", "j", armature=b.parameter("rotor", 0.1))
     with pytest.raises(ModelError, match="parameter 'rotor' sets the armature of joint 'j'"):
         lock(b.description(), {"j": 0.0})
+
+
+@pytest.mark.parametrize("kind", ["screw", "revolute"])
+def test_a_locked_joint_keeps_a_bound_pitch_where_its_kind_has_one(kind):
+    b = Builder()
+    pitch = b.parameter("pitch", 0.1)
+    b.joint("revolute", "ground", b.body("one", 1.0), "first")
+    b.joint(kind, "one", b.body("two", 2.0, (0.1, 0, 0)), "second", pitch=pitch)
+    d = b.description()
+    locked = lock(d, {"second": 0.5})
+    for value in (0.1, 0.3):
+        q = {"first": np.array([0.3]), "second": np.array([0.5])}
+        assert_same(d.with_parameters({"pitch": value}), locked.with_parameters({"pitch": value}), q)
+    assert bool(locked.bindings) == (kind == "screw")
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_checked_coordinates_have_unit_euler_parameters_and_are_else_as_given(kind):
+    rng = np.random.default_rng(0)
+    exact = kind.integrate(kind.neutral(), rng.uniform(-1, 1, kind.nv))
+    for seen in (kind, reverse(kind)):
+        np.testing.assert_allclose(seen.checked(exact, "j"), exact, rtol=1e-15)
+        if not kind.paired:
+            longer = exact.copy()
+            longer[-4:] *= 1.5
+            np.testing.assert_allclose(seen.checked(longer, "j"), exact, rtol=1e-15)
+            with pytest.raises(ModelError, match="Euler parameters of joint 'j' have length 0"):
+                seen.checked(0.0 * exact, "j")

@@ -208,6 +208,9 @@ class _Reader:
         joint.damping = self.number(dynamics, "damping", 0.0, name)
         joint.friction = self.number(dynamics, "friction", 0.0, name)
         joint.limits = self._limits(element.find("limit"), joint)
+        for word, value in (("damping", joint.damping), ("friction", joint.friction)):
+            if value < 0.0:
+                raise self.fail(dynamics, f"joint {name!r} has the negative {word} {value:g}; give 0 or more", name)
         mimic = element.find("mimic")
         if mimic is not None and kind != "fixed":
             leader = mimic.get("joint")
@@ -225,7 +228,12 @@ class _Reader:
         if lower > upper:
             message = f"joint {name!r} has the lower limit {lower:g} above its upper limit {upper:g}; swap them"
             raise self.fail(element, message, name)
-        return lower, upper, self.limit(element, "velocity", _INF, name), self.limit(element, "effort", _INF, name)
+        velocity, effort = (self.limit(element, word, _INF, name) for word in ("velocity", "effort"))
+        for word, value in (("velocity", velocity), ("effort", effort)):
+            if value < 0.0:
+                message = f"joint {name!r} has the negative {word} limit {value:g}; give 0 or more"
+                raise self.fail(element, message, name)
+        return lower, upper, velocity, effort
 
 
 def _check_graph(file: str, links: list[_Link], joints: list[_Joint]) -> str:

@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 Shape = tuple[int, ...]
 
 _FLOAT64 = np.dtype(np.float64)
-_PLAIN = 0x101  # the flags of an array that is C-contiguous and aligned
+_PLAIN, _WRITEABLE = 0x101, 0x400  # the flags of an array that is C-contiguous and aligned, that can be written
 _THREAD_WORK = 2_000_000  # operations below which a second thread costs more than it brings
 _HELD_WORK = 20_000  # operations below which letting other threads of Python run costs more than it brings
 _KEPT_SCRATCH = 2**17  # numbers of scratch that are kept for the next call
@@ -233,7 +233,7 @@ class Kernel:
             )
         targets: list[Floats] = []
         for array, (name, shape, _) in zip(given, s.outputs, strict=True):
-            if not isinstance(array, np.ndarray) or array.dtype != _FLOAT64:
+            if not isinstance(array, np.ndarray) or (array.dtype is not _FLOAT64 and array.dtype != _FLOAT64):
                 what = getattr(array, "dtype", type(array).__name__)
                 raise DtypeError(
                     f"{s.name}: out ({name}) must be a float64 array, not {what}", given=what, wanted="float64"
@@ -244,9 +244,10 @@ class Kernel:
                     given=array.shape,
                     wanted=lead + shape,
                 )
-            if not array.flags.writeable:
+            flags = array.flags.num
+            if not flags & _WRITEABLE:
                 raise ShapeError(f"{s.name}: out ({name}) is read-only; give a writable array")
-            plain = array.flags.num & _PLAIN == _PLAIN and _apart(array, (*inputs, *targets))
+            plain = flags & _PLAIN == _PLAIN and _apart(array, (*inputs, *targets))
             targets.append(array if plain else np.empty(array.shape))
         return targets, given
 

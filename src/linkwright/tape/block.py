@@ -177,3 +177,42 @@ def finish(recorder: Recorder, n_inputs: int, outputs: Sequence[Scalar]) -> Bloc
         outputs=number[[x.index for x in outputs]],
         tables=tuple(recorder.tables[k] for k in tables),
     )
+
+
+def with_every_input(block: Block) -> Block:
+    """The same block, but an input that it does not use spoils its outputs where it is NaN or infinite.
+
+    A mechanism's answer may not depend on a coordinate (a turn about a vertical axis, say); a NaN there is still
+    a NaN that somebody passed. x − x is 0 for finite x; it is added to every output that is computed.
+    """
+    first, base = block.first_input, block.first_operation
+    used = np.zeros(base, bool)
+    for op, *operands in block.rows():
+        for x in operands[: O.OPERATIONS[op].arity]:
+            if x < base:
+                used[x] = True
+    outputs = block.outputs.tolist()
+    used[[x for x in outputs if x < base]] = True
+    unused = (np.flatnonzero(~used[first:]) + first).tolist()
+    computed = sorted({x for x in outputs if x >= base})
+    if not unused or not computed:
+        return block
+    op, args = block.op.tolist(), block.args.tolist()
+
+    def add(code: int, a: int, b: int) -> int:
+        op.append(code)
+        args.append([a, b, 0])
+        return base + len(op) - 1
+
+    total = add(O.SUB, unused[0], unused[0])
+    for x in unused[1:]:
+        total = add(O.ADD, total, add(O.SUB, x, x))
+    moved = {x: add(O.ADD, x, total) for x in computed}
+    return Block(
+        block.constants,
+        block.n_inputs,
+        np.array(op, dtype=np.uint8),
+        np.array(args, dtype=np.int32),
+        np.array([moved.get(x, x) for x in outputs], dtype=np.int32),
+        block.tables,
+    )

@@ -10,13 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.tape.scalar import Scalar
+from linkwright.tape.scalar import Scalar, is_recorded
 from linkwright.tape.table import Table
-
-
-def is_recorded(*values: Any) -> bool:
-    """Whether any of the values is, or holds, recorded scalars."""
-    return any(isinstance(v, Scalar) or (isinstance(v, np.ndarray) and v.dtype == object) for v in values)
 
 
 def _elementwise(

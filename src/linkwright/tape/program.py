@@ -23,7 +23,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.errors import RecordingError
 from linkwright.tape.block import Block
+from linkwright.tape.scalar import Scalar, is_recorded
 
 Role = Literal["input", "output", "temporary", "data"]
 Order = Literal["outward", "inward", "map"]
@@ -244,10 +246,41 @@ class Program:
             yield i, ancestors
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
-        """Evaluate over arrays `(..., *shape)`; one array or a tuple of them, as the function recorded."""
+        """Evaluate over arrays `(..., *shape)`; one array or a tuple of them, as the function recorded.
+
+        With recorded scalars, as inside another recording, the program becomes part of that recording.
+        """
+        if is_recorded(*arrays):
+            return self._inlined(arrays)
         from linkwright.kernels import compiled
 
         return compiled(self)(*arrays, out=out)
+
+    def _inlined(self, arrays: tuple[Any, ...]) -> Any:
+        """The outputs as recorded scalars of the recording that the arguments belong to."""
+        call = self.statements[0] if len(self.statements) == 1 else None
+        if not isinstance(call, Each) or call.items != 1:
+            raise RecordingError(
+                f"{self.name} is a loop, which cannot become part of another recording; "
+                "take its unrolled form: mech.program(..., form='unrolled')"
+            )
+        if len(arrays) != len(self.inputs):
+            raise RecordingError(f"{self.name} takes {len(self.inputs)} arrays; {len(arrays)} were given")
+        given = [np.asarray(a) for a in arrays]
+        for array, buffer in zip(given, self.inputs, strict=True):
+            if array.shape != buffer.shape:
+                raise RecordingError(f"{self.name}: {buffer.name} has shape {array.shape}; needed is {buffer.shape}")
+        flat = [x for array in given for x in array.reshape(-1).tolist()]
+        recorder = next(x.recorder for x in flat if isinstance(x, Scalar))
+        block = self.blocks[call.cases[0].block]
+        nodes = block.replay(recorder, [recorder.lift(x) for x in flat])
+        values, results = [nodes[k] for k in block.outputs.tolist()], []
+        for buffer in self.outputs:
+            array = np.empty(buffer.size, dtype=object)
+            array[:] = values[: buffer.size]
+            values = values[buffer.size :]
+            results.append(array.reshape(buffer.shape) if buffer.shape else array[0])
+        return results[0] if self.labels.get("single", len(results) == 1) else tuple(results)
 
     # -- derivatives: new programs -------------------------------------------------------------------
     def forward(self) -> Program:

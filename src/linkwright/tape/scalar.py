@@ -522,8 +522,8 @@ class Scalar:
         if self.value is not None:
             return self.value
         raise RecordingError(
-            "a recorded scalar has no number yet; build arrays with np.array, np.stack or np.block "
-            "instead of writing into np.zeros"
+            "a recorded scalar has no number yet, as float(), math.sin() and writing into np.zeros need; "
+            "use np.sin and its like, and build arrays with np.array, np.stack or np.block"
         )
 
     def __repr__(self) -> str:
@@ -531,3 +531,8 @@ class Scalar:
             return f"Scalar({self.value!r})"
         name = "input" if self.op == INPUT else O.OPERATIONS[self.op].name
         return f"<recorded {name} #{self.index}>"
+
+
+def is_recorded(*values: Any) -> bool:
+    """Whether any of the values is, or holds, recorded scalars."""
+    return any(isinstance(v, Scalar) or (isinstance(v, np.ndarray) and v.dtype == object) for v in values)
