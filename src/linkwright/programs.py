@@ -194,7 +194,7 @@ class Maker:
         for option, known_values in (("method", FORWARD_METHODS), ("reference", REFERENCES), ("form", FORMS)):
             value = getattr(request, option)
             if value and value not in known_values:
-                raise NameNotFound(f"{option} of {request.function}", value, list(known_values))
+                raise NameNotFound(option, str(value), list(known_values))
         if len(set(request.free)) < len(request.free):
             raise ModelError(f"free={request.free} names a parameter twice")
         if "frame" in takes:

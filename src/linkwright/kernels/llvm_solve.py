@@ -48,37 +48,27 @@ class _Loops:
 
     def repeat(self, first: str, last: str, step: int, body: Callable[[str], None]) -> None:
         """for i = first, first + step, ... up to last (kept out): body(i); may run no times."""
-        f = self.f
-        head, inside, end = f.label("head"), f.label("inside"), f.label("end")
-        before = f.current
-        f.branch(head)
-        f.start(head)
-        i, at = f.fresh(), len(f.lines)
-        f.lines.append("")
-        go = f.op(f"icmp {'slt' if step > 0 else 'sgt'} i64 {i}, {last}")
-        f.lines.append(f"  br i1 {go}, label %{inside}, label %{end}")
-        f.start(inside)
-        body(i)
-        following = f.op(f"add i64 {i}, {step}")
-        f.lines[at] = f"  {i} = phi i64 [ {first}, %{before} ], [ {following}, %{f.current} ]"
-        f.branch(head)
-        f.start(end)
+        test = f"{'slt' if step > 0 else 'sgt'} i64 {{}}, {last}"
+        self._while(first, test, body, lambda i: self.f.op(f"add i64 {i}, {step}"))
 
     def chase(self, column: int, first: str, body: Callable[[str], None]) -> None:
         """for i = first, column[first], ... while i ≥ 0: body(i)."""
+        self._while(first, "sge i64 {}, 0", body, lambda i: self.f.column(column, i))
+
+    def _while(self, first: str, test: str, body: Callable[[str], None], following: Callable[[str], str]) -> None:
         f = self.f
         head, inside, end = f.label("head"), f.label("inside"), f.label("end")
         before = f.current
         f.branch(head)
         f.start(head)
         i, at = f.fresh(), len(f.lines)
-        f.lines.append("")
-        go = f.op(f"icmp sge i64 {i}, 0")
+        f.lines.append("")  # the phi, once the last block is known
+        go = f.op(f"icmp {test.format(i)}")
         f.lines.append(f"  br i1 {go}, label %{inside}, label %{end}")
         f.start(inside)
         body(i)
-        following = f.column(column, i)
-        f.lines[at] = f"  {i} = phi i64 [ {first}, %{before} ], [ {following}, %{f.current} ]"
+        after = following(i)
+        f.lines[at] = f"  {i} = phi i64 [ {first}, %{before} ], [ {after}, %{f.current} ]"
         f.branch(head)
         f.start(end)
 
@@ -266,13 +256,14 @@ class _Pivoted(_Loops):
         product = self.arith("fmul", factor, self.value(other_base, other), "double")
         self.set(self.arith("fsub", self.value(base, target), product, "double"), base, target)
 
-    def cell(self, name: str, kind: str) -> str:
+    def cell(self, kind: str) -> str:
+        """Room for one number on the stack."""
         return self.f.op(f"alloca {kind}", at_entry=True)
 
     def lu(self, a: str, b: str) -> None:
         f, n, k = self.f, self.solve.columns, self.solve.right
         f.low.intrinsic("fabs", 1)
-        best, where = self.cell("best", "double"), self.cell("where", "i64")
+        best, where = self.cell("double"), self.cell("i64")
 
         def eliminate(c: str) -> None:
             f.lines.append(f"  store double {number(-1.0)}, ptr {best}")
@@ -340,7 +331,7 @@ class _Pivoted(_Loops):
         """A = LQ by modified Gram–Schmidt, each row twice; b ← L⁻¹b along the way; x = Qᵀ L⁻¹ b."""
         f, m, n, k = self.f, self.solve.rows, self.solve.columns, self.solve.right
         f.low.intrinsic("sqrt", 1)
-        total = self.cell("total", "double")
+        total = self.cell("double")
 
         def dot(r: str, q: str) -> str:
             f.lines.append(f"  store double {number(0.0)}, ptr {total}")
