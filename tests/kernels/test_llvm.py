@@ -374,10 +374,8 @@ def test_systems_of_any_size_are_solved(method, n):
     check(b.build(), [matrices.reshape(8, -1), rng.standard_normal((8, 2 * rows))], rtol=1e-9)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["cholesky", "ltl", "lu"])
 def test_a_solution_may_lie_on_the_right_side_and_the_matrix_stays(method):
-    if method == "least-norm":
-        pytest.skip("its solution is longer than its right side")
     b = ProgramBuilder("in place")
     a, y = b.input("a", (3, 3)), b.input("b", (3, 2))
     x, m, kept = b.output("x", (3, 2)), b.temporary("m", (3, 3)), b.output("kept", (3, 3))

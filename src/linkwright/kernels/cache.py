@@ -81,14 +81,15 @@ def _outside() -> int:
 @cache
 def stamp() -> str:
     """What besides its content an entry depends on: versions, and this package's own files."""
-    from importlib.metadata import PackageNotFoundError, version
+    import numpy
 
-    parts = []
-    for package in ("linkwright", "llvmlite", "numpy"):
-        try:
-            parts.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            parts.append(f"{package} from source")
+    from linkwright import __version__
+
+    try:
+        from llvmlite import __version__ as llvmlite
+    except ImportError:
+        llvmlite = "none"
+    parts = [f"linkwright {__version__}", f"llvmlite {llvmlite}", f"numpy {numpy.__version__}"]
     root = Path(__file__).resolve().parent.parent
     whole = hashlib.sha256("\n".join(parts).encode())
     for file in sorted(root.rglob("*.py")):
