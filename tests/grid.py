@@ -63,7 +63,7 @@ def errors(t: Twin) -> dict[str, float | None]:
             note("forward", forward[k], t.ours(pin.aba(model, data, pq, pv, pt)))
     pq, pv, pt = t.pin_q(q[0]), t.pin_v(v[0]), t.pin_v(tau[0])
     for name in frames:
-        number = model.getFrameId(name)
+        number = model.getFrameId(name, pin.FrameType.BODY)
         pin.framesForwardKinematics(model, data, pq)
         note("pose", mech.pose(q[0], name), data.oMf[number].homogeneous)
         for reference, theirs in REFERENCES.items():

@@ -6,6 +6,7 @@ wrenches are linear part first, in body axes unless said otherwise. SI units, ra
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -127,6 +128,14 @@ class Mechanism:
         self.description = description
         self._maker = Maker(description)
         self._kernels: dict[Request, Kernel] = {}
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> Description:
+        """Copied and pickled as its description: code belongs to one process."""
+        return self.description
+
+    def __setstate__(self, description: Description) -> None:
+        Mechanism.__init__(self, description)
 
     # -- what it is -----------------------------------------------------------------------------------
     @property
@@ -281,7 +290,12 @@ class Mechanism:
 
     def _kernel(self, request: Request) -> Kernel:
         kernel = self._kernels.get(request)
-        if kernel is None:
+        if kernel is not None:
+            return kernel
+        with self._lock:
+            kernel = self._kernels.get(request)
+            if kernel is not None:
+                return kernel
             self._maker.check(request)
             form = "rolled" if self._maker.rolls(request) else "unrolled"
             identity = f"{self.description.digest} {request} {form}"

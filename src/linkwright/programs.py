@@ -48,7 +48,7 @@ class Spec:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     rolls: bool = True  # whether it has a rolled form
-    dense: int = 0  # links beyond which it is refused, 0 for none
+    dense: int = 0  # related pairs of links beyond which it is refused, 0 for none
     forces: bool = False  # whether force elements take part
     loops: bool = False  # whether the spanning tree's answer holds for closed loops too
     options: tuple[str, ...] = ()
@@ -61,16 +61,16 @@ SPECS: dict[str, Spec] = {
     "gravity_forces": Spec(("q",), ("g",)),
     "mass_matrix": Spec(("q",), ("M",)),
     "reactions": Spec(
-        ("q", "v", "tau"), ("wrenches",), rolls=False, dense=512, forces=True, options=("method", "wrenches")
+        ("q", "v", "tau"), ("wrenches",), rolls=False, dense=200_000, forces=True, options=("method", "wrenches")
     ),
     "inverse_dynamics_derivatives": Spec(
-        ("q", "v", "a"), ("dtau_dq", "dtau_dv", "M"), rolls=False, dense=256, forces=True
+        ("q", "v", "a"), ("dtau_dq", "dtau_dv", "M"), rolls=False, dense=5_000, forces=True
     ),
     "forward_dynamics_derivatives": Spec(
-        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), rolls=False, dense=256, forces=True
+        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), rolls=False, dense=5_000, forces=True
     ),
     "pose": Spec(("q",), ("pose",), loops=True, options=("frame",)),
-    "jacobian": Spec(("q",), ("jacobian",), rolls=False, dense=512, loops=True, options=("frame", "reference")),
+    "jacobian": Spec(("q",), ("jacobian",), rolls=False, dense=200_000, loops=True, options=("frame", "reference")),
     "twist": Spec(("q", "v"), ("twist",), loops=True, options=("frame", "reference")),
     "kinetic_energy": Spec(("q", "v"), ("energy",), loops=True),
     "potential_energy": Spec(("q",), ("energy",), loops=True),
@@ -235,9 +235,10 @@ class Maker:
             )
         if "tau" in spec.inputs and not request.free:
             self._refuse_weightless()
-        if spec.dense and self.tree.n > spec.dense:
+        if spec.dense and int(self.topology.depth.sum()) + self.tree.n > spec.dense:
             raise ModelError(
-                f"{request.function} is for up to {spec.dense} links, and this mechanism has {self.tree.n}; "
+                f"{request.function} would lay out {int(self.topology.depth.sum()) + self.tree.n} pairs of related "
+                f"links, more than the {spec.dense} that can be compiled; "
                 "for derivatives use products: mech.program('forward_dynamics').forward() and .reverse()"
             )
         from linkwright.recipes import record, record_rolled

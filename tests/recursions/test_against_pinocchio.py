@@ -125,7 +125,7 @@ def check_kinematics(t: Twin, *, native: bool, frames: int) -> None:
     }
     for name in chosen:
         pose = evaluate(t, "pose", q, native=native, frame=name)
-        number = t.model.getFrameId(name)
+        number = t.model.getFrameId(name, pin.FrameType.BODY)
         for reference, theirs in references.items():
             jacobian = evaluate(t, "jacobian", q, native=native, frame=name, reference=reference)
             twist = evaluate(t, "twist", q, v, native=native, frame=name, reference=reference)

@@ -12,8 +12,8 @@ from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.program import Case, Operand
 
-#: Operations in one function. Code generation grows faster than linearly with it, and registers spill more;
-#: below about a thousand, the values that cross cost more than the cut saves.
+#: At least so many operations stand in one function, and less than twice as many. Code generation grows faster than
+#: linearly with the length, and registers spill more; shorter pieces pass more values through memory than they save.
 SEGMENT = 1000
 
 _CHEAP = frozenset((O.ADD, O.SUB, O.MUL, O.NEG))
@@ -91,7 +91,7 @@ class Plan:
     def segments(self) -> list[list[int]]:
         """The order, cut into pieces of about equal length."""
         n = len(self.order)
-        pieces = 1 if self.whole else max(1, -(-n // SEGMENT))
+        pieces = 1 if self.whole else max(1, n // SEGMENT)
         size = max(1, -(-n // pieces))
         return [self.order[s : s + size] for s in range(0, max(n, 1), size)]
 
