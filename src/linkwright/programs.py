@@ -23,7 +23,8 @@ from linkwright.spatial.algebra import Array
 from linkwright.tape.program import Program
 
 UNROLL = 64  # links up to which a recursion is unrolled
-FORWARD_METHODS = ("articulated-body", "mass-matrix")
+FORWARD_METHODS = ("articulated-body", "mass-matrix")  # the first is the default
+ROLLED_METHODS = ("articulated-body",)
 REFERENCES = ("body", "world", "aligned")
 FORMS = ("unrolled", "rolled")
 
@@ -266,7 +267,7 @@ class Maker:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
-        able = spec.rolls and plain and request.method in ("", "articulated-body")
+        able = spec.rolls and plain and request.method in ("", *ROLLED_METHODS)
         if request.form == "rolled" and not able:
             raise ModelError(f"{request.function} has no rolled form for this mechanism and these options")
         return able and (request.form == "rolled" or (self.tree.n > UNROLL and request.form != "unrolled"))

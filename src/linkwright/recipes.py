@@ -98,14 +98,27 @@ def _forward(question: Question) -> Array:
     if extra is not None:
         tau = tau + extra
     wrenches = question.applied()
-    if question.request.method == "articulated-body" and not question.maker.coupled:
-        t = question.traversal(tau=tau)
-        return articulated_body.forward_dynamics(t, question.gravity, wrenches=wrenches)
+    method = _by_mass_matrix if question.maker.coupled else METHODS[question.request.method]
+    return method(question, tau, wrenches)
+
+
+def _by_articulated_bodies(question: Question, tau: Array, wrenches: bool) -> Array:
+    return articulated_body.forward_dynamics(question.traversal(tau=tau), question.gravity, wrenches=wrenches)
+
+
+def _by_mass_matrix(question: Question, tau: Array, wrenches: bool) -> Array:
     x = question.maker.tree.coordinates
     m = composite.mass_matrix(question.traversal())
     still = question.traversal(a=np.zeros(x.nv))
     h = newton_euler.inverse_dynamics(still, question.gravity, wrenches=wrenches)
     return np.array(factorise(m).solve([tau[k] - h[k] for k in range(x.nv)]))
+
+
+#: Forward dynamics, unrolled: (question, joint forces, whether wrenches are applied) → accelerations.
+METHODS: dict[str, Callable[[Question, Array, bool], Array]] = {
+    "articulated-body": _by_articulated_bodies,
+    "mass-matrix": _by_mass_matrix,
+}
 
 
 def _inverse(question: Question, **zeros: Array) -> Array:

@@ -74,12 +74,17 @@ class Case:
 
 @dataclass(frozen=True)
 class Each:
-    """cases[dispatch[i]] for i = 0..items−1 (`inward`: from the last to the first)."""
+    """cases[dispatch[i]] for i = 0..items−1 (`inward`: from the last to the first).
+
+    An `outward` scan may be cut into `runs`: a column of where each begins, from 0, and at last `items`. The
+    items of one run have one case and are independent of each other: they may be computed side by side.
+    """
 
     items: int
     cases: tuple[Case, ...]
     order: Order = "map"
     dispatch: int | None = None
+    runs: int | None = None
 
 
 @dataclass(frozen=True)

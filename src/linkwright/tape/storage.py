@@ -300,7 +300,7 @@ def _statement(value: Any, depth: int) -> Statement:
         order = r.text("order")
         if order not in ("outward", "inward", "map"):
             raise Invalid(f"the order of a scan is {order!r}")
-        return Each(r.count("items"), r.cases("cases"), order, r.optional("dispatch"))  # type: ignore[arg-type]
+        return Each(r.count("items"), r.cases("cases"), order, r.optional("dispatch"), r.optional("runs"))  # type: ignore[arg-type]
     if kind == "Walk":
         return Walk(r.count("items"), r.count("parent"), r.cases("start"), r.cases("step"), r.optional("dispatch"))
     if kind == "Loop":

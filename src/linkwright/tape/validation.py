@@ -124,6 +124,8 @@ class _Check:
                 raise Invalid(f"{what} has a row whose parent does not come before it")
 
     def each(self, s: Each) -> None:
+        if s.runs is not None:
+            self.runs(s)
         if s.dispatch is None:
             self.only(s.cases, "a scan")
             self.case(s.cases[0], range(s.items), _ONCE, carried=())
@@ -131,6 +133,18 @@ class _Check:
         kinds = self.kinds(s.dispatch, s.items, len(s.cases), "a scan")
         for number, case in enumerate(s.cases):
             self.case(case, np.flatnonzero(kinds == number), _ONCE, carried=())
+
+    def runs(self, s: Each) -> None:
+        """Runs go through all items in order, and no run mixes cases."""
+        assert s.runs is not None
+        starts = self.column(s.runs, 2, "a scan in runs")
+        starts = self.column(s.runs, len(self.program.columns[s.runs]), "a scan in runs")
+        if s.order != "outward" or starts[0] != 0 or starts[-1] != s.items or np.any(np.diff(starts) < 1):
+            raise Invalid(f"a scan of {s.items} items has runs that do not go through them in order")
+        if s.dispatch is not None:
+            changes = np.flatnonzero(np.diff(self.column(s.dispatch, s.items, "a scan in runs"))) + 1
+            if not np.isin(changes, starts).all():
+                raise Invalid("a scan has a run with more than one case")
 
     def walk(self, s: Walk) -> None:
         parent = self.column(s.parent, s.items, "a walk")
