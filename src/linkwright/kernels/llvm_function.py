@@ -29,8 +29,10 @@ Start = tuple[str, int, bool]
 class Function:
     """One function under construction: lines, names, and the addresses of operands."""
 
-    def __init__(self, lowering: Lowering, name: str) -> None:
-        self.low, self.name = lowering, name
+    def __init__(self, lowering: Lowering, name: str, extra: str = "") -> None:
+        """`extra` are parameters after the usual ones."""
+        self.low, self.name, self.extra = lowering, name, extra
+        self.width, self.type = lowering.width, lowering.type
         self.entry: list[str] = []
         self.lines: list[str] = []
         self.serial = 0
@@ -38,7 +40,8 @@ class Function:
         self.pointers: dict[int, str] = {}
 
     def text(self) -> str:
-        head = f"define internal void @{self.name}(ptr noalias %ptrs, ptr noalias %scratch, ptr noalias %constants) {{"
+        usual = "ptr noalias %ptrs, ptr noalias %scratch, ptr noalias %constants"
+        head = f"define internal void @{self.name}({usual}{self.extra}) {{"
         return "\n".join([head, "entry:", *self.entry, "  br label %body", "body:", *self.lines, "  ret void", "}"])
 
     def fresh(self) -> str:
@@ -63,14 +66,28 @@ class Function:
 
     def local(self, size: int) -> str:
         """Room for `size` lane groups on the stack."""
-        return self.op(f"alloca [{max(size, 1)} x {self.low.type}], align 64", at_entry=True)
+        return self.op(f"alloca [{max(size, 1)} x {self.type}], align 64", at_entry=True)
 
     def counted(self, times: int, *, inward: bool, body: Callable[[str], None]) -> None:
         """for i = 0..times−1 (or back): body(i)."""
         if times < 1:
             return
-        head, end = self.label("loop"), self.label("after")
         first, step = (times - 1, -1) if inward else (0, 1)
+        self._repeated(str(first), step, f"sge i64 {{}}, 0" if inward else f"slt i64 {{}}, {times}", body)
+
+    def between(self, begin: str, end: str, body: Callable[[str], None], step: int = 1) -> None:
+        """for i = begin, begin + step, ... while i + step ≤ end: body(i)."""
+        last = self.op(f"sub i64 {end}, {step}")
+        some = self.op(f"icmp sle i64 {begin}, {last}")
+        inside, outside = self.label("some"), self.label("none")
+        self.lines.append(f"  br i1 {some}, label %{inside}, label %{outside}")
+        self.start(inside)
+        self._repeated(begin, step, f"sle i64 {{}}, {last}", body)
+        self.branch(outside)
+        self.start(outside)
+
+    def _repeated(self, first: str, step: int, again: str, body: Callable[[str], None]) -> None:
+        head, end = self.label("loop"), self.label("after")
         before = self.current
         self.branch(head)
         self.start(head)
@@ -78,9 +95,9 @@ class Function:
         self.lines.append("")  # the phi, once the last block is known
         body(i)
         following = self.op(f"add i64 {i}, {step}")
-        again = self.op(f"icmp sge i64 {following}, 0" if inward else f"icmp slt i64 {following}, {times}")
+        more = self.op(f"icmp {again.format(following)}")
         self.lines[at] = f"  {i} = phi i64 [ {first}, %{before} ], [ {following}, %{self.current} ]"
-        self.lines.append(f"  br i1 {again}, label %{head}, label %{end}")
+        self.lines.append(f"  br i1 {more}, label %{head}, label %{end}")
         self.start(end)
 
     def switch(self, key: str, cases: Sequence[Case], body: Callable[[Case], None]) -> None:
@@ -144,12 +161,12 @@ class Function:
         pointer, step, shared = start
         at = self._element(pointer, step, k)
         if not shared:
-            return self.op(f"load {self.low.type}, ptr {at}, align 8")
+            return self.op(f"load {self.type}, ptr {at}, align 8")
         return self.broadcast(self.op(f"load double, ptr {at}, align 8"))
 
     def broadcast(self, value: str) -> str:
         """A scalar in every lane."""
-        t, width = self.low.type, self.low.width
+        t, width = self.type, self.width
         if width == 1:
             return value
         first = self.op(f"insertelement {t} poison, double {value}, i32 0")
@@ -158,7 +175,7 @@ class Function:
     def store_at(self, value: str, start: Start, k: int | str) -> None:
         pointer, step, _ = start
         at = self._element(pointer, step, k)
-        self.lines.append(f"  store {self.low.type} {value}, ptr {at}, align 8")
+        self.lines.append(f"  store {self.type} {value}, ptr {at}, align 8")
 
     def _element(self, pointer: str, step: int, k: int | str) -> str:
         if k == 0 or k == "0":
@@ -195,7 +212,7 @@ class Function:
         block, first = plan.block, plan.first
         constants = block.constants.tolist()
         # Other numbers are read from a table at each use, where the processor spreads them over the lanes itself.
-        names: dict[int, str] = {k: splat(x, low.width) for k, x in enumerate(constants) if x in _PLAIN or x != x}
+        names: dict[int, str] = {k: splat(x, self.width) for k, x in enumerate(constants) if x in _PLAIN or x != x}
         starts: dict[Operand, Start] = {}
         where = [(n, k) for n, operand in enumerate(case.inputs) for k in range(operand.size)]
 
@@ -203,7 +220,7 @@ class Function:
             if operand not in starts:
                 if operand.buffer < 0:
                     assert carry is not None
-                    starts[operand] = (carry, low.width, False)
+                    starts[operand] = (carry, self.width, False)
                 else:
                     starts[operand] = self.address(operand, item, ancestor)
             return starts[operand]
@@ -217,7 +234,7 @@ class Function:
                     n, place = where[k - block.first_input]
                     name = self.load_at(start_of(case.inputs[n]), place)
                 else:
-                    name = self.op(f"load {low.type}, ptr {self._slot(plan.slots[k])}, align 8")
+                    name = self.op(f"load {self.type}, ptr {self._slot(plan.slots[k])}, align 8")
                 names[k] = name
             return name
 
@@ -231,7 +248,7 @@ class Function:
         for k in plan.segments[segment]:
             if first + k in plan.slots:
                 at = self._slot(plan.slots[first + k])
-                self.lines.append(f"  store {low.type} {names[first + k]}, ptr {at}, align 8")
+                self.lines.append(f"  store {self.type} {names[first + k]}, ptr {at}, align 8")
         self._leave(case, plan, segment, start_of, value, once=not again)
 
     def _moved(self, case: Case, plan: Plan, start_of: Callable[[Operand], Start]) -> bool:
@@ -266,7 +283,7 @@ class Function:
         return self.broadcast(self.op(f"load double, ptr {at}, align 8, !invariant.load !{{}}"))
 
     def _slot(self, slot: int) -> str:
-        place = (self.low.spill + slot) * self.low.width
+        place = (self.low.spill + slot) * self.width
         return self.op(f"getelementptr double, ptr %scratch, i64 {place}")
 
     def _leave(
@@ -308,13 +325,13 @@ class Function:
             result, target = value(k), start_of(operand)
             if operand.add:
                 old = self.load_at(target, place)
-                result = self.op(f"fadd {FAST} {low.type} {old}, {result}")
+                result = self.op(f"fadd {FAST} {self.type} {old}, {result}")
             self.store_at(result, target, place)
 
     def _operations(self, plan: Plan, todo: list[int], names: dict[int, str], value: Callable[[int], str]) -> None:
-        low, t, first, rows = self.low, self.low.type, plan.first, plan.rows
+        low, t, first, rows = self.low, self.type, plan.first, plan.rows
         lines, here = self.lines, set(todo)
-        if low.width == 1 and low.pack > 1:
+        if self.width == 1 and low.pack > 1:
             self._packed_sines(plan, here, names, value)
         for k in todo:
             op, a, b, _ = rows[k]
@@ -330,8 +347,8 @@ class Function:
             elif op == O.NEG:
                 names[first + k] = self.op(f"fneg {FAST} {t} {value(a)}")
             elif op in (O.SIN, O.COS):
-                low.need_sincos(low.width)
-                both = self.op(f"call {{ {t}, {t} }} @sincos{low.width}({t} {value(a)})")
+                low.need_sincos(self.width)
+                both = self.op(f"call {{ {t}, {t} }} @sincos{self.width}({t} {value(a)})")
                 for part, partner in enumerate(plan.pairs[a]):
                     if partner is not None and partner in here:
                         names[first + partner] = self.op(f"extractvalue {{ {t}, {t} }} {both}, {part}")
@@ -368,11 +385,11 @@ class Function:
 
     def special(self, op: int, x: list[str], block: Block, table: int) -> str:
         """The operations that are not one instruction."""
-        low, t, width = self.low, self.low.type, self.low.width
+        low, t, width = self.low, self.type, self.width
         bit = "i1" if width == 1 else f"<{width} x i1>"
         zero, one = splat(0.0, width), splat(1.0, width)
         if op in _LIBM:
-            low.need_libm(_LIBM[op])
+            low.need_libm(_LIBM[op], width)
             arguments = ", ".join(f"{t} {v}" for v in x)
             return self.op(f"call {t} @{math.libm_name(_LIBM[op], width)}({arguments})")
         if op in (O.SQRT, O.ABS, O.FLOOR):
@@ -399,7 +416,7 @@ class Function:
             return self.op(f"select {bit} {strange}, {t} {x[0]}, {t} {either}")
         if op == O.TABLE:
             data = block.tables[table]
-            name = f"table{low.tables.setdefault(data, len(low.tables))}"
+            name = f"table{low.tables.setdefault(data, len(low.tables))}_{width}"
             low.helper(name, lambda: math.table(name, data, width))
             return self.op(f"call {t} @{name}({t} {x[0]})")
         raise KernelError(f"no LLVM lowering of {O.OPERATIONS[op].name}")

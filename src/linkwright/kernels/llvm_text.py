@@ -16,6 +16,7 @@ from linkwright.kernels import llvm_transpose as transpose
 from linkwright.kernels.llvm_function import Function
 from linkwright.kernels.llvm_math import splat, vector
 from linkwright.kernels.llvm_plan import Plan, tangled
+from linkwright.kernels.llvm_runs import runs_text, team_text
 from linkwright.kernels.llvm_solve import solve_room, solve_text
 from linkwright.kernels.unset import uses
 from linkwright.tape.program import Case, Copy, Each, Loop, Operand, Program, Solve, Statement, Walk, Zero
@@ -43,6 +44,7 @@ class Lowering:
         self.functions: list[str] = []
         self.helpers: dict[str, str] = {}
         self.tables: dict[Table, int] = {}
+        self.scans: set[str] = set()  # the functions that a team of threads can share
         self.pointer: dict[int, int] = {}  # buffer → position in ptrs
         self.place: dict[int, int] = {}  # buffer → place in scratch, in lane groups
         self.scratch = 0
@@ -76,6 +78,8 @@ class Lowering:
         for index, statement in enumerate(self.program.statements):
             calls.extend(self.statement(statement, f"s{index}"))
         driver = self.driver(calls)
+        if self.scans:
+            driver += "\n\n" + team_text(self, calls, self.scans)
         numbers = ", ".join(f"double {math.number(x)}" for x in self.constants) or "double 0.0"
         table = f"@constants = private constant [{max(1, len(self.constants))} x double] [{numbers}], align 64"
         return "\n\n".join([table, *self.helpers.values(), *self.functions, driver]) + "\n"
@@ -116,10 +120,9 @@ class Lowering:
         self.intrinsic("fma", width, 3)
         self.helper(f"sincos{width}", lambda: math.sincos(width))
 
-    def need_libm(self, name: str) -> None:
-        self.helper(f"{name}1", lambda: math.libm(name, 1))
-        if self.width > 1:
-            self.helper(f"{name}{self.width}", lambda: math.libm(name, self.width))
+    def need_libm(self, name: str, width: int) -> None:
+        for w in sorted({1, width}):
+            self.helper(f"{name}{w}", lambda w=w: math.libm(name, w))  # type: ignore[misc]
 
     def driver(self, calls: Sequence[str]) -> str:
         """The loop over states: advance the pointers, or move states into lanes and back."""
@@ -206,6 +209,9 @@ class Lowering:
         if isinstance(statement, Each):
             if _is_call(statement):
                 return self.straight(statement.cases[0], name)
+            if statement.runs is not None and self.width == 1:
+                self.scans.add(name)
+                return runs_text(self, statement, name)
             return self.each(statement, name)
         if isinstance(statement, (Zero, Copy)):
             return self.move(statement, name)
@@ -219,8 +225,8 @@ class Lowering:
             return self.loop(statement, name)
         raise KernelError(f"no LLVM lowering of {type(statement).__name__}")
 
-    def open(self, name: str) -> Function:
-        return Function(self, name)
+    def open(self, name: str, extra: str = "") -> Function:
+        return Function(self, name, extra)
 
     def close(self, function: Function) -> list[str]:
         self.functions.append(function.text())

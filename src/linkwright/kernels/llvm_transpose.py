@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from linkwright.kernels.llvm_math import vector
 
 
@@ -89,17 +91,22 @@ class _Mover:
                 self.lines.append(f"  call void @llvm.masked.store.{suffix}({t} {value}, ptr {row}, i32 8, {bits})")
 
     def transposed(self, rows: list[str]) -> list[str]:
-        """A square of lanes turned over, in log2(width) rounds of exchanges."""
-        width, step = self.width, 1
-        while step < width:
-            following = list(rows)
-            for k in (k for k in range(width) if not k & step):
-                low = [i if not i & step else width + i - step for i in range(width)]
-                high = [i + step if not i & step else width + i for i in range(width)]
-                for target, lanes in ((k, low), (k + step, high)):
-                    mask = ", ".join(f"i32 {m}" for m in lanes)
-                    a, b = f"{self.type} {rows[k]}", f"{self.type} {rows[k + step]}"
-                    following[target] = self.op(f"shufflevector {a}, {b}, <{width} x i32> <{mask}>")
-            rows = following
-            step *= 2
-        return rows
+        return transposed(rows, self.op)
+
+
+def transposed(rows: list[str], op: Callable[[str], str]) -> list[str]:
+    """A square of lanes turned over, in log2(width) rounds of exchanges."""
+    width, step = len(rows), 1
+    t = vector(width)
+    while step < width:
+        following = list(rows)
+        for k in (k for k in range(width) if not k & step):
+            low = [i if not i & step else width + i - step for i in range(width)]
+            high = [i + step if not i & step else width + i for i in range(width)]
+            for target, lanes in ((k, low), (k + step, high)):
+                mask = ", ".join(f"i32 {m}" for m in lanes)
+                a, b = f"{t} {rows[k]}", f"{t} {rows[k + step]}"
+                following[target] = op(f"shufflevector {a}, {b}, <{width} x i32> <{mask}>")
+        rows = following
+        step *= 2
+    return rows

@@ -1,21 +1,27 @@
 r"""Forward dynamics by assembly, O(log N) in parallel: sub-chains known at their two outer handles, joined two by two.
 
-Yamane and Nakamura's method. A node is a stretch of a path, with handle 1 at its first joint and handle 2 at the
-joint below its last link; both sides of a joint have their handle at the joint's child frame, in its axes:
+Yamane and Nakamura's method. A node is a stretch of a path, with handle 1 on its first link and handle 2 at the joint
+below its last; the two sides of a joint have their handles at the joint's child frame, in its axes, and b = [a; α] is
+the true acceleration of the handle's point. The paper keeps both accelerations as functions of both forces (Φ); that
+needs the inverse of every body's inertia, and where joints do not turn (a chain of prismatic ones, say) large numbers
+cancel: six digits of nine links with long shifts. Here the same node is kept half turned over,
 
-    b₁ = Φ₁₁ f₁ + Φ₁₂ f₂ + β₁,   b₂ = Φ₂₁ f₁ + Φ₂₂ f₂ + β₂
+    f₁ = M b₁ + Xᵀ f₂ + h,   b₂ = X b₁ − Φ f₂ + β
 
-with b = [a; α] the true acceleration of the handle's point. Joining A above to B below: b₁ᴮ − b₂ᴬ = S a + c,
-f on B, −f on A, Sᵀf = τ − (armature) a; with Σ = Φ₂₂ᴬ + Φ₁₁ᴮ, V = Σ⁻¹, D = SᵀVS + (armature), Y = V S D⁻¹,
-W = V − Y SᵀV, r = c + β₂ᴬ − β₁ᴮ, g = W r + Y τ:
+with f₁ the force on it at handle 1, and f₂ the force that it exerts at handle 2. A single link has its own inertia M,
+the transform X to the next joint and Φ = 0: no inverse, and joins only add. Joining A above to B below at a joint,
+b₁ᴮ = b₂ᴬ + S a + c and Sᵀf = τ − (armature) a, with D = Sᵀ Mᴮ S + (armature), Y = Mᴮ S D⁻¹, U = 1 − Y Sᵀ,
+W = U Mᴮ, W' = (W⁻¹ + Φᴬ)⁻¹ (by a factor of W: it may be singular) and u = U (Xᴮᵀ f₂ + hᴮ) + Y τ:
 
-    up:    Φ₁₁ = Φ₁₁ᴬ − Φ₁₂ᴬ W Φ₂₁ᴬ,  Φ₂₂ = Φ₂₂ᴮ − Φ₂₁ᴮ W Φ₁₂ᴮ,  Φ₁₂ = Φ₁₂ᴬ W Φ₁₂ᴮ,
-           β₁ = β₁ᴬ − Φ₁₂ᴬ g,  β₂ = β₂ᴮ + Φ₂₁ᴮ g
-    down:  e = Φ₂₁ᴬ f₁ − Φ₁₂ᴮ f₂,  f = W e + g,  a = D⁻¹ τ − Yᵀ (r + e)
+    f = u + W' (Xᴬ b₁ + βᴬ + c − Φᴬ u),  b₂ᴬ = Xᴬ b₁ + βᴬ − Φᴬ f,  a = D⁻¹ (τ − Sᵀ(hᴮ + Xᴮᵀ f₂)) − Yᵀ (b₂ᴬ + c)
 
-A path that is whole passes the inertia XᵀWX and the force Xᵀg to the link that carries it: there is no handle at a
-branch, and siblings only add. Rotations and angular velocities are scanned over the same nodes, so that every part
-has depth O(log N) for any tree: see `linkwright.mechanism.contraction`.
+    up:    M = Mᴬ + Xᴬᵀ W' Xᴬ,  X = Xᴮ Uᵀ (1 − Φᴬ W') Xᴬ,  Φ = Φᴮ + Xᴮ (S D⁻¹ Sᵀ + Uᵀ (Φᴬ − Φᴬ W' Φᴬ) U) Xᴮᵀ,
+           h and β from f and b₂ at b₁ = 0, f₂ = 0
+    down:  f, a and b₁ᴮ from b₁ and f₂
+
+A path that is whole passes the inertia and the force that its first joint lets through to the link that carries it:
+siblings only add. Rotations and angular velocities are scanned over the same nodes, so that every part has depth
+O(log N) for any tree: see `linkwright.mechanism.contraction`.
 """
 
 from __future__ import annotations
@@ -30,9 +36,8 @@ from linkwright.recursions.link import Link, State
 from linkwright.spatial.algebra import (
     Array,
     cross,
+    dot,
     inverse,
-    ldl,
-    ldl_solve,
     pack_symmetric,
     symmetric_product,
     symmetric_times,
@@ -40,6 +45,7 @@ from linkwright.spatial.algebra import (
 )
 from linkwright.spatial.rotation import General
 from linkwright.spatial.transform import ArticulatedInertia, Transform
+from linkwright.tape.functions import where
 
 Fields = dict[str, dict[str, Array]]
 
@@ -50,7 +56,6 @@ def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: 
     joins = np.arange(c.n, c.nodes, dtype=np.int32)
     heads = np.arange(len(c.head), dtype=np.int32)
     sums = np.arange(len(c.left), dtype=np.int32) + len(c.head)
-    branching = np.flatnonzero(c.light < c.nothing).astype(np.int32)
     carrier, carried = c.parent[c.head], c.parent[c.head] < c.n
     # One number a link names the node from which its turning follows, and the link before that node.
     source = np.empty(c.n, np.int32)
@@ -135,7 +140,7 @@ def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: 
             c.head,
             {"joint": at("links", c.head), "carrier": at("links", carrier)},
             makes=("force", c.head),
-            needs=(("b", carrier),),
+            needs=(("force", carrier),),
         ),
         Operation(
             part,
@@ -143,17 +148,6 @@ def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: 
             {**joined, "first": at("links", first), "after": at("links", after)},
             makes=("force", c.joint),
             needs=(("force", first), ("force", after)),
-        ),
-        Operation(
-            accelerate,
-            None,
-            {
-                "own": at("links", branching),
-                "child": at("links", c.heavy[branching]),
-                "node": at("nodes", branching),
-            },
-            makes=("b", branching),
-            needs=(("force", branching), ("force", c.heavy[branching])),
         ),
     )
     return sheet.joint_vector("acceleration")
@@ -182,7 +176,7 @@ def spin(node: State, base: State, own: State) -> Fields:
 
 # -- up -----------------------------------------------------------------------------------------------------
 def free(link: Link, light: State, own: State, child: State, node: State) -> Fields:
-    """One link, with what its light children pass to it, at the joint that carries it and at the next one."""
+    """One link, with what its light children pass to it."""
     return _free(link, light, own, child, light["f"])
 
 
@@ -192,56 +186,54 @@ def free_with_wrench(link: Link, light: State, own: State, child: State, node: S
 
 
 def _free(link: Link, light: State, own: State, child: State, force: Array) -> Fields:
-    mhat = link.rigid_inertia() + ArticulatedInertia(light["m"], light["h"], light["a"])
+    m = link.rigid_inertia() + ArticulatedInertia(light["m"], light["h"], light["a"])
     omega = own["omega"]
-    k = np.concatenate(
-        [cross(omega, cross(omega, link.moment)), cross(omega, symmetric_times(link.inertia, omega))]
-    )
-    phi = inverse(mhat.dense())
-    b1 = -(phi @ (k + force))
+    k = np.concatenate([cross(omega, cross(omega, link.moment)), cross(omega, symmetric_times(link.inertia, omega))])
     x = Transform(General(child["r"]), child["p"])
-    phi12 = np.stack([x.outward(row) for row in phi], axis=0)
-    phi22 = np.stack([x.outward(phi12[:, k]) for k in range(6)], axis=1)
-    b2 = x.outward(b1) + _centripetal(x, omega)
-    return {"node": _node(phi, phi12, phi22, b1, b2)}
+    made = {
+        "m": pack_symmetric(m.dense()),
+        "x": np.stack([x.outward(unit) for unit in np.eye(6)], axis=1),
+        "phi": np.zeros(21),
+        "h": k + force,
+        "beta": _centripetal(x, omega),
+    }
+    return {"node": made}
 
 
 def join(link: Link, above: State, below: State, joint: State, node: State) -> Fields:
     """Two nodes made one at a joint."""
-    sigma = above["phi22"] + below["phi11"]
-    r = _bias(link, joint) + above["b2"] - below["b1"]
-    w, g, left = _couple(link, joint, unpack_symmetric(sigma, 6), r)
-    a12, b12 = above["phi12"], below["phi12"]
-    aw, wb = a12 @ w, w @ b12
-    phi11 = above["phi11"] - symmetric_product(aw, a12.T)
-    phi22 = below["phi22"] - symmetric_product(b12.T, wb)
+    cut = _Cut(link, joint, unpack_symmetric(below["m"], 6), below["h"])
+    phi, xa, xb = unpack_symmetric(above["phi"], 6), above["x"], below["x"]
+    w = cut.behind(phi)
+    wx, wphi = w @ xa, w @ phi
+    f = cut.u + w @ (above["beta"] + cut.c - phi @ cut.u)
+    b2 = above["beta"] - phi @ f
+    _, b1 = cut.across(b2, cut.still)
+    z = cut.onward(xa - phi @ wx)
+    between = cut.slack(phi - unpack_symmetric(symmetric_product(phi, wphi), 6))
     made = {
-        "phi11": phi11,
-        "phi12": aw @ b12,
-        "phi22": phi22,
-        "b1": above["b1"] - a12 @ g,
-        "b2": below["b2"] + g @ b12,
+        "m": above["m"] + symmetric_product(xa.T, wx),
+        "x": xb @ z,
+        "phi": below["phi"] + symmetric_product(xb @ between, xb.T),
+        "h": above["h"] + f @ xa,
+        "beta": below["beta"] + xb @ b1,
     }
-    return {"node": made, "joint": left}
+    return {"node": made, "joint": cut.left(w)}
 
 
 def hang(link: Link, joint: State, node: State, carrier: State) -> Fields:
     """A whole path at the joint that carries it."""
-    return {"joint": _hang(link, joint, node, carrier)[2]}
+    cut = _Cut(link, joint, unpack_symmetric(node["m"], 6), node["h"])
+    return {"joint": cut.left(cut.w)}
 
 
 def hand_on(link: Link, joint: State, node: State, carrier: State, up: State) -> Fields:
     """`hang`, and what the path passes to the link that carries it."""
-    w, g, left = _hang(link, joint, node, carrier)
+    cut = _Cut(link, joint, unpack_symmetric(node["m"], 6), node["h"])
     x = Transform(General(joint["r"]), joint["p"])
-    inertia = x.inertia(ArticulatedInertia.from_dense(w))
-    return {"joint": left, "up": {"m": inertia.m, "h": inertia.h, "a": inertia.a, "f": x.inward(g)}}
-
-
-def _hang(link: Link, joint: State, node: State, carrier: State) -> tuple[Array, Array, dict[str, Array]]:
-    x = Transform(General(joint["r"]), joint["p"])
-    r = _bias(link, joint) + _centripetal(x, carrier["omega"]) - node["b1"]
-    return _couple(link, joint, unpack_symmetric(node["phi11"], 6), r)
+    inertia = x.inertia(ArticulatedInertia.from_dense(cut.w))
+    force = x.inward(cut.u + cut.w @ (_centripetal(x, carrier["omega"]) + cut.c))
+    return {"joint": cut.left(cut.w), "up": {"m": inertia.m, "h": inertia.h, "a": inertia.a, "f": force}}
 
 
 def rake(left: State, right: State, sum: State) -> Fields:
@@ -251,88 +243,170 @@ def rake(left: State, right: State, sum: State) -> Fields:
 
 # -- down ---------------------------------------------------------------------------------------------------
 def release(link: Link, joint: State, carrier: State) -> Fields:
-    """The force and acceleration of a path's first joint, from those of the link that carries it."""
+    """The force and the accelerations at a path's first joint, from those of the link that carries it."""
     x = Transform(General(joint["r"]), joint["p"])
-    return _solve(link, joint, x.outward(carrier["b"]))
+    cut = _Kept(link, joint)
+    b2 = x.outward(carrier["b"]) + _centripetal(x, carrier["omega"])
+    f = joint["u"] + cut.w @ (b2 + cut.c)
+    return cut.solved(f, b2, cut.still)
 
 
 def part(link: Link, above: State, below: State, joint: State, first: State, after: State) -> Fields:
-    """The force and acceleration of the joint within a node, from the forces at its ends."""
-    return _solve(link, joint, first["force"] @ above["phi12"] + below["phi12"] @ after["force"])
+    """The force and the accelerations at the joint within a node, from those at its ends."""
+    cut = _Kept(link, joint)
+    phi, passed = unpack_symmetric(above["phi"], 6), after["force"] @ below["x"]
+    moved = above["x"] @ first["b"] + above["beta"]
+    u = joint["u"] + cut.through(passed)
+    f = u + cut.w @ (moved + cut.c - phi @ u)
+    return cut.solved(f, moved - phi @ f, cut.still - cut.yielding(passed))
 
 
-def accelerate(own: State, child: State, node: State) -> Fields:
-    """The acceleration of a link that carries light children."""
-    phi = unpack_symmetric(node["phi11"], 6)
-    return {"own": {"b": phi @ own["force"] - node["phi12"] @ child["force"] + node["b1"]}}
-
-
-# -- parts --------------------------------------------------------------------------------------------------
-def _node(phi11: Array, phi12: Array, phi22: Array, b1: Array, b2: Array) -> dict[str, Array]:
-    return {"phi11": pack_symmetric(phi11), "phi12": phi12, "phi22": pack_symmetric(phi22), "b1": b1, "b2": b2}
-
-
+# -- a joint --------------------------------------------------------------------------------------------------
 def _centripetal(x: Transform, omega: Array) -> Array:
     """[ω × (ω × p); 0] in the child's axes."""
     a = x.rotation.outward(cross(omega, cross(omega, x.p)))
     return np.concatenate([a, np.zeros(3)])
 
 
-def _bias(link: Link, joint: State) -> Array:
-    """c: the true acceleration across the joint that is not S a, from ω of the link and its twist j = S v:
-    [(2ω − j_ω) × j_v; ω × j_ω] + Ṡ v."""
-    if not link.kind.nv:
-        return np.zeros(6)
-    terms, v = joint["terms"], link.v
-    twist, omega = link.joint_twist(terms, v), joint["omega"]
-    c = np.concatenate([cross(omega + omega - twist[3:], twist[:3]), cross(omega, twist[3:])])
-    return c if link.kind.selects is not None else c + link.kind.subspace_rate(terms, link.pitch, v)
+class _Joint:
+    """A joint as both ways see it: S, c, Y and D⁻¹."""
+
+    y: Array
+    pivots: Array  # D⁻¹
+
+    def __init__(self, link: Link, joint: State) -> None:
+        self.link, self.kind = link, link.kind
+        self.terms = joint["terms"] if self.kind.nv else ()
+        self.s = link.subspace(self.terms)
+        self.c = self._bias(joint)
+        armature = link.armature
+        self.geared = not (isinstance(armature, float) and armature == 0.0)
+        # What the joint lets through has no part along what it frees.
+        chosen = () if self.geared or self.kind.selects is None else self.kind.selects
+        self.kept = [k for k in range(6) if k not in chosen]
+
+    def _bias(self, joint: State) -> Array:
+        """c: the true acceleration across the joint that is not S a, from ω of the link and its twist j = S v:
+        [(2ω − j_ω) × j_v; ω × j_ω] + Ṡ v."""
+        link = self.link
+        if not self.kind.nv:
+            return np.zeros(6)
+        twist, omega = link.joint_twist(self.terms, link.v), joint["omega"]
+        c = np.concatenate([cross(omega + omega - twist[3:], twist[:3]), cross(omega, twist[3:])])
+        return c if self.kind.selects is not None else c + self.kind.subspace_rate(self.terms, link.pitch, link.v)
+
+    def spread(self, packed: Array) -> Array:
+        """The full matrix of the upper triangle of what the joint keeps."""
+        rows: list[list[Any]] = [[0.0] * 6 for _ in range(6)]
+        entries = iter(packed)
+        for n, i in enumerate(self.kept):
+            for j in self.kept[n:]:
+                rows[i][j] = rows[j][i] = next(entries)
+        return np.array(rows)
+
+    def through(self, f: Array) -> Array:
+        """U f = f − Y Sᵀ f."""
+        return f - self.y @ self.link.project(self.terms, f) if self.kind.nv else f
+
+    def yielding(self, f: Array) -> Array:
+        """D⁻¹ Sᵀ f."""
+        return self.pivots @ self.link.project(self.terms, f) if self.kind.nv else np.zeros(0)
+
+    def across(self, b2: Array, still: Array) -> tuple[Array, Array]:
+        """a and b₁ of the link, from b₂ above it and D⁻¹ (τ − Sᵀ(...))."""
+        if not self.kind.nv:
+            return np.zeros(0), b2 + self.c
+        moved = b2 + self.c
+        a = still - moved @ self.y
+        return a, moved + self.link.joint_twist(self.terms, a)
 
 
-def _couple(link: Link, joint: State, sigma: Array, r: Array) -> tuple[Array, Array, dict[str, Array]]:
-    """W, g, and what the way down needs: W packed, g, Y, and a without e."""
-    kind, armature = link.kind, link.armature
-    geared = not (isinstance(armature, float) and armature == 0.0)
-    if not kind.nv:
-        w = inverse(sigma)
-        g = w @ r
-        return w, g, {"w": pack_symmetric(w), "g": g}
-    tau = link.tau
-    if kind.selects is not None and kind.nv == 6 and not geared:
-        # Nothing but the joint force passes.
-        return np.zeros((6, 6)), tau, {"g": tau, "still": sigma @ tau - r}
-    s = link.subspace(joint["terms"]) if kind.selects is None else link.subspace(())
-    v = inverse(sigma)
-    vs = v[:, list(kind.selects)] if kind.selects is not None else v @ s
-    d = vs[list(kind.selects)] if kind.selects is not None else s.T @ vs
-    if geared:
-        d = d + armature * np.eye(kind.nv)
-    lower, pivots = ldl(d)
-    y = np.stack([ldl_solve(lower, pivots, row) for row in vs], axis=0)
-    kept = [k for k in range(6) if geared or kind.selects is None or k not in kind.selects]
-    zero = 0.0 * v[0, 0]
-    w = np.array([[zero] * 6] * 6)
-    for n, i in enumerate(kept):
-        for j in kept[n:]:
-            w[i, j] = w[j, i] = v[i, j] - sum(y[i, k] * vs[j, k] for k in range(kind.nv))
-    g = w @ r + y @ tau
-    still = ldl_solve(lower, pivots, tau) - r @ y
-    return w, g, {"w": pack_symmetric(w[np.ix_(kept, kept)]), "g": g, "y": y, "still": still}
+class _Cut(_Joint):
+    """A joint from what hangs below it: its inertia M and force h."""
+
+    def __init__(self, link: Link, joint: State, m: Array, h: Array) -> None:
+        super().__init__(link, joint)
+        kind, nv = self.kind, self.kind.nv
+        if not nv:
+            self.w, self.u, self.still = m, h, np.zeros(0)
+            self.y, self.pivots = np.zeros((6, 0)), np.zeros((0, 0))
+            return
+        if kind.selects is not None:
+            chosen = list(kind.selects)
+            ms, d = m[:, chosen], m[np.ix_(chosen, chosen)]
+        else:
+            ms = m @ self.s
+            d = self.s.T @ ms
+        if self.geared:
+            d = d + link.armature * np.eye(nv)
+        self.pivots = inverse(d)
+        self.y = ms @ self.pivots
+        kept = self.kept
+        self.w = self.spread([m[i, j] - dot(self.y[i], ms[j]) for n, i in enumerate(kept) for j in kept[n:]])
+        self.u = self.through(h) + self.y @ link.tau
+        self.still = self.pivots @ link.tau - self.yielding(h)
+
+    def behind(self, phi: Array) -> Array:
+        """W' = (W⁻¹ + Φ)⁻¹ = G (1 + Gᵀ Φ G)⁻¹ Gᵀ with W = G Gᵀ."""
+        kept = self.kept
+        if not kept:
+            return self.w
+        g = _factor(self.w[np.ix_(kept, kept)])
+        inner = unpack_symmetric(symmetric_product(g.T, phi[np.ix_(kept, kept)] @ g), len(kept))
+        return self.spread(symmetric_product(g @ inverse(np.eye(len(kept)) + inner), g.T))
+
+    def onward(self, z: Array) -> Array:
+        """Uᵀ Z = Z − S (Yᵀ Z)."""
+        return z - self.s @ (self.y.T @ z) if self.kind.nv else z
+
+    def slack(self, phi: Array) -> Array:
+        """S D⁻¹ Sᵀ + Uᵀ Φ U."""
+        if not self.kind.nv:
+            return phi
+        half = self.onward(phi)
+        return self.s @ self.pivots @ self.s.T + self.onward(half.T)
+
+    def left(self, w: Array) -> dict[str, Array]:
+        """What the way down needs."""
+        found = {"w": pack_symmetric(w[np.ix_(self.kept, self.kept)]), "u": self.u}
+        if self.kind.nv:
+            found |= {"y": self.y, "pivots": pack_symmetric(self.pivots), "still": self.still}
+        return found
 
 
-def _solve(link: Link, joint: State, e: Array) -> Fields:
-    """f = W e + g and a = D⁻¹ τ − Yᵀ (r + e)."""
-    kind, armature = link.kind, link.armature
-    geared = not (isinstance(armature, float) and armature == 0.0)
-    if kind.selects is not None and kind.nv == 6 and not geared:
-        return {"joint": {"force": joint["g"], "acceleration": joint["still"] - e}}
-    kept = [k for k in range(6) if geared or kind.selects is None or k not in kind.selects]
-    w = unpack_symmetric(joint["w"], len(kept))
-    f = list(joint["g"])
-    passed = w @ np.array([e[k] for k in kept])
-    for k, value in zip(kept, passed, strict=True):
-        f[k] = f[k] + value
-    force = {"force": np.array(f)}
-    if kind.nv:
-        force["acceleration"] = joint["still"] - e @ joint["y"]
-    return {"joint": force}
+class _Kept(_Joint):
+    """A joint from what the way up left."""
+
+    def __init__(self, link: Link, joint: State) -> None:
+        super().__init__(link, joint)
+        self.w = self.spread(joint["w"]) if self.kept else np.zeros((6, 6))
+        self.still: Array = joint["still"] if self.kind.nv else np.zeros(0)
+        if self.kind.nv:
+            self.y, self.pivots = joint["y"], unpack_symmetric(joint["pivots"], self.kind.nv)
+
+    def solved(self, f: Array, b2: Array, still: Array) -> Fields:
+        a, b = self.across(b2, still)
+        return {"joint": {"force": f, "b": b} | ({"acceleration": a} if self.kind.nv else {})}
+
+
+def _factor(a: Array) -> Array:
+    """A lower G with G Gᵀ = A of a symmetric matrix that is positive or zero along every direction.
+
+    A column whose pivot is lost in rounding is zero.
+    """
+    n = len(a)
+    g: list[list[Any]] = [[0.0] * n for _ in range(n)]
+    for j in range(n):
+        pivot = a[j][j]
+        for k in range(j):
+            pivot = pivot - g[j][k] * g[j][k]
+        there = pivot > 1e-15 * a[j][j]
+        root = np.sqrt(where(there, pivot, 1.0))
+        scale = where(there, 1.0 / root, 0.0)
+        g[j][j] = where(there, root, 0.0)
+        for i in range(j + 1, n):
+            entry = a[i][j]
+            for k in range(j):
+                entry = entry - g[i][k] * g[j][k]
+            g[i][j] = entry * scale
+    return np.array(g)

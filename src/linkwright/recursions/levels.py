@@ -260,7 +260,7 @@ class RolledSheet:
             refs[table] = builder.temporary(table, (rows, strides[table]))
         for table, row, name, value in self.constants:
             if name in layout[table]:
-                target = refs[table].part(row * strides[table] + layout[table][name], value.shape)
+                target = refs[table].part(layout[table][name], value.shape).at((strides[table], builder.column([row])))
                 builder.call(lambda value=value: value, (), (target,))
         frames = None
         if any(where == "frame" for _, rs in self.stages for r in rs for where, _, _ in r.recording.inputs):

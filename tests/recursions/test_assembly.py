@@ -1,0 +1,98 @@
+"""The assembly in O(log N) levels against the articulated-body recursion, on trees of every shape and joint kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import linkwright as lw
+from linkwright.errors import ModelError
+from linkwright.kernels import numpy_backend
+from linkwright.mechanism.generate import random_tree
+from linkwright.mechanism.kinds import KINDS
+from linkwright.model import Mechanism
+from shapes import SHAPES
+
+
+def state(mech: Mechanism, seed: int, speed: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    q = mech.integrate(mech.neutral(), rng.standard_normal(mech.nv))
+    return q, speed * rng.standard_normal(mech.nv), rng.standard_normal(mech.nv)
+
+
+def assert_agree(mech: Mechanism, speed: float = 1.0, **given: np.ndarray) -> None:
+    q, v, tau = state(mech, 0, speed)
+    wanted = mech.forward_dynamics(q, v, tau, **given)
+    found = mech.forward_dynamics(q, v, tau, method="assembly", **given)
+    assert np.abs(found - wanted).max() <= 1e-10 * np.abs(wanted).max()
+
+
+def shaped(shape: str, n: int, seed: int = 0) -> Mechanism:
+    parent = SHAPES[shape](n).astype(np.int32)
+    return Mechanism(replace(random_tree(n, seed), parent=parent))
+
+
+@pytest.mark.parametrize("form", ["unrolled", "rolled"])
+@pytest.mark.parametrize("seed", range(4))
+def test_random_trees(form: str, seed: int) -> None:
+    mech = lw.random_tree(24, seed, floating=seed % 2 == 1)
+    q, v, tau = state(mech, seed)
+    program = mech.program("forward_dynamics", method="assembly", form=form)
+    wanted = mech.forward_dynamics(q, v, tau)
+    assert np.abs(program(q, v, tau) - wanted).max() <= 1e-10 * np.abs(wanted).max()
+    plain = numpy_backend.run(program, [q[None], v[None], tau[None]], 1)[0][0]
+    assert np.abs(plain - wanted).max() <= 1e-10 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_alone_and_in_a_chain(kind: str) -> None:
+    for n in (1, 2, 9, 100):
+        mech = lw.chain(n, joint=kind)
+        if mech.nv:
+            assert_agree(mech)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes(shape: str) -> None:
+    assert_agree(shaped(shape, 40))
+    assert_agree(shaped(shape, 300), speed=0.1)
+
+
+@pytest.mark.parametrize("n", [12, 90])
+def test_wrenches_and_armature(n: int) -> None:
+    d = random_tree(n, 5)
+    rng = np.random.default_rng(n)
+    mech = Mechanism(replace(d, armature=np.where(np.arange(n) % 3 == 0, 0.02, 0.0)))
+    assert_agree(mech, wrenches=rng.standard_normal((n, 6)))
+
+
+def test_batches() -> None:
+    mech = lw.random_tree(80, 3)
+    q, v, tau = state(mech, 0)
+    scale = np.linspace(0.5, 1.0, 13)[:, None]
+    wanted = mech.forward_dynamics(q, scale * v, tau)
+    found = mech.forward_dynamics(q, scale * v, tau, method="assembly")
+    assert np.abs(found - wanted).max() <= 1e-10 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("n", [1000, 32_768])
+def test_long_bent_chains(n: int) -> None:
+    mech = lw.chain(n)
+    rng = np.random.default_rng(n)
+    q, v = rng.uniform(-0.3, 0.3, n), 0.1 * rng.standard_normal(n)
+    wanted = mech.forward_dynamics(q, v, np.zeros(n))
+    found = mech.forward_dynamics(q, v, np.zeros(n), method="assembly")
+    assert np.abs(found - wanted).max() <= 1e-10 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("n", [3, 100])
+@pytest.mark.parametrize("what", ["mass", "inertia"])
+def test_a_body_without_a_whole_inertia_is_named(what: str, n: int) -> None:
+    d = random_tree(n, 1, joints=["revolute", "spherical"])
+    numbers = np.array(getattr(d, what))
+    numbers[1] = 0.0
+    mech = Mechanism(replace(d, **{what: numbers}))
+    with pytest.raises(ModelError, match=r"'body2'.*articulated-body"):
+        mech.forward_dynamics(*state(mech, 0), method="assembly")
