@@ -298,7 +298,7 @@ def draw(subjects: list[Subject], file: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axis = plt.subplots(figsize=(10, 6.6), layout="constrained")
+    figure, axis = plt.subplots(figsize=(12, 6.4), layout="constrained")
     measured = [s for s in subjects if s.rows]
     names = dict.fromkeys(s.words for s in measured)  # one colour for the assembly on any number of threads
     colour = dict(zip(names, [*plt.get_cmap("Dark2").colors, *plt.get_cmap("Set1").colors], strict=False))
@@ -320,7 +320,7 @@ def draw(subjects: list[Subject], file: Path) -> None:
     axis.set(xscale="log", yscale="log", xlabel="links N", ylabel="one forward dynamics (µs)",
              title="Forward dynamics of a chain: every method, and the peers as far as they get")  # fmt: skip
     axis.grid(which="major", alpha=0.25)
-    axis.legend(frameon=False, loc="upper left")
+    figure.legend(frameon=False, loc="outside right center")  # the curves of higher order fill the upper left
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -171,7 +171,7 @@ for name, energy, line in (("kinetic", kinetic, "#f4a259"), ("potential", potent
                       ha="right")  # fmt: skip
 energies.set(title=f"Energy / (weight × length): kept to {drift:.0e}", ylim=(-0.6, 0.45))
 hook.plot(time, pull, color="#ff6b81", linewidth=2)
-hook.set(title="Pull on the hook / weight of the chain", ylim=(0, PULL), xlabel="time (s)")
+hook.set(title="Pull on the hook / weight of the chain", ylim=(0, 1.1 * PULL), xlabel="time (s)")
 for axis in (energies, hook):
     axis.set_xlim(0, time[-1])
 Path("out").mkdir(exist_ok=True)
