@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from table import replace_section
+from table import cpu, replace_section
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import linkwright as lw
@@ -205,16 +205,6 @@ def render(results: dict[str, dict[str, tuple[float, float, float]]]) -> str:
 
 def show(seconds: float) -> str:
     return f"{seconds * 1e6:.2f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
-
-
-def cpu() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Tables kept in RESULTS.md, one between a pair of marks a benchmark."""
+"""What the benchmarks share: tables in RESULTS.md, one between a pair of marks a benchmark, and the machine's name."""
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -16,3 +17,13 @@ def replace_section(name: str, text: str) -> None:
     before, rest = page.split(start, 1)
     _, after = rest.split(end, 1)
     RESULTS.write_text(f"{before}{start}\n{text}\n{end}{after}", encoding="utf-8")
+
+
+def cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor()

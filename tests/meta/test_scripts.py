@@ -6,17 +6,31 @@ from pathlib import Path
 import pytest
 from checkout import ROOT, python, python_blocks
 
+from linkwright.programs import FORWARD_METHODS
+
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXTS = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
 
 
+SHORTER = {"05_hanging_chain": ("--links", "400")}  # the words that make a long example short
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda f: f.stem)
 def test_an_example_runs_and_leaves_its_picture(example: Path, tmp_path: Path) -> None:
-    result = python(str(example), folder=tmp_path)
+    result = python(str(example), *SHORTER.get(example.stem, ()), folder=tmp_path)
     assert result.returncode == 0, result.stderr
     picture = tmp_path / "out" / f"{example.stem}.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_chains_tells_of_every_method_and_peer(tmp_path: Path) -> None:
+    result = python(str(ROOT / "benchmarks" / "chains.py"), "--quick", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    for name in (*FORWARD_METHODS, "Pinocchio", "MuJoCo", "Drake"):
+        assert re.search(rf"^\| {name} \| .* \|$", result.stdout, re.MULTILINE), result.stdout
+    assert (tmp_path / "out" / "chains.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda f: f.name)
