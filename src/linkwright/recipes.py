@@ -14,13 +14,17 @@ from linkwright.mechanism.tree import Tree
 from linkwright.programs import SPECS
 from linkwright.recursions import (
     articulated_body,
+    assembly_loops,
     composite,
     coordinates,
     derivatives,
     elements,
     kinematics,
     newton_euler,
+    virtual_work,
+    virtual_work_loops,
 )
+from linkwright.recursions.closure import OpenLoop
 from linkwright.recursions.factor import Factor, ZeroPivot, factorise
 from linkwright.recursions.rolled import Rolled
 from linkwright.recursions.traversal import SingularLink, Traversal, Unrolled
@@ -114,10 +118,29 @@ def _by_mass_matrix(question: Question, tau: Array, wrenches: bool) -> Array:
     return np.array(factorise(m).solve([tau[k] - h[k] for k in range(x.nv)]))
 
 
+def _by_virtual_work(question: Question, tau: Array, wrenches: bool) -> Array:
+    t, gravity = question.traversal(tau=tau), question.gravity
+    if question.maker.topology.loops:
+        return virtual_work_loops.forward_dynamics(t, gravity, question.parameters, wrenches=wrenches)
+    return virtual_work.forward_dynamics(t, gravity, wrenches=wrenches)
+
+
+def _by_assembly(question: Question, tau: Array, wrenches: bool) -> Array:
+    t = question.traversal(tau=tau)
+    return assembly_loops.forward_dynamics(t, question.gravity, question.parameters, wrenches=wrenches)
+
+
 #: Forward dynamics, unrolled: (question, joint forces, whether wrenches are applied) → accelerations.
 METHODS: dict[str, Callable[[Question, Array, bool], Array]] = {
     "articulated-body": _by_articulated_bodies,
     "mass-matrix": _by_mass_matrix,
+    "virtual-work": _by_virtual_work,
+    "assembly": _by_assembly,
+}
+#: Forward dynamics, rolled: (traversal, gravity, whether wrenches are applied).
+ROLLED: dict[str, Callable[..., Any]] = {
+    "articulated-body": articulated_body.forward_dynamics,
+    "virtual-work": virtual_work.forward_dynamics,
 }
 
 
@@ -302,7 +325,7 @@ def _both(function: Callable[[Traversal, Maker], Any]) -> dict[str, Any]:
 RECIPES: dict[str, Recipe] = {
     "forward_dynamics": Recipe(
         _forward,
-        lambda t, m, r: articulated_body.forward_dynamics(t, m.gravity({}), wrenches=r.wrenches),
+        lambda t, m, r: ROLLED[r.method](t, m.gravity({}), wrenches=r.wrenches),
     ),
     "inverse_dynamics": Recipe(_inverse, _inverse_rolled),
     "bias_forces": Recipe(_bias, _inverse_rolled, still=("a",)),
@@ -333,6 +356,10 @@ def _traced(maker: Maker, function: Callable[..., Any], shapes: Mapping[str, tup
         return trace(function, list(shapes.values()))
     except SingularLink as error:
         raise maker.singular(error.position) from None
+    except OpenLoop as error:
+        name = maker.description.joint_names[error.joint]
+        text = f"joint {name!r} cannot be closed: fixed joints hold its triads apart; move a triad, or free a joint"
+        raise ModelError(text, element=name) from None
     except ZeroPivot as error:
         at = maker.tree.coordinates.v_at
         raise maker.singular(int(np.flatnonzero(at <= error.row)[-1])) from None
