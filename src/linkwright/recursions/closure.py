@@ -82,8 +82,7 @@ def _closure(traversal: Unrolled, joint: int, parameters: Mapping[str, Any]) -> 
     tree = traversal.tree
     kind = tree.description.kind_of(joint)
     (a, ri, pi), (b, rj, pj) = tree.triads(joint, parameters)
-    shared = {a, *traversal.ancestors(a)} & {b, *traversal.ancestors(b)}
-    top = max(shared, default=-1)  # positions count outward
+    top = -1 if min(a, b) < 0 else max({a, *traversal.ancestors(a)} & {b, *traversal.ancestors(b)}, default=-1)
     (xi, yi), (xj, yj) = (_seen_from(traversal, top, place) for place in ((a, ri, pi), (b, rj, pj)))
     r, p = xi.T @ xj, xi.T @ (yj - yi)
     pitch = tree.row("pitch", joint, parameters).reshape(1)
