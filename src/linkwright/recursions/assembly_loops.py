@@ -197,10 +197,13 @@ class Assembling:
         for join in reversed(self.joined):
             e = sum((u.T @ force[k] for k, u in join.u.items()), np.zeros(6))
             f = join.g - join.w @ e
+            relative = join.sigma @ f + e + join.rest  # S a
             n, joint = join.joint, self.joints[join.joint]
-            force[n, 0], force[n, 1] = -f, f
             if n < self.trees:
-                found[n] = joint.link.joint_rates(joint.terms, join.sigma @ f + e + join.rest)
+                found[n] = joint.link.joint_rates(joint.terms, relative)
+            else:
+                f = f - join.w @ relative  # refined once: Qᵀ Σ Q may be near to losing rank
+            force[n, 0], force[n, 1] = -f, f
         return found
 
 

@@ -105,20 +105,25 @@ def push(traversal: Unrolled, loops: Sequence[Loop]) -> None:
 
 
 def solve_blocks(k: list[list[Array]], right: Sequence[Array], scales: Sequence[Array]) -> list[Array]:
-    """A solution of the symmetric semidefinite K n = r, block by block; K is changed."""
-    count, r = len(k), list(right)
-    inverses = []
+    """A solution of the symmetric semidefinite K n = r: elimination block by block, refined once."""
+    count = len(k)
+    left, inverses = [list(row) for row in k], []
     for a in range(count):
-        inverses.append(generalised_inverse(k[a][a], scales[a]))
+        inverses.append(generalised_inverse(left[a][a], scales[a]))
         for b in range(a + 1, count):
-            share = k[b][a] @ inverses[a]
-            r[b] = r[b] - share @ r[a]
+            share = left[b][a] @ inverses[a]
             for c in range(a + 1, count):
-                k[b][c] = k[b][c] - share @ k[a][c]
-    n: list[Array] = [np.zeros(0)] * count
-    for a in reversed(range(count)):
-        rest = r[a]
-        for b in range(a + 1, count):
-            rest = rest - k[a][b] @ n[b]
-        n[a] = inverses[a] @ rest
-    return n
+                left[b][c] = left[b][c] - share @ left[a][c]
+
+    def solve(r: Sequence[Array]) -> list[Array]:
+        x = list(r)
+        for a in range(count):
+            for b in range(a + 1, count):
+                x[b] = x[b] - left[b][a] @ (inverses[a] @ x[a])
+        for a in reversed(range(count)):
+            x[a] = inverses[a] @ (x[a] - sum(left[a][b] @ x[b] for b in range(a + 1, count)))
+        return x
+
+    n = solve(right)
+    rest = [r - sum(block @ x for block, x in zip(row, n, strict=True)) for r, row in zip(right, k, strict=True)]
+    return [x + dx for x, dx in zip(n, solve(rest), strict=True)]
