@@ -32,7 +32,10 @@ from linkwright.recursions.virtual_work import held, with_armature
 from linkwright.spatial.algebra import Array
 from linkwright.spatial.definite import generalised_inverse, inverse
 from linkwright.spatial.transform import ArticulatedInertia
+from linkwright.tape.functions import maximum
 
+#: Σ is a difference: below this part of the bodies' own mobility (1e-12 with the rank tolerance) it is rounding.
+NOISE = 1e-2
 Key = tuple[int, int]  # the number of a joint, and its side: 0 the parent's, 1 the child's
 
 
@@ -188,7 +191,8 @@ class Assembling:
         for side in (0, 1):
             if (n, side) in self.scale:
                 scale = scale + np.array([x @ self.scale[n, side] @ x for x in q.T])
-        return q @ generalised_inverse(q.T @ sigma @ q, scale) @ q.T
+        d = q.T @ sigma @ q
+        return q @ generalised_inverse(d, maximum(np.diagonal(d), NOISE * scale)) @ q.T
 
     def accelerations(self) -> list[Array]:
         """Down again: each joint's force, and the accelerations of the tree's joints."""

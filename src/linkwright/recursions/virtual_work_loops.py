@@ -25,6 +25,11 @@ from linkwright.recursions.closure import Handle, Junction, closures
 from linkwright.recursions.traversal import Unrolled
 from linkwright.spatial.algebra import Array
 from linkwright.spatial.definite import generalised_inverse
+from linkwright.tape.functions import maximum
+
+#: K's diagonal is a sum of squares: below this part of the handles' mobility (1e-20 with the rank tolerance) it is
+#: rounding alone.
+NOISE = 1e-10
 
 
 def forward_dynamics(
@@ -41,7 +46,7 @@ def forward_dynamics(
 
 @dataclass(frozen=True)
 class Loop:
-    """One loop's equations: u by position, r, and the scale of K's diagonal."""
+    """One loop's equations: u by position, r, and the mobility of its handles with their links' joints let go."""
 
     u: Mapping[int, Array]
     right: Array
@@ -57,7 +62,7 @@ def _columns(traversal: Unrolled, closure: Junction, ground: Array) -> Loop:
         held = handle.inward_columns(sign * q)
         p[handle.position] = p[handle.position] + held
         if handle.position >= 0:
-            phi = traversal.rows[handle.position]["phi"]  # with its own joint let go: K's diagonal is no larger
+            phi = traversal.rows[handle.position]["phi"]
             scale = scale + np.array([x @ phi @ x for x in held.T])
     u: dict[int, Array] = {}
     right = q.T @ closure.bias
@@ -98,7 +103,8 @@ def push(traversal: Unrolled, loops: Sequence[Loop]) -> None:
     count = range(len(loops))
     upper = {(a, b): block(loops[a], loops[b]) for a in count for b in count if a <= b}
     k = [[upper[a, b] if a <= b else upper[b, a].T for b in count] for a in count]
-    n = solve_blocks(k, [loop.right for loop in loops], [loop.scale for loop in loops])
+    scales = [maximum(np.diagonal(k[a][a]), NOISE * loops[a].scale) for a in count]
+    n = solve_blocks(k, [loop.right for loop in loops], scales)
     for i, e in mobility.items():
         force = sum(loop.u[i] @ x for loop, x in zip(loops, n, strict=True) if i in loop.u)
         traversal.rows[i]["push"] = e @ force

@@ -41,8 +41,8 @@ def inverse(d: Array) -> Array:
 def generalised_inverse(d: Array, reference: Array) -> Array:
     """G with D G D = D of a symmetric semidefinite D, by sweeps in the order of the rows.
 
-    A pivot that is at most `RANK_TOLERANCE` of its entry in `reference`, the row's scale, counts as zero, and its
-    row and column of G are zero: that equation repeats those before it.
+    A pivot that is at most `RANK_TOLERANCE` of its entry in `reference`, the row's scale before anything was
+    eliminated, counts as zero, and its row and column of G are zero: that equation repeats those before it.
     """
     n = len(d)
     a: list[list[Any]] = [[d[i][j] for j in range(n)] for i in range(n)]
