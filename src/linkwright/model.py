@@ -359,7 +359,10 @@ class Mechanism:
         method: str = "articulated-body",
         out: Floats | None = None,
     ) -> Floats:
-        """The joint accelerations that tau (and wrenches (..., nb, 6) on the bodies) cause."""
+        """The joint accelerations that tau (and wrenches (..., nb, 6) on the bodies) cause.
+
+        Closed loops need method "virtual-work" or "assembly", and q and v that close them.
+        """
         request = Request("forward_dynamics", method, wrenches is not None)
         given = () if wrenches is None else (wrenches,)
         return self._array(request, q, v, tau, *given, t=t, out=out)

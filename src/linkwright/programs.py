@@ -17,15 +17,19 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import JointForce
 from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.frames import full_inertia
+from linkwright.mechanism.kinds import KIND_LIST
 from linkwright.mechanism.topology import Topology, span
-from linkwright.mechanism.tree import Tree
+from linkwright.mechanism.tree import Tree, placement_rotation
 from linkwright.spatial.algebra import Array
+from linkwright.spatial.rotation import Chain
+from linkwright.spatial.transform import Transform
 from linkwright.tape.program import Program
 
 UNROLL = 64  # links up to which a recursion is unrolled
-FORWARD_METHODS = ("articulated-body", "mass-matrix", "assembly")  # the first is the default
-ROLLED_METHODS = ("articulated-body", "assembly")
-FREE_BODIES = ("assembly",)  # methods that take each body by itself, so that it needs a whole inertia
+FORWARD_METHODS = ("articulated-body", "mass-matrix", "virtual-work", "assembly")  # the first is the default
+ROLLED_METHODS = ("articulated-body", "virtual-work", "assembly")
+LOOP_METHODS = ("virtual-work", "assembly")  # those that can close loops; they take the inverse of each inertia
 REFERENCES = ("body", "world", "aligned")
 FORMS = ("unrolled", "rolled")
 
@@ -163,12 +167,7 @@ class Maker:
             else:
                 known = [*d.body_names[:2000], *d.frames.names[:2000], d.ground_name]
                 raise NameNotFound("frame", name, known)
-        if body == GROUND:
-            return -1, r, p
-        position = int(self.topology.position[body])
-        record = self.tree.record(position, free)
-        rl, pl = record["frame_r"], record["frame_p"]
-        return position, rl.T @ r, rl.T @ (p - pl)
+        return self.tree.on_link(body, r, p, free)
 
     def path(self, position: int) -> list[int]:
         """A position and those above it."""
@@ -225,10 +224,7 @@ class Maker:
         """Record the program of a request."""
         spec = SPECS[request.function]
         if self.topology.loops and not spec.loops:
-            loop = self.description.joint_names[self.topology.loops[0]]
-            raise ModelError(
-                f"joint {loop!r} closes a loop; {request.function} is for mechanisms without loops so far", element=loop
-            )
+            self._check_loops(request)
         if self.description.drivers and not spec.loops:
             driver = self.description.drivers[0].name
             raise ModelError(
@@ -237,8 +233,8 @@ class Maker:
             )
         if "tau" in spec.inputs and not request.free:
             self._refuse_weightless()
-            if request.method in FREE_BODIES:
-                self._refuse_partial(request.method)
+            if request.method in LOOP_METHODS and not self.coupled:
+                self._refuse_singular_inertias(request.method)
         if spec.dense and int(self.topology.depth.sum()) + self.tree.n > spec.dense:
             raise ModelError(
                 f"{request.function} would lay out {int(self.topology.depth.sum()) + self.tree.n} pairs of related "
@@ -248,6 +244,60 @@ class Maker:
         from linkwright.recipes import record, record_rolled
 
         return record_rolled(self, request) if self.rolls(request) else record(self, request)
+
+    def _check_loops(self, request: Request) -> None:
+        """Refuse what cannot be answered for closed loops."""
+        d = self.description
+        loop = d.joint_names[self.topology.loops[0]]
+        if request.function != "forward_dynamics":
+            text = f"joint {loop!r} closes a loop; {request.function} is for mechanisms without loops so far"
+            raise ModelError(text, element=loop)
+        if request.method not in LOOP_METHODS:
+            can = " or ".join(f"method={m!r}" for m in LOOP_METHODS)
+            text = f"joint {loop!r} closes a loop; method={request.method!r} is for mechanisms without loops, use {can}"
+            raise ModelError(text, element=loop)
+        if d.mimics:
+            name = d.joint_names[d.mimics[0].follower]
+            text = f"joint {name!r} follows another and joint {loop!r} closes a loop; the two together are not solved"
+            raise ModelError(f"{text} so far: give {name!r} a coordinate of its own", element=name)
+        forced = {e.joint for e in d.elements if isinstance(e, JointForce)}
+        for j in self.topology.loops:
+            name = d.joint_names[j]
+            if d.armature[j] or name in forced:
+                what = "a force" if name in forced else "an armature"
+                text = f"joint {name!r} has {what} but no coordinate, for it closes a loop"
+                raise ModelError(f"{text}; cut the loop at another joint", element=name)
+
+    def _refuse_singular_inertias(self, method: str) -> None:
+        """These methods begin with free bodies: what moves on a joint has an inertia that can be inverted."""
+        d, t = self.description, self.topology
+        moves = np.array([kind.nv > 0 for kind in KIND_LIST])[d.kind[t.joint]]
+        xx, yy, zz, xy, xz, yz = d.inertia.T
+        volume = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz)
+        regular = (d.mass > 0.0) & (volume > 1e-12 * (xx + yy + zz) ** 3)
+        doubt = np.flatnonzero(moves & ~regular[t.body])
+        riders: dict[int, list[int]] = {}
+        # The assembly of a tree may cut between a body and what is fixed to it.
+        together = len(doubt) and (method != "assembly" or t.loops)
+        for i in np.flatnonzero(~moves & (t.parent >= 0)).tolist() if together else ():
+            riders.setdefault(int(t.parent[i]), []).append(i)
+        for i in doubt.tolist():
+            if not _invertible(*self._rigid(i, riders)):
+                name = d.body_names[int(t.body[i])]
+                text = f"method={method!r} starts from free bodies; {name!r} has no mass, or no inertia about some axis"
+                ways = "give it both, fix it to a body that has them, or (without loops) use method='articulated-body'"
+                raise ModelError(f"{text}; {ways}", element=name)
+
+    def _rigid(self, i: int, riders: Mapping[int, list[int]]) -> tuple[float, Array, Array]:
+        """Mass, first moment and packed inertia at the link frame, of a link and those fixed to it."""
+        record = self.tree.record(i)
+        mass, moment, inertia = float(record["mass"][0]), record["moment"], record["inertia"]
+        for k in riders.get(i, ()):
+            rider = self.tree.record(k)
+            x = Transform(Chain(placement_rotation(rider, turning=False)), rider["p"])
+            m, h, j = x.rigid(*self._rigid(k, riders))
+            mass, moment, inertia = mass + m, moment + h, inertia + j
+        return mass, moment, inertia
 
     def _refuse_weightless(self) -> None:
         """A joint that carries nothing has no acceleration to be found."""
@@ -266,27 +316,21 @@ class Maker:
             if t.parent[i] >= 0:
                 carried[t.parent[i]] += carried[i]
 
-    def _refuse_partial(self, method: str) -> None:
-        """A body whose inertia cannot be inverted has no acceleration of its own."""
-        d = self.description
-        full = np.empty((d.nb, 3, 3))
-        for k, (i, j) in enumerate(((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))):
-            full[:, i, j] = full[:, j, i] = d.inertia[:, k]
-        moments = np.linalg.eigvalsh(full)
-        partial = (d.mass <= 0) | (moments[:, 0] <= 1e-12 * moments[:, 2])
-        if partial.any():
-            body = d.body_names[int(np.flatnonzero(partial)[0])]
-            raise ModelError(
-                f"body {body!r} has no mass or no inertia about one of its axes; method {method!r} takes every body by "
-                'itself and needs both: give it some, merge it into its neighbour, or use method "articulated-body"',
-                element=body,
-            )
-
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
+        plain = plain and (spec.loops or not self.topology.loops)
         able = spec.rolls and plain and request.method in ("", *ROLLED_METHODS)
         if request.form == "rolled" and not able:
             raise ModelError(f"{request.function} has no rolled form for this mechanism and these options")
         return able and (request.form == "rolled" or (self.tree.n > UNROLL and request.form != "unrolled"))
+
+
+def _invertible(mass: float, moment: Array, inertia: Array) -> bool:
+    """Whether a rigid inertia has an inverse that means something in floating point."""
+    if mass <= 0.0:
+        return False
+    c = moment / mass
+    central = full_inertia(inertia) - mass * ((c @ c) * np.eye(3) - np.outer(c, c))
+    return bool(np.linalg.eigvalsh(central)[0] > 1e-12 * inertia[:3].sum())

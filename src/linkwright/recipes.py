@@ -16,13 +16,17 @@ from linkwright.programs import SPECS
 from linkwright.recursions import (
     articulated_body,
     assembly,
+    assembly_loops,
     composite,
     coordinates,
     derivatives,
     elements,
     kinematics,
     newton_euler,
+    virtual_work,
+    virtual_work_loops,
 )
+from linkwright.recursions.closure import OpenLoop
 from linkwright.recursions.factor import Factor, ZeroPivot, factorise
 from linkwright.recursions.levels import RolledSheet, UnrolledSheet
 from linkwright.recursions.rolled import Rolled
@@ -117,17 +121,33 @@ def _by_mass_matrix(question: Question, tau: Array, wrenches: bool) -> Array:
     return np.array(factorise(m).solve([tau[k] - h[k] for k in range(x.nv)]))
 
 
+def _by_virtual_work(question: Question, tau: Array, wrenches: bool) -> Array:
+    t, gravity = question.traversal(tau=tau), question.gravity
+    if question.maker.topology.loops:
+        return virtual_work_loops.forward_dynamics(t, gravity, question.parameters, wrenches=wrenches)
+    return virtual_work.forward_dynamics(t, gravity, wrenches=wrenches)
+
+
 def _by_assembly(question: Question, tau: Array, wrenches: bool) -> Array:
-    tree = question.maker.tree
-    sheet = UnrolledSheet(tree, {**question.inputs, "tau": tau}, question.parameters)
-    return assembly.forward_dynamics(sheet, contract(tree.parent), question.gravity, wrenches=wrenches)
+    maker, gravity = question.maker, question.gravity
+    if maker.topology.loops:
+        t = question.traversal(tau=tau)
+        return assembly_loops.forward_dynamics(t, gravity, question.parameters, wrenches=wrenches)
+    sheet = UnrolledSheet(maker.tree, {**question.inputs, "tau": tau}, question.parameters)
+    return assembly.forward_dynamics(sheet, contract(maker.tree.parent), gravity, wrenches=wrenches)
 
 
 #: Forward dynamics, unrolled: (question, joint forces, whether wrenches are applied) → accelerations.
 METHODS: dict[str, Callable[[Question, Array, bool], Array]] = {
     "articulated-body": _by_articulated_bodies,
     "mass-matrix": _by_mass_matrix,
+    "virtual-work": _by_virtual_work,
     "assembly": _by_assembly,
+}
+#: Forward dynamics, rolled: (traversal, gravity, whether wrenches are applied).
+ROLLED: dict[str, Callable[..., Any]] = {
+    "articulated-body": articulated_body.forward_dynamics,
+    "virtual-work": virtual_work.forward_dynamics,
 }
 
 
@@ -312,7 +332,7 @@ def _both(function: Callable[[Traversal, Maker], Any]) -> dict[str, Any]:
 RECIPES: dict[str, Recipe] = {
     "forward_dynamics": Recipe(
         _forward,
-        lambda t, m, r: articulated_body.forward_dynamics(t, m.gravity({}), wrenches=r.wrenches),
+        lambda t, m, r: ROLLED[r.method](t, m.gravity({}), wrenches=r.wrenches),
     ),
     "inverse_dynamics": Recipe(_inverse, _inverse_rolled),
     "bias_forces": Recipe(_bias, _inverse_rolled, still=("a",)),
@@ -343,6 +363,10 @@ def _traced(maker: Maker, function: Callable[..., Any], shapes: Mapping[str, tup
         return trace(function, list(shapes.values()))
     except SingularLink as error:
         raise maker.singular(error.position) from None
+    except OpenLoop as error:
+        name = maker.description.joint_names[error.joint]
+        text = f"joint {name!r} cannot be closed: fixed joints hold its triads apart; move a triad, or free a joint"
+        raise ModelError(text, element=name) from None
     except ZeroPivot as error:
         at = maker.tree.coordinates.v_at
         raise maker.singular(int(np.flatnonzero(at <= error.row)[-1])) from None

@@ -10,7 +10,7 @@ from checkout import PACKAGE
 #: What each room may import, besides itself and `errors`. A new room gets its line here.
 MAY = {
     "errors": set(),
-    "spatial": set(),
+    "spatial": {"tape"},
     "tape": set(),
     "kernels": {"tape"},
     "mechanism": {"spatial", "tape"},

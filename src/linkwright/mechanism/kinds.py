@@ -21,6 +21,7 @@ from linkwright.spatial.rotation import (
     euler_parameters_matrix,
     quaternion_product,
 )
+from linkwright.spatial.transform import Transform
 from linkwright.tape.functions import arctan2, where
 
 
@@ -58,6 +59,22 @@ class JointKind:
     def subspace_rate(self, terms: Array, pitch: Any, v: Array) -> Array:
         """Ṡ v."""
         return np.zeros(6)
+
+    def complement(self, terms: Array, pitch: Any) -> Array:
+        """Q (6, 6 − nv): the wrenches Q n that the joint holds, Qᵀ S = 0."""
+        return np.array([_unit(k) for k in range(6) if k not in (self.selects or ())]).reshape(-1, 6).T
+
+    def dual(self, terms: Array, pitch: Any) -> Array:
+        """T (6, nv) with Tᵀ S = 1: the wrench T tau has the joint forces tau, Tᵀ takes a twist S v to v."""
+        return self.subspace(terms, pitch)
+
+    def terms_between(self, r: Array, p: Array) -> Array:
+        """The terms of a pose of triad j in triad i, as far as twists and wrenches need them."""
+        return np.zeros(0)
+
+    def gap(self, r: Array, p: Array) -> Array:
+        """Numbers that are zero where triad j, at this pose in triad i, can be joined to it."""
+        return np.concatenate([p, (r - np.eye(3)).reshape(-1)])
 
     def rate(self, q: Array, v: Array) -> Array:
         """q̇."""
@@ -97,6 +114,9 @@ class Revolute(JointKind):
     def rotation(self, terms: Array) -> Rotation:
         return Turn(2, terms[0], terms[1])
 
+    def gap(self, r: Array, p: Array) -> Array:
+        return np.concatenate([p, _tilt(r)])
+
 
 class Prismatic(JointKind):
     """One shift along h."""
@@ -105,6 +125,9 @@ class Prismatic(JointKind):
 
     def shift(self, terms: Array, pitch: Any) -> Array:
         return np.array([0.0 * terms[0], 0.0 * terms[0], terms[0]])
+
+    def gap(self, r: Array, p: Array) -> Array:
+        return FIXED.gap(r, p)[[0, 1, *range(3, 12)]]
 
 
 class Screw(JointKind):
@@ -125,6 +148,16 @@ class Screw(JointKind):
         zero = 0.0 * pitch
         return np.array([[zero], [zero], [pitch], [zero], [zero], [1.0 + zero]])
 
+    def complement(self, terms: Array, pitch: Any) -> Array:
+        across = np.array([_unit(k) for k in (0, 1, 3, 4)]).T
+        return np.concatenate([across, np.array([[0.0, 0.0, 1.0, 0.0, 0.0, -pitch]]).T], axis=1)
+
+    def dual(self, terms: Array, pitch: Any) -> Array:
+        return REVOLUTE.subspace(terms, pitch)
+
+    def gap(self, r: Array, p: Array) -> Array:
+        return CYLINDRICAL.gap(r, p)
+
 
 class Cylindrical(JointKind):
     """An angle about h and a shift along it."""
@@ -139,6 +172,9 @@ class Cylindrical(JointKind):
 
     def shift(self, terms: Array, pitch: Any) -> Array:
         return np.array([0.0 * terms[2], 0.0 * terms[2], terms[2]])
+
+    def gap(self, r: Array, p: Array) -> Array:
+        return np.concatenate([p[:2], _tilt(r)])
 
 
 class Universal(JointKind):
@@ -163,6 +199,18 @@ class Universal(JointKind):
         both = v[0] * v[1]
         zero = 0.0 * both
         return np.array([zero, zero, zero, -c * both, s * both, zero])
+
+    def complement(self, terms: Array, pitch: Any) -> Array:
+        c, s = terms[2], terms[3]
+        zero = 0.0 * c
+        across = np.array([[zero, zero, zero, c, -s, zero]]).T
+        return np.concatenate([np.eye(6)[:, :3], across], axis=1)
+
+    def terms_between(self, r: Array, p: Array) -> Array:
+        return np.array([r[1, 2], -r[0, 2], -r[2, 1], -r[2, 0]])
+
+    def gap(self, r: Array, p: Array) -> Array:
+        return np.array([*p, r[2, 2]])
 
 
 class Planar(JointKind):
@@ -189,6 +237,15 @@ class Planar(JointKind):
         x, y, o = v
         zero = 0.0 * o
         return np.array([o * (c * y - s * x), -(o * (c * x + s * y)), zero, zero, zero, zero])
+
+    def complement(self, terms: Array, pitch: Any) -> Array:
+        return np.eye(6)[:, 2:5]
+
+    def terms_between(self, r: Array, p: Array) -> Array:
+        return np.array([p[0], p[1], r[0, 0], r[1, 0]])
+
+    def gap(self, r: Array, p: Array) -> Array:
+        return np.array([p[2], *_tilt(r)])
 
 
 class Spherical(JointKind):
@@ -218,6 +275,9 @@ class Spherical(JointKind):
     def difference(self, q0: Array, q1: Array) -> Array:
         back = np.array([q0[0], -q0[1], -q0[2], -q0[3]])
         return _logarithm(quaternion_product(back, q1))
+
+    def gap(self, r: Array, p: Array) -> Array:
+        return p
 
 
 class Free(JointKind):
@@ -251,6 +311,9 @@ class Free(JointKind):
         turn = SPHERICAL.difference(q0[3:], q1[3:])
         local = euler_parameters_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
         return np.concatenate([_left_jacobian_inverse_times(turn, local), turn])
+
+    def gap(self, r: Array, p: Array) -> Array:
+        return np.zeros(0)
 
 
 FIXED, REVOLUTE, PRISMATIC, CYLINDRICAL = Fixed(), Revolute(), Prismatic(), Cylindrical()
@@ -296,6 +359,17 @@ class Reversed(JointKind):
     def subspace_rate(self, terms: Array, pitch: Any, v: Array) -> Array:
         return self._across(terms, pitch, self.kind.subspace_rate(terms, pitch, v))
 
+    def _held(self, terms: Array, pitch: Any, wrenches: Array) -> Array:
+        """Columns of wrenches, taken to the axes and origin of the other triad."""
+        there = Transform(self.kind.rotation(terms), self.kind.shift(terms, pitch))
+        return there.inward_columns(wrenches)
+
+    def complement(self, terms: Array, pitch: Any) -> Array:
+        return self._held(terms, pitch, self.kind.complement(terms, pitch))
+
+    def dual(self, terms: Array, pitch: Any) -> Array:
+        return -self._held(terms, pitch, self.kind.dual(terms, pitch))
+
     def rate(self, q: Array, v: Array) -> Array:
         return self.kind.rate(q, v)
 
@@ -318,6 +392,11 @@ _REVERSED = {name: Reversed(kind) for name, kind in KINDS.items()}
 def reverse(kind: JointKind) -> JointKind:
     """The same joint, seen from its child."""
     return _REVERSED[kind.name]
+
+
+def _tilt(r: Array) -> Array:
+    """Zero where the two h axes are the same."""
+    return np.array([r[0, 2], r[1, 2], r[2, 2] - 1.0])
 
 
 # -- finite rotations: series near zero, so that recorded functions are smooth there -----------------------

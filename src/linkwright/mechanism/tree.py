@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import ModelError
-from linkwright.mechanism.description import Description
+from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.kinds import KIND_LIST, JointKind, reverse
 from linkwright.mechanism.topology import Topology
 from linkwright.spatial.rotation import General, Rotation, Turn
@@ -211,6 +211,26 @@ class Tree:
         if parameters:
             values.update(self._bound(i, parameters))
         return values
+
+    def on_link(
+        self, body: int, r: Any, p: Any, parameters: Mapping[str, Any] | None = None
+    ) -> tuple[int, Any, Any]:
+        """A frame given in a body's axes: its link's position (−1 ground), R and p in link axes."""
+        if body == GROUND:
+            return -1, r, p
+        position = int(self.topology.position[body])
+        record = self.record(position, parameters)
+        return position, record["frame_r"].T @ r, record["frame_r"].T @ (p - record["frame_p"])
+
+    def triads(self, joint: int, parameters: Mapping[str, Any] | None = None) -> list[tuple[int, Any, Any]]:
+        """Triads i and j of a joint, as `on_link` gives them."""
+        d, known = self.description, parameters or {}
+        found = []
+        for side, body in (("i", int(d.parent[joint])), ("j", int(d.child[joint]))):
+            r, p = self.row(f"r{side}", joint, known), self.row(f"p{side}", joint, known)
+            position, r, p = self.on_link(body, r, p, known)
+            found.append((position, r if _recorded(r) else snap(r), p if _recorded(p) else _clean(p[None])[0]))
+        return found
 
     @cached_property
     def _bound_rows(self) -> dict[str, set[int]]:

@@ -37,15 +37,14 @@ from linkwright.spatial.algebra import (
     Array,
     cross,
     dot,
-    inverse,
     pack_symmetric,
     symmetric_product,
     symmetric_times,
     unpack_symmetric,
 )
+from linkwright.spatial.definite import inverse, semidefinite_factor
 from linkwright.spatial.rotation import General
 from linkwright.spatial.transform import ArticulatedInertia, Transform
-from linkwright.tape.functions import where
 
 Fields = dict[str, dict[str, Array]]
 
@@ -351,7 +350,7 @@ class _Cut(_Joint):
         kept = self.kept
         if not kept:
             return self.w
-        g = _factor(self.w[np.ix_(kept, kept)])
+        g = semidefinite_factor(self.w[np.ix_(kept, kept)])
         inner = unpack_symmetric(symmetric_product(g.T, phi[np.ix_(kept, kept)] @ g), len(kept))
         return self.spread(symmetric_product(g @ inverse(np.eye(len(kept)) + inner), g.T))
 
@@ -387,26 +386,3 @@ class _Kept(_Joint):
     def solved(self, f: Array, b2: Array, still: Array) -> Fields:
         a, b = self.across(b2, still)
         return {"joint": {"force": f, "b": b} | ({"acceleration": a} if self.kind.nv else {})}
-
-
-def _factor(a: Array) -> Array:
-    """A lower G with G Gᵀ = A of a symmetric matrix that is positive or zero along every direction.
-
-    A column whose pivot is lost in rounding is zero.
-    """
-    n = len(a)
-    g: list[list[Any]] = [[0.0] * n for _ in range(n)]
-    for j in range(n):
-        pivot = a[j][j]
-        for k in range(j):
-            pivot = pivot - g[j][k] * g[j][k]
-        there = pivot > 1e-15 * a[j][j]
-        root = np.sqrt(where(there, pivot, 1.0))
-        scale = where(there, 1.0 / root, 0.0)
-        g[j][j] = where(there, root, 0.0)
-        for i in range(j + 1, n):
-            entry = a[i][j]
-            for k in range(j):
-                entry = entry - g[i][k] * g[j][k]
-            g[i][j] = entry * scale
-    return np.array(g)

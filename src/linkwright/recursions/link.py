@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.tree import placement_rotation
-from linkwright.spatial.algebra import Array, cross
+from linkwright.spatial.algebra import Array, cross, motion_cross
 from linkwright.spatial.rotation import Chain, General
 from linkwright.spatial.transform import ArticulatedInertia, Transform
 
@@ -104,6 +104,36 @@ class Link:
         if self.kind.selects is not None:
             return np.array([f[k] for k in self.kind.selects])
         return self.subspace(terms).T @ f
+
+    def complement(self, terms: Array) -> Array:
+        """Q."""
+        return self.kind.complement(terms, self.pitch)
+
+    def dual(self, terms: Array) -> Array:
+        """T."""
+        return self.kind.dual(terms, self.pitch)
+
+    def joint_wrench(self, terms: Array, tau: Array) -> Array:
+        """T tau."""
+        if self.kind.selects is not None:
+            return self.joint_twist(terms, tau)
+        return self.dual(terms) @ tau
+
+    def joint_rates(self, terms: Array, w: Array) -> Array:
+        """v of a twist w = S v."""
+        if self.kind.selects is not None:
+            return self.project(terms, w)
+        return self.dual(terms).T @ w
+
+    def velocity_product(self, terms: Array, w: Array, v: Array) -> Array:
+        """β = w × (S v) + Ṡ v for the twist w of the joint's child."""
+        beta = motion_cross(w, self.joint_twist(terms, v))
+        return beta if self.kind.selects is not None else beta + self.kind.subspace_rate(terms, self.pitch, v)
+
+    @property
+    def geared(self) -> bool:
+        """Whether its joint has an armature, as far as structure tells."""
+        return not (isinstance(self.armature, float) and self.armature == 0.0)
 
 
 def _trivial_shift(kind: JointKind) -> bool:

@@ -133,25 +133,3 @@ def ldl_solve(lower: Array, inverse: list[Any], b: Array) -> Array:
         for k in range(i + 1, n):
             x[i] = x[i] - lower[k][i] * x[k]
     return np.array(x)
-
-
-def inverse(d: Array) -> Array:
-    """The inverse of a symmetric positive matrix: L⁻ᵀ diag⁻¹ L⁻¹."""
-    n = len(d)
-    lower, pivots = ldl(d)
-    x: list[list[Any]] = [[0.0] * n for _ in range(n)]  # L⁻¹ below its unit diagonal
-    for j in range(n):
-        for i in range(j + 1, n):
-            entry = -lower[i][j]
-            for k in range(j + 1, i):
-                entry = entry - lower[i][k] * x[k][j]
-            x[i][j] = entry
-    scaled = [[pivots[k] * x[k][i] for i in range(k)] for k in range(n)]
-    full: list[list[Any]] = [[0.0] * n for _ in range(n)]
-    for i in range(n):
-        for j in range(i, n):
-            entry = pivots[i] if i == j else scaled[j][i]
-            for k in range(j + 1, n):
-                entry = entry + scaled[k][i] * x[k][j]
-            full[i][j] = full[j][i] = entry
-    return np.array(full)

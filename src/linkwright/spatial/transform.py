@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,11 @@ import numpy as np
 
 from linkwright.spatial.algebra import Array, cross
 from linkwright.spatial.rotation import Rotation
+
+
+def by_column(function: Callable[[Array], Array], m: Array) -> Array:
+    """A function of vectors on each column of a matrix."""
+    return np.stack([function(m[:, k]) for k in range(m.shape[1])], axis=1) if m.shape[1] else m
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,14 @@ class Transform:
         """A wrench on the child frame, seen in the parent frame."""
         force = self.rotation.inward(f[:3])
         return np.concatenate([force, self.rotation.inward(f[3:]) + cross(self.p, force)])
+
+    def outward_columns(self, w: Array) -> Array:
+        """Twists in columns of the parent frame, seen in the child frame."""
+        return by_column(self.outward, w)
+
+    def inward_columns(self, f: Array) -> Array:
+        """Wrenches in columns on the child frame, seen in the parent frame."""
+        return by_column(self.inward, f)
 
     def inward_twist(self, w: Array) -> Array:
         """A twist of the child frame, seen in the parent frame."""

@@ -1,0 +1,227 @@
+r"""Forward dynamics by assembly, closed loops included: bodies are joined joint by joint, in balanced order.
+
+An assembly is known at its handles, one for each side of a joint still open, by θ̈_h = Σ_k Φ_hk f_k + β_h. It starts
+as a free body (with the bodies on fixed joints that it carries), or as ground: Φ = 0, β = −gravity. A joint holds two
+handles together by f on its child's side and −f on its parent's. With U_h = Φ_h,child − Φ_h,parent, which is zero
+by parts where the two handles are of two assemblies:
+
+    Σ = Φ_child,child + Φ_parent,parent − Φ_child,parent − Φ_parent,child,  W = Q (Qᵀ Σ Q)⁺ Qᵀ
+    θ̈_child − θ̈_parent = Σ f + Σ_k U_kᵀ f_k + Δβ = S a + c,  Sᵀ f = τ
+    f = g − W Σ_k U_kᵀ f_k,  g = W (c − Δβ) + f_τ − W Σ f_τ,  f_τ = T τ  with  Tᵀ S = 1
+    up:    Φ_hk − U_h W U_kᵀ,  β_h + U_h g
+    down:  f, then a = Tᵀ (Σ f + Σ_k U_kᵀ f_k + Δβ − c)
+
+Yamane and Nakamura's formulas are this for two assemblies of two handles. A tree joint joins two assemblies, of which
+one floats, so that Qᵀ Σ Q has an inverse; a loop's joint closes on one assembly as soon as it has both its handles.
+This is straight-line code for mechanisms of moderate size; the q and v given must close the loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from linkwright.recursions.articulated_body import BELOW, velocities
+from linkwright.recursions.closure import Handle, Junction, closures, rooted
+from linkwright.recursions.link import Link, State
+from linkwright.recursions.traversal import Unrolled
+from linkwright.recursions.virtual_work import held, with_armature
+from linkwright.spatial.algebra import Array
+from linkwright.spatial.definite import generalised_inverse, inverse
+from linkwright.spatial.transform import ArticulatedInertia
+from linkwright.tape.functions import maximum
+
+#: Σ is a difference: below this part of the bodies' own mobility (1e-12 with the rank tolerance) it is rounding.
+NOISE = 1e-2
+Key = tuple[int, int]  # the number of a joint, and its side: 0 the parent's, 1 the child's
+
+
+def forward_dynamics(
+    traversal: Unrolled, gravity: Array, parameters: Mapping[str, Any], *, wrenches: bool = False
+) -> Array:
+    """Joint accelerations for the traversal's q, v, tau (and wrenches on the links, in link axes)."""
+    ground = np.concatenate([-gravity, np.zeros(3)])
+    traversal.outward(velocities, {"w": np.zeros(6)})
+    traversal.inward(_bodies_with_wrenches if wrenches else bodies, BELOW)
+    moving = [i for i in traversal.order if traversal.links[i].kind.nv]
+    joints = [_tree_joint(traversal, i) for i in moving]
+    loops = closures(traversal, parameters)
+    work = Assembling(traversal, [*joints, *loops], len(joints), ground)
+    work.join_all()
+    for i, a in zip(moving, work.accelerations(), strict=True):
+        traversal.rows[i]["acceleration"] = a
+    return traversal.joint_vector("acceleration")
+
+
+def bodies(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Φ and β of a body on a moving joint; a fixed joint passes inertia and force on."""
+    rigid = link.rigid_inertia() + ArticulatedInertia(below["m"], below["h"], below["a"])
+    force = own["force"] + below["f"]
+    if link.kind.nv:
+        phi = inverse(rigid.dense())
+        return {"phi": phi, "free": -(phi @ force)}, {}
+    if link.grounded:
+        return {}, {}
+    x = link.transform(own["terms"])
+    moved = x.inertia(rigid)
+    return {}, {"m": moved.m, "h": moved.h, "a": moved.a, "f": x.inward(force)}
+
+
+def _bodies_with_wrenches(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+    return bodies(link, {**own, "force": own["force"] - link.wrench}, below)
+
+
+def _tree_joint(traversal: Unrolled, i: int) -> Junction:
+    link, row = traversal.links[i], traversal.rows[i]
+    x = link.transform(row["terms"])
+    parent = rooted(traversal, Handle(traversal.parent[i]))
+    return Junction(link, row["terms"], Handle(parent.position, (*parent.way, x)), Handle(i), row["beta"])
+
+
+@dataclass(eq=False)
+class Assembly:
+    """β of each open handle, and Φ of each pair of them in order; a pair that is not there has Φ = 0."""
+
+    beta: dict[Key, Array] = field(default_factory=dict)
+    phi: dict[tuple[Key, Key], Array] = field(default_factory=dict)
+
+    def block(self, h: Key, k: Key) -> Array | None:
+        if (h, k) in self.phi:
+            return self.phi[h, k]
+        return self.phi[k, h].T if (k, h) in self.phi else None
+
+
+@dataclass(frozen=True)
+class Join:
+    """What a joint's way down needs: its force is f = g − W Σ Uᵀ f over the handles that stayed open."""
+
+    joint: int
+    u: Mapping[Key, Array]
+    w: Array
+    g: Array
+    sigma: Array
+    rest: Array  # Δβ − c
+
+
+class Assembling:
+    """The joints of a mechanism, joined one after another."""
+
+    def __init__(self, traversal: Unrolled, joints: Sequence[Junction], trees: int, ground: Array) -> None:
+        """The first `trees` joints span the tree, the others close loops."""
+        self.joints, self.trees = joints, trees
+        self.loops = list(range(trees, len(joints)))
+        self.joined: list[Join] = []
+        at: dict[int, list[tuple[Key, Handle]]] = {}
+        for n, joint in enumerate(joints):
+            for side, handle in enumerate((joint.parent, joint.child)):
+                at.setdefault(handle.position, []).append(((n, side), handle))
+        self.of: dict[Key, Assembly] = {}
+        self.scale: dict[Key, Array] = {}  # Φ of a handle's own body, free of all joints
+        for position, handles in at.items():
+            made = Assembly()
+            row = traversal.rows[position] if position >= 0 else {"free": ground}
+            for n, (key, handle) in enumerate(handles):
+                made.beta[key] = handle.outward(row["free"])
+                self.of[key] = made
+                if position >= 0:
+                    across = handle.outward_columns(row["phi"]).T
+                    for other, there in handles[n:]:
+                        made.phi[key, other] = there.outward_columns(across).T
+                    self.scale[key] = made.phi[key, key]
+
+    def join_all(self) -> None:
+        """Rounds in which each assembly is joined once, pairs with the fewest open handles first."""
+        left = list(range(self.trees))
+        self._close_loops()
+        while left:
+            used: set[Assembly] = set()
+            for n in sorted(left, key=lambda n: len(self.of[n, 0].beta) + len(self.of[n, 1].beta)):
+                if self.of[n, 0] not in used and self.of[n, 1] not in used:
+                    used.add(self._join(n))
+                    used.update(self._close_loops())
+                    left.remove(n)
+
+    def _close_loops(self) -> list[Assembly]:
+        """Close every loop that has both its handles in one assembly."""
+        ready = [n for n in self.loops if self.of[n, 0] is self.of[n, 1]]
+        self.loops = [n for n in self.loops if n not in ready]
+        return [self._join(n) for n in ready]
+
+    def _join(self, n: int) -> Assembly:
+        joint, parent, child = self.joints[n], (n, 0), (n, 1)
+        a, b = self.of.pop(parent), self.of.pop(child)
+        both = Assembly({**a.beta, **b.beta}, {**a.phi, **b.phi})
+        sigma = _difference(
+            _difference(both.block(child, child), both.block(child, parent)),
+            _difference(both.block(parent, child), both.block(parent, parent)),
+        )
+        sigma = np.zeros((6, 6)) if sigma is None else sigma
+        rest = both.beta.pop(child) - both.beta.pop(parent) - joint.bias
+        kept = list(both.beta)
+        u = {k: x for k in kept if (x := _difference(both.block(k, child), both.block(k, parent))) is not None}
+        if n < self.trees:
+            w = held(joint.link.kind, joint.q, sigma)
+            if joint.link.geared:
+                w = with_armature(w, sigma, joint.link.dual(joint.terms), joint.link.armature)
+            drive = joint.link.joint_wrench(joint.terms, joint.link.tau)
+            g = drive - w @ (rest + sigma @ drive)
+        else:
+            w = self._held_again(n, sigma)
+            g = -(w @ rest)
+        self.joined.append(Join(n, u, w, g, sigma, rest))
+        made = Assembly({k: beta + u[k] @ g if k in u else beta for k, beta in both.beta.items()})
+        for at, h in enumerate(kept):
+            share = u[h] @ w if h in u else None
+            for k in kept[at:]:
+                block = both.block(h, k)
+                if share is not None and k in u:
+                    block = _difference(block, _product(share, u[k], symmetric=h == k))
+                if block is not None:
+                    made.phi[h, k] = block
+        self.of.update(dict.fromkeys(kept, made))
+        return made
+
+    def _held_again(self, n: int, sigma: Array) -> Array:
+        """W of a joint that closes a loop: some of what it holds may be held already."""
+        q = self.joints[n].q
+        scale = np.zeros(q.shape[1])
+        for side in (0, 1):
+            if (n, side) in self.scale:
+                scale = scale + np.array([x @ self.scale[n, side] @ x for x in q.T])
+        d = q.T @ sigma @ q
+        return q @ generalised_inverse(d, maximum(np.diagonal(d), NOISE * scale)) @ q.T
+
+    def accelerations(self) -> list[Array]:
+        """Down again: each joint's force, and the accelerations of the tree's joints."""
+        force: dict[Key, Array] = {}
+        found: list[Array] = [np.zeros(0)] * self.trees
+        for join in reversed(self.joined):
+            e = sum((u.T @ force[k] for k, u in join.u.items()), np.zeros(6))
+            f = join.g - join.w @ e
+            relative = join.sigma @ f + e + join.rest  # S a
+            n, joint = join.joint, self.joints[join.joint]
+            if n < self.trees:
+                found[n] = joint.link.joint_rates(joint.terms, relative)
+            else:
+                f = f - join.w @ relative  # refined once: Qᵀ Σ Q may be near to losing rank
+            force[n, 0], force[n, 1] = -f, f
+        return found
+
+
+def _difference(a: Array | None, b: Array | None) -> Array | None:
+    """a − b of blocks, where None is zero."""
+    return a if b is None else -b if a is None else a - b
+
+
+def _product(a: Array, b: Array, *, symmetric: bool) -> Array:
+    """A Bᵀ; of one that is known to be symmetric, only half is computed."""
+    if not symmetric:
+        return a @ b.T
+    rows: list[list[Any]] = [[0.0] * 6 for _ in range(6)]
+    for i in range(6):
+        for j in range(i, 6):
+            rows[i][j] = rows[j][i] = a[i] @ b[j]
+    return np.array(rows)

@@ -1,0 +1,104 @@
+r"""Forward dynamics by virtual work: the constraint forces of the joints, O(N).
+
+Links are free bodies, A θ̈ = (applied and velocities) + Q n + T τ − Σ Cᵀ (Q n + T τ) of the children; joints are
+constraints, Qᵀ (θ̈ − C θ̈_λ − β) = 0. Q spans the wrenches that a joint holds, Qᵀ S = 0; its force is on both
+links, T τ with Tᵀ S = 1. Yamane and Nakamura eliminate all accelerations first, which couples siblings. Here a
+link keeps its own until its children's constraint forces are out, so that children only add:
+
+    inward:   Â = A + Σ Cᵀ W C,  Φ = Â⁻¹,  Γ = Qᵀ Φ Q,  M = Γ⁻¹,  W = Q M Qᵀ
+              p = (applied and velocities) + T τ − Σ Cᵀ [T τ + W (β − Φ p)]
+    outward:  n = M Qᵀ r  with  r = C θ̈_λ + β − Φ p,  θ̈ = Φ (p + Q n)
+
+On a chain M and n are the paper's M_i and n_i⁽ⁱ⁾, counted from the tip. The relative acceleration
+θ̈ − C θ̈_λ − β = −(1 − Φ W) r has no part but S a, so that n need not be formed:  a = −L r,  L = Tᵀ (1 − Φ W).
+
+An armature m makes T m̃, m̃ = −m a, one more constraint force, along S. By Woodbury's identity
+W = W₀ + Y m (1 + m E₀)⁻¹ Yᵀ with Y = (1 − W₀ Φ) T, E₀ = Tᵀ Φ Y, and nothing else changes.
+A fixed joint passes Â and p on: it needs no Φ. Gravity is the acceleration of ground.
+
+Closed loops: `linkwright.recursions.virtual_work_loops`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwright.mechanism.kinds import JointKind
+from linkwright.recursions.articulated_body import BELOW, velocities
+from linkwright.recursions.link import Link, State
+from linkwright.recursions.traversal import Traversal
+from linkwright.spatial.algebra import Array
+from linkwright.spatial.definite import inverse
+from linkwright.spatial.transform import ArticulatedInertia
+
+
+def forward_dynamics(traversal: Traversal, gravity: Array, *, wrenches: bool = False) -> Any:
+    """Joint accelerations for the traversal's q, v, tau (and wrenches on the links, in link axes)."""
+    traversal.outward(velocities, {"w": np.zeros(6)})
+    traversal.inward(inward_with_wrenches if wrenches else eliminate, BELOW)
+    traversal.outward(accelerations, {"b": np.concatenate([-gravity, np.zeros(3)])})
+    return traversal.joint_vector("acceleration")
+
+
+def inward_with_wrenches(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+    """`eliminate` with an applied wrench."""
+    return eliminate(link, {**own, "force": own["force"] - link.wrench}, below)
+
+
+def eliminate(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Take the constraint force of the link's joint out; what it leaves at the parent."""
+    terms, beta = own["terms"], own["beta"]
+    ahat = link.rigid_inertia() + ArticulatedInertia(below["m"], below["h"], below["a"])
+    p = -(own["force"] + below["f"])
+    left: dict[str, Array] = {}
+    if link.kind.nv:
+        drive = link.joint_wrench(terms, link.tau)
+        p = p + drive
+        phi = inverse(ahat.dense())
+        w = held(link.kind, link.complement(terms), phi)
+        t = link.dual(terms)
+        if link.geared:
+            w = with_armature(w, phi, t, link.armature)
+        free = phi @ p
+        left = {"free": free, "l": t.T - (t.T @ phi) @ w, "phi": phi}
+        passed = drive + w @ (beta - free)
+        ahat = ArticulatedInertia.from_dense(w)
+    else:
+        passed = -p
+    if link.grounded:
+        return left, {}
+    x = link.transform(terms)
+    moved = x.inertia(ahat)
+    return left, {"m": moved.m, "h": moved.h, "a": moved.a, "f": x.inward(passed)}
+
+
+def accelerations(link: Link, own: State, up: State) -> dict[str, Array]:
+    """Joint acceleration and the link's θ̈."""
+    terms = own["terms"]
+    b = link.transform(terms).outward(up["b"]) + own["beta"]
+    if not link.kind.nv:
+        return {"b": b}
+    a = own["l"] @ (own["free"] - b)
+    if "push" in own:
+        a = a + own["push"]  # of the loops
+    return {"b": b + link.joint_twist(terms, a), "acceleration": a}
+
+
+def held(kind: JointKind, q: Array, sigma: Array) -> Array:
+    """W = Q (Qᵀ Σ Q)⁻¹ Qᵀ: the wrench that a joint holds, per acceleration that it takes away."""
+    if kind.selects is None:
+        return q @ inverse(q.T @ sigma @ q) @ q.T
+    rows = [k for k in range(6) if k not in kind.selects]
+    m = inverse(sigma[np.ix_(rows, rows)])
+    w = np.zeros((6, 6), dtype=m.dtype)
+    w[np.ix_(rows, rows)] = m
+    return w
+
+
+def with_armature(w: Array, sigma: Array, t: Array, armature: Any) -> Array:
+    """W of a joint with an armature, from W without it."""
+    y = t - w @ (sigma @ t)
+    e = t.T @ sigma @ y
+    return w + y @ (armature * inverse(np.eye(t.shape[1]) + armature * e)) @ y.T

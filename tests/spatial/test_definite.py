@@ -1,0 +1,37 @@
+"""Inverses of small symmetric matrices, plain and rank-revealing, over floats and on the tape."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwright as lw
+from linkwright.spatial.definite import generalised_inverse, inverse
+
+
+@pytest.mark.parametrize("n", range(7))
+def test_the_inverse_of_a_definite_matrix_is_numpys(n: int) -> None:
+    x = np.random.default_rng(n).standard_normal((n, n + 2))
+    d = x @ x.T
+    assert np.allclose(inverse(d), np.linalg.inv(d), rtol=1e-10)
+
+
+@pytest.mark.parametrize("rank", range(6))
+@pytest.mark.parametrize("units", [1.0, 1e-6])
+def test_a_generalised_inverse_solves_what_can_be_solved(rank: int, units: float) -> None:
+    """D G D = D and G D G = G for any rank, with rows in different units."""
+    x = np.random.default_rng(rank).standard_normal((5, rank))
+    x[3:] *= units
+    d = x @ x.T
+    g = generalised_inverse(d, np.diag(d) + units**2)
+    size = np.sqrt(np.outer(np.diag(d), np.diag(d))) + 1e-300
+    assert np.all(np.abs(d @ g @ d - d) <= 1e-9 * size)
+    assert np.count_nonzero(np.diag(g)) == rank
+
+
+def test_a_generalised_inverse_chooses_its_pivots_when_it_runs() -> None:
+    """One recorded program for every rank; what is not a number stays so."""
+    program = lw.record(lambda d: generalised_inverse(d, np.ones(2)), (2, 2))
+    assert np.allclose(program(np.array([[2.0, 0.0], [0.0, 4.0]])), [[0.5, 0.0], [0.0, 0.25]])
+    assert np.allclose(program(np.ones((2, 2))), [[1.0, 0.0], [0.0, 0.0]])
+    assert np.isnan(program(np.full((2, 2), np.nan))).any()
