@@ -299,7 +299,8 @@ class Mechanism:
             self._maker.check(request)
             form = "rolled" if self._maker.rolls(request) else "unrolled"
             identity = f"{self.description.digest} {request} {form}"
-            kernel = self._kernels[request] = Kernel(identity, lambda: self._maker.program(request))
+            maker = self._maker  # not the mechanism: it dies with its last name, and its kernels' memory with it
+            kernel = self._kernels[request] = Kernel(identity, lambda: maker.program(request))
         return kernel
 
     def _array(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Floats:
