@@ -128,6 +128,7 @@ class Mechanism:
         self.description = description
         self._maker = Maker(description)
         self._kernels: dict[Request, Kernel] = {}
+        self._programs: dict[Request, Program] = {}
         self._lock = threading.Lock()
 
     def __getstate__(self) -> Description:
@@ -286,7 +287,14 @@ class Mechanism:
         if "reference" in takes:
             reference = reference or "body"
         request = Request(function, method or "", wrenches, frame, reference, tuple(free), form)
-        return self._kernel(request).program
+        kernel = self._kernel(request)
+        if not self._maker.rolls(request):
+            return kernel.program
+        # The kernel's own is packed.
+        with self._lock:
+            if request not in self._programs:
+                self._programs[request] = self._maker.program(request)
+            return self._programs[request]
 
     def _kernel(self, request: Request) -> Kernel:
         kernel = self._kernels.get(request)
@@ -300,7 +308,7 @@ class Mechanism:
             form = "rolled" if self._maker.rolls(request) else "unrolled"
             identity = f"{self.description.digest} {request} {form}"
             maker = self._maker  # not the mechanism: it dies with its last name, and its kernels' memory with it
-            kernel = self._kernels[request] = Kernel(identity, lambda: maker.program(request))
+            kernel = self._kernels[request] = Kernel(identity, lambda: maker.program(request, packed=True))
         return kernel
 
     def _array(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Floats:

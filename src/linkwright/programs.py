@@ -220,8 +220,8 @@ class Maker:
             shapes["p"] = (len(request.free),)
         return shapes
 
-    def program(self, request: Request) -> Program:
-        """Record the program of a request."""
+    def program(self, request: Request, *, packed: bool = False) -> Program:
+        """Record the program of a request; a loop may be `packed` into less memory, without derivatives."""
         spec = SPECS[request.function]
         if self.topology.loops and not spec.loops:
             loop = self.description.joint_names[self.topology.loops[0]]
@@ -244,7 +244,7 @@ class Maker:
             )
         from linkwright.recipes import record, record_rolled
 
-        return record_rolled(self, request) if self.rolls(request) else record(self, request)
+        return record_rolled(self, request, packed=packed) if self.rolls(request) else record(self, request)
 
     def _refuse_weightless(self) -> None:
         """A joint that carries nothing has no acceleration to be found."""

@@ -1,20 +1,22 @@
 """Steps rolled into loops over bodies: code size and compile time do not depend on the number of links.
 
 A step is recorded once a signature (joint kind, and which of the link's numbers are trivial); the links run it
-through a dispatch column; no joint follows another here. Every link has a row of numbers in one temporary buffer,
-row 0 is ground.
+through a dispatch column; no joint follows another here. What the links keep stands where `layout` says, entry 0 of
+each buffer is ground's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree, record_slices
+from linkwright.recursions.layout import Field, Home, Layout, layout, slots
 from linkwright.recursions.link import Link
 from linkwright.recursions.traversal import Finish, InwardStep, OutwardStep, Shape, WalkStart, WalkStep
 from linkwright.spatial.algebra import Array
@@ -100,16 +102,23 @@ _Walked = tuple[_Recording, Shape, Shape]  # a start or step of a walk, its bloc
 class _Pass:
     order: Order
     recordings: list[_Recording]
+    below: Mapping[str, Shape] = field(default_factory=dict)
 
 
 class Rolled:
     """A traversal that leaves `Each` statements; `finish` places the rows and adds the statements."""
 
     def __init__(
-        self, tree: Tree, builder: ProgramBuilder, inputs: Mapping[str, Ref], still: Sequence[str] = ()
+        self,
+        tree: Tree,
+        builder: ProgramBuilder,
+        inputs: Mapping[str, Ref],
+        still: Sequence[str] = (),
+        *,
+        packed: bool = False,
     ) -> None:
-        """`still` names the inputs that are zero."""
-        self.tree, self.builder, self.inputs, self.still = tree, builder, inputs, still
+        """`still` names the inputs that are zero; `packed` makes a program of less memory and without derivatives."""
+        self.tree, self.builder, self.inputs, self.still, self.packed = tree, builder, inputs, still, packed
         self.coordinates = tree.coordinates
         self.signatures, self.signature_of = _signatures(tree)
         self.shapes: dict[tuple[int, str], Shape] = {}  # (signature, field) → shape
@@ -180,12 +189,8 @@ class Rolled:
             for name, value in up.items():
                 recording.leave("add", f"below.{name}", value)
             recordings.append(recording)
-        for number in range(len(self.signatures)):
-            # The sums are cleared by the pass before, which has the row in cache anyway.
-            for name, shape in below.items():
-                self.passes[-1].recordings[number].leave("own", f"below.{name}", np.zeros(shape))
-                self.shapes[number, f"below.{name}"] = shape
-        self.passes.append(_Pass("inward", recordings))
+            self.shapes.update({(number, f"below.{name}"): shape for name, shape in below.items()})
+        self.passes.append(_Pass("inward", recordings, {f"below.{name}": shape for name, shape in below.items()}))
 
     def joint_vector(self, name: str, *, coordinates: bool = False) -> Any:
         """Make the field an output of the program."""
@@ -235,22 +240,15 @@ class Rolled:
 
     # -- placing ----------------------------------------------------------------------------------------
     def finish(self) -> None:
-        """Lay out the rows and add the statements to the builder."""
+        """Lay out what is kept and add the statements to the builder."""
         tree, x, builder = self.tree, self.coordinates, self.builder
-        recordings = [r for p in self.passes for r in p.recordings]
-        recordings += [r for starts, steps, _ in self.walks for r, _, _ in (*starts, *steps)]
-        read = {what for r in recordings for where, what, _ in r.inputs if where in ("own", "up", "far")}
-        read |= {name for _, names, _, _, _ in self.values for name in names}
-        place, stride = self._layout(read)
-        rows = builder.temporary("rows", (tree.n + 1, stride))
+        fields = self._fields()
+        plan = layout(fields, packed=self.packed)
+        self._clear_sums(plan)
         table = builder.data("table", tree.table)
         q_at, v_at = builder.column(x.q_at), builder.column(x.v_at)
-        parent = builder.column(tree.parent + 1)
-        frames = None
-        if any(where == "frame" for r in recordings for where, _, _ in r.inputs):
-            r_link, p_link = tree.link_frames
-            frames = builder.data("frames", np.concatenate([r_link.reshape(tree.n, 9), p_link], axis=1))
         slices = record_slices()
+        kept = _Kept(tree, builder, plan)
 
         def operand(where: str, what: Any, size: int) -> Ref:
             if where == "record":
@@ -260,23 +258,21 @@ class Rolled:
                 return table.part(slices[what].start, (size,)).at(far=((RECORD_SIZE, ITEM),))
             if where == "carry":
                 return Ref(Operand(-1, size), (size,))
-            if where == "far":
-                return rows.part(stride + place[what], (size,)).at(far=((stride, ITEM),))
-            if where == "own":
-                return rows.part(stride + place[what], (size,)).at((stride, ITEM))
-            if where in ("up", "add"):
-                return rows.part(place[what], (size,)).at((stride, parent), add=where == "add")
+            if where in ("own", "far", "up", "add"):
+                return kept.operand(where, what, size)
             if where == "frame":
-                assert frames is not None
-                return frames.part(0 if what == "frame_r" else 9, (size,)).at((12, ITEM))
+                return kept.frames.part(0 if what == "frame_r" else 9, (size,)).at((12, ITEM))
             source = self.inputs[where]
             if where == "wrench":
                 return source.part(0, (6,)).at((6, ITEM))
             return source.part(0, (size,)).at((1, q_at if where in ("q", "q1") else v_at))
 
-        self._ground_rows(rows, place)
+        for name, value in self.ground.items():
+            if name in plan.home:
+                array = np.asarray(value, dtype=np.float64)
+                builder.call(lambda array=array: array, (), (kept.at(-1, name, array.shape),))
         dispatch = builder.column(self.signature_of) if len(self.signatures) > 1 else None
-        for p in self.passes:
+        for number, p in enumerate(self.passes):
             cases = []
             for recording in p.recordings:
                 inputs = [operand(*i) for i in recording.inputs]
@@ -287,8 +283,9 @@ class Rolled:
                         vector, coordinates = self.vectors[what]
                         outputs.append(vector.part(0, (len(values),)).at((1, q_at if coordinates else v_at)))
                         nodes.extend(values)
-                    if where == "add" or what in read:
-                        outputs.append(operand(where, what, len(values)))
+                    cleared = where == "clear"
+                    if what in plan.home and (where == "add" or cleared or fields[what].needed(number)):
+                        outputs.append(operand("own" if cleared else where, what, len(values)))
                         nodes.extend(values)
                 block = finish(recording.recorder, recording.count, nodes)
                 cases.append(builder.case(block, inputs, outputs))
@@ -296,9 +293,42 @@ class Rolled:
         for starts, steps, output in self.walks:
             self._add_walk(starts, steps, output, operand, v_at, dispatch)
         for position, names, then, output, shapes in self.values:
-            at = (position + 1) * stride
-            sources = [rows.part(at + place[name], shape) for name, shape in zip(names, shapes, strict=True)]
+            sources = [kept.at(position, name, shape) for name, shape in zip(names, shapes, strict=True)]
             builder.call(then, sources, [output])
+
+    def _fields(self) -> dict[str, Field]:
+        """What is kept, and the passes that use it."""
+        fields = {name: Field(np.size(value)) for name, value in self.ground.items()}
+        for (_, name), shape in self.shapes.items():
+            kept = fields.setdefault(name, Field())
+            kept.size = max(kept.size, int(np.prod(shape, dtype=np.int64)))
+        for number, p in enumerate(self.passes):
+            for recording in p.recordings:
+                for where, what, _ in recording.inputs:
+                    if where in ("own", "up"):
+                        getattr(fields[what], where).add(number)
+                for where, what, _ in recording.outputs:
+                    (fields[what].summed if where == "add" else fields[what].written).add(number)
+        after = len(self.passes)
+        for recording, _, _ in (w for starts, steps, _ in self.walks for w in (*starts, *steps)):
+            for where, what, _ in recording.inputs:
+                if where in ("own", "far"):
+                    fields[what].own.add(after)
+        for position, names, _, _, _ in self.values:
+            for name in names:
+                if position >= 0:
+                    fields[name].own.add(after)
+                elif not fields[name].read:
+                    fields[name].up.add(after)
+        return fields
+
+    def _clear_sums(self, plan: Layout) -> None:
+        """Sums in slots are cleared once they are read, those in rows by the pass before, which has them in cache."""
+        for number, p in enumerate(self.passes):
+            for name, shape in p.below.items():
+                by = self.passes[number - (plan.home.get(name) != "sums")]
+                for recording in by.recordings:
+                    recording.leave("clear", name, np.zeros(shape))
 
     def _add_walk(
         self, starts: list[_Walked], steps: list[_Walked], output: Ref, operand: Any, v_at: int, dispatch: int | None
@@ -331,25 +361,49 @@ class Rolled:
         step_cases = tuple(made[id(w)] for w in steps)
         self.builder.add(Walk(self.tree.n, parent, start_cases, step_cases, dispatch))
 
-    def _layout(self, read: set[str]) -> tuple[dict[str, int], int]:
-        """Where each field that is read again stands in a row; the row's length."""
-        sizes: dict[str, int] = {name: np.size(value) for name, value in self.ground.items()}
-        for (_, name), shape in self.shapes.items():
-            sizes[name] = max(sizes.get(name, 0), int(np.prod(shape, dtype=np.int64)))
-        place, at = {}, 0
-        for name, size in sizes.items():
-            if name in read:
-                place[name] = at
-                at += size
-        return place, max(at, 1)
 
-    def _ground_rows(self, rows: Ref, place: dict[str, int]) -> None:
-        """The numbers of ground, written before the first pass."""
-        for name, value in self.ground.items():
-            if name in place:
-                array = np.asarray(value, dtype=np.float64)
-                target = rows.part(place[name], array.shape)
-                self.builder.call(lambda array=array: array, (), (target,))
+class _Kept:
+    """The buffers of what links keep, made as the layout says, and the columns that lead to their entries."""
+
+    def __init__(self, tree: Tree, builder: ProgramBuilder, plan: Layout) -> None:
+        self.tree, self.builder, self.plan = tree, builder, plan
+        self.slots, count = slots(tree.parent) if plan.stride.keys() - {"rows"} else (tree.parent, 0)
+        self.buffers: dict[str, Ref] = {}
+        self.columns: dict[tuple[Home, bool], int] = {}
+        for home, stride in plan.stride.items():
+            self.buffers[home] = builder.temporary(home, (tree.n + 1 if home == "rows" else count, stride))
+        if "sums" in self.buffers:
+            builder.add(Zero(self.buffers["sums"].operand))
+
+    @cached_property
+    def frames(self) -> Ref:
+        """The link frames in their bodies' frames."""
+        r, p = self.tree.link_frames
+        return self.builder.data("frames", np.concatenate([r.reshape(self.tree.n, 9), p], axis=1))
+
+    def column(self, home: Home, *, up: bool) -> int:
+        """The column that leads to an item's or its parent's entry."""
+        if (home, up) not in self.columns:
+            parent, column = self.tree.parent, self.builder.column
+            if home == "rows":
+                self.columns[home, up] = column(parent + 1) if up else ITEM
+            else:
+                self.columns[home, up] = column(np.where(parent >= 0, self.slots[parent], 0) if up else self.slots)
+        return self.columns[home, up]
+
+    def operand(self, where: str, name: str, size: int) -> Ref:
+        """A field of the item itself, of its parent (to be added to with "add"), or of a far item."""
+        home, up = self.plan.home[name], where in ("up", "add")
+        stride = self.plan.stride[home]
+        own = stride if home == "rows" and not up else 0  # after ground's row
+        part = self.buffers[home].part(own + self.plan.place[name], (size,))
+        step = (stride, self.column(home, up=up))
+        return part.at(far=(step,)) if where == "far" else part.at(step, add=where == "add")
+
+    def at(self, position: int, name: str, shape: Shape) -> Ref:
+        """A field of one link, or of ground at −1."""
+        home = self.plan.home[name]
+        return self.buffers[home].part((position + 1) * self.plan.stride[home] + self.plan.place[name], shape)
 
 
 def _signatures(tree: Tree) -> tuple[list[Signature], Any]:
