@@ -19,6 +19,7 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.description import Description
+from linkwright.mechanism.kinds import KIND_LIST
 from linkwright.mechanism.merge import lock
 from linkwright.programs import FORWARD_METHODS, SPECS, Maker, Request
 from linkwright.tape.program import Program
@@ -342,10 +343,10 @@ class Mechanism:
         """The q at which every joint is at its zero."""
         x, tree = self._maker.tree.coordinates, self._maker.tree
         q = np.zeros(x.nq)
-        for k in set(tree.kinds):
-            if k.nq != k.nv:
-                for i in [i for i, kind in enumerate(tree.kinds) if kind is k]:
-                    q[x.q_at[i] : x.q_at[i] + k.nq] = k.neutral()
+        for number, kind in enumerate(KIND_LIST):
+            if kind.nq != kind.nv:
+                at = x.q_at[tree.kind_numbers == number]
+                q[at[:, None] + np.arange(kind.nq)] = kind.neutral()
         return q
 
     def integrate(self, q: ArrayLike, dv: ArrayLike) -> Floats:

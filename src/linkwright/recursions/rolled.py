@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.kinds import JointKind
+from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree, record_slices
 from linkwright.recursions.layout import Field, Home, Layout, layout, slots
 from linkwright.recursions.link import Link
@@ -25,7 +25,7 @@ from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Case, Each, Operand, Order, Walk, Zero
 from linkwright.tape.scalar import Recorder, Scalar
 
-#: A number of the record that equals this is left out of the arithmetic.
+#: Links whose number of the record equals this have code of their own, in which it is left out of the arithmetic.
 TRIVIAL: dict[str, tuple[float, ...]] = {
     "gamma": (1.0, 0.0),
     "alpha": (1.0, 0.0),
@@ -45,7 +45,7 @@ class Signature:
 
     kind: JointKind
     grounded: bool
-    trivial: frozenset[str]
+    known: Mapping[str, Array]  # numbers of the record that all its links have in common
 
 
 @dataclass
@@ -134,8 +134,8 @@ class Rolled:
         kind = signature.kind
 
         def number_of(name: str) -> Any:
-            if name in signature.trivial:
-                return list(TRIVIAL[name])
+            if name in signature.known:
+                return signature.known[name]
             if name in FRAME:
                 return recording.fresh("frame", name, FRAME[name])
             return recording.fresh("record" + suffix, name, RECORD[name])
@@ -245,17 +245,14 @@ class Rolled:
         fields = self._fields()
         plan = layout(fields, packed=self.packed)
         self._clear_sums(plan)
-        table = builder.data("table", tree.table)
-        q_at, v_at = builder.column(x.q_at), builder.column(x.v_at)
+        q_at, v_at = (ITEM if np.array_equal(c, np.arange(tree.n)) else builder.column(c) for c in (x.q_at, x.v_at))
         slices = record_slices()
         kept = _Kept(tree, builder, plan)
 
         def operand(where: str, what: Any, size: int) -> Ref:
-            if where == "record":
-                part = slices[what]
-                return table.part(part.start, (size,)).at((RECORD_SIZE, ITEM))
-            if where == "recordfar":
-                return table.part(slices[what].start, (size,)).at(far=((RECORD_SIZE, ITEM),))
+            if where in ("record", "recordfar"):
+                part, step = kept.table.part(slices[what].start, (size,)), kept.record
+                return part.at(step) if where == "record" else part.at(far=(step,))
             if where == "carry":
                 return Ref(Operand(-1, size), (size,))
             if where in ("own", "far", "up", "add"):
@@ -376,9 +373,20 @@ class _Kept:
             builder.add(Zero(self.buffers["sums"].operand))
 
     @cached_property
+    def table(self) -> Ref:
+        """The links' records."""
+        return self.builder.data("table", self.tree.records[0])
+
+    @cached_property
+    def record(self) -> tuple[int, int]:
+        """The step from one link's record to the next one's."""
+        which = self.tree.records[1]
+        return RECORD_SIZE, ITEM if which is None else self.builder.column(which)
+
+    @cached_property
     def frames(self) -> Ref:
         """The link frames in their bodies' frames."""
-        r, p = self.tree.link_frames
+        r, p = self.tree.link_frames()
         return self.builder.data("frames", np.concatenate([r.reshape(self.tree.n, 9), p], axis=1))
 
     def column(self, home: Home, *, up: bool) -> int:
@@ -408,18 +416,22 @@ class _Kept:
 
 def _signatures(tree: Tree) -> tuple[list[Signature], Any]:
     """The signatures that a tree has, and the number of each link's."""
-    n = tree.n
-    slices = record_slices()
-    flags = [np.all(tree.table[:, slices[name]] == TRIVIAL[name], axis=1) for name in TRIVIAL]
-    key = np.zeros(n, np.int64)
-    for bit in (*flags, tree.parent < 0, tree.topology.reverse):
+    rows, which = tree.records
+    at = record_slices()
+    if which is None:
+        flags = [np.all(rows[:, at[name]] == TRIVIAL[name], axis=1) for name in TRIVIAL]
+        key = sum(flag * 2**k for k, flag in enumerate(flags))
+    else:
+        key = which.astype(np.int64)
+    for bit in (tree.parent < 0, tree.topology.reverse):
         key = key * 2 + bit
-    key = key * 64 + tree.description.kind[tree.topology.joint]
+    key = key * len(KIND_LIST) + tree.kind_numbers
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
     signatures = []
-    for i in first.tolist():
-        trivial = frozenset(name for name, flag in zip(TRIVIAL, flags, strict=True) if flag[i])
-        signatures.append(Signature(tree.kinds[i], bool(tree.parent[i] < 0), trivial))
+    for k, i in enumerate(first.tolist()):
+        mine = rows[number == k] if which is None else rows[which[i : i + 1]]
+        known = {name: mine[0, part] for name, part in at.items() if np.all(mine[:, part] == mine[0, part])}
+        signatures.append(Signature(tree.kind(i), bool(tree.parent[i] < 0), known))
     return signatures, number.astype(np.int32)
 
 
