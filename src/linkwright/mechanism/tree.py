@@ -7,7 +7,7 @@ that the first child of each has γ = 0. The user's body frame is a constant fra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -25,9 +25,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 At: TypeAlias = slice | NDArray[Any]  # some positions of a tree
 SNAP = 1e-14
-FEW = 16  # distinct records up to which a tree has few
+FEW = 16  # different joints, bodies or records up to which a tree has few
 _PART = 2**14  # links whose numbers are worked out at a time, within the cache
 _EVERY = slice(None)
+_OF_JOINTS = ("kind", "ri", "pi", "rj", "pj", "pitch", "armature")  # what a record depends on
 _PACKED = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 #: The numbers of one link in a row of `Tree.table`, with their shapes.
@@ -148,16 +149,51 @@ class Tree:
         return r0, np.einsum("nji,nj->ni", r_parent, p_up - p_parent)
 
     @cached_property
+    def _main(self) -> Ints:
+        """The first child of each position, −1 without one."""
+        main = np.full(self.n, -1, np.int32)
+        children = np.flatnonzero(self.parent >= 0)[::-1]
+        main[self.parent[children]] = children  # the first is written last and stays
+        return main
+
+    @cached_property
+    def _alike(self) -> tuple[NDArray[np.int64], Ints] | None:
+        """Positions that stand for all, and for each position which of them is like it; None if many differ.
+
+        Alike are positions with the same numbers in the description, and so their parents and first children.
+        """
+        d, t = self.description, self.topology
+        joints, bodies = _classes([getattr(d, name) for name in _OF_JOINTS]), _classes([d.mass, d.com, d.inertia])
+        if joints is None or bodies is None:
+            return None
+        own = ((joints[t.joint] * FEW + bodies[t.body]) * 2 + t.reverse).astype(np.int64)
+        up, main = self.parent, self._main
+        others = up, main, np.where(up >= 0, main[up], -1)
+        key, base = own, 2 * FEW**2 + 1
+        for other in others:
+            key = key * base + np.where(other >= 0, own[other] + 1, 0)
+        _, first, which = np.unique(key, return_index=True, return_inverse=True)
+        return first, which.astype(np.int32)
+
+    def _everywhere(self, numbers: Callable[[At], Floats]) -> Floats:
+        """numbers(positions), worked out for every position."""
+        if self._alike is not None:
+            first, which = self._alike
+            return numbers(first)[which]
+        parts = [numbers(slice(k, min(k + _PART, self.n))) for k in range(0, self.n, _PART)]
+        return np.concatenate(parts) if parts else numbers(_EVERY)
+
+    @cached_property
     def _phi(self) -> Floats:
         """How far each link frame is turned about its axis: so far that its first child has γ = 0."""
-        turns = np.array([k.turns for k in KIND_LIST])[self.kind_numbers] & ~self.topology.reverse
-        children = np.flatnonzero(self.parent >= 0)[::-1]
-        phi = np.zeros(self.n)
-        for part in _parts(len(children)):
-            child = children[part]
-            phi[self.parent[child]] = _gamma(self._steps(child)[0])  # the first child is written last and stays
-        phi[~turns] = 0.0
-        return phi
+        turning = np.array([k.turns for k in KIND_LIST])
+
+        def phi(at: At) -> Floats:
+            main = self._main[at]
+            turned = (main >= 0) & turning[self.kind_numbers[at]] & ~self.topology.reverse[at]
+            return np.where(turned, _gamma(self._steps(np.maximum(main, 0))[0]), 0.0)
+
+        return self._everywhere(phi)
 
     def _placements(self, at: At) -> dict[str, Floats]:
         """γ, α, offset and p of some positions."""
@@ -183,15 +219,17 @@ class Tree:
 
     @cached_property
     def records(self) -> tuple[Floats, Ints | None]:
-        """Rows of `RECORD`: one a position, or if few differ those that do, and which of them each position has."""
-        table = np.empty((self.n, RECORD_SIZE))
-        for part in _parts(self.n):
-            self._fill(table[part], part)
-        return _distinct(table)
+        """Rows of `RECORD`, one a position, or fewer and which of them each position has."""
+        if self._alike is None:
+            return self._everywhere(self._records), None
+        first, which = self._alike
+        rows, number = np.unique(self._records(first), axis=0, return_inverse=True)
+        return rows, number.reshape(-1).astype(np.int32)[which]
 
-    def _fill(self, rows: Floats, part: slice) -> None:
+    def _records(self, part: At) -> Floats:
         """The rows of some positions."""
         d, t, place = self.description, self.topology, self._placements(part)
+        rows = np.empty((len(place["p"]), RECORD_SIZE))
         at = record_slices()
         for name in ("gamma", "alpha"):
             c, s = _cos_sin(place[name])
@@ -214,7 +252,7 @@ class Tree:
         rows[:, at["inertia"]] = _clean(np.stack([full[:, i, j] for i, j in _PACKED], axis=1))
         rows[:, at["pitch"]] = d.pitch[joint][:, None]
         rows[:, at["armature"]] = d.armature[joint][:, None]
-        rows += 0.0  # no −0
+        return rows + 0.0  # no −0
 
     # -- one link, over any scalar ------------------------------------------------------------------
     def record(self, i: int, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -316,23 +354,23 @@ def _recorded(*arrays: Any) -> bool:
     return any(np.asarray(a).dtype == object for a in arrays)
 
 
-def _parts(n: int) -> Iterator[slice]:
-    return (slice(k, min(k + _PART, n)) for k in range(0, n, _PART))
-
-
-def _distinct(table: Floats) -> tuple[Floats, Ints | None]:
-    """The rows that differ, if there are few of many, and the number of each row's; else the table."""
-    n = len(table)
-    sums, factors = np.empty(n, np.uint64), np.random.default_rng(0).integers(2**63, size=RECORD_SIZE, dtype=np.uint64)
-    for part in _parts(n):
-        words = table[part].view(np.uint64)
-        sums[part] = ((words ^ (words >> 32)) * (2 * factors + 1)).sum(axis=1)  # signs must not cancel each other
+def _classes(arrays: Sequence[NDArray[Any]]) -> Ints | None:
+    """Numbers for the rows of arrays of equal length, the same where all rows are; None if there are many."""
+    n, some = len(arrays[0]), 64 * FEW
+    if n > some and _classes([a[:some] for a in arrays]) is None:
+        return None
+    moving = [a.reshape(n, -1) for a in arrays if a.strides[0] and a.size]
+    sums = np.zeros(n, np.uint64)
+    random = np.random.default_rng(0)
+    for a in moving:
+        words = np.ascontiguousarray(a, dtype=np.float64).view(np.uint64)
+        for column in words.T:
+            # Signs must not cancel each other.
+            sums += (column ^ (column >> 32)) * (2 * random.integers(2**63, dtype=np.uint64) + 1)
     _, first, number = np.unique(sums, return_index=True, return_inverse=True)
-    if len(first) > min(FEW, n // 4):
-        return table, None
-    rows, which = table[first], number.astype(np.int32)
-    same = all(np.array_equal(rows[which[part]], table[part]) for part in _parts(n))
-    return (rows, which) if same else (table, None)
+    if len(first) > FEW or not all(np.array_equal(a[first][number], a) for a in moving):
+        return None
+    return number.astype(np.int32)
 
 
 def _clean(x: Floats) -> Floats:

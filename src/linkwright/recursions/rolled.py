@@ -25,6 +25,8 @@ from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Case, Each, Operand, Order, Walk, Zero
 from linkwright.tape.scalar import Recorder, Scalar
 
+SPECIAL = 8  # different records up to which each has code of its own
+
 #: Links whose number of the record equals this have code of their own, in which it is left out of the arithmetic.
 TRIVIAL: dict[str, tuple[float, ...]] = {
     "gamma": (1.0, 0.0),
@@ -419,17 +421,19 @@ def _signatures(tree: Tree) -> tuple[list[Signature], Any]:
     rows, which = tree.records
     at = record_slices()
     if which is None:
-        flags = [np.all(rows[:, at[name]] == TRIVIAL[name], axis=1) for name in TRIVIAL]
-        key = sum(flag * 2**k for k, flag in enumerate(flags))
-    else:
+        which = np.arange(tree.n, dtype=np.int32)
+    if len(rows) <= min(SPECIAL, tree.n // 4):
         key = which.astype(np.int64)
+    else:
+        flags = [np.all(rows[:, at[name]] == TRIVIAL[name], axis=1) for name in TRIVIAL]
+        key = sum(flag * 2**k for k, flag in enumerate(flags))[which]
     for bit in (tree.parent < 0, tree.topology.reverse):
         key = key * 2 + bit
     key = key * len(KIND_LIST) + tree.kind_numbers
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
     signatures = []
     for k, i in enumerate(first.tolist()):
-        mine = rows[number == k] if which is None else rows[which[i : i + 1]]
+        mine = rows[which[number == k]]
         known = {name: mine[0, part] for name, part in at.items() if np.all(mine[:, part] == mine[0, part])}
         signatures.append(Signature(tree.kind(i), bool(tree.parent[i] < 0), known))
     return signatures, number.astype(np.int32)
