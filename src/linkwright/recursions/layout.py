@@ -92,24 +92,9 @@ def _gap(taken: Collection[tuple[int, int]], size: int) -> int:
 def slots(parent: Ints) -> tuple[Ints, int]:
     """A slot for every link from its own turn to its last child's, and how many there are; slot 0 is ground's.
 
-    No two links have one slot at the same time, in whichever direction the links are gone through.
+    No two links have one slot at the same time, in whichever direction the links are gone through: they take the
+    slots in turn, and as they come breadth-first, there are about as many as links on a level.
     """
-    n = len(parent)
-    every = np.arange(n, dtype=np.int32)
-    if np.array_equal(parent, every - 1):
-        return every % 2 + 1, 3
-    last = every.copy()
-    last[parent[parent >= 0]] = every[parent >= 0]  # of several children the last one's number stays
-    found, free, count = [0] * n, [0] * 0, 1
-    ends = last.tolist()
-    for i, p in enumerate(parent.tolist()):
-        if free:
-            found[i] = free.pop()
-        else:
-            found[i] = count
-            count += 1
-        if ends[i] == i:
-            free.append(found[i])
-        if p >= 0 and ends[p] == i:
-            free.append(found[p])
-    return np.array(found, np.int32), count
+    every = np.arange(len(parent), dtype=np.int32)
+    reach = int((every - parent)[parent >= 0].max(initial=0)) + 1
+    return every % reach + 1, reach + 1
