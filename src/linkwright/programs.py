@@ -23,8 +23,9 @@ from linkwright.spatial.algebra import Array
 from linkwright.tape.program import Program
 
 UNROLL = 64  # links up to which a recursion is unrolled
-FORWARD_METHODS = ("articulated-body", "mass-matrix")  # the first is the default
-ROLLED_METHODS = ("articulated-body",)
+FORWARD_METHODS = ("articulated-body", "mass-matrix", "assembly")  # the first is the default
+ROLLED_METHODS = ("articulated-body", "assembly")
+FREE_BODIES = ("assembly",)  # methods that take each body by itself, so that it needs a whole inertia
 REFERENCES = ("body", "world", "aligned")
 FORMS = ("unrolled", "rolled")
 
@@ -236,6 +237,8 @@ class Maker:
             )
         if "tau" in spec.inputs and not request.free:
             self._refuse_weightless()
+            if request.method in FREE_BODIES:
+                self._refuse_partial(request.method)
         if spec.dense and int(self.topology.depth.sum()) + self.tree.n > spec.dense:
             raise ModelError(
                 f"{request.function} would lay out {int(self.topology.depth.sum()) + self.tree.n} pairs of related "
@@ -262,6 +265,22 @@ class Maker:
                 )
             if t.parent[i] >= 0:
                 carried[t.parent[i]] += carried[i]
+
+    def _refuse_partial(self, method: str) -> None:
+        """A body whose inertia cannot be inverted has no acceleration of its own."""
+        d = self.description
+        full = np.empty((d.nb, 3, 3))
+        for k, (i, j) in enumerate(((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))):
+            full[:, i, j] = full[:, j, i] = d.inertia[:, k]
+        moments = np.linalg.eigvalsh(full)
+        partial = (d.mass <= 0) | (moments[:, 0] <= 1e-12 * moments[:, 2])
+        if partial.any():
+            body = d.body_names[int(np.flatnonzero(partial)[0])]
+            raise ModelError(
+                f"body {body!r} has no mass or no inertia about one of its axes; method {method!r} takes every body by "
+                'itself and needs both: give it some, merge it into its neighbour, or use method "articulated-body"',
+                element=body,
+            )
 
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.errors import ModelError
+from linkwright.mechanism.contraction import contract
 from linkwright.mechanism.elements import JointForce
 from linkwright.mechanism.tree import Tree
 from linkwright.programs import SPECS
 from linkwright.recursions import (
     articulated_body,
+    assembly,
     composite,
     coordinates,
     derivatives,
@@ -22,6 +24,7 @@ from linkwright.recursions import (
     newton_euler,
 )
 from linkwright.recursions.factor import Factor, ZeroPivot, factorise
+from linkwright.recursions.levels import RolledSheet, UnrolledSheet
 from linkwright.recursions.rolled import Rolled
 from linkwright.recursions.traversal import SingularLink, Traversal, Unrolled
 from linkwright.spatial.algebra import Array, cross, is_zero
@@ -114,10 +117,17 @@ def _by_mass_matrix(question: Question, tau: Array, wrenches: bool) -> Array:
     return np.array(factorise(m).solve([tau[k] - h[k] for k in range(x.nv)]))
 
 
+def _by_assembly(question: Question, tau: Array, wrenches: bool) -> Array:
+    tree = question.maker.tree
+    sheet = UnrolledSheet(tree, {**question.inputs, "tau": tau}, question.parameters)
+    return assembly.forward_dynamics(sheet, contract(tree.parent), question.gravity, wrenches=wrenches)
+
+
 #: Forward dynamics, unrolled: (question, joint forces, whether wrenches are applied) → accelerations.
 METHODS: dict[str, Callable[[Question, Array, bool], Array]] = {
     "articulated-body": _by_articulated_bodies,
     "mass-matrix": _by_mass_matrix,
+    "assembly": _by_assembly,
 }
 
 
@@ -366,6 +376,12 @@ def record_rolled(maker: Maker, request: Request, *, packed: bool) -> Program:
     inputs = {name: builder.input(name, shape) for name, shape in maker.shapes(request).items()}
     if "wrenches" in inputs:
         inputs["wrench"] = inputs["wrenches"]
+    if request.method == "assembly":
+        sheet = RolledSheet(maker.tree, builder, inputs)
+        contraction = contract(maker.tree.parent)
+        assembly.forward_dynamics(sheet, contraction, maker.gravity({}), wrenches=request.wrenches)
+        sheet.finish()
+        return builder.build(single=True)
     traversal = Rolled(maker.tree, builder, inputs, recipe.still, packed=packed)
     recipe.rolled(traversal, maker, request)
     traversal.finish()

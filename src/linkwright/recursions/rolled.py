@@ -39,6 +39,7 @@ TRIVIAL: dict[str, tuple[float, ...]] = {
 
 #: The link frame in its body's frame, kept apart from the record: only wrenches need it.
 FRAME: dict[str, Shape] = {"frame_r": (3, 3), "frame_p": (3,)}
+FRAME_SIZE = 12
 
 
 @dataclass(frozen=True)
@@ -248,19 +249,19 @@ class Rolled:
         plan = layout(fields, packed=self.packed)
         self._clear_sums(plan)
         q_at, v_at = (ITEM if np.array_equal(c, np.arange(tree.n)) else builder.column(c) for c in (x.q_at, x.v_at))
-        slices = record_slices()
-        kept = _Kept(tree, builder, plan)
+        kept, data, which = _Kept(tree, builder, plan), LinkData(tree, builder), tree.records[1]
 
         def operand(where: str, what: Any, size: int) -> Ref:
             if where in ("record", "recordfar"):
-                part, step = kept.table.part(slices[what].start, (size,)), kept.record
+                step = (RECORD_SIZE, ITEM if which is None else builder.column(which))
+                part = data.record(what, size)
                 return part.at(step) if where == "record" else part.at(far=(step,))
             if where == "carry":
                 return Ref(Operand(-1, size), (size,))
             if where in ("own", "far", "up", "add"):
                 return kept.operand(where, what, size)
             if where == "frame":
-                return kept.frames.part(0 if what == "frame_r" else 9, (size,)).at((12, ITEM))
+                return data.frame(what, size).at((FRAME_SIZE, ITEM))
             source = self.inputs[where]
             if where == "wrench":
                 return source.part(0, (6,)).at((6, ITEM))
@@ -361,6 +362,31 @@ class Rolled:
         self.builder.add(Walk(self.tree.n, parent, start_cases, step_cases, dispatch))
 
 
+class LinkData:
+    """The links' numbers as data of a program, put in once they are asked for."""
+
+    def __init__(self, tree: Tree, builder: ProgramBuilder) -> None:
+        self.tree, self.builder = tree, builder
+        self._slices = record_slices()
+
+    @cached_property
+    def _table(self) -> Ref:
+        return self.builder.data("table", self.tree.records[0])
+
+    @cached_property
+    def _frames(self) -> Ref:
+        r, p = self.tree.link_frames()
+        return self.builder.data("frames", np.concatenate([r.reshape(self.tree.n, 9), p], axis=1))
+
+    def record(self, name: str, size: int) -> Ref:
+        """A number of the first record; they are `RECORD_SIZE` apart."""
+        return self._table.part(self._slices[name].start, (size,))
+
+    def frame(self, name: str, size: int) -> Ref:
+        """The first link frame's R or p in its body's frame; they are `FRAME_SIZE` apart."""
+        return self._frames.part(0 if name == "frame_r" else 9, (size,))
+
+
 class _Kept:
     """The buffers of what links keep, made as the layout says, and the columns that lead to their entries."""
 
@@ -373,23 +399,6 @@ class _Kept:
             self.buffers[home] = builder.temporary(home, (tree.n + 1 if home == "rows" else count, stride))
         if "sums" in self.buffers:
             builder.add(Zero(self.buffers["sums"].operand))
-
-    @cached_property
-    def table(self) -> Ref:
-        """The links' records."""
-        return self.builder.data("table", self.tree.records[0])
-
-    @cached_property
-    def record(self) -> tuple[int, int]:
-        """The step from one link's record to the next one's."""
-        which = self.tree.records[1]
-        return RECORD_SIZE, ITEM if which is None else self.builder.column(which)
-
-    @cached_property
-    def frames(self) -> Ref:
-        """The link frames in their bodies' frames."""
-        r, p = self.tree.link_frames()
-        return self.builder.data("frames", np.concatenate([r.reshape(self.tree.n, 9), p], axis=1))
 
     def column(self, home: Home, *, up: bool) -> int:
         """The column that leads to an item's or its parent's entry."""

@@ -40,6 +40,28 @@ def pack(m: Array) -> Array:
     return np.array([m[0, 0], m[1, 1], m[2, 2], m[0, 1], m[0, 2], m[1, 2]])
 
 
+def pack_symmetric(m: Array) -> Array:
+    """The upper triangle of a symmetric matrix of any size, row by row."""
+    n = len(m)
+    return np.array([m[i, j] for i in range(n) for j in range(i, n)])
+
+
+def unpack_symmetric(s: Array, n: int) -> Array:
+    """The full matrix (n, n) of its upper triangle, row by row."""
+    at = [[0] * n for _ in range(n)]
+    k = 0
+    for i in range(n):
+        for j in range(i, n):
+            at[i][j] = at[j][i] = k
+            k += 1
+    return np.asarray(s)[at]
+
+
+def symmetric_product(a: Array, b: Array) -> Array:
+    """The upper triangle of A B, which is symmetric, row by row."""
+    return np.array([dot(a[i], b[:, j]) for i in range(len(a)) for j in range(i, len(a))])
+
+
 def symmetric_times(s: Array, x: Array) -> Array:
     """S x for a packed symmetric S."""
     x0, x1, x2 = x
@@ -111,3 +133,25 @@ def ldl_solve(lower: Array, inverse: list[Any], b: Array) -> Array:
         for k in range(i + 1, n):
             x[i] = x[i] - lower[k][i] * x[k]
     return np.array(x)
+
+
+def inverse(d: Array) -> Array:
+    """The inverse of a symmetric positive matrix: L⁻ᵀ diag⁻¹ L⁻¹."""
+    n = len(d)
+    lower, pivots = ldl(d)
+    x: list[list[Any]] = [[0.0] * n for _ in range(n)]  # L⁻¹ below its unit diagonal
+    for j in range(n):
+        for i in range(j + 1, n):
+            entry = -lower[i][j]
+            for k in range(j + 1, i):
+                entry = entry - lower[i][k] * x[k][j]
+            x[i][j] = entry
+    scaled = [[pivots[k] * x[k][i] for i in range(k)] for k in range(n)]
+    full: list[list[Any]] = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i, n):
+            entry = pivots[i] if i == j else scaled[j][i]
+            for k in range(j + 1, n):
+                entry = entry + scaled[k][i] * x[k][j]
+            full[i][j] = full[j][i] = entry
+    return np.array(full)
