@@ -111,18 +111,19 @@ def test_a_chain_needs_two_slots_and_a_random_one_few() -> None:
 
 def test_a_place_is_used_again_after_its_last_reader() -> None:
     fields = {
-        "terms": Field(2, {0}, own={1, 2}),
-        "force": Field(6, {0}, own={1}),
-        "us": Field(8, {1}, own={2}),
-        "w": Field(6, {0}, up={0}),
-        "below": Field(5, summed={1}, own={1}),
-        "unread": Field(9, {0}),
+        "terms": Field({0: 2, 1: 3}, {0}, own={1, 2}),
+        "force": Field({0: 6, 1: 6}, {0}, own={1}),
+        "us": Field({0: 8}, {1}, own={2}),
+        "w": Field({0: 6, 1: 6}, {0}, up={0}),
+        "below": Field({0: 5, 1: 5}, summed={1}, own={1}),
+        "unread": Field({0: 9, 1: 9}, {0}),
     }
-    packed, plain = layout(fields, packed=True), layout(fields, packed=False)
-    assert packed.place["us"] == packed.place["force"] == 2
-    assert packed.stride == {"rows": 10, "carried": 6, "sums": 5}
+    packed, plain = layout(fields, 2, packed=True), layout(fields, 2, packed=False)
+    assert packed.rows == [({"terms": 0, "force": 2, "us": 2}, 10), ({"terms": 0, "force": 3}, 9)]
+    assert (packed.stride["carried"], packed.stride["sums"]) == (6, 5)
     assert "unread" not in packed.home
-    assert plain.stride == {"rows": 27}
+    assert plain.stride == {"rows": 28}
+    assert plain.rows == [({"terms": 0, "force": 3, "us": 9, "w": 17, "below": 23}, 28)] * 2
 
 
 def test_a_large_mechanism_keeps_its_memory_and_gives_it_back() -> None:

@@ -3,8 +3,8 @@
 A field is a number or some of every link: `written` by passes, read by passes as the link's `own` or by its children
 (`up`), or `summed` from the children. Plainly, every link has one row for all of them, and every number has one
 place of its own: what reverse accumulation needs. Packed, as a kernel wants it that only asks for the answer, a row
-holds what one pass leaves to another, places are used again, and what goes from link to link within one pass
-stands in a slot that lives as long as the children need it: two slots are enough for a chain.
+holds what one pass leaves to another and is as long as its link needs, places are used again, and what goes from link
+to link within one pass stands in a slot that lives as long as the children need it: two are enough for a chain.
 """
 
 from __future__ import annotations
@@ -22,13 +22,18 @@ Home = Literal["rows", "carried", "sums"]
 
 @dataclass
 class Field:
-    """The passes in which a field is used; `size` is the largest of any link."""
+    """The passes in which a field is used, and how many numbers it is for each signature that has it."""
 
-    size: int = 0
+    sizes: dict[int, int] = field(default_factory=dict)
     written: set[int] = field(default_factory=set)
     own: set[int] = field(default_factory=set)
     up: set[int] = field(default_factory=set)
     summed: set[int] = field(default_factory=set)
+
+    @property
+    def size(self) -> int:
+        """The most that it is."""
+        return max(self.sizes.values(), default=0)
 
     @property
     def read(self) -> bool:
@@ -49,25 +54,42 @@ class Field:
 
 @dataclass(frozen=True)
 class Layout:
-    """The buffer of each field that is read, its place in an entry of it, and the entries' lengths."""
+    """The buffer of each field that is read, its place in an entry of it, and the entries' lengths.
+
+    `rows` are the places and lengths for each signature.
+    """
 
     home: dict[str, Home]
     place: dict[str, int]
     stride: dict[Home, int]
+    rows: list[tuple[dict[str, int], int]]
 
 
-def layout(fields: Mapping[str, Field], *, packed: bool) -> Layout:
+def layout(fields: Mapping[str, Field], signatures: int, *, packed: bool) -> Layout:
     """Place the fields, in the order in which they came up."""
     home: dict[str, Home] = {n: f.home() if packed else "rows" for n, f in fields.items() if f.read}
     place: dict[str, int] = {}
     stride: dict[Home, int] = {}
-    for name, where in home.items():
-        mine = fields[name]
-        others = [(place[n], fields[n]) for n in place if home[n] == where]
-        taken = [(at, at + f.size) for at, f in others if not (packed and _apart(mine, f))]
-        place[name] = _gap(taken, mine.size)
-        stride[where] = max(stride.get(where, 1), place[name] + mine.size)
-    return Layout(home, place, stride)
+    for where in dict.fromkeys(home.values()):
+        sizes = {n: fields[n].size for n in home if home[n] == where}
+        places, stride[where] = _places(fields, sizes, packed=packed)
+        place.update(places)
+    in_rows = [n for n in home if home[n] == "rows"]
+    rows = [({n: place[n] for n in in_rows}, stride.get("rows", 1))] * signatures
+    if packed and not any(fields[n].up or fields[n].summed for n in in_rows):
+        # Nobody else looks into a link's row.
+        own = [{n: fields[n].sizes[k] for n in in_rows if k in fields[n].sizes} for k in range(signatures)]
+        rows = [_places(fields, sizes, packed=True) for sizes in own]
+    return Layout(home, place, stride, rows)
+
+
+def _places(fields: Mapping[str, Field], sizes: Mapping[str, int], *, packed: bool) -> tuple[dict[str, int], int]:
+    """A place for each of some fields, and the length of all."""
+    place: dict[str, int] = {}
+    for name, size in sizes.items():
+        shared = [n for n in place if not (packed and _apart(fields[name], fields[n]))]
+        place[name] = _gap([(place[n], place[n] + sizes[n]) for n in shared], size)
+    return place, max((place[n] + sizes[n] for n in place), default=1)
 
 
 def _apart(a: Field, b: Field) -> bool:

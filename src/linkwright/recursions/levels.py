@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree
+from linkwright.recursions.kept import FRAME_SIZE, LinkData
 from linkwright.recursions.link import Link
-from linkwright.recursions.rolled import FRAME, FRAME_SIZE, LinkData, Signature, _Lazy, _Recording, _signatures
+from linkwright.recursions.rolled import FRAME, Signature, _Lazy, _Recording, _signatures
 from linkwright.recursions.traversal import Shape, SingularLink, Unrolled
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import Block, finish

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree, record_slices
-from linkwright.recursions.layout import Field, Home, Layout, layout, slots
+from linkwright.recursions.kept import FRAME_SIZE, Kept, LinkData
+from linkwright.recursions.layout import Field, Layout, layout
 from linkwright.recursions.link import Link
 from linkwright.recursions.traversal import Finish, InwardStep, OutwardStep, Shape, WalkStart, WalkStep
 from linkwright.spatial.algebra import Array
@@ -39,7 +39,6 @@ TRIVIAL: dict[str, tuple[float, ...]] = {
 
 #: The link frame in its body's frame, kept apart from the record: only wrenches need it.
 FRAME: dict[str, Shape] = {"frame_r": (3, 3), "frame_p": (3,)}
-FRAME_SIZE = 12
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,7 @@ class Signature:
 class _Recording:
     """One signature's step while its operands are not placed yet."""
 
+    signature: int = 0
     recorder: Recorder = field(default_factory=Recorder)
     count: int = 0
     inputs: list[tuple[str, Any, int]] = field(default_factory=list)  # (where, what, size)
@@ -169,7 +169,7 @@ class Rolled:
         recordings, made = [], []
         known = {name: shape for (_, name), shape in self.shapes.items()}
         for number in range(len(self.signatures)):
-            recording = _Recording()
+            recording = _Recording(number)
             link, own = self._link(number, recording), self._own(number, recording)
             results = step(link, own, self._up(recording, known))
             for name, value in results.items():
@@ -183,7 +183,7 @@ class Rolled:
     def inward(self, step: InwardStep, below: Mapping[str, Shape]) -> None:
         recordings = []
         for number in range(len(self.signatures)):
-            recording = _Recording()
+            recording = _Recording(number)
             sums = self._sums(recording, below)
             results, up = step(self._link(number, recording), self._own(number, recording), sums)
             for name, value in results.items():
@@ -220,7 +220,7 @@ class Rolled:
         output = self.builder.output("matrix", (self.coordinates.nv, self.coordinates.nv))
         starts, steps = [], []
         for number in range(len(self.signatures)):
-            recording = _Recording()
+            recording = _Recording(number)
             block, carry = start(self._link(number, recording), self._own(number, recording))
             recording.leave("block", None, block)
             recording.leave("carry", None, carry)
@@ -234,7 +234,7 @@ class Rolled:
         return output
 
     def _walk_step(self, step: WalkStep, number: int, shape: Shape) -> _Walked:
-        recording = _Recording()
+        recording = _Recording(number)
         carry = recording.fresh("carry", None, shape)
         block, carry = step(self._link(number, recording, "far"), self._own(number, recording, "far"), carry)
         recording.leave("block", None, block)
@@ -246,12 +246,12 @@ class Rolled:
         """Lay out what is kept and add the statements to the builder."""
         tree, x, builder = self.tree, self.coordinates, self.builder
         fields = self._fields()
-        plan = layout(fields, packed=self.packed)
+        plan = layout(fields, len(self.signatures), packed=self.packed)
         self._clear_sums(plan)
         q_at, v_at = (ITEM if np.array_equal(c, np.arange(tree.n)) else builder.column(c) for c in (x.q_at, x.v_at))
-        kept, data, which = _Kept(tree, builder, plan), LinkData(tree, builder), tree.records[1]
+        kept, data, which = Kept(tree, builder, plan, self.signature_of), LinkData(tree, builder), tree.records[1]
 
-        def operand(where: str, what: Any, size: int) -> Ref:
+        def operand(recording: _Recording, where: str, what: Any, size: int) -> Ref:
             if where in ("record", "recordfar"):
                 step = (RECORD_SIZE, ITEM if which is None else builder.column(which))
                 part = data.record(what, size)
@@ -259,7 +259,7 @@ class Rolled:
             if where == "carry":
                 return Ref(Operand(-1, size), (size,))
             if where in ("own", "far", "up", "add"):
-                return kept.operand(where, what, size)
+                return kept.operand(where, what, size, recording.signature)
             if where == "frame":
                 return data.frame(what, size).at((FRAME_SIZE, ITEM))
             source = self.inputs[where]
@@ -275,7 +275,7 @@ class Rolled:
         for number, p in enumerate(self.passes):
             cases = []
             for recording in p.recordings:
-                inputs = [operand(*i) for i in recording.inputs]
+                inputs = [operand(recording, *i) for i in recording.inputs]
                 outputs: list[Ref] = []
                 nodes: list[Scalar] = []
                 for where, what, values in recording.outputs:
@@ -285,7 +285,7 @@ class Rolled:
                         nodes.extend(values)
                     cleared = where == "clear"
                     if what in plan.home and (where == "add" or cleared or fields[what].needed(number)):
-                        outputs.append(operand("own" if cleared else where, what, len(values)))
+                        outputs.append(operand(recording, "own" if cleared else where, what, len(values)))
                         nodes.extend(values)
                 block = finish(recording.recorder, recording.count, nodes)
                 cases.append(builder.case(block, inputs, outputs))
@@ -298,10 +298,9 @@ class Rolled:
 
     def _fields(self) -> dict[str, Field]:
         """What is kept, and the passes that use it."""
-        fields = {name: Field(np.size(value)) for name, value in self.ground.items()}
-        for (_, name), shape in self.shapes.items():
-            kept = fields.setdefault(name, Field())
-            kept.size = max(kept.size, int(np.prod(shape, dtype=np.int64)))
+        fields = {name: Field({-1: np.size(value)}) for name, value in self.ground.items()}
+        for (signature, name), shape in self.shapes.items():
+            fields.setdefault(name, Field()).sizes[signature] = int(np.prod(shape, dtype=np.int64))
         for number, p in enumerate(self.passes):
             for recording in p.recordings:
                 for where, what, _ in recording.inputs:
@@ -318,7 +317,7 @@ class Rolled:
             for name in names:
                 if position >= 0:
                     fields[name].own.add(after)
-                elif not fields[name].read:
+                elif not (fields[name].up or fields[name].summed):
                     fields[name].up.add(after)
         return fields
 
@@ -339,7 +338,7 @@ class Rolled:
         def case(walked: _Walked, *, far: bool) -> Case:
             recording, (rows, columns), carry = walked
             (_, _, values), (_, _, carried) = recording.outputs
-            inputs = [operand(*i) for i in recording.inputs]
+            inputs = [operand(recording, *i) for i in recording.inputs]
             outputs, nodes = [], []
             for k in range(rows):
                 # Row k of the block; below, column n of its mirror image.
@@ -350,7 +349,7 @@ class Rolled:
             for n in range(columns if far else 0):
                 outputs.append(output.part(n * nv, (rows,)).at((1, v_at), far=((nv, v_at),)))
                 nodes.extend(values[n::columns])
-            outputs.append(operand("carry", None, int(np.prod(carry))))
+            outputs.append(operand(recording, "carry", None, int(np.prod(carry))))
             nodes.extend(carried)
             return self.builder.case(finish(recording.recorder, recording.count, nodes), inputs, outputs)
 
@@ -360,69 +359,6 @@ class Rolled:
         made = {id(w): case(w, far=True) for w in steps}
         step_cases = tuple(made[id(w)] for w in steps)
         self.builder.add(Walk(self.tree.n, parent, start_cases, step_cases, dispatch))
-
-
-class LinkData:
-    """The links' numbers as data of a program, put in once they are asked for."""
-
-    def __init__(self, tree: Tree, builder: ProgramBuilder) -> None:
-        self.tree, self.builder = tree, builder
-        self._slices = record_slices()
-
-    @cached_property
-    def _table(self) -> Ref:
-        return self.builder.data("table", self.tree.records[0])
-
-    @cached_property
-    def _frames(self) -> Ref:
-        r, p = self.tree.link_frames()
-        return self.builder.data("frames", np.concatenate([r.reshape(self.tree.n, 9), p], axis=1))
-
-    def record(self, name: str, size: int) -> Ref:
-        """A number of the first record; they are `RECORD_SIZE` apart."""
-        return self._table.part(self._slices[name].start, (size,))
-
-    def frame(self, name: str, size: int) -> Ref:
-        """The first link frame's R or p in its body's frame; they are `FRAME_SIZE` apart."""
-        return self._frames.part(0 if name == "frame_r" else 9, (size,))
-
-
-class _Kept:
-    """The buffers of what links keep, made as the layout says, and the columns that lead to their entries."""
-
-    def __init__(self, tree: Tree, builder: ProgramBuilder, plan: Layout) -> None:
-        self.tree, self.builder, self.plan = tree, builder, plan
-        self.slots, count = slots(tree.parent) if plan.stride.keys() - {"rows"} else (tree.parent, 0)
-        self.buffers: dict[str, Ref] = {}
-        self.columns: dict[tuple[Home, bool], int] = {}
-        for home, stride in plan.stride.items():
-            self.buffers[home] = builder.temporary(home, (tree.n + 1 if home == "rows" else count, stride))
-        if "sums" in self.buffers:
-            builder.add(Zero(self.buffers["sums"].operand))
-
-    def column(self, home: Home, *, up: bool) -> int:
-        """The column that leads to an item's or its parent's entry."""
-        if (home, up) not in self.columns:
-            parent, column = self.tree.parent, self.builder.column
-            if home == "rows":
-                self.columns[home, up] = column(parent + 1) if up else ITEM
-            else:
-                self.columns[home, up] = column(np.where(parent >= 0, self.slots[parent], 0) if up else self.slots)
-        return self.columns[home, up]
-
-    def operand(self, where: str, name: str, size: int) -> Ref:
-        """A field of the item itself, of its parent (to be added to with "add"), or of a far item."""
-        home, up = self.plan.home[name], where in ("up", "add")
-        stride = self.plan.stride[home]
-        own = stride if home == "rows" and not up else 0  # after ground's row
-        part = self.buffers[home].part(own + self.plan.place[name], (size,))
-        step = (stride, self.column(home, up=up))
-        return part.at(far=(step,)) if where == "far" else part.at(step, add=where == "add")
-
-    def at(self, position: int, name: str, shape: Shape) -> Ref:
-        """A field of one link, or of ground at −1."""
-        home = self.plan.home[name]
-        return self.buffers[home].part((position + 1) * self.plan.stride[home] + self.plan.place[name], shape)
 
 
 def _signatures(tree: Tree) -> tuple[list[Signature], Any]:
