@@ -68,8 +68,8 @@ def test_wrenches_reach_packed_programs() -> None:
     assert relative(found, wanted) < 1e-11
 
 
-def test_a_long_mixed_mechanism_moves_as_its_mass_matrix_says() -> None:
-    """The kernel, one state and a batch, against Newton–Euler: another recursion, and the unrolled one on a part."""
+def test_a_long_mixed_mechanism_moves_as_newton_and_euler_say() -> None:
+    """The kernel's answer, one state and a batch, against another recursion, also rolled."""
     mech = lw.random_tree(300, 4)
     assert mech._maker.rolls(Request("forward_dynamics", "articulated-body"))
     q, v, tau = states(mech, 3, batch=9)
