@@ -19,6 +19,7 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.description import Description
+from linkwright.mechanism.kinds import KIND_LIST
 from linkwright.mechanism.merge import lock
 from linkwright.programs import FORWARD_METHODS, SPECS, Maker, Request
 from linkwright.tape.program import Program
@@ -128,6 +129,7 @@ class Mechanism:
         self.description = description
         self._maker = Maker(description)
         self._kernels: dict[Request, Kernel] = {}
+        self._programs: dict[Request, Program] = {}
         self._lock = threading.Lock()
 
     def __getstate__(self) -> Description:
@@ -286,7 +288,14 @@ class Mechanism:
         if "reference" in takes:
             reference = reference or "body"
         request = Request(function, method or "", wrenches, frame, reference, tuple(free), form)
-        return self._kernel(request).program
+        kernel = self._kernel(request)
+        if not self._maker.rolls(request):
+            return kernel.program
+        # The kernel's own is packed.
+        with self._lock:
+            if request not in self._programs:
+                self._programs[request] = self._maker.program(request)
+            return self._programs[request]
 
     def _kernel(self, request: Request) -> Kernel:
         kernel = self._kernels.get(request)
@@ -299,7 +308,8 @@ class Mechanism:
             self._maker.check(request)
             form = "rolled" if self._maker.rolls(request) else "unrolled"
             identity = f"{self.description.digest} {request} {form}"
-            kernel = self._kernels[request] = Kernel(identity, lambda: self._maker.program(request))
+            maker = self._maker  # not the mechanism: it dies with its last name, and its kernels' memory with it
+            kernel = self._kernels[request] = Kernel(identity, lambda: maker.program(request, packed=True))
         return kernel
 
     def _array(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Floats:
@@ -333,10 +343,10 @@ class Mechanism:
         """The q at which every joint is at its zero."""
         x, tree = self._maker.tree.coordinates, self._maker.tree
         q = np.zeros(x.nq)
-        for k in set(tree.kinds):
-            if k.nq != k.nv:
-                for i in [i for i, kind in enumerate(tree.kinds) if kind is k]:
-                    q[x.q_at[i] : x.q_at[i] + k.nq] = k.neutral()
+        for number, kind in enumerate(KIND_LIST):
+            if kind.nq != kind.nv:
+                at = x.q_at[tree.kind_numbers == number]
+                q[at[:, None] + np.arange(kind.nq)] = kind.neutral()
         return q
 
     def integrate(self, q: ArrayLike, dv: ArrayLike) -> Floats:

@@ -220,8 +220,8 @@ class Maker:
             shapes["p"] = (len(request.free),)
         return shapes
 
-    def program(self, request: Request) -> Program:
-        """Record the program of a request."""
+    def program(self, request: Request, *, packed: bool = False) -> Program:
+        """Record the program of a request; a loop may be `packed` into less memory, without derivatives."""
         spec = SPECS[request.function]
         if self.topology.loops and not spec.loops:
             self._check_loops(request)
@@ -243,7 +243,7 @@ class Maker:
             )
         from linkwright.recipes import record, record_rolled
 
-        return record_rolled(self, request) if self.rolls(request) else record(self, request)
+        return record_rolled(self, request, packed=packed) if self.rolls(request) else record(self, request)
 
     def _check_loops(self, request: Request) -> None:
         """Refuse what cannot be answered for closed loops."""

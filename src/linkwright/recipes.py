@@ -392,8 +392,8 @@ def record(maker: Maker, request: Request) -> Program:
     return builder.build(single=single)
 
 
-def record_rolled(maker: Maker, request: Request) -> Program:
-    """The program of a request as loops over links."""
+def record_rolled(maker: Maker, request: Request, *, packed: bool) -> Program:
+    """The program of a request as loops over links; `packed` for kernels, that only ask for the answer."""
     recipe = RECIPES[request.function]
     assert recipe.rolled is not None
     builder = ProgramBuilder(request.function)
@@ -406,7 +406,7 @@ def record_rolled(maker: Maker, request: Request) -> Program:
         assembly.forward_dynamics(sheet, contraction, maker.gravity({}), wrenches=request.wrenches)
         sheet.finish()
         return builder.build(single=True)
-    traversal = Rolled(maker.tree, builder, inputs, recipe.still)
+    traversal = Rolled(maker.tree, builder, inputs, recipe.still, packed=packed)
     recipe.rolled(traversal, maker, request)
     traversal.finish()
     return builder.build(single=True)

@@ -473,13 +473,6 @@ def test_memory_of_calls_is_used_again():
     assert all(len(kernel.variant(w)._rooms) == 1 for w in (1, LANES))
 
 
-def test_large_scratch_is_given_back(monkeypatch):
-    monkeypatch.setattr(kernels, "_KEPT_SCRATCH", 4)
-    kernel = compiled(samples.tree_scan())
-    kernel(np.zeros((7, 2)))
-    assert not kernel.variant(1)._rooms
-
-
 def test_a_finaliser_in_a_dying_cycle_may_still_call_the_kernel():
     """The code is unloaded only after every object of the cycle has had its last word."""
     told = []

@@ -7,6 +7,7 @@ import pinocchio as pin
 import pytest
 
 from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism import topology
 from linkwright.mechanism.checks import check_numbers
 from linkwright.mechanism.frames import axis_frame, full_inertia, rpy_matrix
 from linkwright.mechanism.generate import chain, random_tree, tree
@@ -164,3 +165,13 @@ def test_roll_pitch_yaw_is_that_of_pinocchio():
     rng = np.random.default_rng(0)
     for rpy in rng.uniform(-4, 4, (20, 3)):
         np.testing.assert_allclose(rpy_matrix(rpy), pin.rpy.rpyToMatrix(rpy), atol=1e-15)
+
+
+@pytest.mark.parametrize("branching", [1, 1.5, 3, 200])
+def test_many_bodies_are_put_in_the_order_in_which_few_are(branching, monkeypatch):
+    description = random_tree(400, 1, branching=branching)
+    slow = topology.span(description)
+    monkeypatch.setattr(topology, "_MANY", 1)
+    quick = topology.span(description)
+    for name in ("body", "joint", "reverse", "parent", "loops"):
+        np.testing.assert_array_equal(getattr(quick, name), getattr(slow, name))

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from linkwright.errors import DtypeError, KernelError, ShapeError
 from linkwright.kernels import cache as disk
-from linkwright.kernels import numpy_backend
+from linkwright.kernels import numpy_backend, scratch
 from linkwright.tape.program import Buffer, Program
 
 Floats = NDArray[np.float64]
@@ -35,7 +35,6 @@ _FLOAT64 = np.dtype(np.float64)
 _PLAIN, _WRITEABLE = 0x101, 0x400  # the flags of an array that is C-contiguous and aligned, that can be written
 _THREAD_WORK = 2_000_000  # operations below which a second thread costs more than it brings
 _HELD_WORK = 20_000  # operations below which letting other threads of Python run costs more than it brings
-_KEPT_SCRATCH = 2**17  # numbers of scratch that are kept for the next call
 
 _ARGUMENTS = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 _FREE, _HELD = ctypes.CFUNCTYPE(None, *_ARGUMENTS), ctypes.PYFUNCTYPE(None, *_ARGUMENTS)
@@ -325,25 +324,28 @@ class _Variant:
         try:
             room = self._rooms.pop()
         except IndexError:
-            room = _Room(self._head.size, self.scratch, 8 * (len(addresses) + len(self.data)))
+            room = _Room(self._head.size, 8 * (len(addresses) + len(self.data)))
         self._head.pack_into(room.head, 0, *addresses, *self._data_addresses, *strides)
+        memory = room.scratch or scratch.take(self.scratch)
         entry = self._held if count * self.work < _HELD_WORK else self._free
-        entry(room.pointers, room.strides, room.scratch, count)
-        if self.scratch <= _KEPT_SCRATCH:
-            self._rooms.append(room)
+        entry(room.pointers, room.strides, memory.address, count)
+        if self.scratch < scratch.LARGE:
+            room.scratch = memory
+        else:
+            scratch.give(memory, self)
+        self._rooms.append(room)
 
 
 class _Room:
-    """The memory of one call: pointers and strides, and scratch on a cache line's edge."""
+    """The memory of one call: pointers and strides, and scratch unless it is large."""
 
-    __slots__ = ("_memory", "head", "pointers", "scratch", "strides")
+    __slots__ = ("head", "pointers", "scratch", "strides")
 
-    def __init__(self, head: int, scratch: int, strides_at: int) -> None:
+    def __init__(self, head: int, strides_at: int) -> None:
         self.head = bytearray(head)
         self.pointers = ctypes.addressof(ctypes.c_char.from_buffer(self.head))
         self.strides = self.pointers + strides_at
-        self._memory = np.empty(scratch + 8)
-        self.scratch = (self._memory.ctypes.data + 63) & ~63
+        self.scratch: scratch.Scratch | None = None
 
 
 # -- arrays ----------------------------------------------------------------------------------------------

@@ -206,9 +206,10 @@ class Description:
         """A hash of everything that results depend on."""
         h = hashlib.sha256()
         for name in ARRAYS:
-            array = np.ascontiguousarray(getattr(self, name))
+            array = getattr(self, name)
             h.update(f"{name}{array.shape}{array.dtype}".encode())
-            h.update(array.tobytes())
+            for k in range(0, len(array), 2**13):  # an array that repeats one row is laid out in parts
+                h.update(np.ascontiguousarray(array[k : k + 2**13]).data.cast("B"))
         for array in (self.frames.body, self.frames.r, self.frames.p, self.gravity):
             h.update(np.ascontiguousarray(array).tobytes())
         texts = (
@@ -252,11 +253,13 @@ ARRAYS = BODY_ARRAYS + JOINT_ARRAYS
 def _read_only(array: Any) -> Any:
     """An array that cannot be written: itself, or a copy if it could be."""
     array = np.asarray(array)
-    if array.flags.writeable:
-        array = array.copy()
-        array.setflags(write=False)
-        array = array.view()  # whose base is read-only: a flag on it cannot be set back
-    return array
+    return sealed(array.copy()) if array.flags.writeable else array
+
+
+def sealed(array: Any) -> Any:
+    """An array that nobody else holds, as one that cannot be written."""
+    array.setflags(write=False)
+    return array.view()  # whose base is read-only: a flag on it cannot be set back
 
 
 def _made(kind: type[Description], values: dict[str, Any]) -> Description:

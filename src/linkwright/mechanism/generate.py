@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import ModelError
-from linkwright.mechanism.description import Description, Names, joint_defaults, kind_number
+from linkwright.mechanism.description import Description, Names, joint_defaults, kind_number, sealed
 from linkwright.mechanism.frames import axis_frame, snapped
 from linkwright.mechanism.kinds import KIND_LIST, KINDS, JointKind
 
@@ -54,9 +54,9 @@ def _links(name: str, parent: NDArray[np.int32], axis: NDArray[Any], joint: str)
     place = np.zeros((n, 3))
     place[parent >= 0, 2] = LENGTH
     arrays = joint_defaults(n)
-    arrays.update(ri=outer[axis], pi=place)
+    arrays.update(ri=sealed(outer[axis]), pi=sealed(place))
     # Most kinds have both frames alike: one array serves both.
-    arrays["rj"] = arrays["ri"] if np.array_equal(inner, outer) else inner[axis]
+    arrays["rj"] = arrays["ri"] if np.array_equal(inner, outer) else sealed(inner[axis])
     if joint == "screw":
         arrays["pitch"] = np.broadcast_to(SCREW_PITCH, (n,))
     side, end = MASS * (WIDTH**2 + LENGTH**2) / 12, MASS * (WIDTH**2 + WIDTH**2) / 12
@@ -68,8 +68,8 @@ def _links(name: str, parent: NDArray[np.int32], axis: NDArray[Any], joint: str)
         inertia=np.broadcast_to(np.array([side, side, end, 0.0, 0.0, 0.0]), (n, 6)),
         joint_names=Names(stem="joint", count=n),
         kind=np.broadcast_to(np.int32(number), (n,)),
-        parent=parent,
-        child=np.arange(n, dtype=np.int32),
+        parent=sealed(parent),
+        child=sealed(np.arange(n, dtype=np.int32)),
         **arrays,
     )
 

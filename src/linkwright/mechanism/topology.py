@@ -13,6 +13,7 @@ from linkwright.errors import ModelError
 from linkwright.mechanism.description import GROUND, Description
 
 Ints = NDArray[np.int32]
+_MANY = 10_000  # bodies from which SciPy is worth its import
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +58,10 @@ def span(description: Description) -> Topology:
     """The spanning tree; a body that no joint connects to ground is an error that names it."""
     d = description
     n = d.nb
-    in_order = d.nj == n and not d.cuts and np.array_equal(d.child, np.arange(n))
-    if in_order and np.all(np.diff(d.parent) >= 0) and np.all(d.parent < np.arange(n)):
-        every = np.arange(n, dtype=np.int32)
-        return Topology(every, every, np.zeros(n, bool), d.parent.astype(np.int32), ())
+    if d.nj == n and not d.cuts and np.array_equal(d.child, np.arange(n)):
+        found = _span_of_children(d.parent)
+        if found is not None:
+            return found
     around: dict[int, list[tuple[int, int, bool]]] = {}
     for j, (a, b) in enumerate(zip(d.parent.tolist(), d.child.tolist(), strict=True)):
         if j not in d.cuts:
@@ -98,3 +99,29 @@ def span(description: Description) -> Topology:
         np.array(parent, np.int32),
         loops,
     )
+
+
+def _span_of_children(parent: Ints) -> Topology | None:
+    """The tree in which joint k carries body k, by its bodies' parents; None if it is better looked for."""
+    n = len(parent)
+    still = np.broadcast_to(np.False_, (n,))
+    every = np.arange(n, dtype=np.int32)
+    if np.all(np.diff(parent) >= 0) and np.all(parent < every):
+        return Topology(every, every, still, parent, ())
+    if n < _MANY:
+        return None
+    from scipy.sparse import csr_array  # type: ignore[import-untyped]
+    from scipy.sparse.csgraph import breadth_first_order  # type: ignore[import-untyped]
+
+    # From ground, node 0, to the children in the order of the file.
+    starts = np.concatenate([[0], np.cumsum(np.bincount(parent + 1, minlength=n + 1))])
+    children = np.argsort(parent, kind="stable") + 1
+    graph = csr_array((np.ones(n), children, starts), shape=(n + 1, n + 1))
+    order = breadth_first_order(graph, 0, return_predecessors=False)[1:] - 1
+    if len(order) < n:
+        return None  # some do not hang on ground
+    body = order.astype(np.int32)
+    position = np.empty(n, np.int32)
+    position[body] = every
+    above = parent[body]
+    return Topology(body, body, still, np.where(above >= 0, position[above], -1).astype(np.int32), ())

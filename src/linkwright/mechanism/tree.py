@@ -7,10 +7,10 @@ that the first child of each has γ = 0. The user's body frame is a constant fra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,13 @@ from linkwright.spatial.rotation import General, Rotation, Turn
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
+At: TypeAlias = slice | NDArray[Any]  # some positions of a tree
 SNAP = 1e-14
+FEW = 16  # different joints, bodies or records up to which a tree has few
+_PART = 2**14  # links whose numbers are worked out at a time, within the cache
+_EVERY = slice(None)
+_OF_JOINTS = ("kind", "ri", "pi", "rj", "pj", "pitch", "armature")  # what a record depends on
+_PACKED = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 #: The numbers of one link in a row of `Tree.table`, with their shapes.
 RECORD: dict[str, tuple[int, ...]] = {
@@ -52,8 +58,9 @@ def record_slices() -> dict[str, slice]:
 
 def snap(x: Floats) -> Floats:
     """Numbers within 1e-14 of 0, 1 and −1 are made exact: that is where sparsity comes from."""
-    x = np.where(np.abs(x) < SNAP, 0.0, x)
-    return np.where(np.abs(np.abs(x) - 1.0) < SNAP, np.sign(x), x)
+    size = np.abs(x)
+    snapped = np.where(size < SNAP, 0.0, x)
+    return np.where(np.abs(size - 1.0) < SNAP, np.sign(x), snapped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,23 +85,30 @@ class Tree:
         self.parent = topology.parent
 
     @cached_property
+    def kind_numbers(self) -> Ints:
+        """The number in KIND_LIST of each position's joint."""
+        return self.description.kind[self.topology.joint]
+
+    def kind(self, i: int) -> JointKind:
+        """The joint kind at a position, as seen from the parent."""
+        kind = KIND_LIST[int(self.kind_numbers[i])]
+        return reverse(kind) if self.topology.reverse[i] else kind
+
+    @cached_property
     def kinds(self) -> list[JointKind]:
-        d, t = self.description, self.topology
-        numbers = d.kind[t.joint].tolist()
-        if not t.reverse.any():
-            return [KIND_LIST[k] for k in numbers]
-        pairs = zip(numbers, t.reverse.tolist(), strict=True)
-        return [reverse(KIND_LIST[k]) if back else KIND_LIST[k] for k, back in pairs]
+        """The joint kind at every position."""
+        return [self.kind(i) for i in range(self.n)]
 
     @cached_property
     def coordinates(self) -> Coordinates:
         d, t = self.description, self.topology
-        nq = np.array([k.nq for k in KIND_LIST])[d.kind[t.joint]]
-        nv = np.array([k.nv for k in KIND_LIST])[d.kind[t.joint]]
-        ratio, offset = np.ones(self.n), np.zeros(self.n)
-        follows = np.zeros(self.n, bool)
+        nq = np.array([k.nq for k in KIND_LIST], np.int32)[self.kind_numbers]
+        nv = np.array([k.nv for k in KIND_LIST], np.int32)[self.kind_numbers]
+        ratio, offset = np.broadcast_to(1.0, (self.n,)), np.broadcast_to(0.0, (self.n,))
+        follows = np.broadcast_to(np.False_, (self.n,))
         leader: dict[int, int] = {}
         if d.mimics:
+            ratio, offset, follows = ratio.copy(), offset.copy(), follows.copy()
             at = {int(j): i for i, j in enumerate(t.joint)}
             for m in d.mimics:
                 for joint in (m.follower, m.leader):
@@ -113,70 +127,109 @@ class Tree:
             q_at[i], v_at[i] = q_at[k], v_at[k]
         return Coordinates(q_at, v_at, total_q, total_v, ratio, offset, follows)
 
-    @cached_property
-    def _sides(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """The joint frames on the parent's and on the link's own body: R, p, R, p by position."""
+    def _sides(self, at: At) -> tuple[Floats, Floats, Floats, Floats]:
+        """The joint frames on the parent's and on the link's own body: R, p, R, p at some positions."""
         d, t = self.description, self.topology
-        ri, pi, rj, pj = d.ri[t.joint], d.pi[t.joint], d.rj[t.joint], d.pj[t.joint]
-        if not t.reverse.any():
+        joint, back = t.joint[at], t.reverse[at, None]
+        ri, pi, rj, pj = d.ri[joint], d.pi[joint], d.rj[joint], d.pj[joint]
+        if not back.any():
             return ri, pi, rj, pj
-        back = t.reverse[:, None]
         r = np.where(back[:, None], rj, ri), np.where(back[:, None], ri, rj)
         p = np.where(back, pj, pi), np.where(back, pi, pj)
         return r[0], p[0], r[1], p[1]
 
-    @cached_property
-    def _placements(self) -> dict[str, Floats]:
-        """γ, α, offset, p and the link frames (R, p in the body frame), for every position."""
-        t = self.topology
-        r_up, p_up, r_own, p_own = self._sides
-        parent = self.parent
+    def _steps(self, at: At) -> tuple[Floats, Floats]:
+        """The joint frames on the parents in the parents' own joint frames, before link frames are turned."""
+        r_up, p_up, _, _ = self._sides(at)
+        parent = self.parent[at]
         has = parent >= 0
-        up = np.where(has, parent, 0)
-        # In the parent's joint frame, before link frames are turned.
-        r_parent = np.where(has[:, None, None], r_own[up], np.eye(3)) if self.n else r_own
-        p_parent = np.where(has[:, None], p_own[up], 0.0) if self.n else p_own
+        _, _, r_parent, p_parent = self._sides(np.where(has, parent, 0))
+        r_parent[~has], p_parent[~has] = np.eye(3), 0.0
         r0 = snap(np.einsum("nji,njk->nik", r_parent, r_up))
-        p0 = np.einsum("nji,nj->ni", r_parent, p_up - p_parent)
+        return r0, np.einsum("nji,nj->ni", r_parent, p_up - p_parent)
+
+    @cached_property
+    def _main(self) -> Ints:
+        """The first child of each position, −1 without one."""
+        main = np.full(self.n, -1, np.int32)
+        children = np.flatnonzero(self.parent >= 0)[::-1]
+        main[self.parent[children]] = children  # the first is written last and stays
+        return main
+
+    @cached_property
+    def _alike(self) -> tuple[NDArray[np.int64], Ints] | None:
+        """Positions that stand for all, and for each position which of them is like it; None if many differ.
+
+        Alike are positions with the same numbers in the description, and so their parents and first children.
+        """
+        d, t = self.description, self.topology
+        joints, bodies = _classes([getattr(d, name) for name in _OF_JOINTS]), _classes([d.mass, d.com, d.inertia])
+        if joints is None or bodies is None:
+            return None
+        own = ((joints[t.joint] * FEW + bodies[t.body]) * 2 + t.reverse).astype(np.int64)
+        up, main = self.parent, self._main
+        others = up, main, np.where(up >= 0, main[up], -1)
+        key, base = own, 2 * FEW**2 + 1
+        for other in others:
+            key = key * base + np.where(other >= 0, own[other] + 1, 0)
+        _, first, which = np.unique(key, return_index=True, return_inverse=True)
+        return first, which.astype(np.int32)
+
+    def _everywhere(self, numbers: Callable[[At], Floats]) -> Floats:
+        """numbers(positions), worked out for every position."""
+        if self._alike is not None:
+            first, which = self._alike
+            return numbers(first)[which]
+        parts = [numbers(slice(k, min(k + _PART, self.n))) for k in range(0, self.n, _PART)]
+        return np.concatenate(parts) if parts else numbers(_EVERY)
+
+    @cached_property
+    def _phi(self) -> Floats:
+        """How far each link frame is turned about its axis: so far that its first child has γ = 0."""
+        turning = np.array([k.turns for k in KIND_LIST])
+
+        def phi(at: At) -> Floats:
+            main = self._main[at]
+            turned = (main >= 0) & turning[self.kind_numbers[at]] & ~self.topology.reverse[at]
+            return np.where(turned, _gamma(self._steps(np.maximum(main, 0))[0]), 0.0)
+
+        return self._everywhere(phi)
+
+    def _placements(self, at: At) -> dict[str, Floats]:
+        """γ, α, offset and p of some positions."""
+        r0, p0 = self._steps(at)
         gamma, alpha, theta = _zxz(r0)
-        phi = np.zeros(self.n)
-        turns = np.array([k.turns for k in KIND_LIST])[self.description.kind[t.joint]] & ~t.reverse
-        children = np.flatnonzero(has)[::-1]  # the first child is written last and stays
-        main = np.full(self.n, -1)
-        main[parent[children]] = children
-        with_main = (main >= 0) & turns
-        phi[with_main] = gamma[main[with_main]]
-        up_phi = np.where(has, phi[up], 0.0) if self.n else phi
+        parent, phi = self.parent[at], self._phi[at]
+        up_phi = np.where(parent >= 0, self._phi[parent], 0.0)
         c, s = _cos_sin(up_phi)
         x, y = p0[:, 0].copy(), p0[:, 1].copy()
         p0[:, 0], p0[:, 1] = c * x + s * y, c * y - s * x
-        scale = np.maximum(np.abs(p0).max(axis=1, initial=0.0), 1e-300)[:, None] if self.n else 1.0
-        p0 = np.where(np.abs(p0) < SNAP * scale, 0.0, p0)
-        c, s = _cos_sin(phi)
-        r_link = r_own.copy()
-        r_link[:, :, 0] = c[:, None] * r_own[:, :, 0] + s[:, None] * r_own[:, :, 1]
-        r_link[:, :, 1] = c[:, None] * r_own[:, :, 1] - s[:, None] * r_own[:, :, 0]
-        r_link = snap(r_link)
-        return {
-            "gamma": _wrap(gamma - up_phi),
-            "alpha": alpha,
-            "offset": _wrap(theta + phi),
-            "p": p0,
-            "r_link": r_link,
-            "p_link": p_own,
-            "phi": phi,
-        }
+        scale = np.maximum(np.abs(p0).max(axis=1, initial=0.0), 1e-300)[:, None]
+        p0[np.abs(p0) < SNAP * scale] = 0.0
+        return {"gamma": _wrap(gamma - up_phi), "alpha": alpha, "offset": _wrap(theta + phi), "p": p0}
 
-    @property
-    def link_frames(self) -> tuple[Floats, Floats]:
-        """The link frames in their body frames: R (n, 3, 3) and p (n, 3), by position."""
-        return self._placements["r_link"], self._placements["p_link"]
+    def link_frames(self, at: At = _EVERY) -> tuple[Floats, Floats]:
+        """The link frames in their body frames, of some positions: R (n, 3, 3) and p (n, 3)."""
+        _, _, r, p = self._sides(at)
+        c, s = _cos_sin(self._phi[at])
+        x, y = r[:, :, 0].copy(), r[:, :, 1].copy()
+        r[:, :, 0] = c[:, None] * x + s[:, None] * y
+        r[:, :, 1] = c[:, None] * y - s[:, None] * x
+        return snap(r), p
 
     @cached_property
-    def table(self) -> Floats:
-        """One row of `RECORD` a position."""
-        d, t, place = self.description, self.topology, self._placements
-        rows = np.empty((self.n, RECORD_SIZE))
+    def records(self) -> tuple[Floats, Ints | None]:
+        """Rows of `RECORD`, one a position, or fewer and which of them each position has."""
+        if self._alike is None:
+            return self._everywhere(self._records), None
+        first, which = self._alike
+        rows, number = np.unique(self._records(first), axis=0, return_inverse=True)
+        return rows, number.reshape(-1).astype(np.int32)[which]
+
+    def _records(self, part: At) -> Floats:
+        """The rows of some positions."""
+        d, t, place = self.description, self.topology, self._placements(part)
+        rows = np.empty((len(place["p"]), RECORD_SIZE))
         at = record_slices()
         for name in ("gamma", "alpha"):
             c, s = _cos_sin(place[name])
@@ -184,30 +237,31 @@ class Tree:
         c, s = _cos_sin(place["offset"])
         rows[:, at["offset"]] = np.stack([place["offset"], c, s], axis=1)
         rows[:, at["p"]] = place["p"]
-        r, p = self.link_frames
-        mass, com, inertia = d.mass[t.body], d.com[t.body], d.inertia[t.body]
+        r, p = self.link_frames(part)
+        joint, body = t.joint[part], t.body[part]
+        mass, com, inertia = d.mass[body], d.com[body], d.inertia[body]
         centre = np.einsum("nji,nj->ni", r, com - p)
-        full = np.empty((self.n, 3, 3))
-        for k, (i, j) in enumerate(((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))):
+        full = np.empty((len(mass), 3, 3))
+        for k, (i, j) in enumerate(_PACKED):
             full[:, i, j] = full[:, j, i] = inertia[:, k]
         full = np.einsum("nji,njk,nkl->nil", r, full, r, optimize=True)
         shift = np.einsum("ni,ni->n", centre, centre)[:, None, None] * np.eye(3)
         full = full + mass[:, None, None] * (shift - centre[:, :, None] * centre[:, None, :])
         rows[:, at["mass"]] = mass[:, None]
         rows[:, at["moment"]] = _clean(mass[:, None] * centre)
-        packed = np.stack([full[:, i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))], axis=1)
-        rows[:, at["inertia"]] = _clean(packed)
-        rows[:, at["pitch"]] = d.pitch[t.joint][:, None]
-        rows[:, at["armature"]] = d.armature[t.joint][:, None]
-        return rows
+        rows[:, at["inertia"]] = _clean(np.stack([full[:, i, j] for i, j in _PACKED], axis=1))
+        rows[:, at["pitch"]] = d.pitch[joint][:, None]
+        rows[:, at["armature"]] = d.armature[joint][:, None]
+        return rows + 0.0  # no −0
 
     # -- one link, over any scalar ------------------------------------------------------------------
     def record(self, i: int, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The numbers of link i; those bound to `parameters` (recorded scalars by name) are recorded."""
-        row = self.table[i]
+        rows, which = self.records
+        row = rows[i if which is None else which[i]]
         values: dict[str, Any] = {name: row[s] for name, s in record_slices().items()}
-        r, p = self.link_frames
-        values.update(frame_r=r[i], frame_p=p[i])
+        r, p = self.link_frames(np.array([i]))
+        values.update(frame_r=r[0], frame_p=p[0])
         if parameters:
             values.update(self._bound(i, parameters))
         return values
@@ -257,7 +311,7 @@ class Tree:
         return (np.array(entries, dtype=object) if found else plain).reshape(plain.shape)
 
     def _bound(self, i: int, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        t, place = self.topology, self._placements
+        t = self.topology
         joint, body, up = int(t.joint[i]), int(t.body[i]), int(self.parent[i])
         own, other = ("i", "j") if t.reverse[i] else ("j", "i")
         r_up, p_up = self.row(f"r{other}", joint, parameters), self.row(f"p{other}", joint, parameters)
@@ -267,12 +321,12 @@ class Tree:
             side = "i" if t.reverse[up] else "j"
             r_par = self.row(f"r{side}", int(t.joint[up]), parameters)
             p_par = self.row(f"p{side}", int(t.joint[up]), parameters)
-            phi_par = float(place["phi"][up])
+            phi_par = float(self._phi[up])
         values: dict[str, Any] = {}
         back = Turn(2, *(float(x) for x in _cos_sin(np.array(-phi_par))))
         if _recorded(p_up, r_par, p_par):
             values["p"] = back.inward(np.asarray(r_par).T @ (p_up - p_par))
-        phi = float(place["phi"][i])
+        phi = float(self._phi[i])
         turn = Turn(2, *(float(x) for x in _cos_sin(np.array(phi))))
         if _recorded(r_up, r_par):
             values["rotation"] = back.matrix() @ np.asarray(r_par).T @ r_up @ turn.matrix()
@@ -320,6 +374,25 @@ def _recorded(*arrays: Any) -> bool:
     return any(np.asarray(a).dtype == object for a in arrays)
 
 
+def _classes(arrays: Sequence[NDArray[Any]]) -> Ints | None:
+    """Numbers for the rows of arrays of equal length, the same where all rows are; None if there are many."""
+    n, some = len(arrays[0]), 64 * FEW
+    if n > some and _classes([a[:some] for a in arrays]) is None:
+        return None
+    moving = [a.reshape(n, -1) for a in arrays if a.strides[0] and a.size]
+    sums = np.zeros(n, np.uint64)
+    random = np.random.default_rng(0)
+    for a in moving:
+        words = np.ascontiguousarray(a, dtype=np.float64).view(np.uint64)
+        for column in words.T:
+            # Signs must not cancel each other.
+            sums += (column ^ (column >> 32)) * (2 * random.integers(2**63, dtype=np.uint64) + 1)
+    _, first, number = np.unique(sums, return_index=True, return_inverse=True)
+    if len(first) > FEW or not all(np.array_equal(a[first][number], a) for a in moving):
+        return None
+    return number.astype(np.int32)
+
+
 def _clean(x: Floats) -> Floats:
     """Rounding noise beside larger numbers of the same row becomes zero."""
     size = np.abs(x).max(axis=1, keepdims=True, initial=0.0)
@@ -337,13 +410,20 @@ def _cos_sin(angle: Floats) -> tuple[Floats, Floats]:
     return snap(np.cos(angle)), snap(np.sin(angle))
 
 
+def _sine(r: Floats) -> Floats:
+    return np.hypot(r[:, 0, 2], r[:, 1, 2])
+
+
+def _gamma(r: Floats) -> Floats:
+    """The γ of `_zxz`."""
+    return _wrap(np.where(_sine(r) < SNAP, 0.0, np.arctan2(r[:, 0, 2], -r[:, 1, 2])))
+
+
 def _zxz(r: Floats) -> tuple[Floats, Floats, Floats]:
     """γ, α, θ with R = Rz(γ) Rx(α) Rz(θ); γ = 0 where α is 0 or π."""
-    sine = np.hypot(r[:, 0, 2], r[:, 1, 2])
-    plain = sine < SNAP
-    gamma = np.where(plain, 0.0, np.arctan2(r[:, 0, 2], -r[:, 1, 2]))
-    gamma = _wrap(gamma)
-    alpha = _wrap(np.where(plain, np.where(r[:, 2, 2] < 0, np.pi, 0.0), np.arctan2(sine, r[:, 2, 2])))
+    gamma, sine = _gamma(r), _sine(r)
+    flat = np.where(r[:, 2, 2] < 0, np.pi, 0.0)
+    alpha = _wrap(np.where(sine < SNAP, flat, np.arctan2(sine, r[:, 2, 2])))
     # θ from what is left after γ and α, so that the product is R to rounding even for a tiny α.
     cg, sg = _cos_sin(gamma)
     ca, sa = _cos_sin(alpha)

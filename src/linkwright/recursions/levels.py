@@ -15,9 +15,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree, record_slices
+from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree
+from linkwright.recursions.kept import FRAME_SIZE, LinkData
 from linkwright.recursions.link import Link
-from linkwright.recursions.rolled import FRAME, TRIVIAL, Signature, _Lazy, _Recording, _signatures
+from linkwright.recursions.rolled import FRAME, Signature, _Lazy, _Recording, _signatures
 from linkwright.recursions.traversal import Shape, SingularLink, Unrolled
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import Block, finish
@@ -185,8 +186,8 @@ class RolledSheet:
         kind = signature.kind
 
         def number_of(name: str) -> Any:
-            if name in signature.trivial:
-                return list(TRIVIAL[name])
+            if name in signature.known:
+                return signature.known[name]
             shape = FRAME[name] if name in FRAME else RECORD[name]
             return recording.fresh("frame" if name in FRAME else "record", name, shape)
 
@@ -223,9 +224,7 @@ class RolledSheet:
                 groups = [(int(s), np.flatnonzero(signature == s)) for s in np.unique(signature)]
             for number, items in groups:
                 recording = _Recording()
-                states = {
-                    place: self._state(recording, place, table, number) for place, (table, _) in o.places.items()
-                }
+                states = {place: self._state(recording, place, table, number) for place, (table, _) in o.places.items()}
                 first = () if number is None else (self._link(self.signatures[number], recording),)
                 for place, fields in o.step(*first, **states).items():
                     for name, value in fields.items():
@@ -262,13 +261,9 @@ class RolledSheet:
             if name in layout[table]:
                 target = refs[table].part(layout[table][name], value.shape).at((strides[table], builder.column([row])))
                 builder.call(lambda value=value: value, (), (target,))
-        frames = None
-        if any(where == "frame" for _, rs in self.stages for r in rs for where, _, _ in r.recording.inputs):
-            r_link, p_link = self.tree.link_frames
-            frames = builder.data("frames", np.concatenate([r_link.reshape(self.tree.n, 9), p_link], axis=1))
-        table_ref = builder.data("table", self.tree.table)
+        data = LinkData(self.tree, builder)
         for operations, recorded in self.stages:
-            _Placing(self, layout, strides, refs, table_ref, frames).add(operations, recorded)
+            _Placing(self, layout, strides, refs, data).add(operations, recorded)
 
 
 class _Placing:
@@ -280,11 +275,9 @@ class _Placing:
         layout: dict[str, dict[str, int]],
         strides: dict[str, int],
         refs: dict[str, Ref],
-        table: Ref,
-        frames: Ref | None,
+        data: LinkData,
     ) -> None:
-        self.sheet, self.layout, self.strides, self.refs = sheet, layout, strides, refs
-        self.table, self.frames = table, frames
+        self.sheet, self.layout, self.strides, self.refs, self.data = sheet, layout, strides, refs, data
 
     def add(self, operations: Sequence[Operation], recorded: list[_Recorded]) -> None:
         builder = self.sheet.builder
@@ -344,9 +337,11 @@ class _Placing:
         o, x = r.operation, self.sheet.tree.coordinates
         if where in o.places:
             return o.places[where][1][r.items]
-        if o.link is None or where not in (".link", ".q", ".v"):
+        if o.link is None or where not in (".link", ".record", ".q", ".v"):
             return np.zeros(len(r.items), np.int32)
-        link = o.link[r.items]
+        link, which = o.link[r.items], self.sheet.tree.records[1]
+        if where == ".record":
+            return link if which is None else which[link]
         return link if where == ".link" else (x.q_at if where == ".q" else x.v_at)[link]
 
     def _operand(self, table: str, place: str, name: str, size: int, column: Callable[[str], int]) -> Ref:
@@ -356,10 +351,9 @@ class _Placing:
         if table == "vector":
             return self.sheet.vectors[name].part(0, (size,)).at((1, column(".v")))
         if table == "record":
-            return self.table.part(record_slices()[name].start, (size,)).at((RECORD_SIZE, column(".link")))
+            return self.data.record(name, size).at((RECORD_SIZE, column(".record")))
         if table == "frame":
-            assert self.frames is not None
-            return self.frames.part(0 if name == "frame_r" else 9, (size,)).at((12, column(".link")))
+            return self.data.frame(name, size).at((FRAME_SIZE, column(".link")))
         source = self.sheet.inputs[table]
         if table == "wrench":
             return source.part(0, (6,)).at((6, column(".link")))

@@ -1,8 +1,8 @@
 """Steps rolled into loops over bodies: code size and compile time do not depend on the number of links.
 
 A step is recorded once a signature (joint kind, and which of the link's numbers are trivial); the links run it
-through a dispatch column; no joint follows another here. Every link has a row of numbers in one temporary buffer,
-row 0 is ground.
+through a dispatch column; no joint follows another here. What the links keep stands where `layout` says, entry 0 of
+each buffer is ground's.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.kinds import JointKind
+from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree, record_slices
+from linkwright.recursions.kept import FRAME_SIZE, Kept, LinkData
+from linkwright.recursions.layout import Field, Layout, layout
 from linkwright.recursions.link import Link
 from linkwright.recursions.traversal import Finish, InwardStep, OutwardStep, Shape, WalkStart, WalkStep
 from linkwright.spatial.algebra import Array
@@ -23,7 +25,9 @@ from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Case, Each, Operand, Order, Walk, Zero
 from linkwright.tape.scalar import Recorder, Scalar
 
-#: A number of the record that equals this is left out of the arithmetic.
+SPECIAL = 8  # different records up to which each has code of its own
+
+#: Links whose number of the record equals this have code of their own, in which it is left out of the arithmetic.
 TRIVIAL: dict[str, tuple[float, ...]] = {
     "gamma": (1.0, 0.0),
     "alpha": (1.0, 0.0),
@@ -43,13 +47,14 @@ class Signature:
 
     kind: JointKind
     grounded: bool
-    trivial: frozenset[str]
+    known: Mapping[str, Array]  # numbers of the record that all its links have in common
 
 
 @dataclass
 class _Recording:
     """One signature's step while its operands are not placed yet."""
 
+    signature: int = 0
     recorder: Recorder = field(default_factory=Recorder)
     count: int = 0
     inputs: list[tuple[str, Any, int]] = field(default_factory=list)  # (where, what, size)
@@ -100,16 +105,23 @@ _Walked = tuple[_Recording, Shape, Shape]  # a start or step of a walk, its bloc
 class _Pass:
     order: Order
     recordings: list[_Recording]
+    below: Mapping[str, Shape] = field(default_factory=dict)
 
 
 class Rolled:
     """A traversal that leaves `Each` statements; `finish` places the rows and adds the statements."""
 
     def __init__(
-        self, tree: Tree, builder: ProgramBuilder, inputs: Mapping[str, Ref], still: Sequence[str] = ()
+        self,
+        tree: Tree,
+        builder: ProgramBuilder,
+        inputs: Mapping[str, Ref],
+        still: Sequence[str] = (),
+        *,
+        packed: bool = False,
     ) -> None:
-        """`still` names the inputs that are zero."""
-        self.tree, self.builder, self.inputs, self.still = tree, builder, inputs, still
+        """`still` names the inputs that are zero; `packed` makes a program of less memory and without derivatives."""
+        self.tree, self.builder, self.inputs, self.still, self.packed = tree, builder, inputs, still, packed
         self.coordinates = tree.coordinates
         self.signatures, self.signature_of = _signatures(tree)
         self.shapes: dict[tuple[int, str], Shape] = {}  # (signature, field) → shape
@@ -125,8 +137,8 @@ class Rolled:
         kind = signature.kind
 
         def number_of(name: str) -> Any:
-            if name in signature.trivial:
-                return list(TRIVIAL[name])
+            if name in signature.known:
+                return signature.known[name]
             if name in FRAME:
                 return recording.fresh("frame", name, FRAME[name])
             return recording.fresh("record" + suffix, name, RECORD[name])
@@ -157,7 +169,7 @@ class Rolled:
         recordings, made = [], []
         known = {name: shape for (_, name), shape in self.shapes.items()}
         for number in range(len(self.signatures)):
-            recording = _Recording()
+            recording = _Recording(number)
             link, own = self._link(number, recording), self._own(number, recording)
             results = step(link, own, self._up(recording, known))
             for name, value in results.items():
@@ -171,7 +183,7 @@ class Rolled:
     def inward(self, step: InwardStep, below: Mapping[str, Shape]) -> None:
         recordings = []
         for number in range(len(self.signatures)):
-            recording = _Recording()
+            recording = _Recording(number)
             sums = self._sums(recording, below)
             results, up = step(self._link(number, recording), self._own(number, recording), sums)
             for name, value in results.items():
@@ -180,12 +192,8 @@ class Rolled:
             for name, value in up.items():
                 recording.leave("add", f"below.{name}", value)
             recordings.append(recording)
-        for number in range(len(self.signatures)):
-            # The sums are cleared by the pass before, which has the row in cache anyway.
-            for name, shape in below.items():
-                self.passes[-1].recordings[number].leave("own", f"below.{name}", np.zeros(shape))
-                self.shapes[number, f"below.{name}"] = shape
-        self.passes.append(_Pass("inward", recordings))
+            self.shapes.update({(number, f"below.{name}"): shape for name, shape in below.items()})
+        self.passes.append(_Pass("inward", recordings, {f"below.{name}": shape for name, shape in below.items()}))
 
     def joint_vector(self, name: str, *, coordinates: bool = False) -> Any:
         """Make the field an output of the program."""
@@ -212,7 +220,7 @@ class Rolled:
         output = self.builder.output("matrix", (self.coordinates.nv, self.coordinates.nv))
         starts, steps = [], []
         for number in range(len(self.signatures)):
-            recording = _Recording()
+            recording = _Recording(number)
             block, carry = start(self._link(number, recording), self._own(number, recording))
             recording.leave("block", None, block)
             recording.leave("carry", None, carry)
@@ -226,7 +234,7 @@ class Rolled:
         return output
 
     def _walk_step(self, step: WalkStep, number: int, shape: Shape) -> _Walked:
-        recording = _Recording()
+        recording = _Recording(number)
         carry = recording.fresh("carry", None, shape)
         block, carry = step(self._link(number, recording, "far"), self._own(number, recording, "far"), carry)
         recording.leave("block", None, block)
@@ -235,51 +243,39 @@ class Rolled:
 
     # -- placing ----------------------------------------------------------------------------------------
     def finish(self) -> None:
-        """Lay out the rows and add the statements to the builder."""
+        """Lay out what is kept and add the statements to the builder."""
         tree, x, builder = self.tree, self.coordinates, self.builder
-        recordings = [r for p in self.passes for r in p.recordings]
-        recordings += [r for starts, steps, _ in self.walks for r, _, _ in (*starts, *steps)]
-        read = {what for r in recordings for where, what, _ in r.inputs if where in ("own", "up", "far")}
-        read |= {name for _, names, _, _, _ in self.values for name in names}
-        place, stride = self._layout(read)
-        rows = builder.temporary("rows", (tree.n + 1, stride))
-        table = builder.data("table", tree.table)
-        q_at, v_at = builder.column(x.q_at), builder.column(x.v_at)
-        parent = builder.column(tree.parent + 1)
-        frames = None
-        if any(where == "frame" for r in recordings for where, _, _ in r.inputs):
-            r_link, p_link = tree.link_frames
-            frames = builder.data("frames", np.concatenate([r_link.reshape(tree.n, 9), p_link], axis=1))
-        slices = record_slices()
+        fields = self._fields()
+        plan = layout(fields, len(self.signatures), packed=self.packed)
+        self._clear_sums(plan)
+        q_at, v_at = (ITEM if np.array_equal(c, np.arange(tree.n)) else builder.column(c) for c in (x.q_at, x.v_at))
+        kept, data, which = Kept(tree, builder, plan, self.signature_of), LinkData(tree, builder), tree.records[1]
 
-        def operand(where: str, what: Any, size: int) -> Ref:
-            if where == "record":
-                part = slices[what]
-                return table.part(part.start, (size,)).at((RECORD_SIZE, ITEM))
-            if where == "recordfar":
-                return table.part(slices[what].start, (size,)).at(far=((RECORD_SIZE, ITEM),))
+        def operand(recording: _Recording, where: str, what: Any, size: int) -> Ref:
+            if where in ("record", "recordfar"):
+                step = (RECORD_SIZE, ITEM if which is None else builder.column(which))
+                part = data.record(what, size)
+                return part.at(step) if where == "record" else part.at(far=(step,))
             if where == "carry":
                 return Ref(Operand(-1, size), (size,))
-            if where == "far":
-                return rows.part(stride + place[what], (size,)).at(far=((stride, ITEM),))
-            if where == "own":
-                return rows.part(stride + place[what], (size,)).at((stride, ITEM))
-            if where in ("up", "add"):
-                return rows.part(place[what], (size,)).at((stride, parent), add=where == "add")
+            if where in ("own", "far", "up", "add"):
+                return kept.operand(where, what, size, recording.signature)
             if where == "frame":
-                assert frames is not None
-                return frames.part(0 if what == "frame_r" else 9, (size,)).at((12, ITEM))
+                return data.frame(what, size).at((FRAME_SIZE, ITEM))
             source = self.inputs[where]
             if where == "wrench":
                 return source.part(0, (6,)).at((6, ITEM))
             return source.part(0, (size,)).at((1, q_at if where in ("q", "q1") else v_at))
 
-        self._ground_rows(rows, place)
+        for name, value in self.ground.items():
+            if name in plan.home:
+                array = np.asarray(value, dtype=np.float64)
+                builder.call(lambda array=array: array, (), (kept.at(-1, name, array.shape),))
         dispatch = builder.column(self.signature_of) if len(self.signatures) > 1 else None
-        for p in self.passes:
+        for number, p in enumerate(self.passes):
             cases = []
             for recording in p.recordings:
-                inputs = [operand(*i) for i in recording.inputs]
+                inputs = [operand(recording, *i) for i in recording.inputs]
                 outputs: list[Ref] = []
                 nodes: list[Scalar] = []
                 for where, what, values in recording.outputs:
@@ -287,8 +283,9 @@ class Rolled:
                         vector, coordinates = self.vectors[what]
                         outputs.append(vector.part(0, (len(values),)).at((1, q_at if coordinates else v_at)))
                         nodes.extend(values)
-                    if where == "add" or what in read:
-                        outputs.append(operand(where, what, len(values)))
+                    cleared = where == "clear"
+                    if what in plan.home and (where == "add" or cleared or fields[what].needed(number)):
+                        outputs.append(operand(recording, "own" if cleared else where, what, len(values)))
                         nodes.extend(values)
                 block = finish(recording.recorder, recording.count, nodes)
                 cases.append(builder.case(block, inputs, outputs))
@@ -296,9 +293,41 @@ class Rolled:
         for starts, steps, output in self.walks:
             self._add_walk(starts, steps, output, operand, v_at, dispatch)
         for position, names, then, output, shapes in self.values:
-            at = (position + 1) * stride
-            sources = [rows.part(at + place[name], shape) for name, shape in zip(names, shapes, strict=True)]
+            sources = [kept.at(position, name, shape) for name, shape in zip(names, shapes, strict=True)]
             builder.call(then, sources, [output])
+
+    def _fields(self) -> dict[str, Field]:
+        """What is kept, and the passes that use it."""
+        fields = {name: Field({-1: np.size(value)}) for name, value in self.ground.items()}
+        for (signature, name), shape in self.shapes.items():
+            fields.setdefault(name, Field()).sizes[signature] = int(np.prod(shape, dtype=np.int64))
+        for number, p in enumerate(self.passes):
+            for recording in p.recordings:
+                for where, what, _ in recording.inputs:
+                    if where in ("own", "up"):
+                        getattr(fields[what], where).add(number)
+                for where, what, _ in recording.outputs:
+                    (fields[what].summed if where == "add" else fields[what].written).add(number)
+        after = len(self.passes)
+        for recording, _, _ in (w for starts, steps, _ in self.walks for w in (*starts, *steps)):
+            for where, what, _ in recording.inputs:
+                if where in ("own", "far"):
+                    fields[what].own.add(after)
+        for position, names, _, _, _ in self.values:
+            for name in names:
+                if position >= 0:
+                    fields[name].own.add(after)
+                elif not (fields[name].up or fields[name].summed):
+                    fields[name].up.add(after)
+        return fields
+
+    def _clear_sums(self, plan: Layout) -> None:
+        """Sums in slots are cleared once they are read, those in rows by the pass before, which has them in cache."""
+        for number, p in enumerate(self.passes):
+            for name, shape in p.below.items():
+                by = self.passes[number - (plan.home.get(name) != "sums")]
+                for recording in by.recordings:
+                    recording.leave("clear", name, np.zeros(shape))
 
     def _add_walk(
         self, starts: list[_Walked], steps: list[_Walked], output: Ref, operand: Any, v_at: int, dispatch: int | None
@@ -309,7 +338,7 @@ class Rolled:
         def case(walked: _Walked, *, far: bool) -> Case:
             recording, (rows, columns), carry = walked
             (_, _, values), (_, _, carried) = recording.outputs
-            inputs = [operand(*i) for i in recording.inputs]
+            inputs = [operand(recording, *i) for i in recording.inputs]
             outputs, nodes = [], []
             for k in range(rows):
                 # Row k of the block; below, column n of its mirror image.
@@ -320,7 +349,7 @@ class Rolled:
             for n in range(columns if far else 0):
                 outputs.append(output.part(n * nv, (rows,)).at((1, v_at), far=((nv, v_at),)))
                 nodes.extend(values[n::columns])
-            outputs.append(operand("carry", None, int(np.prod(carry))))
+            outputs.append(operand(recording, "carry", None, int(np.prod(carry))))
             nodes.extend(carried)
             return self.builder.case(finish(recording.recorder, recording.count, nodes), inputs, outputs)
 
@@ -331,41 +360,27 @@ class Rolled:
         step_cases = tuple(made[id(w)] for w in steps)
         self.builder.add(Walk(self.tree.n, parent, start_cases, step_cases, dispatch))
 
-    def _layout(self, read: set[str]) -> tuple[dict[str, int], int]:
-        """Where each field that is read again stands in a row; the row's length."""
-        sizes: dict[str, int] = {name: np.size(value) for name, value in self.ground.items()}
-        for (_, name), shape in self.shapes.items():
-            sizes[name] = max(sizes.get(name, 0), int(np.prod(shape, dtype=np.int64)))
-        place, at = {}, 0
-        for name, size in sizes.items():
-            if name in read:
-                place[name] = at
-                at += size
-        return place, max(at, 1)
-
-    def _ground_rows(self, rows: Ref, place: dict[str, int]) -> None:
-        """The numbers of ground, written before the first pass."""
-        for name, value in self.ground.items():
-            if name in place:
-                array = np.asarray(value, dtype=np.float64)
-                target = rows.part(place[name], array.shape)
-                self.builder.call(lambda array=array: array, (), (target,))
-
 
 def _signatures(tree: Tree) -> tuple[list[Signature], Any]:
     """The signatures that a tree has, and the number of each link's."""
-    n = tree.n
-    slices = record_slices()
-    flags = [np.all(tree.table[:, slices[name]] == TRIVIAL[name], axis=1) for name in TRIVIAL]
-    key = np.zeros(n, np.int64)
-    for bit in (*flags, tree.parent < 0, tree.topology.reverse):
+    rows, which = tree.records
+    at = record_slices()
+    if which is None:
+        which = np.arange(tree.n, dtype=np.int32)
+    if len(rows) <= min(SPECIAL, tree.n // 4):
+        key = which.astype(np.int64)
+    else:
+        flags = [np.all(rows[:, at[name]] == TRIVIAL[name], axis=1) for name in TRIVIAL]
+        key = sum(flag * 2**k for k, flag in enumerate(flags))[which]
+    for bit in (tree.parent < 0, tree.topology.reverse):
         key = key * 2 + bit
-    key = key * 64 + tree.description.kind[tree.topology.joint]
+    key = key * len(KIND_LIST) + tree.kind_numbers
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
     signatures = []
-    for i in first.tolist():
-        trivial = frozenset(name for name, flag in zip(TRIVIAL, flags, strict=True) if flag[i])
-        signatures.append(Signature(tree.kinds[i], bool(tree.parent[i] < 0), trivial))
+    for k, i in enumerate(first.tolist()):
+        mine = rows[which[number == k]]
+        known = {name: mine[0, part] for name, part in at.items() if np.all(mine[:, part] == mine[0, part])}
+        signatures.append(Signature(tree.kind(i), bool(tree.parent[i] < 0), known))
     return signatures, number.astype(np.int32)
 
 
