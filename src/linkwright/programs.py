@@ -23,8 +23,9 @@ from linkwright.spatial.algebra import Array
 from linkwright.tape.program import Program
 
 UNROLL = 64  # links up to which a recursion is unrolled
-FORWARD_METHODS = ("articulated-body", "mass-matrix")  # the first is the default
-ROLLED_METHODS = ("articulated-body",)
+#: The ways to forward dynamics; the first is the default.
+FORWARD_METHODS = ("articulated-body", "diagonal", "triangular", "mass-matrix")
+ROLLED_METHODS = ("articulated-body", "diagonal", "triangular", "mass-matrix")
 REFERENCES = ("body", "world", "aligned")
 FORMS = ("unrolled", "rolled")
 

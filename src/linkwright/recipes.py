@@ -10,10 +10,8 @@ import numpy as np
 
 from linkwright.errors import ModelError
 from linkwright.mechanism.elements import JointForce
-from linkwright.mechanism.tree import Tree
 from linkwright.programs import SPECS
 from linkwright.recursions import (
-    articulated_body,
     composite,
     coordinates,
     derivatives,
@@ -22,7 +20,8 @@ from linkwright.recursions import (
     newton_euler,
 )
 from linkwright.recursions.factor import Factor, ZeroPivot, factorise
-from linkwright.recursions.rolled import Rolled
+from linkwright.recursions.methods import METHODS
+from linkwright.recursions.rolled import Rolled, rate_parents
 from linkwright.recursions.traversal import SingularLink, Traversal, Unrolled
 from linkwright.spatial.algebra import Array, cross, is_zero
 from linkwright.tape.block import with_every_input
@@ -98,27 +97,9 @@ def _forward(question: Question) -> Array:
     if extra is not None:
         tau = tau + extra
     wrenches = question.applied()
-    method = _by_mass_matrix if question.maker.coupled else METHODS[question.request.method]
-    return method(question, tau, wrenches)
-
-
-def _by_articulated_bodies(question: Question, tau: Array, wrenches: bool) -> Array:
-    return articulated_body.forward_dynamics(question.traversal(tau=tau), question.gravity, wrenches=wrenches)
-
-
-def _by_mass_matrix(question: Question, tau: Array, wrenches: bool) -> Array:
-    x = question.maker.tree.coordinates
-    m = composite.mass_matrix(question.traversal())
-    still = question.traversal(a=np.zeros(x.nv))
-    h = newton_euler.inverse_dynamics(still, question.gravity, wrenches=wrenches)
-    return np.array(factorise(m).solve([tau[k] - h[k] for k in range(x.nv)]))
-
-
-#: Forward dynamics, unrolled: (question, joint forces, whether wrenches are applied) → accelerations.
-METHODS: dict[str, Callable[[Question, Array, bool], Array]] = {
-    "articulated-body": _by_articulated_bodies,
-    "mass-matrix": _by_mass_matrix,
-}
+    method = METHODS["mass-matrix" if question.maker.coupled else question.request.method]
+    still = np.zeros(question.maker.tree.coordinates.nv)
+    return method(question.traversal(tau=tau, a=still), question.gravity, wrenches=wrenches)
 
 
 def _inverse(question: Question, **zeros: Array) -> Array:
@@ -264,7 +245,7 @@ def _forward_derivatives(maker: Maker, request: Request, shapes: dict[str, tuple
     mass, right = builder.temporary("mass", (nv, nv)), builder.temporary("right", (nv, 3 * nv))
     builder.add(Each(1, (builder.case(block, inputs, [mass, right]),)))
     solution = builder.temporary("solution", (nv, 3 * nv))
-    parent = None if maker.coupled else builder.column(_rate_parents(maker.tree))
+    parent = None if maker.coupled else builder.column(rate_parents(maker.tree))
     method: Method = "cholesky" if parent is None else "ltl"
     builder.add(Solve(method, mass.operand, right.operand, solution.operand, nv, nv, 3 * nv, parent))
     _scatter(builder, solution, outputs, nv)
@@ -279,21 +260,6 @@ def _scatter(builder: ProgramBuilder, solution: Ref, outputs: list[Ref], nv: int
     builder.add(Each(nv, (builder.case(block, [source], targets),)))
 
 
-def _rate_parents(tree: Tree) -> Any:
-    """For every rate the rate before it on the way to ground, −1 at ground."""
-    x = tree.coordinates
-    last = np.full(tree.n + 1, -1)
-    parents: list[int] = []
-    for i, (p, kind) in enumerate(zip(tree.parent.tolist(), tree.kinds, strict=True)):
-        before = int(last[p])
-        at = int(x.v_at[i])
-        for k in range(kind.nv):
-            parents.append(before)
-            before = at + k
-        last[i] = before
-    return np.array(parents, np.int32)
-
-
 def _both(function: Callable[[Traversal, Maker], Any]) -> dict[str, Any]:
     """A recursion that is recorded the same way unrolled and rolled."""
     return {"record": lambda q: function(q.traversal(), q.maker), "rolled": lambda t, m, r: function(t, m)}
@@ -302,7 +268,8 @@ def _both(function: Callable[[Traversal, Maker], Any]) -> dict[str, Any]:
 RECIPES: dict[str, Recipe] = {
     "forward_dynamics": Recipe(
         _forward,
-        lambda t, m, r: articulated_body.forward_dynamics(t, m.gravity({}), wrenches=r.wrenches),
+        lambda t, m, r: METHODS[r.method](t, m.gravity({}), wrenches=r.wrenches),
+        still=("a",),
     ),
     "inverse_dynamics": Recipe(_inverse, _inverse_rolled),
     "bias_forces": Recipe(_bias, _inverse_rolled, still=("a",)),
@@ -367,6 +334,6 @@ def record_rolled(maker: Maker, request: Request) -> Program:
     if "wrenches" in inputs:
         inputs["wrench"] = inputs["wrenches"]
     traversal = Rolled(maker.tree, builder, inputs, recipe.still)
-    recipe.rolled(traversal, maker, request)
-    traversal.finish()
+    result = recipe.rolled(traversal, maker, request)
+    traversal.finish(result, SPECS[request.function].outputs[0])
     return builder.build(single=True)

@@ -8,7 +8,7 @@ row 0 is ground.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,11 @@ import numpy as np
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree, record_slices
 from linkwright.recursions.link import Link
-from linkwright.recursions.traversal import Finish, InwardStep, OutwardStep, Shape, WalkStart, WalkStep
+from linkwright.recursions.traversal import Finish, InwardStep, OutwardStep, PairStep, Shape, WalkStart, WalkStep
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import finish
 from linkwright.tape.build import ProgramBuilder, Ref, trace
-from linkwright.tape.program import ITEM, Case, Each, Operand, Order, Walk, Zero
+from linkwright.tape.program import ITEM, Case, Each, Operand, Order, Solve, Statement, Walk, WalkOrder, Zero
 from linkwright.tape.scalar import Recorder, Scalar
 
 #: A number of the record that equals this is left out of the arithmetic.
@@ -93,17 +93,24 @@ class _Lazy(Mapping[str, Any]):
         return len(self._names)
 
 
-_Walked = tuple[_Recording, Shape, Shape]  # a start or step of a walk, its block's and its carry's shapes
-
-
 @dataclass
 class _Pass:
     order: Order
     recordings: list[_Recording]
 
 
+@dataclass
+class _Walk:
+    order: WalkOrder
+    starts: list[_Recording]
+    steps: list[_Recording]  # one a pair of signatures; pairs that walk alike share theirs
+
+
 class Rolled:
-    """A traversal that leaves `Each` statements; `finish` places the rows and adds the statements."""
+    """A traversal that leaves statements over links; `finish` places the rows and adds the statements.
+
+    A result is a temporary buffer; the one that `finish` is given becomes the program's output.
+    """
 
     def __init__(
         self, tree: Tree, builder: ProgramBuilder, inputs: Mapping[str, Ref], still: Sequence[str] = ()
@@ -113,11 +120,11 @@ class Rolled:
         self.coordinates = tree.coordinates
         self.signatures, self.signature_of = _signatures(tree)
         self.shapes: dict[tuple[int, str], Shape] = {}  # (signature, field) → shape
+        self.sizes: dict[str, int] = {}  # field → the most numbers that it ever has
         self.ground: dict[str, Array] = {}
-        self.passes: list[_Pass] = []
-        self.vectors: dict[str, tuple[Ref, bool]] = {}  # field → output, and whether one a coordinate
+        self.plan: list[_Pass | _Walk | Statement] = []
+        self.vectors: dict[str, tuple[Ref, bool]] = {}  # field → buffer, and whether one a coordinate
         self.values: list[tuple[int, tuple[str, ...], Finish, Ref, list[Shape]]] = []
-        self.walks: list[tuple[list[_Walked], list[_Walked], Ref]] = []
 
     # -- recording ------------------------------------------------------------------------------------
     def _link(self, number: int, recording: _Recording, suffix: str = "") -> Link:
@@ -152,6 +159,10 @@ class Rolled:
     def _sums(self, recording: _Recording, below: Mapping[str, Shape]) -> _Lazy:
         return _Lazy(below, lambda name: recording.fresh("own", f"below.{name}", below[name]))
 
+    def _keep(self, number: int, name: str, shape: Shape) -> None:
+        self.shapes[number, name] = shape
+        self.sizes[name] = max(self.sizes.get(name, 0), int(np.prod(shape, dtype=np.int64)))
+
     def outward(self, step: OutwardStep, ground: Mapping[str, Array]) -> None:
         self.ground.update(ground)
         recordings, made = [], []
@@ -165,8 +176,9 @@ class Rolled:
             made.append({name: np.shape(value) for name, value in results.items()})
             recordings.append(recording)
         for number, shapes in enumerate(made):
-            self.shapes.update({(number, name): shape for name, shape in shapes.items()})
-        self.passes.append(_Pass("outward", recordings))
+            for name, shape in shapes.items():
+                self._keep(number, name, shape)
+        self.plan.append(_Pass("outward", recordings))
 
     def inward(self, step: InwardStep, below: Mapping[str, Shape]) -> None:
         recordings = []
@@ -176,69 +188,98 @@ class Rolled:
             results, up = step(self._link(number, recording), self._own(number, recording), sums)
             for name, value in results.items():
                 recording.leave("own", name, value)
-                self.shapes[number, name] = np.shape(value)
+                self._keep(number, name, np.shape(value))
             for name, value in up.items():
                 recording.leave("add", f"below.{name}", value)
             recordings.append(recording)
+        before = next(p for p in reversed(self.plan) if isinstance(p, _Pass))
         for number in range(len(self.signatures)):
             # The sums are cleared by the pass before, which has the row in cache anyway.
             for name, shape in below.items():
-                self.passes[-1].recordings[number].leave("own", f"below.{name}", np.zeros(shape))
-                self.shapes[number, f"below.{name}"] = shape
-        self.passes.append(_Pass("inward", recordings))
+                before.recordings[number].leave("own", f"below.{name}", np.zeros(shape))
+                self._keep(number, f"below.{name}", shape)
+        self.plan.append(_Pass("inward", recordings))
 
     def joint_vector(self, name: str, *, coordinates: bool = False) -> Any:
-        """Make the field an output of the program."""
         x = self.coordinates
-        self.vectors[name] = (self.builder.output(name, (x.nq if coordinates else x.nv,)), coordinates)
+        self.vectors[name] = (self.builder.temporary(name, (x.nq if coordinates else x.nv,)), coordinates)
         return self.vectors[name][0]
 
     def total(self, name: str, then: Finish) -> Any:
-        """Make a function of what reached ground an output of the program."""
         below = f"below.{name}"
         self.ground[below] = np.zeros(next(s for (_, known), s in self.shapes.items() if known == below))
         return self.at(-1, (below,), then)
 
     def at(self, position: int, names: Sequence[str], then: Finish) -> Any:
-        """Make a function of one link's numbers an output of the program."""
         shapes = [next(s for (_, known), s in self.shapes.items() if known == name) for name in names]
         _, out_shapes, _ = trace(then, shapes)
-        output = self.builder.output("value", out_shapes[0])
+        output = self.builder.temporary("value", out_shapes[0])
         self.values.append((position, tuple(names), then, output, shapes))
         return output
 
-    def walk(self, start: WalkStart, step: WalkStep) -> Any:
-        """Make the matrix of a walk an output of the program."""
-        output = self.builder.output("matrix", (self.coordinates.nv, self.coordinates.nv))
+    def walk(self, start: WalkStart, step: WalkStep, *, lower: bool = False) -> Any:
+        matrix = self.builder.temporary("matrix", (self.coordinates.nv, self.coordinates.nv))
+        numbers = range(len(self.signatures))
         starts, steps = [], []
-        for number in range(len(self.signatures)):
+        known: dict[Shape, list[_Recording]] = {}  # a step depends on where the walk began by the carry's shape alone
+        for number in numbers:
             recording = _Recording()
             block, carry = start(self._link(number, recording), self._own(number, recording))
-            recording.leave("block", None, block)
+            for k, row in enumerate(block):
+                recording.leave("diagonal", (matrix, k), row)
             recording.leave("carry", None, carry)
-            starts.append((recording, np.shape(block), np.shape(carry)))
-        known: dict[Shape, list[_Walked]] = {}  # a step depends on where the walk began by the carry's shape alone
-        for _, _, shape in starts:
+            starts.append(recording)
+            shape = np.shape(carry)
             if shape not in known:
-                known[shape] = [self._walk_step(step, number, shape) for number in range(len(self.signatures))]
+                known[shape] = [self._walk_step(step, other, shape, matrix, lower=lower) for other in numbers]
             steps.extend(known[shape])
-        self.walks.append((starts, steps, output))
-        return output
+        self.plan += [Zero(matrix.operand), _Walk("outward", starts, steps)]
+        return matrix
 
-    def _walk_step(self, step: WalkStep, number: int, shape: Shape) -> _Walked:
+    def _walk_step(self, step: WalkStep, number: int, shape: Shape, matrix: Ref, *, lower: bool) -> _Recording:
         recording = _Recording()
         carry = recording.fresh("carry", None, shape)
         block, carry = step(self._link(number, recording, "far"), self._own(number, recording, "far"), carry)
-        recording.leave("block", None, block)
+        for k, row in enumerate(block):
+            recording.leave("entry", (matrix, k), row)
+        for k, column in enumerate(() if lower else np.transpose(block)):
+            recording.leave("mirror", (matrix, k), column)
         recording.leave("carry", None, carry)
-        return recording, np.shape(block), np.shape(carry)
+        return recording
+
+    def pairs(self, order: WalkOrder, matrix: Any, step: PairStep) -> None:
+        starts, steps = [], []
+        for number, signature in enumerate(self.signatures):
+            starts.append(_Recording())
+            starts[-1].leave("carry", None, np.zeros(0))
+            for other, above in enumerate(self.signatures):
+                recording = _Recording()
+                recording.fresh("carry", None, (0,))
+                rows = [recording.fresh("entry", (matrix, k), (above.kind.nv,)) for k in range(signature.kind.nv)]
+                block = np.array(rows).reshape(signature.kind.nv, above.kind.nv)
+                found = step(block, self._own(number, recording), self._own(other, recording, "far"))
+                for where, more in zip(("more", "farther"), found, strict=True):
+                    for name, value in more.items():
+                        recording.leave(where, name, value)
+                recording.leave("carry", None, np.zeros(0))
+                steps.append(recording)
+        self.plan.append(_Walk(order, starts, steps))
+
+    def solve(self, matrix: Any, right: Any) -> Any:
+        nv = self.coordinates.nv
+        solution = self.builder.temporary("solution", (nv,))
+        parent = self.builder.column(rate_parents(self.tree))
+        self.plan.append(Solve("ltl", matrix.operand, right.operand, solution.operand, nv, nv, 1, parent))
+        return solution
 
     # -- placing ----------------------------------------------------------------------------------------
-    def finish(self) -> None:
-        """Lay out the rows and add the statements to the builder."""
+    def finish(self, result: Ref, name: str) -> None:
+        """Lay out the rows, add the statements to the builder, and make the result the output of this name."""
         tree, x, builder = self.tree, self.coordinates, self.builder
-        recordings = [r for p in self.passes for r in p.recordings]
-        recordings += [r for starts, steps, _ in self.walks for r, _, _ in (*starts, *steps)]
+        at = result.operand.buffer
+        builder.buffers[at] = replace(builder.buffers[at], role="output", name=name)
+        recordings = [r for p in self.plan if isinstance(p, _Pass) for r in p.recordings]
+        recordings += [r for p in self.plan if isinstance(p, _Walk) for r in (*p.starts, *p.steps)]
         read = {what for r in recordings for where, what, _ in r.inputs if where in ("own", "up", "far")}
         read |= {name for _, names, _, _, _ in self.values for name in names}
         place, stride = self._layout(read)
@@ -260,10 +301,17 @@ class Rolled:
                 return table.part(slices[what].start, (size,)).at(far=((RECORD_SIZE, ITEM),))
             if where == "carry":
                 return Ref(Operand(-1, size), (size,))
-            if where == "far":
-                return rows.part(stride + place[what], (size,)).at(far=((stride, ITEM),))
-            if where == "own":
-                return rows.part(stride + place[what], (size,)).at((stride, ITEM))
+            if where in ("diagonal", "entry", "mirror"):
+                matrix, k = what
+                row: Ref = matrix.part(k * x.nv, (size,))
+                if where == "diagonal":
+                    return row.at((x.nv, v_at), (1, v_at))
+                near, far = (1, x.nv) if where == "mirror" else (x.nv, 1)
+                return row.at((near, v_at), far=((far, v_at),))
+            if where in ("far", "farther"):
+                return rows.part(stride + place[what], (size,)).at(far=((stride, ITEM),), add=where == "farther")
+            if where in ("own", "more"):
+                return rows.part(stride + place[what], (size,)).at((stride, ITEM), add=where == "more")
             if where in ("up", "add"):
                 return rows.part(place[what], (size,)).at((stride, parent), add=where == "add")
             if where == "frame":
@@ -276,71 +324,46 @@ class Rolled:
 
         self._ground_rows(rows, place)
         dispatch = builder.column(self.signature_of) if len(self.signatures) > 1 else None
-        for p in self.passes:
-            cases = []
-            for recording in p.recordings:
-                inputs = [operand(*i) for i in recording.inputs]
-                outputs: list[Ref] = []
-                nodes: list[Scalar] = []
-                for where, what, values in recording.outputs:
-                    if what in self.vectors and where == "own":
-                        vector, coordinates = self.vectors[what]
-                        outputs.append(vector.part(0, (len(values),)).at((1, q_at if coordinates else v_at)))
-                        nodes.extend(values)
-                    if where == "add" or what in read:
-                        outputs.append(operand(where, what, len(values)))
-                        nodes.extend(values)
-                block = finish(recording.recorder, recording.count, nodes)
-                cases.append(builder.case(block, inputs, outputs))
-            builder.add(Each(tree.n, tuple(cases), p.order, dispatch))
-        for starts, steps, output in self.walks:
-            self._add_walk(starts, steps, output, operand, v_at, dispatch)
-        for position, names, then, output, shapes in self.values:
-            at = (position + 1) * stride
-            sources = [rows.part(at + place[name], shape) for name, shape in zip(names, shapes, strict=True)]
-            builder.call(then, sources, [output])
+        made: dict[int, Case] = {}
 
-    def _add_walk(
-        self, starts: list[_Walked], steps: list[_Walked], output: Ref, operand: Any, v_at: int, dispatch: int | None
-    ) -> None:
-        """The statement of a walk: each block goes to its rows, and turned over to its columns."""
-        nv = self.coordinates.nv
-
-        def case(walked: _Walked, *, far: bool) -> Case:
-            recording, (rows, columns), carry = walked
-            (_, _, values), (_, _, carried) = recording.outputs
+        def case(recording: _Recording) -> Case:
+            if id(recording) in made:
+                return made[id(recording)]
             inputs = [operand(*i) for i in recording.inputs]
-            outputs, nodes = [], []
-            for k in range(rows):
-                # Row k of the block; below, column n of its mirror image.
-                row = output.part(k * nv, (columns,))
-                place = row.at((nv, v_at), far=((1, v_at),)) if far else row.at((nv, v_at), (1, v_at))
-                outputs.append(place)
-                nodes.extend(values[k * columns : (k + 1) * columns])
-            for n in range(columns if far else 0):
-                outputs.append(output.part(n * nv, (rows,)).at((1, v_at), far=((nv, v_at),)))
-                nodes.extend(values[n::columns])
-            outputs.append(operand("carry", None, int(np.prod(carry))))
-            nodes.extend(carried)
-            return self.builder.case(finish(recording.recorder, recording.count, nodes), inputs, outputs)
+            outputs: list[Ref] = []
+            nodes: list[Scalar] = []
+            for where, what, values in recording.outputs:
+                if where == "own" and what in self.vectors:
+                    vector, coordinates = self.vectors[what]
+                    outputs.append(vector.part(0, (len(values),)).at((1, q_at if coordinates else v_at)))
+                    nodes.extend(values)
+                if where != "own" or what in read:
+                    outputs.append(operand(where, what, len(values)))
+                    nodes.extend(values)
+            block = finish(recording.recorder, recording.count, nodes)
+            made[id(recording)] = builder.case(block, inputs, outputs)
+            return made[id(recording)]
 
-        self.builder.add(Zero(output.operand))
-        parent = self.builder.column(self.tree.parent)
-        start_cases = tuple(case(w, far=False) for w in starts)
-        made = {id(w): case(w, far=True) for w in steps}
-        step_cases = tuple(made[id(w)] for w in steps)
-        self.builder.add(Walk(self.tree.n, parent, start_cases, step_cases, dispatch))
+        for p in self.plan:
+            if isinstance(p, _Pass):
+                builder.add(Each(tree.n, tuple(map(case, p.recordings)), p.order, dispatch))
+            elif isinstance(p, _Walk):
+                starts, steps = tuple(map(case, p.starts)), tuple(map(case, p.steps))
+                builder.add(Walk(tree.n, builder.column(tree.parent), starts, steps, dispatch, p.order))
+            else:
+                builder.add(p)
+        for position, names, then, output, shapes in self.values:
+            row = (position + 1) * stride
+            sources = [rows.part(row + place[name], shape) for name, shape in zip(names, shapes, strict=True)]
+            builder.call(then, sources, [output])
 
     def _layout(self, read: set[str]) -> tuple[dict[str, int], int]:
         """Where each field that is read again stands in a row; the row's length."""
-        sizes: dict[str, int] = {name: np.size(value) for name, value in self.ground.items()}
-        for (_, name), shape in self.shapes.items():
-            sizes[name] = max(sizes.get(name, 0), int(np.prod(shape, dtype=np.int64)))
         place, at = {}, 0
-        for name, size in sizes.items():
+        for name in dict.fromkeys((*self.ground, *self.sizes)):
             if name in read:
                 place[name] = at
-                at += size
+                at += max(np.size(self.ground.get(name, ())), self.sizes.get(name, 0))
         return place, max(at, 1)
 
     def _ground_rows(self, rows: Ref, place: dict[str, int]) -> None:
@@ -369,4 +392,19 @@ def _signatures(tree: Tree) -> tuple[list[Signature], Any]:
     return signatures, number.astype(np.int32)
 
 
-__all__ = ["Rolled", "Signature"]
+def rate_parents(tree: Tree) -> Any:
+    """For every rate the rate before it on the way to ground, −1 at ground."""
+    x = tree.coordinates
+    last = np.full(tree.n + 1, -1)
+    parents: list[int] = []
+    for i, (p, kind) in enumerate(zip(tree.parent.tolist(), tree.kinds, strict=True)):
+        before = int(last[p])
+        at = int(x.v_at[i])
+        for k in range(kind.nv):
+            parents.append(before)
+            before = at + k
+        last[i] = before
+    return np.array(parents, np.int32)
+
+
+__all__ = ["Rolled", "Signature", "rate_parents"]
