@@ -22,6 +22,11 @@ BELOW = {"composite": (10,)}
 def mass_matrix(traversal: Traversal) -> Any:
     """M (nv, nv) for the traversal's q."""
     traversal.outward(configurations, {})
+    return of_configurations(traversal)
+
+
+def of_configurations(traversal: Traversal) -> Any:
+    """`mass_matrix` of links whose terms are known."""
     traversal.inward(compose, BELOW)
     return traversal.walk(diagonal, across)
 
@@ -36,7 +41,7 @@ def compose(link: Link, own: State, below: State) -> tuple[dict[str, Array], dic
     terms = own["terms"]
     s = link.subspace(terms)
     columns = [link.composite_times(composite, s[:, k]) for k in range(link.kind.nv)]
-    left = {"f": np.stack(columns, axis=1)} if columns else {}
+    left = {"force": np.stack(columns, axis=1)} if columns else {}
     if link.grounded:
         return left, {}
     return left, {"composite": link.composite_inward(terms, composite)}
@@ -47,7 +52,7 @@ def diagonal(link: Link, own: State) -> tuple[Array, Array]:
     terms, nv = own["terms"], link.kind.nv
     if not nv:
         return np.zeros((0, 0)), np.zeros((6, 0))
-    columns = [own["f"][:, k] for k in range(nv)]
+    columns = [own["force"][:, k] for k in range(nv)]
     block = np.stack([link.project(terms, f) for f in columns], axis=1)
     if link.geared:
         block = block + link.armature * np.eye(nv)

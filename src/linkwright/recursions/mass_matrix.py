@@ -16,8 +16,8 @@ from linkwright.spatial.algebra import Array
 
 def forward_dynamics(traversal: Traversal, gravity: Array, *, wrenches: bool = False) -> Any:
     """Joint accelerations for the traversal's q, v, tau; its a is zero."""
-    m = composite.mass_matrix(traversal)
     newton_euler.joint_forces(traversal, gravity, wrenches=wrenches)
+    m = composite.of_configurations(traversal)
     traversal.outward(driving, {})
     return traversal.solve(m, traversal.joint_vector("driving"))
 
