@@ -25,6 +25,7 @@ from linkwright.tape.program import Program
 UNROLL = 64  # links up to which a recursion is unrolled
 #: The ways to forward dynamics; the first is the default.
 FORWARD_METHODS = ("articulated-body", "diagonal", "triangular", "mass-matrix")
+LOOP_METHODS = ("virtual-work", "assembly")
 ROLLED_METHODS = ("articulated-body", "diagonal", "triangular", "mass-matrix")
 REFERENCES = ("body", "world", "aligned")
 FORMS = ("unrolled", "rolled")
@@ -138,9 +139,15 @@ class Maker:
         """The error for a joint whose acceleration no force tells."""
         d, t = self.description, self.topology
         joint, body = d.joint_names[int(t.joint[position])], d.body_names[int(t.body[position])]
+        carried = np.abs(d.mass[t.body]) + np.abs(d.inertia[t.body]).sum(axis=1)
+        for i in range(self.tree.n - 1, position, -1):
+            if t.parent[i] >= 0:
+                carried[t.parent[i]] += carried[i]
+        weightless = carried[position] == 0
+        what, give = ("carries no mass", "a mass") if weightless else ("has no inertia along its freedom", "an inertia")
         return ModelError(
-            f"joint {joint!r} has no inertia along its freedom, so forces do not tell its acceleration; "
-            f"give {body!r} an inertia, give the joint an armature, or lock it",
+            f"joint {joint!r} {what}, so forces do not tell its acceleration; "
+            f"give {body!r} {give}, give the joint an armature, or lock it",
             element=joint,
         )
 
@@ -224,19 +231,19 @@ class Maker:
     def program(self, request: Request) -> Program:
         """Record the program of a request."""
         spec = SPECS[request.function]
-        if self.topology.loops and not spec.loops:
+        if self.topology.loops and not spec.loops and request.method not in LOOP_METHODS:
             loop = self.description.joint_names[self.topology.loops[0]]
-            raise ModelError(
-                f"joint {loop!r} closes a loop; {request.function} is for mechanisms without loops so far", element=loop
-            )
+            what = f"{request.function} is for mechanisms without loops so far"
+            if request.function == "forward_dynamics":
+                able = " and ".join(repr(name) for name in LOOP_METHODS)
+                what = f"method {request.method!r} is for mechanisms without loops; the methods {able} close them"
+            raise ModelError(f"joint {loop!r} closes a loop; {what}", element=loop)
         if self.description.drivers and not spec.loops:
             driver = self.description.drivers[0].name
             raise ModelError(
                 f"driver {driver!r} prescribes a motion; {request.function} is for mechanisms without drivers so far",
                 element=driver,
             )
-        if "tau" in spec.inputs and not request.free:
-            self._refuse_weightless()
         if spec.dense and int(self.topology.depth.sum()) + self.tree.n > spec.dense:
             raise ModelError(
                 f"{request.function} would lay out {int(self.topology.depth.sum()) + self.tree.n} pairs of related "
@@ -246,23 +253,6 @@ class Maker:
         from linkwright.recipes import record, record_rolled
 
         return record_rolled(self, request) if self.rolls(request) else record(self, request)
-
-    def _refuse_weightless(self) -> None:
-        """A joint that carries nothing has no acceleration to be found."""
-        d, t = self.description, self.topology
-        carried = np.abs(d.mass[t.body]) + np.abs(d.inertia[t.body]).sum(axis=1)
-        if np.all(carried > 0):
-            return
-        for i in range(self.tree.n - 1, -1, -1):
-            j = int(t.joint[i])
-            if carried[i] == 0 and d.kind_of(j).nv and d.armature[j] == 0 and not self.tree.coordinates.follows[i]:
-                raise ModelError(
-                    f"joint {d.joint_names[j]!r} carries no mass, so forces do not tell its acceleration; "
-                    f"give {d.body_names[int(t.body[i])]!r} a mass, give the joint an armature, or lock it",
-                    element=d.joint_names[j],
-                )
-            if t.parent[i] >= 0:
-                carried[t.parent[i]] += carried[i]
 
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""

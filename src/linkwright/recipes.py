@@ -19,6 +19,7 @@ from linkwright.recursions import (
     kinematics,
     newton_euler,
 )
+from linkwright.recursions.determined import undetermined
 from linkwright.recursions.factor import Factor, ZeroPivot, factorise
 from linkwright.recursions.methods import METHODS
 from linkwright.recursions.rolled import Rolled, rate_parents
@@ -305,8 +306,17 @@ def _traced(maker: Maker, function: Callable[..., Any], shapes: Mapping[str, tup
         raise maker.singular(int(np.flatnonzero(at <= error.row)[-1])) from None
 
 
+def _refuse_undetermined(maker: Maker, request: Request) -> None:
+    """Forces must tell every joint's acceleration; with free parameters, only recording finds out."""
+    if "tau" in SPECS[request.function].inputs and not request.free:
+        position = undetermined(maker.tree)
+        if position is not None:
+            raise maker.singular(position)
+
+
 def record(maker: Maker, request: Request) -> Program:
     """The program of a request with every link's arithmetic laid out and its constants folded."""
+    _refuse_undetermined(maker, request)
     recipe, shapes = RECIPES[request.function], maker.shapes(request)
     if recipe.finish is not None:
         return recipe.finish(maker, request, shapes)
@@ -327,6 +337,7 @@ def record(maker: Maker, request: Request) -> Program:
 
 def record_rolled(maker: Maker, request: Request) -> Program:
     """The program of a request as loops over links."""
+    _refuse_undetermined(maker, request)
     recipe = RECIPES[request.function]
     assert recipe.rolled is not None
     builder = ProgramBuilder(request.function)
