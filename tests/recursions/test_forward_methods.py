@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from test_identities import MOVING, numbers, states, turned_round
 
 import linkwright as lw
 from linkwright.errors import ModelError
@@ -13,7 +14,6 @@ from linkwright.mechanism.kinds import KINDS
 from linkwright.programs import FORWARD_METHODS, LOOP_METHODS, ROLLED_METHODS
 from linkwright.recursions.methods import METHODS
 from robots import relative
-from test_identities import MOVING, numbers, states, turned_round
 
 #: Methods that divide by what a link weighs alone have limits of their own.
 CLASSIC = ("articulated-body", "diagonal", "triangular", "mass-matrix")
