@@ -1,6 +1,6 @@
 """One forward dynamics of an N-link revolute chain, beside Pinocchio as far as it gets: one run, one core, medians.
 
-python benchmarks/chains.py [--write]
+    python benchmarks/chains.py [--write]
 """
 
 from __future__ import annotations
