@@ -29,6 +29,7 @@ _PUBLIC = {
     "threads": "linkwright.kernels.kernel",
     "TIME": "linkwright.mechanism.expression",
     "errors": "linkwright.errors",
+    "operation_counts": "linkwright.recursions.generic",
 }
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "load_program",
     "maximum",
     "minimum",
+    "operation_counts",
     "random_tree",
     "record",
     "set_threads",
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from linkwright.building import Builder
     from linkwright.kernels.kernel import set_threads, threads
     from linkwright.mechanism.expression import TIME
+    from linkwright.recursions.generic import operation_counts
     from linkwright.tape.build import record
     from linkwright.tape.functions import equal, greater, greater_equal, less, less_equal, maximum, minimum, sign, where
     from linkwright.tape.program import Program

@@ -27,8 +27,8 @@ from linkwright.spatial.transform import Transform
 from linkwright.tape.program import Program
 
 UNROLL = 64  # links up to which a recursion is unrolled
-FORWARD_METHODS = ("articulated-body", "mass-matrix", "virtual-work", "assembly")  # the first is the default
-ROLLED_METHODS = ("articulated-body", "virtual-work", "assembly")
+#: The ways to forward dynamics; the first is the default.
+FORWARD_METHODS = ("articulated-body", "diagonal", "triangular", "mass-matrix", "virtual-work", "assembly")
 LOOP_METHODS = ("virtual-work", "assembly")  # those that can close loops; they take the inverse of each inertia
 REFERENCES = ("body", "world", "aligned")
 FORMS = ("unrolled", "rolled")
@@ -142,9 +142,15 @@ class Maker:
         """The error for a joint whose acceleration no force tells."""
         d, t = self.description, self.topology
         joint, body = d.joint_names[int(t.joint[position])], d.body_names[int(t.body[position])]
+        carried = np.abs(d.mass[t.body]) + np.abs(d.inertia[t.body]).sum(axis=1)
+        for i in range(self.tree.n - 1, position, -1):
+            if t.parent[i] >= 0:
+                carried[t.parent[i]] += carried[i]
+        weightless = carried[position] == 0
+        what, give = ("carries no mass", "a mass") if weightless else ("has no inertia along its freedom", "an inertia")
         return ModelError(
-            f"joint {joint!r} has no inertia along its freedom, so forces do not tell its acceleration; "
-            f"give {body!r} an inertia, give the joint an armature, or lock it",
+            f"joint {joint!r} {what}, so forces do not tell its acceleration; "
+            f"give {body!r} {give}, give the joint an armature, or lock it",
             element=joint,
         )
 
@@ -231,10 +237,8 @@ class Maker:
                 f"driver {driver!r} prescribes a motion; {request.function} is for mechanisms without drivers so far",
                 element=driver,
             )
-        if "tau" in spec.inputs and not request.free:
-            self._refuse_weightless()
-            if request.method in LOOP_METHODS and not self.coupled:
-                self._refuse_singular_inertias(request.method)
+        if request.method in LOOP_METHODS and not request.free and not self.coupled:
+            self._refuse_singular_inertias(request.method)
         if spec.dense and int(self.topology.depth.sum()) + self.tree.n > spec.dense:
             raise ModelError(
                 f"{request.function} would lay out {int(self.topology.depth.sum()) + self.tree.n} pairs of related "
@@ -299,29 +303,12 @@ class Maker:
             mass, moment, inertia = mass + m, moment + h, inertia + j
         return mass, moment, inertia
 
-    def _refuse_weightless(self) -> None:
-        """A joint that carries nothing has no acceleration to be found."""
-        d, t = self.description, self.topology
-        carried = np.abs(d.mass[t.body]) + np.abs(d.inertia[t.body]).sum(axis=1)
-        if np.all(carried > 0):
-            return
-        for i in range(self.tree.n - 1, -1, -1):
-            j = int(t.joint[i])
-            if carried[i] == 0 and d.kind_of(j).nv and d.armature[j] == 0 and not self.tree.coordinates.follows[i]:
-                raise ModelError(
-                    f"joint {d.joint_names[j]!r} carries no mass, so forces do not tell its acceleration; "
-                    f"give {d.body_names[int(t.body[i])]!r} a mass, give the joint an armature, or lock it",
-                    element=d.joint_names[j],
-                )
-            if t.parent[i] >= 0:
-                carried[t.parent[i]] += carried[i]
-
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
         plain = plain and (spec.loops or not self.topology.loops)
-        able = spec.rolls and plain and request.method in ("", *ROLLED_METHODS)
+        able = spec.rolls and plain
         if request.form == "rolled" and not able:
             raise ModelError(f"{request.function} has no rolled form for this mechanism and these options")
         return able and (request.form == "rolled" or (self.tree.n > UNROLL and request.form != "unrolled"))

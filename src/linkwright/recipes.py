@@ -11,10 +11,8 @@ import numpy as np
 from linkwright.errors import ModelError
 from linkwright.mechanism.contraction import contract
 from linkwright.mechanism.elements import JointForce
-from linkwright.mechanism.tree import Tree
 from linkwright.programs import SPECS
 from linkwright.recursions import (
-    articulated_body,
     assembly,
     assembly_loops,
     composite,
@@ -23,13 +21,14 @@ from linkwright.recursions import (
     elements,
     kinematics,
     newton_euler,
-    virtual_work,
     virtual_work_loops,
 )
 from linkwright.recursions.closure import OpenLoop
+from linkwright.recursions.determined import undetermined
 from linkwright.recursions.factor import Factor, ZeroPivot, factorise
 from linkwright.recursions.levels import RolledSheet, UnrolledSheet
-from linkwright.recursions.rolled import Rolled
+from linkwright.recursions.methods import METHODS
+from linkwright.recursions.rolled import Rolled, rate_parents
 from linkwright.recursions.traversal import SingularLink, Traversal, Unrolled
 from linkwright.spatial.algebra import Array, cross, is_zero
 from linkwright.tape.block import with_every_input
@@ -105,50 +104,16 @@ def _forward(question: Question) -> Array:
     if extra is not None:
         tau = tau + extra
     wrenches = question.applied()
-    method = _by_mass_matrix if question.maker.coupled else METHODS[question.request.method]
-    return method(question, tau, wrenches)
-
-
-def _by_articulated_bodies(question: Question, tau: Array, wrenches: bool) -> Array:
-    return articulated_body.forward_dynamics(question.traversal(tau=tau), question.gravity, wrenches=wrenches)
-
-
-def _by_mass_matrix(question: Question, tau: Array, wrenches: bool) -> Array:
-    x = question.maker.tree.coordinates
-    m = composite.mass_matrix(question.traversal())
-    still = question.traversal(a=np.zeros(x.nv))
-    h = newton_euler.inverse_dynamics(still, question.gravity, wrenches=wrenches)
-    return np.array(factorise(m).solve([tau[k] - h[k] for k in range(x.nv)]))
-
-
-def _by_virtual_work(question: Question, tau: Array, wrenches: bool) -> Array:
-    t, gravity = question.traversal(tau=tau), question.gravity
-    if question.maker.topology.loops:
-        return virtual_work_loops.forward_dynamics(t, gravity, question.parameters, wrenches=wrenches)
-    return virtual_work.forward_dynamics(t, gravity, wrenches=wrenches)
-
-
-def _by_assembly(question: Question, tau: Array, wrenches: bool) -> Array:
     maker, gravity = question.maker, question.gravity
+    name = "mass-matrix" if maker.coupled else question.request.method
+    still = np.zeros(maker.tree.coordinates.nv)
     if maker.topology.loops:
-        t = question.traversal(tau=tau)
-        return assembly_loops.forward_dynamics(t, gravity, question.parameters, wrenches=wrenches)
-    sheet = UnrolledSheet(maker.tree, {**question.inputs, "tau": tau}, question.parameters)
-    return assembly.forward_dynamics(sheet, contract(maker.tree.parent), gravity, wrenches=wrenches)
-
-
-#: Forward dynamics, unrolled: (question, joint forces, whether wrenches are applied) → accelerations.
-METHODS: dict[str, Callable[[Question, Array, bool], Array]] = {
-    "articulated-body": _by_articulated_bodies,
-    "mass-matrix": _by_mass_matrix,
-    "virtual-work": _by_virtual_work,
-    "assembly": _by_assembly,
-}
-#: Forward dynamics, rolled: (traversal, gravity, whether wrenches are applied).
-ROLLED: dict[str, Callable[..., Any]] = {
-    "articulated-body": articulated_body.forward_dynamics,
-    "virtual-work": virtual_work.forward_dynamics,
-}
+        close = {"virtual-work": virtual_work_loops, "assembly": assembly_loops}[name].forward_dynamics
+        return close(question.traversal(tau=tau), gravity, question.parameters, wrenches=wrenches)
+    if name == "assembly":
+        sheet = UnrolledSheet(maker.tree, {**question.inputs, "tau": tau}, question.parameters)
+        return assembly.forward_dynamics(sheet, contract(maker.tree.parent), gravity, wrenches=wrenches)
+    return METHODS[name](question.traversal(tau=tau, a=still), gravity, wrenches=wrenches)
 
 
 def _inverse(question: Question, **zeros: Array) -> Array:
@@ -294,7 +259,7 @@ def _forward_derivatives(maker: Maker, request: Request, shapes: dict[str, tuple
     mass, right = builder.temporary("mass", (nv, nv)), builder.temporary("right", (nv, 3 * nv))
     builder.add(Each(1, (builder.case(block, inputs, [mass, right]),)))
     solution = builder.temporary("solution", (nv, 3 * nv))
-    parent = None if maker.coupled else builder.column(_rate_parents(maker.tree))
+    parent = None if maker.coupled else builder.column(rate_parents(maker.tree))
     method: Method = "cholesky" if parent is None else "ltl"
     builder.add(Solve(method, mass.operand, right.operand, solution.operand, nv, nv, 3 * nv, parent))
     _scatter(builder, solution, outputs, nv)
@@ -309,21 +274,6 @@ def _scatter(builder: ProgramBuilder, solution: Ref, outputs: list[Ref], nv: int
     builder.add(Each(nv, (builder.case(block, [source], targets),)))
 
 
-def _rate_parents(tree: Tree) -> Any:
-    """For every rate the rate before it on the way to ground, −1 at ground."""
-    x = tree.coordinates
-    last = np.full(tree.n + 1, -1)
-    parents: list[int] = []
-    for i, (p, kind) in enumerate(zip(tree.parent.tolist(), tree.kinds, strict=True)):
-        before = int(last[p])
-        at = int(x.v_at[i])
-        for k in range(kind.nv):
-            parents.append(before)
-            before = at + k
-        last[i] = before
-    return np.array(parents, np.int32)
-
-
 def _both(function: Callable[[Traversal, Maker], Any]) -> dict[str, Any]:
     """A recursion that is recorded the same way unrolled and rolled."""
     return {"record": lambda q: function(q.traversal(), q.maker), "rolled": lambda t, m, r: function(t, m)}
@@ -332,7 +282,8 @@ def _both(function: Callable[[Traversal, Maker], Any]) -> dict[str, Any]:
 RECIPES: dict[str, Recipe] = {
     "forward_dynamics": Recipe(
         _forward,
-        lambda t, m, r: ROLLED[r.method](t, m.gravity({}), wrenches=r.wrenches),
+        lambda t, m, r: METHODS[r.method](t, m.gravity({}), wrenches=r.wrenches),
+        still=("a",),
     ),
     "inverse_dynamics": Recipe(_inverse, _inverse_rolled),
     "bias_forces": Recipe(_bias, _inverse_rolled, still=("a",)),
@@ -372,8 +323,17 @@ def _traced(maker: Maker, function: Callable[..., Any], shapes: Mapping[str, tup
         raise maker.singular(int(np.flatnonzero(at <= error.row)[-1])) from None
 
 
+def _refuse_undetermined(maker: Maker, request: Request) -> None:
+    """Forces must tell every joint's acceleration; with free parameters, only recording finds out."""
+    if "tau" in SPECS[request.function].inputs and not request.free:
+        position = undetermined(maker.tree)
+        if position is not None:
+            raise maker.singular(position)
+
+
 def record(maker: Maker, request: Request) -> Program:
     """The program of a request with every link's arithmetic laid out and its constants folded."""
+    _refuse_undetermined(maker, request)
     recipe, shapes = RECIPES[request.function], maker.shapes(request)
     if recipe.finish is not None:
         return recipe.finish(maker, request, shapes)
@@ -394,19 +354,21 @@ def record(maker: Maker, request: Request) -> Program:
 
 def record_rolled(maker: Maker, request: Request, *, packed: bool) -> Program:
     """The program of a request as loops over links; `packed` for kernels, that only ask for the answer."""
+    _refuse_undetermined(maker, request)
     recipe = RECIPES[request.function]
     assert recipe.rolled is not None
     builder = ProgramBuilder(request.function)
     inputs = {name: builder.input(name, shape) for name, shape in maker.shapes(request).items()}
     if "wrenches" in inputs:
         inputs["wrench"] = inputs["wrenches"]
+    output = SPECS[request.function].outputs[0]
     if request.method == "assembly":
         sheet = RolledSheet(maker.tree, builder, inputs)
-        contraction = contract(maker.tree.parent)
-        assembly.forward_dynamics(sheet, contraction, maker.gravity({}), wrenches=request.wrenches)
-        sheet.finish()
-        return builder.build(single=True)
-    traversal = Rolled(maker.tree, builder, inputs, recipe.still, packed=packed)
-    recipe.rolled(traversal, maker, request)
-    traversal.finish()
+        tree, gravity = contract(maker.tree.parent), maker.gravity({})
+        result = assembly.forward_dynamics(sheet, tree, gravity, wrenches=request.wrenches)
+        sheet.finish(result, output)
+    else:
+        traversal = Rolled(maker.tree, builder, inputs, recipe.still, packed=packed)
+        result = recipe.rolled(traversal, maker, request)
+        traversal.finish(result, output)
     return builder.build(single=True)

@@ -127,6 +127,36 @@ def walk() -> Program:
     return b.build()
 
 
+def elimination() -> Program:
+    """Lᵀ x = q by walks inward that add to the ancestors, then L y = x by walks outward that add to the item.
+
+    The carry is empty. L is what `walk` leaves, with ones on its diagonal.
+    """
+    made = walk()
+    b = ProgramBuilder.onto(made, "elimination")
+    b.statements = list(made.statements)
+    n = made.inputs[0].size
+    m = Ref(Operand(1, n * n), (n, n))
+    x, y = b.output("x", (n,)), b.output("y", (n,))
+    b.call(lambda q: (q, np.zeros(n)), [Ref(Operand(0, n), (n,))], [x, y])
+    entry = m.part(0, ()).at((n, ITEM), far=((1, ITEM),))
+    carry = Ref(Operand(-1, 0), (0,))
+    for order, vector in (("inward", x), ("outward", y)):
+        own, far = vector.part(0, ()).at((1, ITEM)), vector.part(0, ()).at(far=((1, ITEM),))
+        if order == "inward":
+            begin, _, _ = trace(lambda: np.zeros(0), [])
+            start = b.case(begin, [], [carry])
+            source, target = own, vector.part(0, ()).at(far=((1, ITEM),), add=True)
+        else:
+            begin, _, _ = trace(lambda x: (x, np.zeros(0)), [()])
+            start = b.case(begin, [x.part(0, ()).at((1, ITEM))], [own, carry])
+            source, target = far, vector.part(0, ()).at((1, ITEM), add=True)
+        block, _, _ = trace(lambda c, e, z: (-(e * z), c), [(0,), (), ()])
+        step = b.case(block, [carry, entry, source], [target, carry])
+        b.add(Walk(n, made.statements[-1].parent, (start,), (step,), order=order))
+    return b.build()
+
+
 def newton(count: int = 12, early: bool = True) -> Program:
     """A loop with an early end: square roots by Newton, for two numbers at once."""
     b = ProgramBuilder("newton")
@@ -238,6 +268,7 @@ ALL: dict[str, Callable[[], Program]] = {
     "corners": corners,
     "tree_scan": tree_scan,
     "walk": walk,
+    "elimination": elimination,
     "newton": newton,
     "cholesky": lambda: solver("cholesky"),
     "lu": lambda: solver("lu"),

@@ -113,6 +113,19 @@ def test_native_code_gives_pinocchios_inverse_and_forward_dynamics_and_mass_matr
     check_dynamics(twin(find(name), base), native=True)
 
 
+@pytest.mark.parametrize("name", ["panda.urdf", "anymal.urdf", "g1_29dof_rev_1_0.urdf"])
+@pytest.mark.parametrize("method", ["diagonal", "triangular", "mass-matrix"])
+@both_bases
+def test_every_method_gives_pinocchios_forward_dynamics(name: str, method: str, base: str) -> None:
+    t = twin(find(name), base)
+    q, v, tau = t.states(2)
+    for form in ("unrolled", "rolled"):
+        found = evaluate(t, "forward_dynamics", q, v, tau, native=False, method=method, form=form)
+        for k in range(len(q)):
+            expected = t.ours(pin.aba(t.model, t.data, t.pin_q(q[k]), t.pin_v(v[k]), t.pin_v(tau[k])))
+            assert relative(found[k], expected) < (1e-9 if method == "mass-matrix" else EXACT)
+
+
 def check_kinematics(t: Twin, *, native: bool, frames: int) -> None:
     q, v, _ = t.states(9 if native else 1)
     names = [f.name for f in t.model.frames if f.type == pin.FrameType.BODY]

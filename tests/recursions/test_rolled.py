@@ -11,7 +11,7 @@ from test_identities import numbers, states
 import linkwright as lw
 from linkwright.kernels import numpy_backend, scratch
 from linkwright.mechanism.topology import span
-from linkwright.programs import Maker, Request
+from linkwright.programs import FORWARD_METHODS, Maker, Request
 from linkwright.recursions.layout import Field, layout, slots
 from robots import relative
 
@@ -48,6 +48,7 @@ def test_packed_programs_give_what_unrolled_ones_give(made: str) -> None:
     for function, names in QUESTIONS.items():
         options = {"frame": mech.bodies[mech.nb - 1].name} if function in ("pose", "twist") else {}
         options |= {"reference": "world"} if function == "twist" else {}
+        options |= {"method": "articulated-body"} if function == "forward_dynamics" else {}
         request = Request(function, form="rolled", **options)
         program = Maker(mech.description).program(request, packed=True)
         given = [arrays[n] for n in names.split()]
@@ -58,11 +59,13 @@ def test_packed_programs_give_what_unrolled_ones_give(made: str) -> None:
         assert relative(answer, wanted) < 1e-11, function
 
 
-def test_wrenches_reach_packed_programs() -> None:
-    mech = lw.random_tree(11, 5)
+@pytest.mark.parametrize("method", FORWARD_METHODS)
+@pytest.mark.parametrize("seed", [4, 5])
+def test_every_method_packed_under_wrenches(method: str, seed: int) -> None:
+    mech = lw.random_tree(11, seed)
     q, v, tau = states(mech, 1)
     wrenches = np.random.default_rng(2).standard_normal((3, mech.nb, 6))
-    request = Request("forward_dynamics", "articulated-body", wrenches=True, form="rolled")
+    request = Request("forward_dynamics", method, wrenches=True, form="rolled")
     found = Maker(mech.description).program(request, packed=True)(q, v, tau, wrenches)
     wanted = numbers(mech, "forward_dynamics", q, v, tau, wrenches, wrenches=True, form="unrolled")
     assert relative(found, wanted) < 1e-11

@@ -124,6 +124,29 @@ def walk() -> Program:
     return b.build()
 
 
+def elimination() -> Program:
+    """x − L x by walks: inward ones add to the ancestors, then outward ones to the item; nothing is carried."""
+    n = len(TREE)
+    b = ProgramBuilder("elimination")
+    x, y = b.input("x", (n,)), b.output("y", (n,))
+    first, second = b.temporary("first", (n,)), b.temporary("second", (n,))
+    b.call(lambda x: x * x, [x], [first])
+    carry, parent = Ref(Operand(-1, 0), (0,)), b.column(TREE)
+    own, far = first.part(0, ()).at((1, ITEM)), first.part(0, ()).at(far=((1, ITEM),), add=True)
+    nothing, _, _ = trace(lambda: np.zeros(0), [])
+    step, _, _ = trace(lambda c, z, p, q: (np.sin(p) * q * z, c), [(0,), (), (), ()])
+    given = [x.part(0, ()).at((1, ITEM)), x.part(0, ()).at(far=((1, ITEM),))]
+    up = b.case(step, [carry, own, *given], [far, carry])
+    b.add(Walk(n, parent, (b.case(nothing, [], [carry]),), (up,), order="inward"))
+    begin, _, _ = trace(lambda z: (z, np.zeros(0)), [()])
+    own, far = second.part(0, ()).at((1, ITEM), add=True), second.part(0, ()).at(far=((1, ITEM),))
+    start = b.case(begin, [first.part(0, ()).at((1, ITEM))], [second.part(0, ()).at((1, ITEM)), carry])
+    down = b.case(step, [carry, far, *given], [own, carry])
+    b.add(Walk(n, parent, (start,), (down,)))
+    b.add(Copy(second.operand, y.operand))
+    return b.build()
+
+
 def kepler(count: int = 30) -> Program:
     """x − e sin x = m by Newton's method, with an early end."""
     b = ProgramBuilder("kepler")
@@ -179,6 +202,7 @@ STATEMENTS = {
     "overlapping parts": overlapping_parts,
     "map": legs,
     "walk": walk,
+    "elimination": elimination,
     "cholesky": lambda: solve("cholesky"),
     "ltl": lambda: solve("ltl"),
     "lu": lambda: solve("lu"),

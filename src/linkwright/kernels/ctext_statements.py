@@ -50,9 +50,7 @@ class Statements:
         met = {0} if each.dispatch is None else set(low.program.columns[each.dispatch][: each.items].tolist())
         arms = {k: low.run(each.cases[k], self.f, moving=True) for k in sorted(met)}
         inner = _switch(arms, lambda: f"{low.column(each.dispatch)}[i]" if each.dispatch is not None else "0")
-        if each.order == "inward":
-            return _block(f"for ({self.index} i = {each.items - 1}; i >= 0; --i)", inner)
-        return _block(f"for ({self.index} i = 0; i < {each.items}; ++i)", inner)
+        return _block(self.counted(each.items, inward=each.order == "inward"), inner)
 
     def walk(self, walk: Walk) -> list[str]:
         low, kinds = self.low, len(walk.start)
@@ -68,7 +66,12 @@ class Statements:
         up = _switch(step, lambda: f"{kind('i')} * {kinds} + {kind('j')}")
         inner = _switch(start, lambda: kind("i"))
         inner += _block(f"for ({self.index} j = {parent}[i]; j >= 0; j = {parent}[j])", up)
-        return _block(f"for ({self.index} i = 0; i < {walk.items}; ++i)", inner)
+        return _block(self.counted(walk.items, inward=walk.order == "inward"), inner)
+
+    def counted(self, items: int, *, inward: bool) -> str:
+        if inward:
+            return f"for ({self.index} i = {items - 1}; i >= 0; --i)"
+        return f"for ({self.index} i = 0; i < {items}; ++i)"
 
     def loop(self, loop: Loop) -> list[str]:
         if loop.count <= 0:

@@ -309,7 +309,7 @@ class Lowering:
             f.lines[entry_at] = f"  {j} = phi i64 [ {first}, %{before} ], [ {following}, %{last} ]"
             f.start(end)
 
-        f.counted(walk.items, inward=False, body=per_item)
+        f.counted(walk.items, inward=walk.order == "inward", body=per_item)
         return self.close(f)
 
     def loop(self, loop: Loop, name: str) -> list[str]:

@@ -254,6 +254,11 @@ class Tree:
         rows[:, at["armature"]] = d.armature[joint][:, None]
         return rows + 0.0  # no −0
 
+    def rows(self, at: Any) -> Floats:
+        """The records of these positions."""
+        rows, which = self.records
+        return rows[at] if which is None else rows[which[at]]
+
     # -- one link, over any scalar ------------------------------------------------------------------
     def record(self, i: int, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The numbers of link i; those bound to `parameters` (recorded scalars by name) are recorded."""

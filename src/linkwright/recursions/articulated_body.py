@@ -21,7 +21,6 @@ from linkwright.recursions.traversal import Traversal
 from linkwright.spatial.algebra import (
     Array,
     force_cross,
-    inertia_times,
     ldl,
     ldl_solve,
     motion_cross,
@@ -49,8 +48,7 @@ def velocities(link: Link, own: State, up: State) -> dict[str, Array]:
     beta = motion_cross(w, joint)
     if link.kind.selects is None:
         beta = beta + link.kind.subspace_rate(terms, link.pitch, v)
-    momentum = inertia_times(link.mass, link.moment, link.inertia, w)
-    return {"terms": terms, "w": w, "beta": beta, "force": force_cross(w, momentum)}
+    return {"terms": terms, "w": w, "beta": beta, "force": force_cross(w, link.momentum(w))}
 
 
 def inward_with_wrenches(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -65,8 +63,6 @@ def articulate(link: Link, own: State, below: State) -> tuple[dict[str, Array], 
     hhat = own["force"] + below["f"]
     kind = link.kind
     tau = link.tau
-    armature = link.armature
-    geared = not (isinstance(armature, float) and armature == 0.0)
     full = mhat.dense()
     if kind.selects is not None:
         chosen = list(kind.selects)
@@ -76,22 +72,22 @@ def articulate(link: Link, own: State, below: State) -> tuple[dict[str, Array], 
         s = link.subspace(terms)
         us = full @ s
         d = s.T @ us
-    if geared:
-        d = d + armature * np.eye(kind.nv)
+    if link.geared:
+        d = d + link.armature * np.eye(kind.nv)
     u = tau - link.project(terms, hhat)
     lower, inverse = ldl(d)
     left = {"us": us, "pivots": np.array(inverse), "lower": _strictly_lower(lower), "u": u}
     if link.grounded:
         return left, {}
     x = link.transform(terms)
-    if kind.selects is not None and kind.nv == 6 and not geared:
+    if kind.selects is not None and kind.nv == 6 and not link.geared:
         # Nothing but the joint force passes.
         zero = ArticulatedInertia(np.zeros(6), np.zeros((3, 3)), np.zeros(6))
         return left, {"m": zero.m, "h": zero.h, "a": zero.a, "f": x.inward(tau)}
     # M̂ S D⁻¹ Sᵀ M̂ = Σ y yᵀ / d over the columns y of M̂ S L⁻ᵀ.
     columns = _forward_columns(lower, us)
     kept = range(6)
-    if kind.selects is not None and not geared:
+    if kind.selects is not None and not link.geared:
         kept = [k for k in range(6) if k not in kind.selects]  # type: ignore[assignment]
     rest: list[list[Any]] = [[0.0 * full[0, 0]] * 6 for _ in range(6)]
     for i in kept:

@@ -14,14 +14,19 @@ import numpy as np
 
 from linkwright.recursions.link import Link, State
 from linkwright.recursions.traversal import Traversal
-from linkwright.spatial.algebra import Array, inertia_times
+from linkwright.spatial.algebra import Array
 
-BELOW = {"mass": (1,), "moment": (3,), "inertia": (6,)}
+BELOW = {"composite": (10,)}
 
 
 def mass_matrix(traversal: Traversal) -> Any:
     """M (nv, nv) for the traversal's q."""
     traversal.outward(configurations, {})
+    return of_configurations(traversal)
+
+
+def of_configurations(traversal: Traversal) -> Any:
+    """`mass_matrix` of links whose terms are known."""
     traversal.inward(compose, BELOW)
     return traversal.walk(diagonal, across)
 
@@ -32,17 +37,14 @@ def configurations(link: Link, own: State, up: State) -> dict[str, Array]:
 
 def compose(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
     """The composite inertia of the link and all that it carries."""
-    mass = link.mass + below["mass"][0]
-    moment = link.moment + below["moment"]
-    inertia = np.asarray(link.inertia) + below["inertia"]
+    composite = link.composite() + below["composite"]
     terms = own["terms"]
     s = link.subspace(terms)
-    columns = [inertia_times(mass, moment, inertia, s[:, k]) for k in range(link.kind.nv)]
-    left = {"f": np.stack(columns, axis=1)} if columns else {}
+    columns = [link.composite_times(composite, s[:, k]) for k in range(link.kind.nv)]
+    left = {"force": np.stack(columns, axis=1)} if columns else {}
     if link.grounded:
         return left, {}
-    m, h, i = link.transform(terms).rigid(mass, moment, inertia)
-    return left, {"mass": np.array([m]), "moment": h, "inertia": i}
+    return left, {"composite": link.composite_inward(terms, composite)}
 
 
 def diagonal(link: Link, own: State) -> tuple[Array, Array]:
@@ -50,11 +52,10 @@ def diagonal(link: Link, own: State) -> tuple[Array, Array]:
     terms, nv = own["terms"], link.kind.nv
     if not nv:
         return np.zeros((0, 0)), np.zeros((6, 0))
-    columns = [own["f"][:, k] for k in range(nv)]
+    columns = [own["force"][:, k] for k in range(nv)]
     block = np.stack([link.project(terms, f) for f in columns], axis=1)
-    armature = link.armature
-    if not (isinstance(armature, float) and armature == 0.0):
-        block = block + armature * np.eye(nv)
+    if link.geared:
+        block = block + link.armature * np.eye(nv)
     x = link.transform(terms)
     return block, np.stack([x.inward(f) for f in columns], axis=1)
 

@@ -78,7 +78,8 @@ class Kept:
         return self.columns[home, up]
 
     def operand(self, where: str, name: str, size: int, signature: int) -> Ref:
-        """A field of the item itself, of its parent (to be added to with "add"), or of a far item."""
+        """A field of the item itself, of its parent ("up", to be added to "add") or of a far item; "more" and
+        "farther" add to one's own and to a far item's."""
         home, up = self.plan.home[name], where in ("up", "add")
         place, stride = self.plan.place[name], self.plan.stride[home]
         if home == "rows":
@@ -86,7 +87,9 @@ class Kept:
             place = self.plan.rows[signature][0][name] + (self.length if self.even and not up else 0)
         step = (stride, self.column(home, up=up))
         part = self.buffers[home].part(place, (size,))
-        return part.at(far=(step,)) if where == "far" else part.at(step, add=where == "add")
+        if where in ("far", "farther"):
+            return part.at(far=(step,), add=where == "farther")
+        return part.at(step, add=where in ("add", "more"))
 
     def at(self, position: int, name: str, shape: Shape) -> Ref:
         """A field of one link, or of ground at −1."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwright.recursions.link import Link, State
 from linkwright.recursions.traversal import Finish, Traversal, Unrolled
-from linkwright.spatial.algebra import Array, cross, dot, inertia_times
+from linkwright.spatial.algebra import Array, cross, dot
 from linkwright.spatial.rotation import General
 from linkwright.spatial.transform import Transform
 
@@ -92,7 +92,7 @@ def kinetic_energy(traversal: Traversal) -> Any:
 
 def _kinetic(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
     w = own["w"]
-    energy = dot(w, inertia_times(link.mass, link.moment, link.inertia, w))
+    energy = dot(w, link.momentum(w))
     armature = link.armature
     if not (isinstance(armature, float) and armature == 0.0) and link.kind.nv:
         energy = energy + armature * dot(link.v, link.v)
@@ -134,7 +134,7 @@ def momentum(traversal: Traversal) -> Any:
 
 
 def _momentum(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
-    m = inertia_times(link.mass, link.moment, link.inertia, own["w"])
+    m = link.momentum(own["w"])
     linear = own["r"] @ m[:3]
     angular = own["r"] @ m[3:] + cross(own["x"], linear)
     moment = link.mass * own["x"] + own["r"] @ link.moment

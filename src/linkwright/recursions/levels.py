@@ -178,7 +178,7 @@ class RolledSheet:
             self.constants.append((table, row, name, np.asarray(value, dtype=np.float64)))
 
     def joint_vector(self, name: str) -> Any:
-        self.vectors[name] = self.builder.output(name, (self.tree.coordinates.nv,))
+        self.vectors[name] = self.builder.temporary(name, (self.tree.coordinates.nv,))
         return self.vectors[name]
 
     # -- recording ------------------------------------------------------------------------------------
@@ -235,9 +235,10 @@ class RolledSheet:
             self.stages.append((operations, recorded))
 
     # -- placing ----------------------------------------------------------------------------------------
-    def finish(self) -> None:
-        """Lay out the tables and add the statements to the builder."""
+    def finish(self, result: Ref, name: str) -> None:
+        """Lay out the tables, add the statements to the builder, and make the result the output of this name."""
         builder = self.builder
+        builder.make_output(result, name)
         read = {
             (r.operation.places[place][0], name)
             for _, recorded in self.stages

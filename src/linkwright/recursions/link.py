@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.tree import placement_rotation
-from linkwright.spatial.algebra import Array, cross, motion_cross
+from linkwright.spatial.algebra import Array, cross, inertia_times, motion_cross
 from linkwright.spatial.rotation import Chain, General
 from linkwright.spatial.transform import ArticulatedInertia, Transform
 
@@ -61,6 +61,28 @@ class Link:
 
     def rigid_inertia(self) -> ArticulatedInertia:
         return ArticulatedInertia.rigid(self.mass, self.moment, self.inertia)
+
+    def momentum(self, w: Array) -> Array:
+        """M w of the link alone."""
+        return inertia_times(self.mass, self.moment, self.inertia, w)
+
+    def composite(self) -> Array:
+        """The link's inertia as numbers that may be summed: mass, first moment, packed inertia."""
+        return np.array([self.mass, *self.moment, *self.inertia])
+
+    def composite_times(self, numbers: Array, w: Array) -> Array:
+        """M w of such a sum."""
+        return inertia_times(numbers[0], numbers[1:4], numbers[4:], w)
+
+    def composite_inward(self, terms: Array, numbers: Array) -> Array:
+        """Such a sum, seen from the parent frame."""
+        mass, moment, inertia = self.transform(terms).rigid(numbers[0], numbers[1:4], numbers[4:])
+        return np.array([mass, *moment, *inertia])
+
+    @property
+    def geared(self) -> bool:
+        """Whether the joint has an armature."""
+        return not (isinstance(self.armature, float) and self.armature == 0.0)
 
     def terms(self) -> Array:
         """The functions of q that the joint needs, its angle counted from the link frame's zero."""

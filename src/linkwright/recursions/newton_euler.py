@@ -14,15 +14,19 @@ import numpy as np
 
 from linkwright.recursions.link import Link, State
 from linkwright.recursions.traversal import Traversal
-from linkwright.spatial.algebra import Array, force_cross, inertia_times, motion_cross
+from linkwright.spatial.algebra import Array, force_cross, motion_cross
 
 
 def inverse_dynamics(traversal: Traversal, gravity: Array, *, wrenches: bool = False) -> Any:
     """Joint forces for the traversal's q, v, a (and wrenches on the links, in link axes)."""
-    zero = np.zeros(6)
-    traversal.outward(motions, {"w": zero, "b": np.concatenate([-gravity, np.zeros(3)])})
-    traversal.inward(forces_with_wrenches if wrenches else forces, {"f": (6,)})
+    joint_forces(traversal, gravity, wrenches=wrenches)
     return traversal.joint_vector("tau")
+
+
+def joint_forces(traversal: Traversal, gravity: Array, *, wrenches: bool = False) -> None:
+    """`inverse_dynamics`, with each link's joint force left in its numbers."""
+    traversal.outward(motions, {"w": np.zeros(6), "b": np.concatenate([-gravity, np.zeros(3)])})
+    traversal.inward(forces_with_wrenches if wrenches else forces, {"f": (6,)})
 
 
 def motions(link: Link, own: State, up: State) -> dict[str, Array]:
@@ -41,13 +45,10 @@ def motions(link: Link, own: State, up: State) -> dict[str, Array]:
 def forces(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
     """The wrench through the joint, and its part along the joint's freedom."""
     w = own["w"]
-    inertial = inertia_times(link.mass, link.moment, link.inertia, own["b"])
-    momentum = inertia_times(link.mass, link.moment, link.inertia, w)
-    f = inertial + force_cross(w, momentum) + below["f"]
+    f = link.momentum(own["b"]) + force_cross(w, link.momentum(w)) + below["f"]
     tau = link.project(own["terms"], f)
-    armature = link.armature
-    if not (isinstance(armature, float) and armature == 0.0):
-        tau = tau + armature * link.a
+    if link.geared:
+        tau = tau + link.armature * link.a
     if link.grounded:
         return {"tau": tau, "f": f}, {}
     return {"tau": tau, "f": f}, {"f": link.transform(own["terms"]).inward(f)}

@@ -18,11 +18,11 @@ from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree, record_slices
 from linkwright.recursions.kept import FRAME_SIZE, Kept, LinkData
 from linkwright.recursions.layout import Field, Layout, layout
 from linkwright.recursions.link import Link
-from linkwright.recursions.traversal import Finish, InwardStep, OutwardStep, Shape, WalkStart, WalkStep
+from linkwright.recursions.traversal import Finish, InwardStep, OutwardStep, PairStep, Shape, WalkStart, WalkStep
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import finish
 from linkwright.tape.build import ProgramBuilder, Ref, trace
-from linkwright.tape.program import ITEM, Case, Each, Operand, Order, Walk, Zero
+from linkwright.tape.program import ITEM, Case, Each, Operand, Order, Solve, Statement, Walk, WalkOrder, Zero
 from linkwright.tape.scalar import Recorder, Scalar
 
 SPECIAL = 8  # different records up to which each has code of its own
@@ -55,6 +55,7 @@ class _Recording:
     """One signature's step while its operands are not placed yet."""
 
     signature: int = 0
+    far: int = 0  # the signature of the ancestor, in a walk
     recorder: Recorder = field(default_factory=Recorder)
     count: int = 0
     inputs: list[tuple[str, Any, int]] = field(default_factory=list)  # (where, what, size)
@@ -98,9 +99,6 @@ class _Lazy(Mapping[str, Any]):
         return len(self._names)
 
 
-_Walked = tuple[_Recording, Shape, Shape]  # a start or step of a walk, its block's and its carry's shapes
-
-
 @dataclass
 class _Pass:
     order: Order
@@ -108,8 +106,18 @@ class _Pass:
     below: Mapping[str, Shape] = field(default_factory=dict)
 
 
+@dataclass
+class _Walk:
+    order: WalkOrder
+    starts: list[_Recording]
+    steps: list[_Recording]  # one a pair of signatures; pairs that walk alike share theirs
+
+
 class Rolled:
-    """A traversal that leaves `Each` statements; `finish` places the rows and adds the statements."""
+    """A traversal that leaves statements over links; `finish` places the rows and adds the statements.
+
+    A result is a temporary buffer; the one that `finish` is given becomes the program's output.
+    """
 
     def __init__(
         self,
@@ -125,11 +133,11 @@ class Rolled:
         self.coordinates = tree.coordinates
         self.signatures, self.signature_of = _signatures(tree)
         self.shapes: dict[tuple[int, str], Shape] = {}  # (signature, field) → shape
+        self.sizes: dict[tuple[int, str], int] = {}  # the most numbers that a field ever has
         self.ground: dict[str, Array] = {}
-        self.passes: list[_Pass] = []
-        self.vectors: dict[str, tuple[Ref, bool]] = {}  # field → output, and whether one a coordinate
+        self.plan: list[_Pass | _Walk | Statement] = []
+        self.vectors: dict[str, tuple[Ref, bool]] = {}  # field → buffer, and whether one a coordinate
         self.values: list[tuple[int, tuple[str, ...], Finish, Ref, list[Shape]]] = []
-        self.walks: list[tuple[list[_Walked], list[_Walked], Ref]] = []
 
     # -- recording ------------------------------------------------------------------------------------
     def _link(self, number: int, recording: _Recording, suffix: str = "") -> Link:
@@ -164,6 +172,10 @@ class Rolled:
     def _sums(self, recording: _Recording, below: Mapping[str, Shape]) -> _Lazy:
         return _Lazy(below, lambda name: recording.fresh("own", f"below.{name}", below[name]))
 
+    def _keep(self, number: int, name: str, shape: Shape) -> None:
+        self.shapes[number, name] = shape
+        self.sizes[number, name] = max(self.sizes.get((number, name), 0), int(np.prod(shape, dtype=np.int64)))
+
     def outward(self, step: OutwardStep, ground: Mapping[str, Array]) -> None:
         self.ground.update(ground)
         recordings, made = [], []
@@ -177,8 +189,9 @@ class Rolled:
             made.append({name: np.shape(value) for name, value in results.items()})
             recordings.append(recording)
         for number, shapes in enumerate(made):
-            self.shapes.update({(number, name): shape for name, shape in shapes.items()})
-        self.passes.append(_Pass("outward", recordings))
+            for name, shape in shapes.items():
+                self._keep(number, name, shape)
+        self.plan.append(_Pass("outward", recordings))
 
     def inward(self, step: InwardStep, below: Mapping[str, Shape]) -> None:
         recordings = []
@@ -188,63 +201,91 @@ class Rolled:
             results, up = step(self._link(number, recording), self._own(number, recording), sums)
             for name, value in results.items():
                 recording.leave("own", name, value)
-                self.shapes[number, name] = np.shape(value)
+                self._keep(number, name, np.shape(value))
             for name, value in up.items():
                 recording.leave("add", f"below.{name}", value)
             recordings.append(recording)
-            self.shapes.update({(number, f"below.{name}"): shape for name, shape in below.items()})
-        self.passes.append(_Pass("inward", recordings, {f"below.{name}": shape for name, shape in below.items()}))
+            for name, shape in below.items():
+                self._keep(number, f"below.{name}", shape)
+        self.plan.append(_Pass("inward", recordings, {f"below.{name}": shape for name, shape in below.items()}))
 
     def joint_vector(self, name: str, *, coordinates: bool = False) -> Any:
-        """Make the field an output of the program."""
         x = self.coordinates
-        self.vectors[name] = (self.builder.output(name, (x.nq if coordinates else x.nv,)), coordinates)
+        self.vectors[name] = (self.builder.temporary(name, (x.nq if coordinates else x.nv,)), coordinates)
         return self.vectors[name][0]
 
     def total(self, name: str, then: Finish) -> Any:
-        """Make a function of what reached ground an output of the program."""
         below = f"below.{name}"
         self.ground[below] = np.zeros(next(s for (_, known), s in self.shapes.items() if known == below))
         return self.at(-1, (below,), then)
 
     def at(self, position: int, names: Sequence[str], then: Finish) -> Any:
-        """Make a function of one link's numbers an output of the program."""
         shapes = [next(s for (_, known), s in self.shapes.items() if known == name) for name in names]
         _, out_shapes, _ = trace(then, shapes)
-        output = self.builder.output("value", out_shapes[0])
+        output = self.builder.temporary("value", out_shapes[0])
         self.values.append((position, tuple(names), then, output, shapes))
         return output
 
-    def walk(self, start: WalkStart, step: WalkStep) -> Any:
-        """Make the matrix of a walk an output of the program."""
-        output = self.builder.output("matrix", (self.coordinates.nv, self.coordinates.nv))
+    def walk(self, start: WalkStart, step: WalkStep, *, lower: bool = False) -> Any:
+        matrix = self.builder.temporary("matrix", (self.coordinates.nv, self.coordinates.nv))
+        numbers = range(len(self.signatures))
         starts, steps = [], []
-        for number in range(len(self.signatures)):
+        known: dict[Shape, list[_Recording]] = {}  # a step depends on where the walk began by the carry's shape alone
+        for number in numbers:
             recording = _Recording(number)
             block, carry = start(self._link(number, recording), self._own(number, recording))
-            recording.leave("block", None, block)
+            for k, row in enumerate(block):
+                recording.leave("diagonal", (matrix, k), row)
             recording.leave("carry", None, carry)
-            starts.append((recording, np.shape(block), np.shape(carry)))
-        known: dict[Shape, list[_Walked]] = {}  # a step depends on where the walk began by the carry's shape alone
-        for _, _, shape in starts:
+            starts.append(recording)
+            shape = np.shape(carry)
             if shape not in known:
-                known[shape] = [self._walk_step(step, number, shape) for number in range(len(self.signatures))]
+                known[shape] = [self._walk_step(step, other, shape, matrix, lower=lower) for other in numbers]
             steps.extend(known[shape])
-        self.walks.append((starts, steps, output))
-        return output
+        self.plan += [Zero(matrix.operand), _Walk("outward", starts, steps)]
+        return matrix
 
-    def _walk_step(self, step: WalkStep, number: int, shape: Shape) -> _Walked:
-        recording = _Recording(number)
+    def _walk_step(self, step: WalkStep, number: int, shape: Shape, matrix: Ref, *, lower: bool) -> _Recording:
+        recording = _Recording(far=number)
         carry = recording.fresh("carry", None, shape)
         block, carry = step(self._link(number, recording, "far"), self._own(number, recording, "far"), carry)
-        recording.leave("block", None, block)
+        for k, row in enumerate(block):
+            recording.leave("entry", (matrix, k), row)
+        for k, column in enumerate(() if lower else np.transpose(block)):
+            recording.leave("mirror", (matrix, k), column)
         recording.leave("carry", None, carry)
-        return recording, np.shape(block), np.shape(carry)
+        return recording
+
+    def pairs(self, order: WalkOrder, matrix: Any, step: PairStep) -> None:
+        starts, steps = [], []
+        for number, signature in enumerate(self.signatures):
+            starts.append(_Recording(number))
+            starts[-1].leave("carry", None, np.zeros(0))
+            for other, above in enumerate(self.signatures):
+                recording = _Recording(number, other)
+                recording.fresh("carry", None, (0,))
+                rows = [recording.fresh("entry", (matrix, k), (above.kind.nv,)) for k in range(signature.kind.nv)]
+                block = np.array(rows).reshape(signature.kind.nv, above.kind.nv)
+                found = step(block, self._own(number, recording), self._own(other, recording, "far"))
+                for where, more in zip(("more", "farther"), found, strict=True):
+                    for name, value in more.items():
+                        recording.leave(where, name, value)
+                recording.leave("carry", None, np.zeros(0))
+                steps.append(recording)
+        self.plan.append(_Walk(order, starts, steps))
+
+    def solve(self, matrix: Any, right: Any) -> Any:
+        nv = self.coordinates.nv
+        solution = self.builder.temporary("solution", (nv,))
+        parent = self.builder.column(rate_parents(self.tree))
+        self.plan.append(Solve("ltl", matrix.operand, right.operand, solution.operand, nv, nv, 1, parent))
+        return solution
 
     # -- placing ----------------------------------------------------------------------------------------
-    def finish(self) -> None:
-        """Lay out what is kept and add the statements to the builder."""
+    def finish(self, result: Ref, name: str) -> None:
+        """Lay out what is kept, add the statements to the builder, and make the result the output of this name."""
         tree, x, builder = self.tree, self.coordinates, self.builder
+        builder.make_output(result, name)
         fields = self._fields()
         plan = layout(fields, len(self.signatures), packed=self.packed)
         self._clear_sums(plan)
@@ -258,7 +299,16 @@ class Rolled:
                 return part.at(step) if where == "record" else part.at(far=(step,))
             if where == "carry":
                 return Ref(Operand(-1, size), (size,))
-            if where in ("own", "far", "up", "add"):
+            if where in ("diagonal", "entry", "mirror"):
+                matrix, k = what
+                row: Ref = matrix.part(k * x.nv, (size,))
+                if where == "diagonal":
+                    return row.at((x.nv, v_at), (1, v_at))
+                near, far = (1, x.nv) if where == "mirror" else (x.nv, 1)
+                return row.at((near, v_at), far=((far, v_at),))
+            if where in ("far", "farther"):
+                return kept.operand(where, what, size, recording.far)
+            if where in ("own", "more", "up", "add"):
                 return kept.operand(where, what, size, recording.signature)
             if where == "frame":
                 return data.frame(what, size).at((FRAME_SIZE, ITEM))
@@ -267,52 +317,68 @@ class Rolled:
                 return source.part(0, (6,)).at((6, ITEM))
             return source.part(0, (size,)).at((1, q_at if where in ("q", "q1") else v_at))
 
-        for name, value in self.ground.items():
-            if name in plan.home:
+        for ground, value in self.ground.items():
+            if ground in plan.home:
                 array = np.asarray(value, dtype=np.float64)
-                builder.call(lambda array=array: array, (), (kept.at(-1, name, array.shape),))
+                builder.call(lambda array=array: array, (), (kept.at(-1, ground, array.shape),))
         dispatch = builder.column(self.signature_of) if len(self.signatures) > 1 else None
-        for number, p in enumerate(self.passes):
-            cases = []
-            for recording in p.recordings:
-                inputs = [operand(recording, *i) for i in recording.inputs]
-                outputs: list[Ref] = []
-                nodes: list[Scalar] = []
-                for where, what, values in recording.outputs:
-                    if what in self.vectors and where == "own":
-                        vector, coordinates = self.vectors[what]
-                        outputs.append(vector.part(0, (len(values),)).at((1, q_at if coordinates else v_at)))
-                        nodes.extend(values)
-                    cleared = where == "clear"
-                    if what in plan.home and (where == "add" or cleared or fields[what].needed(number)):
-                        outputs.append(operand(recording, "own" if cleared else where, what, len(values)))
-                        nodes.extend(values)
-                block = finish(recording.recorder, recording.count, nodes)
-                cases.append(builder.case(block, inputs, outputs))
-            builder.add(Each(tree.n, tuple(cases), p.order, dispatch))
-        for starts, steps, output in self.walks:
-            self._add_walk(starts, steps, output, operand, v_at, dispatch)
+        made: dict[int, Case] = {}
+
+        def case(recording: _Recording, number: int) -> Case:
+            if id(recording) in made:
+                return made[id(recording)]
+            inputs = [operand(recording, *i) for i in recording.inputs]
+            outputs: list[Ref] = []
+            nodes: list[Scalar] = []
+            for where, what, values in recording.outputs:
+                if where == "own" and what in self.vectors:
+                    vector, coordinates = self.vectors[what]
+                    outputs.append(vector.part(0, (len(values),)).at((1, q_at if coordinates else v_at)))
+                    nodes.extend(values)
+                if where in ("own", "clear", "add") and what not in plan.home:
+                    continue
+                if where != "own" or fields[what].needed(2 * number):
+                    outputs.append(operand(recording, "own" if where == "clear" else where, what, len(values)))
+                    nodes.extend(values)
+            block = finish(recording.recorder, recording.count, nodes)
+            made[id(recording)] = builder.case(block, inputs, outputs)
+            return made[id(recording)]
+
+        for number, p in enumerate(self.plan):
+            if isinstance(p, _Pass):
+                builder.add(Each(tree.n, tuple(case(r, number) for r in p.recordings), p.order, dispatch))
+            elif isinstance(p, _Walk):
+                starts, steps = (tuple(case(r, number) for r in every) for every in (p.starts, p.steps))
+                builder.add(Walk(tree.n, builder.column(tree.parent), starts, steps, dispatch, p.order))
+            else:
+                builder.add(p)
         for position, names, then, output, shapes in self.values:
             sources = [kept.at(position, name, shape) for name, shape in zip(names, shapes, strict=True)]
             builder.call(then, sources, [output])
 
     def _fields(self) -> dict[str, Field]:
-        """What is kept, and the passes that use it."""
+        """What is kept, and when it is used: a pass is at an even moment, a walk reads at the odd one after it too."""
         fields = {name: Field({-1: np.size(value)}) for name, value in self.ground.items()}
-        for (signature, name), shape in self.shapes.items():
-            fields.setdefault(name, Field()).sizes[signature] = int(np.prod(shape, dtype=np.int64))
-        for number, p in enumerate(self.passes):
-            for recording in p.recordings:
-                for where, what, _ in recording.inputs:
-                    if where in ("own", "up"):
-                        getattr(fields[what], where).add(number)
-                for where, what, _ in recording.outputs:
-                    (fields[what].summed if where == "add" else fields[what].written).add(number)
-        after = len(self.passes)
-        for recording, _, _ in (w for starts, steps, _ in self.walks for w in (*starts, *steps)):
-            for where, what, _ in recording.inputs:
-                if where in ("own", "far"):
-                    fields[what].own.add(after)
+        for (signature, name), size in self.sizes.items():
+            fields.setdefault(name, Field()).sizes[signature] = size
+        for number, p in enumerate(self.plan):
+            if isinstance(p, _Pass):
+                for recording in p.recordings:
+                    for where, what, _ in recording.inputs:
+                        if where in ("own", "up"):
+                            getattr(fields[what], where).add(2 * number)
+                    for where, what, _ in recording.outputs:
+                        (fields[what].summed if where == "add" else fields[what].written).add(2 * number)
+            elif isinstance(p, _Walk):
+                for recording in (*p.starts, *p.steps):
+                    for where, what, _ in recording.inputs:
+                        if where in ("own", "far"):
+                            fields[what].own.add(2 * number + 1)
+                    for where, what, _ in recording.outputs:
+                        if where in ("more", "farther"):
+                            fields[what].written.add(2 * number)
+                            fields[what].own.add(2 * number + 1)
+        after = 2 * len(self.plan)
         for position, names, _, _, _ in self.values:
             for name in names:
                 if position >= 0:
@@ -323,42 +389,12 @@ class Rolled:
 
     def _clear_sums(self, plan: Layout) -> None:
         """Sums in slots are cleared once they are read, those in rows by the pass before, which has them in cache."""
-        for number, p in enumerate(self.passes):
+        passes = [p for p in self.plan if isinstance(p, _Pass)]
+        for number, p in enumerate(passes):
             for name, shape in p.below.items():
-                by = self.passes[number - (plan.home.get(name) != "sums")]
+                by = passes[number - (plan.home.get(name) != "sums")]
                 for recording in by.recordings:
                     recording.leave("clear", name, np.zeros(shape))
-
-    def _add_walk(
-        self, starts: list[_Walked], steps: list[_Walked], output: Ref, operand: Any, v_at: int, dispatch: int | None
-    ) -> None:
-        """The statement of a walk: each block goes to its rows, and turned over to its columns."""
-        nv = self.coordinates.nv
-
-        def case(walked: _Walked, *, far: bool) -> Case:
-            recording, (rows, columns), carry = walked
-            (_, _, values), (_, _, carried) = recording.outputs
-            inputs = [operand(recording, *i) for i in recording.inputs]
-            outputs, nodes = [], []
-            for k in range(rows):
-                # Row k of the block; below, column n of its mirror image.
-                row = output.part(k * nv, (columns,))
-                place = row.at((nv, v_at), far=((1, v_at),)) if far else row.at((nv, v_at), (1, v_at))
-                outputs.append(place)
-                nodes.extend(values[k * columns : (k + 1) * columns])
-            for n in range(columns if far else 0):
-                outputs.append(output.part(n * nv, (rows,)).at((1, v_at), far=((nv, v_at),)))
-                nodes.extend(values[n::columns])
-            outputs.append(operand(recording, "carry", None, int(np.prod(carry))))
-            nodes.extend(carried)
-            return self.builder.case(finish(recording.recorder, recording.count, nodes), inputs, outputs)
-
-        self.builder.add(Zero(output.operand))
-        parent = self.builder.column(self.tree.parent)
-        start_cases = tuple(case(w, far=False) for w in starts)
-        made = {id(w): case(w, far=True) for w in steps}
-        step_cases = tuple(made[id(w)] for w in steps)
-        self.builder.add(Walk(self.tree.n, parent, start_cases, step_cases, dispatch))
 
 
 def _signatures(tree: Tree) -> tuple[list[Signature], Any]:
@@ -384,4 +420,19 @@ def _signatures(tree: Tree) -> tuple[list[Signature], Any]:
     return signatures, number.astype(np.int32)
 
 
-__all__ = ["Rolled", "Signature"]
+def rate_parents(tree: Tree) -> Any:
+    """For every rate the rate before it on the way to ground, −1 at ground."""
+    x = tree.coordinates
+    last = np.full(tree.n + 1, -1)
+    parents: list[int] = []
+    for i, (p, kind) in enumerate(zip(tree.parent.tolist(), tree.kinds, strict=True)):
+        before = int(last[p])
+        at = int(x.v_at[i])
+        for k in range(kind.nv):
+            parents.append(before)
+            before = at + k
+        last[i] = before
+    return np.array(parents, np.int32)
+
+
+__all__ = ["Rolled", "Signature", "rate_parents"]

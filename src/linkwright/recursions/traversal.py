@@ -14,14 +14,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from linkwright.mechanism.tree import Tree
+from linkwright.recursions.factor import factorise
 from linkwright.recursions.link import Link, State
 from linkwright.spatial.algebra import Array
+from linkwright.tape.program import WalkOrder
 
 OutwardStep = Callable[[Link, State, State], dict[str, Array]]
 InwardStep = Callable[[Link, State, State], tuple[dict[str, Array], dict[str, Array]]]
 Finish = Callable[..., Array]
 WalkStart = Callable[[Link, State], tuple[Array, Array]]
 WalkStep = Callable[[Link, State, Array], tuple[Array, Array]]
+PairStep = Callable[[Array, State, State], tuple[dict[str, Array], dict[str, Array]]]
 Shape = tuple[int, ...]
 
 
@@ -51,9 +54,17 @@ class Traversal(Protocol):
     def at(self, position: int, names: Sequence[str], then: Finish) -> Any:
         """then(the numbers `names` of one link, or of ground at −1)."""
 
-    def walk(self, start: WalkStart, step: WalkStep) -> Any:
+    def walk(self, start: WalkStart, step: WalkStep, *, lower: bool = False) -> Any:
         """The symmetric matrix (nv, nv) with the block of start(link, own) on the diagonal and, for each of the
-        link's ancestors in turn, the block of step(ancestor, own, carry) beside it; the carry is handed on."""
+        link's ancestors in turn, the block of step(ancestor, own, carry) beside it; the carry is handed on.
+        With `lower`, only its lower triangle."""
+
+    def pairs(self, order: WalkOrder, matrix: Any, step: PairStep) -> None:
+        """For every link in order and each of its ancestors: add step(the matrix's block, own, the ancestor's
+        numbers) to the numbers of the link and of its ancestor."""
+
+    def solve(self, matrix: Any, right: Any) -> Any:
+        """The solution of a system with the mass matrix of a walk and a joint vector."""
 
 
 class Unrolled:
@@ -96,7 +107,9 @@ class Unrolled:
                 own = values[q0 : q0 + kind.nq]
                 return own * ratio + offset if follows else own
             own = values[v0 : v0 + kind.nv]
-            return own * ratio if follows and name != "tau" else own
+            if follows:  # the force is its leader's
+                return np.zeros(kind.nv) if name == "tau" else own * ratio
+            return own
 
         return Link(kind, record, part, grounded=self.parent[i] < 0)
 
@@ -127,7 +140,7 @@ class Unrolled:
         row = self.rows[position] if position >= 0 else self.ground
         return then(*(row[name] for name in names))
 
-    def walk(self, start: WalkStart, step: WalkStep) -> Array:
+    def walk(self, start: WalkStart, step: WalkStep, *, lower: bool = False) -> Array:
         x = self.coordinates
         m: list[list[Any]] = [[0.0] * x.nv for _ in range(x.nv)]
 
@@ -138,7 +151,7 @@ class Unrolled:
                     r, c = int(x.v_at[i]) + k, int(x.v_at[j]) + n
                     entry = value * float(ratio)
                     m[r][c] = m[r][c] + entry
-                    if i != j:
+                    if i != j and not lower:
                         m[c][r] = m[c][r] + entry
 
         for i in self.order:
@@ -148,6 +161,17 @@ class Unrolled:
                 block, carry = step(self.links[j], self.rows[j], carry)
                 put(i, j, block)
         return np.array(m)
+
+    def pairs(self, order: WalkOrder, matrix: Array, step: PairStep) -> None:
+        at = [slice(v, v + kind.nv) for v, kind in zip(self.coordinates.v_at.tolist(), self.tree.kinds, strict=True)]
+        for i in reversed(self.order) if order == "inward" else self.order:
+            for j in self.ancestors(i):
+                found = step(matrix[at[i], at[j]], self.rows[i], self.rows[j])
+                for row, more in zip((self.rows[i], self.rows[j]), found, strict=True):
+                    row.update({name: row[name] + value for name, value in more.items()})
+
+    def solve(self, matrix: Array, right: Array) -> Array:
+        return np.array(factorise(matrix).solve(list(right)))
 
     def joint_vector(self, name: str, *, coordinates: bool = False) -> Array:
         x = self.coordinates

@@ -117,6 +117,11 @@ class ProgramBuilder:
     def temporary(self, name: str, shape: Shape) -> Ref:
         return self._buffer(name, "temporary", shape)
 
+    def make_output(self, result: Ref, name: str) -> None:
+        """A temporary becomes the output of this name."""
+        at = result.operand.buffer
+        self.buffers[at] = replace(self.buffers[at], role="output", name=name)
+
     def data(self, name: str, array: Any) -> Ref:
         array = np.ascontiguousarray(array, dtype=np.float64)
         return self._buffer(name, "data", array.shape, array)

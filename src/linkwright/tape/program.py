@@ -29,6 +29,7 @@ from linkwright.tape.scalar import Scalar, is_recorded
 
 Role = Literal["input", "output", "temporary", "data"]
 Order = Literal["outward", "inward", "map"]
+WalkOrder = Literal["outward", "inward"]
 Method = Literal["cholesky", "lu", "least-norm", "ltl"]
 
 ITEM = -1  # the column whose entry is the item's own number
@@ -90,10 +91,10 @@ class Each:
 @dataclass(frozen=True)
 class Walk:
     """For every item i: carry = start(i); then for j = parent[i], parent[parent[i]], ... while j ≥ 0:
-    carry = step(carry, i, j).
+    carry = step(carry, i, j). The items come from the first to the last, or `inward` from the last to the first.
 
     A start case's last output and a step case's first input and last output are the carry: operands
-    with buffer −1. `start` is chosen by dispatch[i], `step` by dispatch[i]·kinds + dispatch[j].
+    with buffer −1, which may be empty. `start` is chosen by dispatch[i], `step` by dispatch[i]·kinds + dispatch[j].
     """
 
     items: int
@@ -101,6 +102,7 @@ class Walk:
     start: tuple[Case, ...]
     step: tuple[Case, ...]
     dispatch: int | None = None
+    order: WalkOrder = "outward"
 
 
 @dataclass(frozen=True)
@@ -240,9 +242,10 @@ class Program:
         return self.columns[statement.dispatch].tolist()  # type: ignore[no-any-return]
 
     def walks(self, statement: Walk) -> Iterator[tuple[int, list[int]]]:
-        """Every item of a walk with its ancestors, nearest first."""
+        """Every item of a walk, in its order, with its ancestors, nearest first."""
         parent = self.columns[statement.parent].tolist()
-        for i in range(statement.items):
+        items = range(statement.items)
+        for i in reversed(items) if statement.order == "inward" else items:
             ancestors = []
             j = parent[i]
             while j >= 0:

@@ -296,13 +296,15 @@ def _case(value: Any) -> Case:
 def _statement(value: Any, depth: int) -> Statement:
     r = _Record(value, "a statement")
     kind = r.text("is")
-    if kind == "Each":
+    if kind in ("Each", "Walk"):
         order = r.text("order")
-        if order not in ("outward", "inward", "map"):
-            raise Invalid(f"the order of a scan is {order!r}")
+        if order not in ("outward", "inward", "map")[: 3 if kind == "Each" else 2]:
+            raise Invalid(f"the order of a {'scan' if kind == 'Each' else 'walk'} is {order!r}")
+    if kind == "Each":
         return Each(r.count("items"), r.cases("cases"), order, r.optional("dispatch"), r.optional("runs"))  # type: ignore[arg-type]
     if kind == "Walk":
-        return Walk(r.count("items"), r.count("parent"), r.cases("start"), r.cases("step"), r.optional("dispatch"))
+        cases = (r.cases("start"), r.cases("step"))
+        return Walk(r.count("items"), r.count("parent"), *cases, r.optional("dispatch"), order)  # type: ignore[arg-type]
     if kind == "Loop":
         if depth >= _NESTED:
             raise Invalid("its loops are nested too deep")
