@@ -49,7 +49,7 @@ class Statements:
             return low.run(each.cases[kind], self.f, moving=False)
         met = {0} if each.dispatch is None else set(low.program.columns[each.dispatch][: each.items].tolist())
         arms = {k: low.run(each.cases[k], self.f, moving=True) for k in sorted(met)}
-        inner = _switch(arms, lambda: f"{low.column(each.dispatch)}[i]" if each.dispatch is not None else "0")
+        inner = switch(arms, lambda: f"{low.column(each.dispatch, self.f)}[i]" if each.dispatch is not None else "0")
         if each.order == "inward":
             return _block(f"for ({self.index} i = {each.items - 1}; i >= 0; --i)", inner)
         return _block(f"for ({self.index} i = 0; i < {each.items}; ++i)", inner)
@@ -60,13 +60,13 @@ class Statements:
             return []
 
         def kind(index: str) -> str:
-            return "0" if walk.dispatch is None else f"{low.column(walk.dispatch)}[{index}]"
+            return "0" if walk.dispatch is None else f"{low.column(walk.dispatch, self.f)}[{index}]"
 
         start = {k: low.run(case, self.f, moving=True) for k, case in enumerate(walk.start)}
         step = {k: low.run(case, self.f, moving=True, walking=True) for k, case in enumerate(walk.step)}
-        parent = low.column(walk.parent)
-        up = _switch(step, lambda: f"{kind('i')} * {kinds} + {kind('j')}")
-        inner = _switch(start, lambda: kind("i"))
+        parent = low.column(walk.parent, self.f)
+        up = switch(step, lambda: f"{kind('i')} * {kinds} + {kind('j')}")
+        inner = switch(start, lambda: kind("i"))
         inner += _block(f"for ({self.index} j = {parent}[i]; j >= 0; j = {parent}[j])", up)
         return _block(f"for ({self.index} i = 0; i < {walk.items}; ++i)", inner)
 
@@ -101,7 +101,7 @@ class Statements:
         arguments = [*(room if method == "least_norm" else room[:2])]
         if method == "ltl":
             assert s.parent is not None
-            arguments.append(low.column(s.parent))
+            arguments.append(low.column(s.parent, self.f))
         arguments += sizes if method == "least_norm" else sizes[1:]
         arguments += ["step"] if low.step else []
 
@@ -145,7 +145,7 @@ def _block(head: str, inner: list[str]) -> list[str]:
     return [f"{head} {{", *(f"    {line}" for line in inner), "}"]
 
 
-def _switch(arms: dict[int, list[str]], key: Callable[[], str]) -> list[str]:
+def switch(arms: dict[int, list[str]], key: Callable[[], str]) -> list[str]:
     """Run the arm that `key` names; equal arms are one, the last is the default."""
     joined: dict[tuple[str, ...], list[int]] = {}
     for k, lines in arms.items():
