@@ -12,7 +12,8 @@ from linkwright.errors import DtypeError, KernelError, ShapeError
 from linkwright.kernels import compiled, ctext, cuda_backend
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.numpy_backend import run
-from linkwright.tape import record
+from linkwright.tape import ProgramBuilder, record, trace
+from linkwright.tape.program import ITEM, Each
 
 RNG = np.random.default_rng(7)
 
@@ -240,3 +241,106 @@ def test_time_may_be_a_plain_number(cupy):
     agrees(cupy, mech.forward_dynamics(*given, t=0.7), mech.forward_dynamics(q, v, tau, t=0.7))
     times = np.linspace(0.0, 1.0, 4)
     agrees(cupy, mech.forward_dynamics(*given, t=cupy.asarray(times)), mech.forward_dynamics(q, v, tau, t=times))
+
+
+# -- one state, many items -----------------------------------------------------------------------------------
+def levels(cupy, n=300, dtype=np.float64):
+    program = samples.levels(n)
+    kernel = fresh(program)
+    inputs = [samples.arguments(program, 1, seed)[0] for seed in range(6)]
+    right = [run(program, [x], 1) for x in inputs]
+    return kernel, [cupy.asarray(x.reshape(n, 2).astype(dtype)) for x in inputs], right
+
+
+def same(results, right, rtol=1e-10):
+    for got, wanted in zip(results, right, strict=True):
+        np.testing.assert_allclose(got.get(), wanted[0], rtol=rtol, atol=rtol)
+
+
+def test_one_state_of_many_items_has_a_thread_an_item(cupy):
+    kernel, inputs, right = levels(cupy)
+    same(kernel(inputs[0]), right[0])
+    assert ("graph", len(cupy.captured[0])) in cupy.log
+    cupy.log.clear()
+    same(kernel(inputs[1].reshape(1, 300, 2)), [x[None] for x in right[1]])  # with a batch axis: a thread a state
+    assert not any(entry[0] == "graph" for entry in cupy.log)
+
+
+def test_items_in_single_precision(cupy):
+    kernel, inputs, right = levels(cupy, dtype=np.float32)
+    results = kernel(inputs[0])
+    assert results[0].dtype == np.float32
+    same(results, right[0], 1e-3)
+
+
+def test_arrays_that_come_again_get_a_graph_of_their_own(cupy):
+    kernel, inputs, right = levels(cupy)
+    out = (cupy.empty((300,)), cupy.empty((2,)))
+    for _ in range(3):
+        kernel(inputs[0], out=out)
+        same(out, right[0])
+    assert len(cupy.captured) == 2  # the kernel's own arrays, then these
+    for x, wanted in zip(inputs, right, strict=True):
+        kernel(x, out=out)
+        same(out, wanted)
+    assert len(cupy.captured) == 2
+    inputs[0][...] = inputs[1]
+    kernel(inputs[0], out=out)
+    same(out, right[1])
+
+
+def test_only_a_few_graphs_are_kept(cupy):
+    kernel, inputs, right = levels(cupy)
+    outs = [(cupy.empty((300,)), cupy.empty((2,))) for _ in inputs]
+    for _ in range(3):
+        for x, out, wanted in zip(inputs, outs, right, strict=True):
+            kernel(x, out=out)
+            same(out, wanted)
+    (made,) = kernel._device._made.values()
+    assert len(made._graphs) == 4
+
+
+def test_inputs_of_items_need_not_be_contiguous(cupy):
+    kernel, _, right = levels(cupy)
+    wide = np.zeros((300, 4))
+    wide[:, ::2] = samples.arguments(kernel.program, 1, 0)[0].reshape(300, 2)
+    same(kernel(cupy.asarray(wide)[:, ::2]), right[0])
+
+
+def test_calls_in_another_stream_wait_for_the_one_before(cupy):
+    kernel, inputs, right = levels(cupy)
+    kernel(inputs[0])
+    cupy.log.clear()
+    with cupy.Stream():
+        same(kernel(inputs[1]), right[1])
+    assert cupy.log[0] == ("wait", 0)
+
+
+def test_every_function_is_loaded_before_the_capture(cupy):
+    kernel, inputs, _ = levels(cupy)
+    kernel(inputs[0])
+    before = cupy.log[: cupy.log.index(("graph", len(cupy.captured[0])))]
+    assert {entry[1] for entry in before if entry[0] == "launch"} == {told[0] for _, _, told in cupy.captured[0]}
+
+
+def test_sums_start_at_zero_in_every_call(cupy):
+    b = ProgramBuilder("sums")
+    q, y = b.input("q", (300,)), b.output("y", (300,))
+    sums = b.temporary("sums", (300, 2))
+    block, _, _ = trace(lambda x: np.array([x]), [()])
+    other, _, _ = trace(lambda x: x[0], [(1,)])
+    item = sums.part(1, (1,)).at((2, ITEM), add=True)
+    b.add(Each(300, (b.case(block, [q.part(0, ()).at((1, ITEM))], [item]),)))
+    b.add(Each(300, (b.case(other, [sums.part(1, (1,)).at((2, ITEM))], [y.part(0, ()).at((1, ITEM))]),)))
+    kernel, x = compiled(b.build()), cupy.asarray(RNG.standard_normal(300))
+    for _ in range(3):
+        np.testing.assert_array_equal(kernel(x).get(), x.get())
+    assert ("memset", 300 * 8) in cupy.log  # the numbers that are added to, and no others
+
+
+def test_items_can_be_asked_for(cupy):
+    program = samples.tree_scan()
+    inputs = samples.arguments(program, 1)
+    results = cuda_backend.ItemKernel(program)(cupy.asarray(inputs[0].reshape(7, 2)))
+    for got, wanted in zip(results, run(program, inputs, 1), strict=True):
+        np.testing.assert_allclose(got.get().reshape(-1), wanted[0], rtol=1e-10)

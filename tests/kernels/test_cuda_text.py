@@ -15,6 +15,7 @@ from compilers import find, pointer, shared_library
 from linkwright.errors import KernelError
 from linkwright.kernels import ctext
 from linkwright.kernels.ctext import cuda_text, cuda_work_size, function_name
+from linkwright.kernels.ctext_items import items_text
 from linkwright.kernels.ctext_states import states_text
 from linkwright.kernels.numpy_backend import run
 from linkwright.tape import record
@@ -132,6 +133,7 @@ def everything(precision):
     # The back-end's kernels are named as the programs are.
     for name, p in programs.items():
         texts.append(states_text(replace(p, name=f"{name}_{precision}_batch"), precision).source)
+        texts.append(items_text(replace(p, name=f"{name}_{precision}_items"), precision).source)
     return "\n".join(texts)
 
 

@@ -216,7 +216,7 @@ def case_functions(low: Lowering, case: Case, name: str, *, moving: bool, walkin
     functions = []
     for number in range(len(made.pieces)):
         suffix = f"_{number}" if len(made.pieces) > 1 else ""
-        function = low.function(f"{name}{suffix}", moving=moving, walking=walking)
+        function = low.function(f"{name}{suffix}", case, moving=moving, walking=walking)
         _Piece(function, case, made, number).emit()
         functions.append(function)
     return functions

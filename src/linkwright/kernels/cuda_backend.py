@@ -3,6 +3,10 @@
 Arrays of any library are taken as they are; CuPy arrays come back, on the same device and in the order of the
 current stream, and nothing waits for the GPU. Inputs are of one precision, float64 or float32, which is that of the
 arithmetic and of the result.
+
+One state without batch axes of a program with many independent items (`Each` with runs, or a long map) is computed
+with a thread an item; a scan without runs in such a program is left to a single thread, which is right and slow.
+Everything else has a thread a state.
 """
 
 from __future__ import annotations
@@ -26,8 +30,10 @@ from linkwright.kernels.arguments import (
     wrong_out,
     wrong_shape,
 )
+from linkwright.kernels.ctext_items import suits
 from linkwright.kernels.ctext_states import BLOCK, states_text
 from linkwright.kernels.cuda_device import apart, cupy, module, step_of, taken, uploaded
+from linkwright.kernels.cuda_items import ItemsKernel
 from linkwright.kernels.kernel import Signature
 from linkwright.tape.program import Program
 
@@ -38,10 +44,12 @@ _WORK = 2**30  # bytes of work that a launch may take; a larger batch is run in 
 class DeviceKernel:
     """The careful path for arrays on a GPU."""
 
-    def __init__(self, signature: Signature, program: Program) -> None:
+    def __init__(self, signature: Signature, program: Program, *, by_items: bool | None = None) -> None:
+        """`by_items` says whether one state has a thread an item; by default that is chosen."""
         self.signature, self.program = signature, program
+        self._by_items = by_items
         self._lock = threading.Lock()
-        self._made: dict[tuple[str, str, int], Any] = {}
+        self._made: dict[tuple[bool, str, int], _StatesKernel | ItemsKernel] = {}
 
     def __call__(self, arrays: Sequence[Any], out: Any = None) -> Any:
         """The outputs for inputs (..., *shape), at least one of them on a GPU."""
@@ -63,7 +71,7 @@ class DeviceKernel:
             else:
                 targets, places, results = self._targets(out, lead, inputs, precision, device)
             if math.prod(lead):
-                self._kernel("states", precision, device)(inputs, leads, targets, lead)
+                self._kernel(lead, precision, device)(inputs, leads, targets, lead)
             for target, place in zip(targets, places, strict=True):
                 if target is not place:
                     place[...] = target
@@ -118,16 +126,34 @@ class DeviceKernel:
             places.append(place)
         return targets, places, given
 
-    def _kernel(self, kind: str, precision: str, device: int) -> Any:
+    def _kernel(self, lead: Shape, precision: str, device: int) -> _StatesKernel | ItemsKernel:
         """The kernel for the current device, compiled at its first use."""
-        key = (kind, precision, device)
+        if self._by_items is None:
+            self._by_items = suits(self.program)
+        items = lead == () and self._by_items
+        key = (items, precision, device)
         found = self._made.get(key)
         if found is None:
             with self._lock:
                 found = self._made.get(key)
                 if found is None:
-                    found = self._made[key] = _StatesKernel(self.signature, self.program, precision)
+                    found = self._made[key] = (
+                        ItemsKernel(self.program, precision)
+                        if items
+                        else _StatesKernel(self.signature, self.program, precision)
+                    )
         return found
+
+
+class ItemKernel:
+    """A program whose single states are computed with a thread an item, whether or not that would be chosen."""
+
+    def __init__(self, program: Program) -> None:
+        self._kernel = DeviceKernel(Signature.of(program, ()), program, by_items=True)
+
+    def __call__(self, *arrays: Any, out: Any = None) -> Any:
+        """The outputs for inputs on a GPU."""
+        return self._kernel(arrays, out)
 
 
 class _StatesKernel:
