@@ -18,8 +18,6 @@ from linkwright.kernels.arguments import Shape
 from linkwright.kernels.ctext import Outside
 from linkwright.tape.program import Program
 
-OPTIONS = ("--std=c++14",)  # products and sums may be joined (the default); no fast mathematics, which loses NaN
-
 
 def cupy() -> Any:
     """CuPy, or what to do where it is missing."""
@@ -103,8 +101,11 @@ def apart(array: Any, others: Iterable[Any]) -> bool:
 
 
 def module(source: str) -> Any:
-    """The compiled text on the current device; CuPy keeps it, in the process and on disk."""
-    return cupy().RawModule(code=source, options=OPTIONS)
+    """The compiled text on the current device; CuPy keeps it, in the process and on disk.
+
+    Products and sums may be joined, as is the default; there is no fast mathematics, which loses NaN.
+    """
+    return cupy().RawModule(code=source)
 
 
 def uploaded(program: Program, given: Sequence[Outside], precision: str) -> list[Any]:
