@@ -328,7 +328,7 @@ class Mechanism:
         if is_recorded(*arrays):
             return kernel.program(*arrays)
         if self._maker.needs_time and SPECS[request.function].forces:
-            return kernel(*arrays, np.asarray(t, dtype=np.float64), out=out)
+            return kernel(*arrays, t, out=out)
         name = request.function
         plain = request == _PLAIN.get(name) and name not in self.__dict__
         if plain and isinstance(arrays[0], np.ndarray) and arrays[0].ndim == 1:

@@ -263,6 +263,99 @@ def odd_names() -> Program:
     return b.build()
 
 
+def levels(n: int = 37, numbers: int = 3) -> Program:
+    """A reduction up a binary tree and a prefix down it, in runs of independent items: a node over two others or,
+    at the end of an odd level, over one. Rows are transposed on a GPU; so is the table. Sums go to distinct numbers.
+    """
+    b = ProgramBuilder("levels")
+    q, y, total = b.input("q", (n, 2)), b.output("y", (n,)), b.output("total", (2,))
+    left, right, kinds, runs, level = [], [], [], [0], list(range(n))
+    made = n
+    while len(level) > 1:
+        pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
+        above = []
+        for size in (2, 1):
+            mine = [p for p in pairs if len(p) == size]
+            left += [p[0] for p in mine]
+            right += [p[-1] for p in mine]
+            kinds += [2 - size] * len(mine)
+            above += range(made, made + len(mine))
+            made += len(mine)
+            runs += [made - n] if mine else []
+        level = above
+    up, down = b.temporary("up", (made, numbers)), b.temporary("down", (made + 1, numbers + 1))
+    table = b.data("numbers", np.linspace(-1.0, 2.0, 2 * n).reshape(n, 2))
+    wide, tall = numbers, numbers + 1
+    columns = {"left": b.column(left), "right": b.column(right), "own": b.column(range(n, made))}
+
+    def row(ref, width, column, first=0, size=None, add=False):
+        return ref.part(first, (width - first if size is None else size,)).at((width, column), add=add)
+
+    def leaf(x, d):
+        return np.array([np.sin(x[0]) * d[0] + x[1], *(0.1 * k * x[0] + d[1] for k in range(1, numbers))])
+
+    own = [q.part(0, (2,)).at((2, ITEM)), table.part(0, (2,)).at((2, ITEM))]
+    b.add(Each(n, (b.case(trace(leaf, [(2,), (2,)])[0], own, [row(up, wide, ITEM)]),), "map"))
+    joined = [row(up, wide, columns["left"]), row(up, wide, columns["right"])]
+    both = trace(lambda x, z: x + np.cos(z[0]) * z, [(wide,), (wide,)])[0]
+    alone = trace(lambda x: 1.0 * x, [(wide,)])[0]
+    out = [row(up, wide, columns["own"])]
+    items = made - n
+    if items:
+        cases = (b.case(both, joined, out), b.case(alone, joined[:1], out))
+        b.add(Each(items, cases, "outward", b.column(kinds), b.column(runs)))
+    b.add(Zero(down.operand))
+    b.call(lambda x: 0.5 * x, [up.part(wide * (made - 1), (wide,))], [down.part(tall * (made - 1), (wide,))])
+    # From the root down: the same runs, the last first.
+    edges = [items - r for r in reversed(runs)]
+    turned = {name: b.column(list(reversed(x))) for name, x in (("left", left), ("right", right))}
+    mine = b.column(range(made - 1, n - 1, -1))
+    from_above = [row(down, tall, mine, 0, wide), row(up, wide, turned["left"])]
+    split = trace(lambda d, u: (d * 1.0, d + 0.3 * u, u[0]), [(wide,), (wide,)])[0]
+    handed = trace(lambda d: (d - 0.1, d[0]), [(wide,)])[0]
+    first, second = row(down, tall, turned["left"], 0, wide), row(down, tall, turned["right"], 0, wide)
+    tally = [row(down, tall, turned["left"], wide, 1, add=True)]
+    if items:
+        cases = (
+            b.case(split, from_above, [first, second, *tally]),
+            b.case(handed, from_above[:1], [first, *tally]),
+        )
+        b.add(Each(items, cases, "outward", b.column(list(reversed(kinds))), b.column(edges)))
+    # In place, and a map whose kinds change at every other item.
+    squared = trace(lambda d: d * d[::-1], [(wide,)])[0]
+    place = [row(down, tall, ITEM, 0, wide)]
+    b.add(Each(n, (b.case(squared, place, place),), "map"))
+    ends = [
+        b.case(trace(f, [(tall,), (2,)])[0], [row(down, tall, ITEM), own[0]], [y.part(0, (1,)).at((1, ITEM))])
+        for f in (lambda d, x: np.array([d[0] + d[-1] * x[0]]), lambda d, x: np.array([d[1] - x[1]]))
+    ]
+    b.add(Each(n, tuple(ends), "map", b.column([k // 2 % 2 for k in range(n)])))
+    b.add(Copy(down.part(tall * (made - 1), (2,)).operand, total.operand))
+    return b.build()
+
+
+def moved_rows(n: int = 300) -> Program:
+    """Whole tables cleared and copied, rows copied to other rows, a scan without runs, a map over a long input."""
+    b = ProgramBuilder("moved_rows")
+    q, y, z = b.input("q", (n,)), b.output("y", (n, 2)), b.output("z", (2 * n,))
+    rows, other = b.temporary("rows", (n + 1, 2)), b.temporary("other", (n + 1, 2))
+    last = b.temporary("last", (2 * n,))
+    make = trace(lambda x: np.array([np.sin(x), x * x]), [()])[0]
+    b.add(Zero(other.operand))
+    b.add(Each(n, (b.case(make, [q.part(0, ()).at((1, ITEM))], [rows.part(2, (2,)).at((2, ITEM))]),), "map"))
+    b.add(Copy(rows.part(2, (2 * n,)).operand, last.operand))
+    b.add(Copy(rows.part(2, (2,)).operand, rows.part(0, (2,)).operand))
+    b.add(Copy(rows.part(0, (n,)).operand, other.part(n + 2, (n,)).operand))
+    follow = trace(lambda a, x: 0.5 * a + x, [(2,), (2,)])[0]
+    near, far = rows.part(2, (2,)).at((2, ITEM)), rows.part(0, (2,)).at((2, ITEM))
+    b.add(Each(n, (b.case(follow, [far, near], [near]),), "outward"))
+    added = trace(lambda a, c: a + 2.0 * c, [(2,), (2,)])[0]
+    shown = [near, other.part(2, (2,)).at((2, ITEM))]
+    b.add(Each(n, (b.case(added, shown, [y.part(0, (2,)).at((2, ITEM))]),), "map"))
+    b.add(Copy(last.operand, z.operand))
+    return b.build()
+
+
 ALL: dict[str, Callable[[], Program]] = {
     "smooth": smooth,
     "corners": corners,
@@ -278,6 +371,8 @@ ALL: dict[str, Callable[[], Program]] = {
     "overlapping": overlapping,
     "bare": bare,
     "odd_names": odd_names,
+    "levels": levels,
+    "moved_rows": moved_rows,
 }
 
 

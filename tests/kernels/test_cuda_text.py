@@ -4,6 +4,7 @@ import ctypes
 import ctypes.util
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from compilers import find, pointer, shared_library
 from linkwright.errors import KernelError
 from linkwright.kernels import ctext
 from linkwright.kernels.ctext import cuda_text, cuda_work_size, function_name
+from linkwright.kernels.ctext_items import items_text
+from linkwright.kernels.ctext_states import states_text
 from linkwright.kernels.numpy_backend import run
 from linkwright.tape import record
 
@@ -126,7 +129,12 @@ def test_an_unknown_precision_is_refused():
 def everything(precision):
     """Every kernel; only a short one of the long block, which takes nvcc half a minute."""
     programs = {**{name: make() for name, make in samples.ALL.items()}, "long_block": samples.long_block(100)}
-    return "\n".join(cuda_text(p, f"{name}_{precision}", precision) for name, p in programs.items())
+    texts = [cuda_text(p, f"{name}_{precision}", precision) for name, p in programs.items()]
+    # The back-end's kernels are named as the programs are.
+    for name, p in programs.items():
+        texts.append(states_text(replace(p, name=f"{name}_{precision}_batch"), precision).source)
+        texts.append(items_text(replace(p, name=f"{name}_{precision}_items"), precision).source)
+    return "\n".join(texts)
 
 
 def test_nvcc_accepts_the_text(tmp_path):

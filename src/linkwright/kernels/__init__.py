@@ -1,4 +1,4 @@
-"""Programs made callable: NumPy, LLVM and C-family text, the call path, the cache, other tools' forms."""
+"""Programs made callable: NumPy, LLVM, C-family text, CUDA, the call path, the cache, other tools' forms."""
 
 from __future__ import annotations
 

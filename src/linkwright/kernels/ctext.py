@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from linkwright.errors import KernelError
-from linkwright.kernels.ctext_block import Function, Plan, case_functions, numbers, plan
+from linkwright.kernels.ctext_block import Function, Plan, case_functions, numbers, overlaps, plan
 from linkwright.kernels.ctext_layout import Layout, every, layout
 from linkwright.kernels.ctext_names import comment, function_name, identifier, literal
 from linkwright.kernels.ctext_solve import helper_text
@@ -24,6 +25,14 @@ _PRECISIONS = {"float64": "double", "float32": "float"}
 _LOCAL = 1024  # numbers that a CUDA thread keeps for itself: every resident thread reserves as much
 
 
+class Outside(NamedTuple):
+    """What the caller gives besides the program's arrays: "data" or "column" number so-and-so, and its C type."""
+
+    what: str
+    number: int
+    kind: str
+
+
 @dataclass(frozen=True)
 class Dialect:
     """Where C99 and CUDA differ."""
@@ -33,6 +42,7 @@ class Dialect:
     index: str  # the type of indices and counts
     segment: int  # operations in one function
     paired: bool  # whether there is a sincos
+    outside: bool = False  # whether data and columns are arrays of the caller, not of the text
 
     @property
     def real(self) -> str:
@@ -50,11 +60,11 @@ class Dialect:
 _C = Dialect(cuda=False, precision="float64", index="long", segment=2000, paired=False)
 
 
-def _cuda(precision: str) -> Dialect:
+def cuda_dialect(precision: str, *, outside: bool = False) -> Dialect:
     if precision not in _PRECISIONS:
         raise KernelError(f"no CUDA text in {precision!r}; precision is 'float64' or 'float32'")
     # A cut costs a thread's registers, so that CUDA's pieces are longer; its `long` is short on some systems.
-    return Dialect(cuda=True, precision=precision, index="long long", segment=8000, paired=True)
+    return Dialect(cuda=True, precision=precision, index="long long", segment=8000, paired=True, outside=outside)
 
 
 def c_text(program: Program, name: str | None = None) -> str:
@@ -69,12 +79,12 @@ def work_size(program: Program) -> int:
 
 def cuda_text(program: Program, name: str | None = None, precision: str = "float64") -> str:
     """One self-contained CUDA file, for nvcc and NVRTC alike."""
-    return Lowering(program, name, _cuda(precision)).cuda_file()
+    return Lowering(program, name, cuda_dialect(precision)).cuda_file()
 
 
 def cuda_work_size(program: Program) -> int:
     """How many numbers a state the kernel's `work` array needs; 0 where the kernel has no such argument."""
-    low = Lowering(program, None, _cuda("float64"))
+    low = Lowering(program, None, cuda_dialect("float64"))
     return low.layout.size if low.step else 0
 
 
@@ -87,13 +97,14 @@ class Lowering:
         self.names = self._buffer_names()
         self._plans: dict[Case, Plan] = {}
         crossing = max((self.plan(case).crossing for case in _cases(program)), default=0)
-        self.layout: Layout = layout(program, crossing)
+        self.layout = self.laid_out(crossing)
         # Threads' work interleaved: neighbours in a thread's work are `step` apart, so that a warp reads one run.
         self.step = " * step" if dialect.cuda and self.layout.size > _LOCAL else ""
         self.constants: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.tables: dict[Table, int] = {}
         self.functions: list[str] = []
+        self.outside: dict[str, Outside] = {}
         self._made: dict[tuple[Case, bool, bool], list[Function]] = {}
 
     def _buffer_names(self) -> list[str]:
@@ -108,17 +119,42 @@ class Lowering:
         return names
 
     # -- what functions ask for ------------------------------------------------------------------------
+    def laid_out(self, crossing: int) -> Layout:
+        return layout(self.program, crossing)
+
+    def function(
+        self, name: str, case: Case | None = None, *, moving: bool = False, walking: bool = False
+    ) -> Function:
+        """A new function: that of a case, or one that calls those of cases."""
+        return Function(self, name, moving=moving, walking=walking)
+
     def plan(self, case: Case) -> Plan:
         if case not in self._plans:
-            self._plans[case] = plan(self.program.blocks[case.block], case, self.dialect.segment)
+            block = self.program.blocks[case.block]
+            self._plans[case] = plan(block, self.dialect.segment, late=self.late(case))
         return self._plans[case]
 
-    def data(self, buffer: int) -> str:
+    def late(self, case: Case) -> bool:
+        """Whether outputs may overlap inputs or each other: they are stored in order, after all is read."""
+        return overlaps(case)
+
+    def given(self, f: Function, what: str, number: int, kind: str) -> str:
+        """The name of something that the caller gives; the function takes it as a parameter."""
+        name = f"{self.name}_{what}{number}"
+        self.outside[name] = Outside(what, number, kind)
+        f.uses.add(name)
+        return name
+
+    def data(self, buffer: int, f: Function) -> str:
         data = self.program.buffers[buffer].data
         assert data is not None
+        if self.dialect.outside:
+            return self.given(f, "data", buffer, f"const {self.dialect.real} *")
         return self._constant(f"data{buffer}", data.reshape(-1).tolist())
 
-    def column(self, column: int) -> str:
+    def column(self, column: int, f: Function) -> str:
+        if self.dialect.outside:
+            return self.given(f, "column", column, "const int *")
         name = f"{self.name}_column{column}"
         if name not in self.constants:
             entries = [str(x) for x in self.program.columns[column].tolist()]
@@ -161,14 +197,14 @@ class Lowering:
             if function.lines:
                 for buffer, write in function.written.items():
                     driver.buffer(buffer, write)
-                driver.uses |= function.uses & {"work"}
+                driver.uses |= function.uses & {"work", *self.outside}
                 calls.append(function.call())
         return calls
 
     # -- the file --------------------------------------------------------------------------------------
     def driver(self, name: str) -> Function:
         """The function that runs the statements for one state."""
-        f = Function(self, name)
+        f = self.function(name)
         for k in self.layout.place:
             if self.program.buffers[k].role == "input":
                 source, size = self.names[k], self.program.buffers[k].size
@@ -196,22 +232,22 @@ class Lowering:
             shown.append(f"{name}{sizes}" + (f" ({comment(buffer.name)})" if name != buffer.name else ""))
         return ", ".join(shown) or "nothing"
 
-    def _signature(self, *more: str, restrict: str = "") -> str:
-        found = [f"const {self.dialect.real} *{restrict}{self.names[k]}" for k in self._with_role("input")]
-        found += [f"{self.dialect.real} *{restrict}{self.names[k]}" for k in self._with_role("output")]
+    def signature(self, *more: str, restrict: str = "") -> str:
+        found = [f"const {self.dialect.real} *{restrict}{self.names[k]}" for k in self.with_role("input")]
+        found += [f"{self.dialect.real} *{restrict}{self.names[k]}" for k in self.with_role("output")]
         return ", ".join([*found, *more])
 
-    def _with_role(self, role: str) -> list[int]:
+    def with_role(self, role: str) -> list[int]:
         return [k for k, buffer in enumerate(self.program.buffers) if buffer.role == role]
 
-    def _unused(self, driver: Function) -> list[str]:
+    def unused(self, driver: Function) -> list[str]:
         """The arrays that no statement touches; said in the text, or compilers warn."""
-        arrays = [*self._with_role("input"), *self._with_role("output")]
+        arrays = [*self.with_role("input"), *self.with_role("output")]
         return [self.names[k] for k in arrays if k not in driver.written]
 
     def _header(self, rest: Sequence[str]) -> str:
         shapes = {
-            role: self._shapes((self.names[k], self.program.buffers[k]) for k in self._with_role(role))
+            role: self._shapes((self.names[k], self.program.buffers[k]) for k in self.with_role(role))
             for role in ("input", "output")
         }
         lines = [f"{comment(self.program.name)}, written by Linkwright", f"in:   {shapes['input']}"]
@@ -221,10 +257,10 @@ class Lowering:
     def c_file(self) -> str:
         name, names = self.name, self.names
         driver = self.driver(name)
-        arrays = [*self._with_role("input"), *self._with_role("output")]
-        unused = [*self._unused(driver), *(["work"] if "work" not in driver.uses else [])]
+        arrays = [*self.with_role("input"), *self.with_role("output")]
+        unused = [*self.unused(driver), *(["work"] if "work" not in driver.uses else [])]
         main = [
-            f"void {name}({self._signature('double *work')})",
+            f"void {name}({self.signature('double *work')})",
             "{",
             *(f"    (void){x};" for x in unused),
             *(f"    {line}" for line in driver.lines),
@@ -232,7 +268,7 @@ class Lowering:
         ]
         moved = ", ".join([*(f"{names[k]} + state * {self.program.buffers[k].size}" for k in arrays), "work"])
         batch = [
-            f"void {name}_batch({self._signature('double *work', 'long count')})",
+            f"void {name}_batch({self.signature('double *work', 'long count')})",
             "{",
             "    for (long state = 0; state < count; ++state)",
             f"        {name}({moved});",
@@ -259,12 +295,12 @@ class Lowering:
         local = [f"    {real} work[{size}];"] if "work" in driver.uses and not self.step else []
         index = self.dialect.index
         kernel = [
-            f'extern "C" __global__ void {name}({self._signature(*more, f"{index} count", restrict="__restrict__ ")})',
+            f'extern "C" __global__ void {name}({self.signature(*more, f"{index} count", restrict="__restrict__ ")})',
             "{",
             f"    const {index} state = ({index})blockIdx.x * blockDim.x + threadIdx.x;",
             "    if (state >= count)",
             "        return;",
-            *(f"    (void){x};" for x in self._unused(driver)),
+            *(f"    (void){x};" for x in self.unused(driver)),
             *local,
             f"    {name}_state({arguments});",
             "}",
@@ -272,7 +308,11 @@ class Lowering:
         rest = ["One thread a state; arrays are (count, n), row-major; outputs must not overlap inputs."]
         if self.step:
             rest.insert(0, f"work: {size} numbers a state, {size} * count in all")
-        body = self._parts([driver.text(self.dialect.static), "\n".join(kernel)])
+        return self.cuda_whole(rest, [driver.text(self.dialect.static), "\n".join(kernel)])
+
+    def cuda_whole(self, rest: Sequence[str], parts: Sequence[str]) -> str:
+        """The file of these parts; `rest` ends its heading."""
+        body = self._parts(parts)
         odd = [
             f"#ifndef {word}\n#define {word} __int_as_float({bits})\n#endif"
             for word, bits in (("INFINITY", "0x7f800000"), ("NAN", "0x7fffffff"))

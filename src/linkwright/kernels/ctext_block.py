@@ -60,7 +60,7 @@ class Plan:
         return max(self.slots.values(), default=-1) + 1
 
 
-def plan(block: Block, case: Case, segment: int) -> Plan:
+def plan(block: Block, segment: int, *, late: bool) -> Plan:
     """Cut the block where it is longer than `segment` and give the crossing values their slots."""
     rows, first = block.rows(), block.first_operation
     needed = set(block.outputs.tolist())
@@ -70,7 +70,6 @@ def plan(block: Block, case: Case, segment: int) -> Plan:
             live.append(k)
             needed.update(operands_of(rows[k]))
     live.reverse()
-    late = _overlaps(case)
     number = max(1, -(-len(live) // segment))
     length = max(1, -(-len(live) // number))
     pieces = [live[s : s + length] for s in range(0, len(live), length)] or [[]]
@@ -102,7 +101,8 @@ def plan(block: Block, case: Case, segment: int) -> Plan:
     return Plan(rows, pieces, slots, late)
 
 
-def _overlaps(case: Case) -> bool:
+def overlaps(case: Case) -> bool:
+    """Whether an output may lie on an input or on another output."""
     outputs = [o for o in case.outputs if o.size]
     read = {o.buffer for o in case.inputs}
     if any(o.buffer in read for o in outputs):
@@ -122,7 +122,7 @@ class Function:
         self.moving, self.walking = moving, walking  # whether the item and the ancestor vary
         self.lines: list[str] = []
         self.written: dict[int, bool] = {}  # buffer → whether it is written
-        self.uses: set[str] = set()  # of: work, i, j
+        self.uses: set[str] = set()  # of: work, i, j, and what the caller gives
         self._pointers: dict[tuple[int, str, bool], str] = {}
 
     # -- memory ----------------------------------------------------------------------------------------
@@ -136,16 +136,16 @@ class Function:
         if low.program.buffers[number].role == "data":
             if write:
                 raise KernelError(f"program {low.program.name} writes to its data {low.program.buffers[number].name!r}")
-            return low.data(number), 0, ""
+            return low.data(number, self), 0, ""
         self.written[number] = self.written.get(number, False) or write
         return low.names[number], 0, ""
 
     def at(self, operand: Operand, k: int | str, *, write: bool = False) -> str:
         """The text of an operand's k-th number."""
         array, place, step = self.buffer(operand.buffer, write)
-        offset, terms = self._offset(operand)
+        offset, terms = self.offset(operand)
         if terms:
-            array, offset = self._pointer(operand.buffer, array, place + offset, terms, step, write), 0
+            array, offset = self.pointer(operand.buffer, array, place + offset, terms, step, write), 0
         else:
             offset += place
         if isinstance(k, int):
@@ -155,9 +155,9 @@ class Function:
 
     def start(self, operand: Operand) -> int:
         """Where an operand starts in its buffer, for the first item."""
-        return self._offset(operand)[0]
+        return self.offset(operand)[0]
 
-    def _offset(self, operand: Operand) -> tuple[int, list[str]]:
+    def offset(self, operand: Operand) -> tuple[int, list[str]]:
         """Where an operand starts: a number, and what is added to it for the item and its ancestor."""
         if operand.buffer < 0:
             return 0, []
@@ -167,12 +167,18 @@ class Function:
                 if not varies:
                     fixed += stride * (0 if column == ITEM else int(self.low.program.columns[column][0]))
                 elif stride:
-                    self.uses.add(index)
-                    entry = index if column == ITEM else f"({self.low.dialect.index}){self.low.column(column)}[{index}]"
+                    entry = self.entry(column, index)
                     terms.append(entry if stride == 1 else f"{stride} * {entry}")
         return fixed, terms
 
-    def _pointer(self, buffer: int, array: str, fixed: int, terms: list[str], step: str, write: bool) -> str:
+    def entry(self, column: int, index: str) -> str:
+        """A column's number for the item i or the ancestor j."""
+        self.uses.add(index)
+        if column == ITEM:
+            return index
+        return f"({self.low.dialect.index}){self.low.column(column, self)}[{index}]"
+
+    def pointer(self, buffer: int, array: str, fixed: int, terms: list[str], step: str, write: bool) -> str:
         offset = " + ".join([*([str(fixed)] if fixed else []), *terms])
         key = (buffer, offset, write)
         if key not in self._pointers:
@@ -192,6 +198,7 @@ class Function:
             found.append((f"{dialect.real} *", "work"))
             if self.low.step:
                 found.append((f"{dialect.index} ", "step"))
+        found.extend((given.kind, name) for name, given in self.low.outside.items() if name in self.uses)
         found.extend((f"{dialect.index} ", index) for index in "ij" if index in self.uses)
         return found
 
@@ -209,7 +216,7 @@ def case_functions(low: Lowering, case: Case, name: str, *, moving: bool, walkin
     functions = []
     for number in range(len(made.pieces)):
         suffix = f"_{number}" if len(made.pieces) > 1 else ""
-        function = Function(low, f"{name}{suffix}", moving=moving, walking=walking)
+        function = low.function(f"{name}{suffix}", case, moving=moving, walking=walking)
         _Piece(function, case, made, number).emit()
         functions.append(function)
     return functions

@@ -50,20 +50,25 @@ def layout(program: Program, crossing: int) -> Layout:
         if buffer.role == "temporary" or (buffer.role == "input" and written):
             place[k] = at
             at += buffer.size
-    carry, spill = at, crossing
-    for statement in every(program.statements):
-        if isinstance(statement, Walk):
-            cases = (*statement.start, *statement.step)
-            sizes = [o.size for case in cases for o in case.outputs if o.buffer < 0]
-            at = max(at, carry + max(sizes, default=0))
-        elif isinstance(statement, Solve):
-            spill = max(spill, solve_room(statement))
+    carry, spill = rooms(program, crossing)
     clear = {
         k: run
         for k, buffer in enumerate(program.buffers)
         if buffer.role in ("temporary", "output") and (run := _unset(accesses[k], buffer.size, buffer.role == "output"))
     }
-    return Layout(place, carry, at, at + spill, clear)
+    return Layout(place, at, at + carry, at + carry + spill, clear)
+
+
+def rooms(program: Program, crossing: int) -> tuple[int, int]:
+    """How many numbers a walk carries, and how many are used in turn by solvers and pieces of cut blocks."""
+    carry, spill = 0, crossing
+    for statement in every(program.statements):
+        if isinstance(statement, Walk):
+            cases = (*statement.start, *statement.step)
+            carry = max([carry, *(o.size for case in cases for o in case.outputs if o.buffer < 0)])
+        elif isinstance(statement, Solve):
+            spill = max(spill, solve_room(statement))
+    return carry, spill
 
 
 def solve_room(solve: Solve) -> int:

@@ -24,7 +24,8 @@ _KEYWORDS = _words(
     "reinterpret_cast requires static_assert static_cast template this thread_local throw true try typeid typename "
     "using virtual wchar_t xor xor_eq typeof"
 )
-_OWN = _words("work step count state carry i j k")  # names that the emitter gives itself
+# Names that the emitter gives itself.
+_OWN = _words("work step count state carry i j k first_state states_here shared_rows item_begin item_end item_shift")
 _MACROS = _words(
     "linux unix i386 NULL NAN INFINITY EOF errno assert HUGE_VAL DOMAIN OVERFLOW UNDERFLOW SING PLOSS TLOSS main "
     "threadIdx blockIdx blockDim gridDim warpSize"

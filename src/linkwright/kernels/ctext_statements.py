@@ -49,7 +49,7 @@ class Statements:
             return low.run(each.cases[kind], self.f, moving=False)
         met = {0} if each.dispatch is None else set(low.program.columns[each.dispatch][: each.items].tolist())
         arms = {k: low.run(each.cases[k], self.f, moving=True) for k in sorted(met)}
-        inner = _switch(arms, lambda: f"{low.column(each.dispatch)}[i]" if each.dispatch is not None else "0")
+        inner = switch(arms, lambda: f"{low.column(each.dispatch, self.f)}[i]" if each.dispatch is not None else "0")
         return _block(self.counted(each.items, inward=each.order == "inward"), inner)
 
     def walk(self, walk: Walk) -> list[str]:
@@ -58,13 +58,13 @@ class Statements:
             return []
 
         def kind(index: str) -> str:
-            return "0" if walk.dispatch is None else f"{low.column(walk.dispatch)}[{index}]"
+            return "0" if walk.dispatch is None else f"{low.column(walk.dispatch, self.f)}[{index}]"
 
         start = {k: low.run(case, self.f, moving=True) for k, case in enumerate(walk.start)}
         step = {k: low.run(case, self.f, moving=True, walking=True) for k, case in enumerate(walk.step)}
-        parent = low.column(walk.parent)
-        up = _switch(step, lambda: f"{kind('i')} * {kinds} + {kind('j')}")
-        inner = _switch(start, lambda: kind("i"))
+        parent = low.column(walk.parent, self.f)
+        up = switch(step, lambda: f"{kind('i')} * {kinds} + {kind('j')}")
+        inner = switch(start, lambda: kind("i"))
         inner += _block(f"for ({self.index} j = {parent}[i]; j >= 0; j = {parent}[j])", up)
         return _block(self.counted(walk.items, inward=walk.order == "inward"), inner)
 
@@ -104,7 +104,7 @@ class Statements:
         arguments = [*(room if method == "least_norm" else room[:2])]
         if method == "ltl":
             assert s.parent is not None
-            arguments.append(low.column(s.parent))
+            arguments.append(low.column(s.parent, self.f))
         arguments += sizes if method == "least_norm" else sizes[1:]
         arguments += ["step"] if low.step else []
 
@@ -148,7 +148,7 @@ def _block(head: str, inner: list[str]) -> list[str]:
     return [f"{head} {{", *(f"    {line}" for line in inner), "}"]
 
 
-def _switch(arms: dict[int, list[str]], key: Callable[[], str]) -> list[str]:
+def switch(arms: dict[int, list[str]], key: Callable[[], str]) -> list[str]:
     """Run the arm that `key` names; equal arms are one, the last is the default."""
     joined: dict[tuple[str, ...], list[int]] = {}
     for k, lines in arms.items():

@@ -23,9 +23,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import DtypeError, KernelError, ShapeError
+from linkwright.errors import KernelError, ShapeError
 from linkwright.kernels import cache as disk
 from linkwright.kernels import numpy_backend, scratch
+from linkwright.kernels.arguments import (
+    check_count,
+    check_out,
+    common_lead,
+    given_outputs,
+    masked,
+    on_device,
+    wrong_dtype,
+    wrong_out,
+    wrong_shape,
+)
 from linkwright.tape.program import Buffer, Program
 
 Floats = NDArray[np.float64]
@@ -156,29 +167,25 @@ class Kernel:
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
         """The outputs for inputs (..., *shape): an array or a tuple, as the program has it; `out` takes them."""
         s = self.signature
-        if len(arrays) != len(s.inputs):
-            names = ", ".join(port.name for port in s.inputs)
-            raise ShapeError(
-                f"{s.name} takes {len(s.inputs)} arrays ({names}); {len(arrays)} were given",
-                given=len(arrays),
-                wanted=len(s.inputs),
-            )
+        check_count(s, len(arrays))
         inputs: list[Floats] = []
         leads: list[Shape] = []
         flags = _PLAIN
         for array, (name, shape, _) in zip(arrays, s.inputs, strict=True):
             if type(array) is not np.ndarray or array.dtype is not _FLOAT64:
+                if on_device(array):
+                    return self._device(arrays, out)
                 array = _converted(s.name, name, array)
             given = array.shape
             axes = len(given) - len(shape)
             if given[axes:] != shape:
-                raise _wrong_shape(s.name, name, given, shape)
+                raise wrong_shape(s.name, name, given, shape)
             flags &= array.flags.num
             inputs.append(array)
             leads.append(given[:axes])
         lead, strides = leads[0] if leads else (), self._strides
         if leads.count(lead) != len(leads):
-            lead = self._common_lead(inputs, leads)
+            lead = common_lead(s, [a.shape for a in inputs], leads)
             strides = self._lay_out(inputs, leads, lead)
         elif flags != _PLAIN:
             strides = self._lay_out(inputs, leads, lead)
@@ -195,16 +202,12 @@ class Kernel:
                     result[...] = target
         return results[0] if s.single else tuple(results)
 
-    def _common_lead(self, inputs: Sequence[Floats], leads: Sequence[Shape]) -> Shape:
-        """The batch shape that those of the inputs broadcast to."""
-        try:
-            return np.broadcast_shapes(*leads)
-        except ValueError:
-            s = self.signature
-            told = ", ".join(f"{port.name} {a.shape}" for a, port in zip(inputs, s.inputs, strict=True))
-            raise ShapeError(
-                f"{s.name}: the batch shapes of its inputs do not fit together: {told}", given=tuple(leads)
-            ) from None
+    @cached_property
+    def _device(self) -> Callable[[tuple[Any, ...], Any], Any]:
+        """The kernel for arrays on a GPU: see `cuda_backend`."""
+        from linkwright.kernels.cuda_backend import DeviceKernel
+
+        return DeviceKernel(self.signature, self.program)
 
     def _lay_out(self, inputs: list[Floats], leads: Sequence[Shape], lead: Shape) -> list[int]:
         """Make the inputs plain in memory; how many numbers lie between two states of inputs and outputs."""
@@ -222,30 +225,13 @@ class Kernel:
     def _targets(self, out: Any, lead: Shape, inputs: list[Floats]) -> tuple[list[Floats], list[Floats]]:
         """The arrays to compute into, and those to give back: the caller's, where they are plain and apart."""
         s = self.signature
-        given = [out] if s.single else list(out) if isinstance(out, (tuple, list)) else [out]
-        if len(given) != len(s.outputs):
-            names = ", ".join(port.name for port in s.outputs)
-            raise ShapeError(
-                f"{s.name}: out needs {len(s.outputs)} arrays ({names}); {len(given)} were given",
-                given=len(given),
-                wanted=len(s.outputs),
-            )
+        given = given_outputs(s, out)
         targets: list[Floats] = []
-        for array, (name, shape, _) in zip(given, s.outputs, strict=True):
+        for array, port in zip(given, s.outputs, strict=True):
             if not isinstance(array, np.ndarray) or (array.dtype is not _FLOAT64 and array.dtype != _FLOAT64):
-                what = getattr(array, "dtype", type(array).__name__)
-                raise DtypeError(
-                    f"{s.name}: out ({name}) must be a float64 array, not {what}", given=what, wanted="float64"
-                )
-            if array.shape != lead + shape:
-                raise ShapeError(
-                    f"{s.name}: out ({name}) has shape {array.shape}; needed is {lead + shape}",
-                    given=array.shape,
-                    wanted=lead + shape,
-                )
+                raise wrong_out(s, port, array)
             flags = array.flags.num
-            if not flags & _WRITEABLE:
-                raise ShapeError(f"{s.name}: out ({name}) is read-only; give a writable array")
+            check_out(s, port, array.shape, lead, writable=bool(flags & _WRITEABLE))
             plain = flags & _PLAIN == _PLAIN and _apart(array, (*inputs, *targets))
             targets.append(array if plain else np.empty(array.shape))
         return targets, given
@@ -351,30 +337,18 @@ class _Room:
 # -- arrays ----------------------------------------------------------------------------------------------
 def _converted(program: str, name: str, value: Any) -> Floats:
     """An input that is not a plain float64 array as one: whole and smaller floating numbers are converted."""
-    masked = sys.modules.get("numpy.ma")  # without this module nobody has a masked array
-    if masked is not None and isinstance(value, masked.MaskedArray):
-        raise DtypeError(
-            f"{program}: {name} is a masked array of {value.dtype}; needed is float64 without a mask: "
-            f"give {name}.filled(value)",
-            given="masked",
-            wanted="float64",
-        )
+    ma = sys.modules.get("numpy.ma")  # without this module nobody has a masked array
+    if ma is not None and isinstance(value, ma.MaskedArray):
+        raise masked(program, name, value.dtype)
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise ShapeError(f"{program}: {name} cannot be made an array: {error}") from None
     if array.dtype != _FLOAT64:
         if array.dtype.kind not in "iuf" or array.dtype.itemsize > 8:
-            raise DtypeError(
-                f"{program}: {name} has dtype {array.dtype}; needed is float64", given=array.dtype, wanted="float64"
-            )
+            raise wrong_dtype(program, name, array.dtype)
         array = array.astype(np.float64)
     return array
-
-
-def _wrong_shape(program: str, name: str, given: Shape, shape: Shape) -> ShapeError:
-    wanted = f"(..., {', '.join(map(str, shape))})" if shape else "(...)"
-    return ShapeError(f"{program}: {name} has shape {given}; needed is {wanted}", given=given, wanted=shape)
 
 
 def _apart(array: Floats, others: Sequence[Floats]) -> bool:

@@ -1,0 +1,338 @@
+"""Linkwright on a GPU: batches of a 7-joint arm beside MJX, and chains of 2^10 ... 2^22 links in O(log N).
+
+    python benchmarks/device.py --out out/device [--panda panda.urdf] [--parts batches chains] [--least 10] [--most 22]
+    python benchmarks/device.py --out out/device --draw        draws the picture anew from the numbers kept there
+
+Results are checked against the CPU kernels before they are timed. Times are medians of calls between CUDA events,
+from arrays on the device to arrays on the device, after a warm-up; they hold the way from Python to the device, which
+calls made in a row hide. A part that cannot run is named with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+if importlib.util.find_spec("platformdirs") is None:
+    os.environ.setdefault("LINKWRIGHT_CACHE", "")  # a bare machine: nothing says where a cache would be
+import linkwright as lw
+from linkwright.kernels.kernel import native
+
+#: The Panda arm, a row a link: a, alpha in quarter turns and d of its frame (modified Denavit–Hartenberg), mass,
+#: centre of mass, inertia xx yy zz xy xz yz about it; the numbers of the URDF in `example-robot-data`, hand included.
+PANDA = np.loadtxt(
+    """
+    0       0 0.333 4.970684  0.003875  0.002081 -0.04762  0.70337  0.70661  0.009117 -0.000139  0.006772  0.019169
+    0      -1 0     0.646926 -0.003141 -0.02872   0.003495 0.007962 0.02811  0.025995 -0.003925  0.010254  0.000704
+    0       1 0.316 3.228604  0.027518  0.039252 -0.066502 0.037242 0.036155 0.01083  -0.004761 -0.011396 -0.012805
+    0.0825  1 0     3.587895 -0.05317   0.104419  0.027454 0.025853 0.019552 0.028323  0.007796 -0.001332  0.008641
+    -0.0825 -1 0.384 1.225946 -0.011953 0.041065 -0.038437 0.035549 0.029474 0.008627 -0.002117 -0.004037  0.000229
+    0       1 0     1.666555  0.060149 -0.014117 -0.010517 0.001964 0.004354 0.005433  0.000109 -0.001158  0.000341
+    0.088   1 0     1.495522  0.001721  0.00136   0.100485 0.01653  0.014107 0.006677  0.000395 -0.000707 -0.001051
+    """.strip().splitlines()
+)
+COUNTS = tuple(1 << k for k in (14, 17, 20, 22))
+CHECKED = 4096  # states compared with the CPU
+BOUNDS = {"float64": 4e9, "float32": 1.5e10}  # states a second
+ONE_THREAD_UP_TO = 1 << 18  # links that one GPU thread goes through where there is no CPU kernel
+LATENCY_UP_TO, BANDWIDTH_FROM = 1 << 14, 1 << 19  # where the two regimes are fitted
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
+
+
+# -- timing ------------------------------------------------------------------------------------------------
+def on_device(call: Callable[[], Any], times: int = 21) -> float:
+    """Median seconds of a call between two events of the current stream; three calls go before."""
+    import cupy as cp
+
+    for _ in range(3):
+        call()
+    cp.cuda.get_current_stream().synchronize()
+    start, end, found = cp.cuda.Event(), cp.cuda.Event(), []
+    for _ in range(times):
+        start.record()
+        call()
+        end.record()
+        end.synchronize()
+        found.append(cp.cuda.get_elapsed_time(start, end) * 1e-3)
+    return float(np.median(found))
+
+
+def on_cpu(call: Callable[[], Any], seconds: float = 2.0) -> float:
+    """Median seconds of a call, of as many as fit."""
+    call()
+    found: list[float] = []
+    while len(found) < 3 or (sum(found) < seconds and len(found) < 101):
+        start = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - start)
+    return float(np.median(found))
+
+
+def relative(result: Any, wanted: Any) -> float:
+    return float(np.abs(result - wanted).max() / np.abs(wanted).max())
+
+
+# -- batches -----------------------------------------------------------------------------------------------
+def panda(path: str | None) -> lw.Mechanism:
+    """The arm of a URDF with its fingers locked, or of the table above."""
+    if path:
+        mech = lw.load(path, base="fixed", mimic="independent")
+        return mech.lock({j.name: 0.0 for j in mech.joints if "finger" in j.name})
+    rows = [(a, np.pi / 2 * turn, d, 0.0, "revolute", m, rest[:3], rest[3:]) for a, turn, d, m, *rest in PANDA.tolist()]
+    return lw.from_dh(rows, convention="modified", name="panda")
+
+
+def panda_mjcf() -> str:
+    """The same table for MuJoCo."""
+
+    def numbers(values: Any) -> str:
+        return " ".join(f"{x:.17g}" for x in values)
+
+    inside = ""
+    for a, quarters, d, m, *rest in reversed(PANDA.tolist()):
+        alpha = np.pi / 2 * quarters
+        place = (a, -d * np.sin(alpha), d * np.cos(alpha))
+        turn = (np.cos(alpha / 2), np.sin(alpha / 2), 0.0, 0.0)
+        inside = (
+            f'<body pos="{numbers(place)}" quat="{numbers(turn)}">'
+            f'<inertial pos="{numbers(rest[:3])}" mass="{m}" fullinertia="{numbers(rest[3:])}"/>'
+            f'<joint type="hinge" axis="0 0 1"/>{inside}</body>'
+        )
+    option = '<option gravity="0 0 -9.81"><flag contact="disable"/></option>'
+    return f"<mujoco>{option}<compiler angle='radian'/><worldbody>{inside}</worldbody></mujoco>"
+
+
+def batches(options: argparse.Namespace) -> dict[str, Any]:
+    """States a second of forward dynamics in both precisions."""
+    import cupy as cp
+
+    mech = panda(options.panda)
+    found: dict[str, Any] = {"model": options.panda or "table in this script", "runs": []}
+    rng = np.random.default_rng(0)
+    states = rng.standard_normal((3, max(COUNTS), mech.nv))
+    for precision, bound in BOUNDS.items():
+        given = [cp.asarray(x.astype(precision)) for x in states]
+        first = [x[:CHECKED].astype(precision).astype(np.float64) for x in states]
+        error = relative(mech.forward_dynamics(*(x[:CHECKED] for x in given)).get(), mech.forward_dynamics(*first))
+        for count in COUNTS:
+            arrays, out = [x[:count] for x in given], cp.empty((count, mech.nv), precision)
+            seconds = on_device(lambda arrays=arrays, out=out: mech.forward_dynamics(*arrays, out=out))
+            run = {"precision": precision, "count": count, "seconds": seconds, "rate": count / seconds, "error": error}
+            found["runs"].append(run)
+            say(f"panda {precision} {count:>9,} states: {count / seconds:.2e} states/s, error {error:.1e}")
+        best = max(r["rate"] for r in found["runs"] if r["precision"] == precision)
+        say(f"panda {precision}: best {best:.2e} states/s, wanted {bound:.1e}: {'met' if best >= bound else 'NOT MET'}")
+    try:
+        found["mjx"] = mjx(states, mech)
+    except Exception as error:
+        found["mjx"] = reason(error)
+        say(f"MJX is not beside it: {reason(error)}")
+    return found
+
+
+def mjx(states: Any, mech: lw.Mechanism) -> list[dict[str, Any]]:
+    """MJX's `forward` on the same arm, states and device, in its own float32."""
+    import jax
+    import mujoco
+    from mujoco import mjx
+
+    model = mjx.put_model(mujoco.MjModel.from_xml_string(panda_mjcf()))
+    blank = mjx.make_data(model)
+
+    def forward(q: Any, v: Any, tau: Any) -> Any:
+        return mjx.forward(model, blank.replace(qpos=q, qvel=v, qfrc_applied=tau)).qacc
+
+    many, found = jax.jit(jax.vmap(forward)), []
+    for count in COUNTS[:-1]:
+        given = [jax.device_put(x[:count].astype(np.float32)) for x in states]
+        error = relative(np.asarray(many(*given))[:CHECKED], mech.forward_dynamics(*(x[:CHECKED] for x in states)))
+        times = []
+        for _ in range(10):
+            start = time.perf_counter()
+            many(*given).block_until_ready()
+            times.append(time.perf_counter() - start)
+        seconds = float(np.median(times))
+        found.append({"count": count, "seconds": seconds, "rate": count / seconds, "error": error})
+        where = jax.devices()[0].platform
+        say(f"MJX ({where}) float32 {count:>9,} states: {count / seconds:.2e} states/s, error {error:.1e}")
+    return found
+
+
+# -- chains ------------------------------------------------------------------------------------------------
+def chains(options: argparse.Namespace) -> dict[str, Any]:
+    """One forward dynamics of long chains, q, v, tau on the device to a on the device, beside the serial method."""
+    import cupy as cp
+
+    found: dict[str, Any] = {"method": options.method, "runs": []}
+    if not native():
+        say("no llvmlite here, so no serial CPU time; the serial result to compare with is one GPU thread's")
+    for k in range(options.least, options.most + 1):
+        try:
+            found["runs"].append(chain(1 << k, options))
+        except Exception as error:
+            say(f"chain of 2^{k}: {reason(error)}")
+            found["runs"].append({"links": 1 << k, "failed": reason(error)})
+        cp.get_default_memory_pool().free_all_blocks()
+    good = [r for r in found["runs"] if "device" in r]
+    if good:
+        found["regimes"] = regimes(good)
+        say(f"regimes: {found['regimes']}")
+    return found
+
+
+def chain(n: int, options: argparse.Namespace) -> dict[str, Any]:
+    import cupy as cp
+
+    from linkwright.kernels.cuda_backend import ItemKernel
+
+    mech = lw.chain(n)
+    rng = np.random.default_rng(0)
+    q, v, tau = 0.1 * rng.standard_normal((3, n))
+    run: dict[str, Any] = {"links": n}
+    start = time.perf_counter()
+    program = mech.program("forward_dynamics", method=options.method, form="rolled")
+    run["recorded"] = time.perf_counter() - start
+    given, out = [cp.asarray(x) for x in (q, v, tau)], cp.empty(n)
+    kernel = ItemKernel(program)
+    start = time.perf_counter()
+    kernel(*given, out=out)
+    cp.cuda.get_current_stream().synchronize()
+    run["first"] = time.perf_counter() - start
+    run["device"] = on_device(lambda: kernel(*given, out=out))
+    run["in_a_row"] = on_device(lambda: [kernel(*given, out=out) for _ in range(20)], 5) / 20
+    (made,) = kernel._kernel._made.values()
+    run["launches"] = len(made.text.launches)
+    run["bytes"] = int(cp.get_default_memory_pool().used_bytes())
+    if native():
+        wanted = np.empty(n)
+        run["serial"] = on_cpu(lambda: mech.forward_dynamics(q, v, tau, out=wanted))
+        run["error"] = relative(out.get(), wanted)
+        run["ratio"] = run["serial"] / run["device"]
+    elif n <= ONE_THREAD_UP_TO:
+        serial = ItemKernel(mech.program("forward_dynamics", method="articulated-body", form="rolled"))
+        run["error"] = relative(out.get(), serial(*given).get())
+    told = ", ".join(f"{key} {value:.4g}" for key, value in run.items() if key not in ("links", "bytes"))
+    say(f"chain of 2^{n.bit_length() - 1}: {told}, {run['bytes'] / n:.0f} bytes a link")
+    return run
+
+
+def regimes(runs: list[dict[str, Any]]) -> dict[str, float]:
+    """Fits: a + b·log2 N seconds where launches take the time, c·N where memory does, and where these cross."""
+    found: dict[str, float] = {}
+    short = [(np.log2(r["links"]), r["device"]) for r in runs if r["links"] <= LATENCY_UP_TO]
+    long = [r["device"] / r["links"] for r in runs if r["links"] >= BANDWIDTH_FROM]
+    if len(short) >= 2:
+        slope, base = np.polyfit(*np.array(short).T, 1)
+        found |= {"latency": float(base), "latency_a_level": float(slope)}
+    if long:
+        found["seconds_a_link"] = float(np.median(long))
+    if len(found) == 3:
+        sizes = 2.0 ** np.linspace(5, 26, 2000)
+        flat = found["latency"] + found["latency_a_level"] * np.log2(sizes)
+        found["crossing"] = float(sizes[np.argmax(found["seconds_a_link"] * sizes >= flat)])
+    return found
+
+
+def draw(results: dict[str, Any], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    runs = [r for r in results.get("chains", {}).get("runs", ()) if "device" in r]
+    if not runs:
+        say("no picture: no chain was timed")
+        return
+    fit = results["chains"].get("regimes", {})
+    n = np.array([r["links"] for r in runs], float)
+    figure, axes = plt.subplots(figsize=(7.5, 5.0))
+    label = f"{results['chains']['method']}, {results['device']}"
+    axes.loglog(n, [r["device"] for r in runs], "o-", color="C0", label=label)
+    serial = [(r["links"], r["serial"]) for r in runs if "serial" in r]
+    if serial:
+        axes.loglog(*np.array(serial).T, "s--", color="C3", label="articulated-body, one CPU core")
+    if "latency" in fit:
+        flat = fit["latency"] + fit["latency_a_level"] * np.log2(n)
+        axes.loglog(n, flat, ":", color="C2", label="a + b log₂ N (launches)")
+    if "seconds_a_link" in fit:
+        axes.loglog(n, fit["seconds_a_link"] * n, ":", color="C1", label="c N (memory)")
+    if "crossing" in fit:
+        axes.axvspan(n.min(), fit["crossing"], color="C2", alpha=0.08, lw=0)
+        axes.axvspan(fit["crossing"], n.max(), color="C1", alpha=0.08, lw=0)
+        top = axes.get_ylim()[1]
+        axes.text(np.sqrt(n.min() * fit["crossing"]), top, "O(log N): latency", ha="center", va="top")
+        axes.text(np.sqrt(fit["crossing"] * n.max()), top, "bandwidth", ha="center", va="top")
+    axes.set_xlabel("links N")
+    axes.set_ylabel("seconds a forward dynamics")
+    axes.grid(True, which="both", alpha=0.2)
+    axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.93))
+    figure.tight_layout()
+    figure.savefig(path, dpi=150)
+    say(f"picture: {path}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("out/device"), help="where the results go")
+    parser.add_argument("--panda", help="a URDF of the arm, instead of the table in this script")
+    parser.add_argument("--parts", nargs="+", choices=("batches", "chains"), default=("batches", "chains"))
+    parser.add_argument("--method", default="assembly", help="of the chains")
+    parser.add_argument("--least", type=int, default=10, help="the shortest chain has 2^LEAST links")
+    parser.add_argument("--most", type=int, default=22, help="the longest chain has 2^MOST links")
+    parser.add_argument("--draw", action="store_true", help="only draw the picture from the numbers in OUT")
+    options = parser.parse_args()
+    kept = options.out / "device.json"
+    if options.draw:
+        draw(json.loads(kept.read_text(encoding="utf-8")), options.out / "device.png")
+        return 0
+    try:
+        import cupy as cp
+
+        name = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    except Exception as error:
+        say(f"no GPU to measure on: {reason(error)}")
+        return 0
+    results: dict[str, Any] = {
+        "date": str(date.today()),
+        "device": name,
+        "versions": {"linkwright": lw.__version__, "python": platform.python_version(), "cupy": cp.__version__},
+        "native": native(),
+    }
+    say(f"{results['device']}, {results['versions']}, CPU kernels in {'LLVM' if native() else 'NumPy'}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    for part in options.parts:
+        try:
+            results[part] = {"batches": batches, "chains": chains}[part](options)
+        except Exception as error:
+            results[part] = {"failed": reason(error)}
+            say(f"{part}: {reason(error)}")
+        kept.write_text(json.dumps(results, indent=1), encoding="utf-8")
+    say(f"numbers: {kept}")
+    try:
+        draw(results, options.out / "device.png")
+    except ImportError as error:
+        say(f"no picture ({error}); draw it where Matplotlib is, with --draw")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,297 @@
+"""CUDA text of a program for one state with a thread an item, and the plan of its launches as plain data.
+
+A `map`, and every run of a scan that is cut into runs, is a launch with a thread an item; runs of one case share a
+function. What is left, scans without runs among it, is done by a single thread: right, and slow where it is long.
+Items of a launch are independent by the program's contract: no two add to one number, so that sums need no atomics.
+
+Temporaries and data whose every operand is a part of a row are kept transposed: number k of row r lies at
+k·rows + r, so that neighbouring items read neighbouring numbers. The text does not depend on how many rows there
+are, as long as the operands' own numbers do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwright.errors import KernelError
+from linkwright.kernels.ctext import Dialect, Lowering, cuda_dialect
+from linkwright.kernels.ctext_block import Function, overlaps
+from linkwright.kernels.ctext_layout import Layout, every, rooms
+from linkwright.kernels.ctext_names import literal
+from linkwright.kernels.ctext_rows import cleared, distance, parallel, start, together, transposable, writes
+from linkwright.kernels.ctext_statements import Statements, switch
+from linkwright.tape.program import Case, Copy, Each, Operand, Program, Statement, Zero
+
+BLOCK = 64  # threads
+MANY = 256  # items of a map from which they are worth a thread each
+_LOCAL = 1024  # numbers that a thread keeps for itself
+_SEGMENTS = 16  # launches of a map with several cases; with more, one launch whose threads choose
+_SHORT = 256  # numbers that a single thread clears or copies
+
+
+class Launch(NamedTuple):
+    """A function over the items begin..end; copies read at i and write at i + shift."""
+
+    function: str
+    begin: int
+    end: int
+    shift: int = 0
+
+
+class Argument(NamedTuple):
+    """What a function takes: a "buffer", "data" or "column" of the program, or the number of "rows" of a buffer."""
+
+    what: str
+    number: int
+
+
+@dataclass(frozen=True)
+class ItemsText:
+    """Functions that take their arguments and then begin, end and shift, in blocks of `BLOCK` threads."""
+
+    source: str
+    functions: dict[str, tuple[Argument, ...]]
+    launches: tuple[Launch, ...]
+    transposed: dict[int, int]  # buffer → the numbers of a row
+    rows: dict[int, int]  # transposed buffer → how many rows it has
+    cleared: tuple[tuple[int, int, int], ...]  # (buffer, first, how many) numbers to set to 0 at the start of a call
+
+
+def suits(program: Program) -> bool:
+    """Whether items in parallel are worth it, and the program is of the sort that can be lowered so."""
+    written = {o.buffer for s in every(program.statements) for o in writes(s)}
+    if any(b.role == "input" and k in written for k, b in enumerate(program.buffers)):
+        return False
+    scans = (s for s in program.statements if isinstance(s, Each))
+    return any(parallel(s) and (s.runs is not None or s.items > MANY) for s in scans)
+
+
+def items_text(program: Program, precision: str) -> ItemsText:
+    """The functions and launches of a program for one state."""
+    return _Items(program, cuda_dialect(precision, outside=True)).lowered()
+
+
+class _Items(Lowering):
+    def __init__(self, program: Program, dialect: Dialect) -> None:
+        self.transposed, self.together = transposable(program), together(program)
+        super().__init__(program, None, dialect)
+        self.kernels: dict[str, tuple[Argument, ...]] = {}
+        self.texts: list[str] = []
+        self.launches: list[Launch] = []
+        self._known: dict[object, str] = {}
+
+    # -- what functions ask for ------------------------------------------------------------------------
+    def laid_out(self, crossing: int) -> Layout:
+        carry, spill = rooms(self.program, crossing)
+        if carry + spill > _LOCAL:
+            raise KernelError(f"{self.name} needs {carry + spill} numbers of work a thread; {_LOCAL} can be had")
+        return Layout({}, 0, carry, carry + spill, {})
+
+    def late(self, case: Case) -> bool:
+        return self.together.get(case, True) and overlaps(case)
+
+    def function(
+        self, name: str, case: Case | None = None, *, moving: bool = False, walking: bool = False
+    ) -> Function:
+        apart = case is not None and not self.together.get(case, True)
+        return _ItemFunction(self, name, moving=moving, walking=walking, apart=apart)
+
+    def run(self, case: Case, driver: Function, *, moving: bool, walking: bool = False) -> list[str]:
+        calls = super().run(case, driver, moving=moving, walking=walking)
+        for function in self._made[case, moving, walking]:
+            if isinstance(function, _ItemFunction) and isinstance(driver, _ItemFunction):
+                driver.read |= function.read
+        return calls
+
+    def rows(self, buffer: int, f: Function) -> str:
+        return self.given(f, "rows", buffer, f"{self.dialect.index} ")
+
+    # -- the launches ----------------------------------------------------------------------------------
+    def lowered(self) -> ItemsText:
+        waiting: list[Statement] = []
+        for statement in self.program.statements:
+            if self._parallel(statement):
+                self._serial(waiting)
+                self._launch(statement)
+            else:
+                waiting.append(statement)
+        self._serial(waiting)
+        source = self.cuda_whole(["One state; a thread an item."], self.texts)
+        rows = {k: -(-self.program.buffers[k].size // wide) for k, wide in self.transposed.items()}
+        zero = cleared(self.program, self.transposed)
+        return ItemsText(source, self.kernels, tuple(self.launches), self.transposed, rows, zero)
+
+    def _header(self, rest: Sequence[str]) -> str:
+        """Without shapes: mechanisms of different lengths share their text, and what is compiled from it."""
+        return f"/* {self.name}, written by Linkwright. {' '.join(rest)} */"
+
+    def _parallel(self, s: Statement) -> bool:
+        if isinstance(s, Each):
+            return parallel(s)
+        if isinstance(s, Zero):
+            return s.target.size > _SHORT or not self._in_row(s.target)
+        if isinstance(s, Copy):
+            apart = s.source.buffer != s.target.buffer or distance(self.program, s) >= s.source.size
+            if not (self._in_row(s.source) and self._in_row(s.target)):
+                if not apart:
+                    raise KernelError(f"{self.name} copies rows of a table onto themselves")
+                return True
+            return apart and s.source.size > _SHORT
+        return False
+
+    def _in_row(self, operand: Operand) -> bool:
+        wide = self.transposed.get(operand.buffer)
+        return wide is None or start(self.program, operand) % wide + operand.size <= wide
+
+    def _serial(self, statements: list[Statement]) -> None:
+        """One thread for all of these."""
+        if statements:
+            f = _ItemFunction(self, f"{self.name}_k{len(self.kernels)}")
+            f.lines += Statements(self, f).lines(statements)
+            if f.lines:
+                self._kernel(f)
+                self.launches.append(Launch(f.name, 0, 1))
+            statements.clear()
+
+    def _launch(self, s: Statement) -> None:
+        if isinstance(s, Each):
+            for begin, end, name in self._pieces(s):
+                self.launches.append(Launch(name, begin, end))
+        elif isinstance(s, Zero):
+            first = start(self.program, s.target)
+            name = self._named(("zero", s.target.buffer), self._zero, s.target.buffer)
+            self.launches.append(Launch(name, first, first + s.target.size))
+        elif isinstance(s, Copy):
+            pair = (s.source.buffer, s.target.buffer)
+            name = self._named(("copy", pair), self._copy, *pair)
+            first, target = start(self.program, s.source), start(self.program, s.target)
+            size = min(s.source.size, s.target.size)
+            self.launches.append(Launch(name, first, first + size, target - first))
+
+    def _pieces(self, s: Each) -> Iterator[tuple[int, int, str]]:
+        kinds = None if s.dispatch is None else self.program.columns[s.dispatch][: s.items]
+        if s.runs is not None:
+            edges = self.program.columns[s.runs].tolist()
+        elif kinds is None:
+            edges = [0, s.items]
+        else:
+            edges = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), s.items]
+            if len(edges) > _SEGMENTS + 1:
+                yield 0, s.items, self._named(("choice", s), self._choice, s)
+                return
+        for begin, end in pairwise(edges):
+            case = s.cases[0 if kinds is None else int(kinds[begin])]
+            yield begin, end, self._named(("case", case), self._case, case)
+
+    def _case(self, f: _ItemFunction, case: Case) -> list[str]:
+        return self.run(case, f, moving=True)
+
+    def _choice(self, f: _ItemFunction, s: Each) -> list[str]:
+        assert s.dispatch is not None
+        dispatch = s.dispatch
+        met = np.unique(self.program.columns[dispatch][: s.items]).tolist()
+        arms = {k: self.run(s.cases[k], f, moving=True) for k in met}
+        return switch(arms, lambda: f"{self.column(dispatch, f)}[i]")
+
+    def _element(self, f: _ItemFunction, buffer: int, number: str, *, write: bool) -> str:
+        """A buffer's number so-and-so, counted row by row."""
+        array = f.buffer(buffer, write)[0]
+        wide = self.transposed.get(buffer)
+        if wide is None:
+            return f"{array}[{number}]"
+        return f"{array}[({number}) % {wide} * {self.rows(buffer, f)} + ({number}) / {wide}]"
+
+    def _zero(self, f: _ItemFunction, buffer: int) -> list[str]:
+        return [f"{self._element(f, buffer, 'i', write=True)} = {literal(0.0, self.dialect.precision)};"]
+
+    def _copy(self, f: _ItemFunction, source: int, target: int) -> list[str]:
+        there = self._element(f, target, "i + item_shift", write=True)
+        return [f"{there} = {self._element(f, source, 'i', write=False)};"]
+
+    def _named(self, key: object, make: Callable[..., list[str]], *details: Any) -> str:
+        """The function of a key, made at its first use."""
+        if key not in self._known:
+            f = _ItemFunction(self, f"{self.name}_k{len(self.kernels)}")
+            f.lines += make(f, *details)
+            self._kernel(f)
+            self._known[key] = f.name
+        return self._known[key]
+
+    def _kernel(self, f: _ItemFunction) -> None:
+        """Write a function that the host launches."""
+        index, real = self.dialect.index, self.dialect.real
+        f.uses -= {"i"}
+        local = [f"{real} work[{self.layout.size}];"] if "work" in f.uses else []
+        f.uses -= {"work"}
+        given = f.arguments()
+        taken = [f"{kind}__restrict__ {name}" if "*" in kind else f"{kind}{name}" for kind, name, _ in given]
+        taken += [f"{index} {name}" for name in ("item_begin", "item_end", "item_shift")]
+        self.kernels[f.name] = tuple(argument for _, _, argument in given)
+        lines = [
+            f"const {index} i = item_begin + ({index})blockIdx.x * {BLOCK} + threadIdx.x;",
+            "(void)item_shift;",
+            "if (i >= item_end)",
+            "    return;",
+            *local,
+            *f.lines,
+        ]
+        head = f'extern "C" __global__ void __launch_bounds__({BLOCK}) {f.name}({", ".join(taken)})'
+        self.texts.append("\n".join([head, "{", *(f"    {line}" for line in lines), "}"]))
+
+
+class _ItemFunction(Function):
+    """A function for one item; `apart` where nothing that it reads is written in the same launch.
+
+    Then it reads through pointers of their own, which tells the compiler so.
+    """
+
+    low: _Items
+
+    def __init__(
+        self, low: _Items, name: str, *, moving: bool = False, walking: bool = False, apart: bool = False
+    ) -> None:
+        super().__init__(low, name, moving=moving, walking=walking)
+        self.apart = apart
+        self.read: set[int] = set()
+
+    def buffer(self, number: int, write: bool) -> tuple[str, int, str]:
+        if self.apart and not write and number >= 0 and self.low.program.buffers[number].role != "data":
+            self.read.add(number)
+            return f"r_{number}", 0, ""
+        return super().buffer(number, write)
+
+    def at(self, operand: Operand, k: int | str, *, write: bool = False) -> str:
+        wide = self.low.transposed.get(operand.buffer)
+        if wide is None:
+            return super().at(operand, k, write=write)
+        array = self.buffer(operand.buffer, write)[0]
+        rows = self.low.rows(operand.buffer, self)
+        moves = self.moving and operand.steps
+        row, place = divmod(operand.base if moves else start(self.low.program, operand), wide)
+        if moves:
+            entry = self.entry(operand.steps[0][1], "i")
+            array, row = self.pointer(operand.buffer, array, row, [entry], "", write), 0
+        number = str(place + k) if isinstance(k, int) else f"({place} + {k})"
+        index = " + ".join([*([str(row)] if row else []), *([f"{number} * {rows}"] if number != "0" else [])])
+        return f"{array}[{index or 0}]"
+
+    def arguments(self) -> list[tuple[str, str, Argument]]:
+        """(type, name, what it is) of what must be passed."""
+        real, low = self.low.dialect.real, self.low
+        found = [(f"const {real} *", f"r_{k}", Argument("buffer", k)) for k in sorted(self.read)]
+        for k, write in sorted(self.written.items()):
+            found.append((f"{'' if write else 'const '}{real} *", low.names[k], Argument("buffer", k)))
+        for name, given in low.outside.items():
+            if name in self.uses:
+                found.append((given.kind, name, Argument(given.what, given.number)))
+        return found
+
+    def parameters(self) -> list[tuple[str, str]]:
+        own = [(kind, name) for kind, name, _ in self.arguments()]
+        own += [(f"{self.low.dialect.real} *", "work")] if "work" in self.uses else []
+        return own + [(f"{self.low.dialect.index} ", index) for index in "ij" if index in self.uses]

@@ -1,0 +1,122 @@
+"""Arrays on a GPU, through CuPy: what a caller gave as CuPy arrays, and a program's text and tables there.
+
+CuPy is imported at the first use. Nothing here waits for the GPU: where arrays come from another stream, the
+current one is made to wait for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwright.errors import KernelError
+from linkwright.kernels.arguments import Shape
+from linkwright.kernels.ctext import Outside
+from linkwright.tape.program import Program
+
+
+def cupy() -> Any:
+    """CuPy, or what to do where it is missing."""
+    try:
+        import cupy
+    except ImportError as error:
+        raise KernelError(
+            "arrays on the GPU need CuPy: install the package for your CUDA, such as `pip install cupy-cuda12x`"
+        ) from error
+    return cupy
+
+
+class Given(NamedTuple):
+    """A caller's array on a GPU."""
+
+    array: Any  # the CuPy array on the same memory
+    writable: bool
+
+
+def taken(value: Any) -> Given:
+    """An array of any library, without copying it; the current stream waits for the one that makes it."""
+    cp = cupy()
+    if isinstance(value, cp.ndarray):
+        return Given(value, True)
+    told = value.__cuda_array_interface__
+    if told.get("mask") is not None:
+        raise KernelError("an array on the GPU has a mask; give one without")
+    address, fixed = told["data"]
+    shape, dtype, strides = tuple(told["shape"]), np.dtype(told["typestr"]), told.get("strides")
+    if math.prod(shape) == 0:
+        return Given(cp.empty(shape, dtype), not fixed)
+    lengths = [n * abs(s) for n, s in zip(shape, strides, strict=True)] if strides else [dtype.itemsize]
+    size = max(lengths, default=dtype.itemsize) if strides else math.prod(shape) * dtype.itemsize
+    memory = cp.cuda.MemoryPointer(cp.cuda.UnownedMemory(address, size, value), 0)
+    array = cp.ndarray(shape, dtype, memory, strides)
+    _wait_for(told.get("stream"), array)
+    return Given(array, not fixed)
+
+
+def _wait_for(stream: int | None, array: Any) -> None:
+    """Let the current stream wait for another; 1 and 2 are the names of the default streams."""
+    if stream is None:
+        return
+    cp = cupy()
+    with array.device:
+        current = cp.cuda.get_current_stream()
+        if current.ptr not in ((0, 1) if stream == 1 else (stream,)):
+            current.wait_event(cp.cuda.ExternalStream(stream).record(cp.cuda.Event(disable_timing=True)))
+
+
+def step_of(array: Any, shape: Shape) -> int | None:
+    """The numbers between two states of an array (..., *shape), None where they have no common distance."""
+    inner, numbers = array.ndim - len(shape), array.itemsize
+    dense = numbers
+    for n, stride in zip(reversed(array.shape[inner:]), reversed(array.strides[inner:]), strict=True):
+        if n != 1 and stride != dense:
+            return None
+        dense *= n
+    outer = [(n, s) for n, s in zip(array.shape[:inner], array.strides[:inner], strict=True) if n != 1]
+    for (_, wide), (n, narrow) in pairwise(outer):
+        if wide != n * narrow:
+            return None
+    if not outer:
+        return 0
+    step, left = divmod(outer[-1][1], numbers)
+    return None if left or step < 0 else step
+
+
+def apart(array: Any, others: Iterable[Any]) -> bool:
+    """Whether a contiguous array shares no byte with others."""
+    start, end = array.data.ptr, array.data.ptr + array.nbytes
+    for other in others:
+        if not other.size:
+            continue
+        reach = [(n - 1) * s for n, s in zip(other.shape, other.strides, strict=True)]
+        first = other.data.ptr + sum(x for x in reach if x < 0)
+        last = other.data.ptr + sum(x for x in reach if x > 0) + other.itemsize
+        if first < end and start < last:
+            return False
+    return True
+
+
+def module(source: str) -> Any:
+    """The compiled text on the current device; CuPy keeps it, in the process and on disk.
+
+    Products and sums may be joined, as is the default; there is no fast mathematics, which loses NaN.
+    """
+    return cupy().RawModule(code=source)
+
+
+def uploaded(program: Program, given: Sequence[Outside], precision: str) -> list[Any]:
+    """The data and columns that a kernel asks for, on the current device."""
+    cp = cupy()
+    found = []
+    for what, number, _ in given:
+        if what == "column":
+            found.append(cp.asarray(program.columns[number]))
+        else:
+            data = program.buffers[number].data
+            assert data is not None
+            found.append(cp.asarray(data.reshape(-1).astype(precision)))
+    return found
