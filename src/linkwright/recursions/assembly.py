@@ -51,15 +51,16 @@ Fields = dict[str, dict[str, Array]]
 
 def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: bool = False) -> Any:
     """Joint accelerations for the sheet's q, v, tau (and wrenches on the links)."""
-    links = np.arange(c.n, dtype=np.int32)
+    links = np.argsort(c.row).astype(np.int32)
     joins = np.arange(c.n, c.nodes, dtype=np.int32)
-    heads = np.arange(len(c.head), dtype=np.int32)
     sums = np.arange(len(c.left), dtype=np.int32) + len(c.head)
-    carrier, carried = c.parent[c.head], c.parent[c.head] < c.n
-    # One number a link names the node from which its turning follows, and the link before that node.
+    paths = np.arange(len(c.head), dtype=np.int32)
+    following = c.heavy[c.inner]  # the links that are carried by another one of their stretch
+    # The turning of a stretch's last link follows from a node, and from the link before that node.
     source = np.empty(c.n, np.int32)
-    source[c.parent[c.joint]] = c.above
-    source[c.last] = c.whole
+    source[c.parent[c.joint]], source[c.last] = c.above, c.whole
+    source = source[c.ends]
+    base = c.parent[c.first[source]]
 
     sheet.table("links", c.n + 2)
     sheet.table("nodes", c.nodes)
@@ -69,101 +70,149 @@ def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: 
     sheet.set("links", c.ground, {"omega": none, "b": np.concatenate([-gravity, none])})
     sheet.set("passed", c.nothing, {"m": still, "h": np.zeros((3, 3)), "a": still, "f": still})
 
-    def at(table: str, rows: Any) -> tuple[str, Any]:
-        return table, rows
+    # Rows are numbered so that items that are computed side by side lie side by side.
+    link_row, node_row = np.append(c.row, [c.n, c.ground]), np.append(c.row, joins)
 
-    sheet.stage(Operation(place, links, {"own": at("links", links), "node": at("nodes", links)}))
+    def link(which: Any) -> tuple[str, Any]:
+        return "links", link_row[which]
+
+    def node(which: Any) -> tuple[str, Any]:
+        return "nodes", node_row[which]
+
+    sheet.stage(Operation(place, links, {"own": link(links)}))
     sheet.stage(
+        Operation(turn_end, None, {"own": link(c.ends), "node": node(c.ends)}, ("node", c.ends)),
+        Operation(
+            turn_on,
+            None,
+            {"own": link(c.inner), "below": node(following), "node": node(c.inner)},
+            ("node", c.inner),
+            [("node", following)],
+        ),
         Operation(
             turn,
             None,
-            {"above": at("nodes", c.above), "below": at("nodes", c.below), "node": at("nodes", joins)},
-            makes=("node", joins),
-            needs=(("node", c.above), ("node", c.below)),
-        )
+            {"above": node(c.above), "below": node(c.below), "node": node(joins)},
+            ("node", joins),
+            [("node", c.above), ("node", c.below)],
+        ),
     )
-    base = c.parent[c.first[source]]
-    sheet.stage(
-        Operation(
-            spin,
-            None,
-            {"node": at("nodes", source), "base": at("links", base), "own": at("links", links)},
-            makes=("omega", links),
-            needs=(("omega", base),),
-        )
-    )
-    own, child = at("links", links), at("links", c.heavy)
-    passed = {"light": at("passed", c.light), "own": own, "child": child, "node": at("nodes", links)}
-    joined = {"above": at("nodes", c.above), "below": at("nodes", c.below), "joint": at("links", c.joint)}
-    head = {"joint": at("links", c.head), "node": at("nodes", c.whole), "carrier": at("links", carrier)}
+    ends = {"node": node(source), "base": link(base), "own": link(c.ends)}
+    within = {"base": link(c.parent[c.inner]), "own": link(c.inner)}
+    sheet.stage(Operation(spin, None, ends, ("omega", c.ends), [("omega", base)]))
+    sheet.stage(Operation(spin_on, None, within, ("omega", c.inner), [("omega", c.parent[c.inner])]))
+
+    alone = {
+        "light": ("passed", c.light[c.ends]),
+        "own": link(c.ends),
+        "child": link(c.heavy[c.ends]),
+        "node": node(c.ends),
+    }
+    on_top = {"own": link(c.inner), "joint": link(following), "below": node(following), "node": node(c.inner)}
+    joint = {"above": node(c.above), "below": node(c.below), "joint": link(c.joint)}
+    carrier = c.parent[c.head]
+    head = {"joint": link(c.head), "node": node(c.whole), "carrier": link(carrier), "up": ("passed", paths)}
+    rooted = carrier == c.ground
     sheet.stage(
         Operation(
             free_with_wrench if wrenches else free,
-            links,
-            passed,
-            makes=("node", links),
-            needs=(("passed", c.light),),
+            None,
+            alone,
+            ("node", c.ends),
+            [("passed", c.light[c.ends])],
+            body=c.ends,
+        ),
+        Operation(
+            set_on_with_wrench if wrenches else set_on,
+            following,
+            on_top,
+            ("node", c.inner),
+            [("node", following)],
+            body=c.inner,
         ),
         Operation(
             join,
             c.joint,
-            {**joined, "node": at("nodes", joins)},
-            makes=("node", joins),
-            needs=(("node", c.above), ("node", c.below)),
+            {**joint, "node": node(joins)},
+            ("node", joins),
+            [("node", c.above), ("node", c.below)],
         ),
         Operation(
             hang,
-            c.head[~carried],
-            {name: (t, rows[~carried]) for name, (t, rows) in head.items()},
-            needs=(("node", c.whole[~carried]),),
+            c.head[rooted],
+            {name: (table, rows[rooted]) for name, (table, rows) in head.items() if name != "up"},
+            needs=[("node", c.whole[rooted])],
         ),
         Operation(
             hand_on,
-            c.head[carried],
-            {name: (t, rows[carried]) for name, (t, rows) in {**head, "up": at("passed", heads)}.items()},
-            makes=("passed", heads[carried]),
-            needs=(("node", c.whole[carried]),),
+            c.head[~rooted],
+            {name: (table, rows[~rooted]) for name, (table, rows) in head.items()},
+            ("passed", paths[~rooted]),
+            [("node", c.whole[~rooted])],
         ),
         Operation(
             rake,
             None,
-            {"left": at("passed", c.left), "right": at("passed", c.right), "sum": at("passed", sums)},
-            makes=("passed", sums),
-            needs=(("passed", c.left), ("passed", c.right)),
+            {"left": ("passed", c.left), "right": ("passed", c.right), "sum": ("passed", sums)},
+            ("passed", sums),
+            [("passed", c.left), ("passed", c.right)],
         ),
     )
     first, after = c.first[joins], c.after[joins]
+    below = c.after[following]
     sheet.stage(
         Operation(
             release,
             c.head,
-            {"joint": at("links", c.head), "carrier": at("links", carrier)},
-            makes=("force", c.head),
-            needs=(("force", carrier),),
+            {"joint": link(c.head), "carrier": link(carrier)},
+            ("force", c.head),
+            [("force", carrier)],
         ),
         Operation(
             part,
             c.joint,
-            {**joined, "first": at("links", first), "after": at("links", after)},
-            makes=("force", c.joint),
-            needs=(("force", first), ("force", after)),
+            {**joint, "first": link(first), "after": link(after)},
+            ("force", c.joint),
+            [("force", first), ("force", after)],
+        ),
+        Operation(
+            follow,
+            following,
+            {
+                "joint": link(following),
+                "carrier": link(c.inner),
+                "below": node(following),
+                "after": link(below),
+            },
+            ("force", following),
+            [("force", c.inner), ("force", below)],
         ),
     )
     return sheet.joint_vector("acceleration")
 
 
 # -- turning: rotations and angular velocities --------------------------------------------------------------
-def place(link: Link, own: State, node: State) -> Fields:
+def place(link: Link, own: State) -> Fields:
     """Where the link stands on its parent, and how it turns against it."""
     terms = link.terms()
     x = link.transform(terms)
-    r = x.rotation.matrix()
     twist = link.joint_twist(terms, link.v)
-    return {"own": {"terms": terms, "r": r, "p": np.asarray(x.p)}, "node": {"turn": r, "spin": twist[3:]}}
+    return {"own": {"terms": terms, "r": x.rotation.matrix(), "p": np.asarray(x.p), "turning": twist[3:]}}
+
+
+def turn_end(own: State, node: State) -> Fields:
+    """R and ω of one link against what carries it."""
+    return {"node": {"turn": own["r"], "spin": own["turning"]}}
+
+
+def turn_on(own: State, below: State, node: State) -> Fields:
+    """R and ω of the last link of a stretch against what carries its first."""
+    r = below["turn"]
+    return {"node": {"turn": own["r"] @ r, "spin": own["turning"] @ r + below["spin"]}}
 
 
 def turn(above: State, below: State, node: State) -> Fields:
-    """R and ω of the last link against what carries the first."""
+    """R and ω of the last link of two nodes against what carries the first."""
     r = below["turn"]
     return {"node": {"turn": above["turn"] @ r, "spin": above["spin"] @ r + below["spin"]}}
 
@@ -173,30 +222,61 @@ def spin(node: State, base: State, own: State) -> Fields:
     return {"own": {"omega": base["omega"] @ node["turn"] + node["spin"]}}
 
 
+def spin_on(base: State, own: State) -> Fields:
+    """ω of a link from that of its parent."""
+    return {"own": {"omega": base["omega"] @ own["r"] + own["turning"]}}
+
+
 # -- up -----------------------------------------------------------------------------------------------------
-def free(link: Link, light: State, own: State, child: State, node: State) -> Fields:
+def free(body: Link, light: State, own: State, child: State, node: State) -> Fields:
     """One link, with what its light children pass to it."""
-    return _free(link, light, own, child, light["f"])
+    return _free(body, light, own, child, light["f"])
 
 
-def free_with_wrench(link: Link, light: State, own: State, child: State, node: State) -> Fields:
+def free_with_wrench(body: Link, light: State, own: State, child: State, node: State) -> Fields:
     """`free` with an applied wrench."""
-    return _free(link, light, own, child, light["f"] - link.wrench)
+    return _free(body, light, own, child, light["f"] - body.wrench)
 
 
-def _free(link: Link, light: State, own: State, child: State, force: Array) -> Fields:
-    m = link.rigid_inertia() + ArticulatedInertia(light["m"], light["h"], light["a"])
+def _free(body: Link, light: State, own: State, child: State, force: Array) -> Fields:
+    m = body.rigid_inertia() + ArticulatedInertia(light["m"], light["h"], light["a"])
     omega = own["omega"]
-    k = np.concatenate([cross(omega, cross(omega, link.moment)), cross(omega, symmetric_times(link.inertia, omega))])
     x = Transform(General(child["r"]), child["p"])
     made = {
         "m": pack_symmetric(m.dense()),
         "x": np.stack([x.outward(unit) for unit in np.eye(6)], axis=1),
         "phi": np.zeros(21),
-        "h": k + force,
+        "h": _gyroscopic(body, omega) + force,
         "beta": _centripetal(x, omega),
     }
     return {"node": made}
+
+
+def set_on(link: Link, body: Link, own: State, joint: State, below: State, node: State) -> Fields:
+    """A link without light children set on top of the node that it carries: a join with Φᴬ = 0."""
+    return _set_on(link, body, own, joint, below, _gyroscopic(body, own["omega"]))
+
+
+def set_on_with_wrench(link: Link, body: Link, own: State, joint: State, below: State, node: State) -> Fields:
+    """`set_on` with an applied wrench."""
+    return _set_on(link, body, own, joint, below, _gyroscopic(body, own["omega"]) - body.wrench)
+
+
+def _set_on(link: Link, body: Link, own: State, joint: State, below: State, h: Array) -> Fields:
+    cut = _Cut(link, joint, unpack_symmetric(below["m"], 6), below["h"])
+    x, xb = Transform(General(joint["r"]), joint["p"]), below["x"]
+    beta = _centripetal(x, own["omega"])
+    inertia = body.rigid_inertia() + x.inertia(ArticulatedInertia.from_dense(cut.w))
+    _, b1 = cut.across(beta, cut.still)
+    xa = np.stack([x.outward(unit) for unit in np.eye(6)], axis=1)
+    made = {
+        "m": pack_symmetric(inertia.dense()),
+        "x": xb @ cut.onward(xa),
+        "phi": below["phi"] + cut.yielded(xb),
+        "h": h + x.inward(cut.u + cut.w @ (beta + cut.c)),
+        "beta": below["beta"] + xb @ b1,
+    }
+    return {"node": made, "joint": cut.left(cut.w)}
 
 
 def join(link: Link, above: State, below: State, joint: State, node: State) -> Fields:
@@ -250,6 +330,16 @@ def release(link: Link, joint: State, carrier: State) -> Fields:
     return cut.solved(f, b2, cut.still)
 
 
+def follow(link: Link, joint: State, carrier: State, below: State, after: State) -> Fields:
+    """The force and the accelerations at a joint within a stretch, from its carrier's and the stretch's end."""
+    x = Transform(General(joint["r"]), joint["p"])
+    cut = _Kept(link, joint)
+    passed = after["force"] @ below["x"]
+    b2 = x.outward(carrier["b"]) + _centripetal(x, carrier["omega"])
+    f = joint["u"] + cut.through(passed) + cut.w @ (b2 + cut.c)
+    return cut.solved(f, b2, cut.still - cut.yielding(passed))
+
+
 def part(link: Link, above: State, below: State, joint: State, first: State, after: State) -> Fields:
     """The force and the accelerations at the joint within a node, from those at its ends."""
     cut = _Kept(link, joint)
@@ -258,6 +348,12 @@ def part(link: Link, above: State, below: State, joint: State, first: State, aft
     u = joint["u"] + cut.through(passed)
     f = u + cut.w @ (moved + cut.c - phi @ u)
     return cut.solved(f, moved - phi @ f, cut.still - cut.yielding(passed))
+
+
+# -- a body ----------------------------------------------------------------------------------------------------
+def _gyroscopic(body: Link, omega: Array) -> Array:
+    """[ω × (ω × m r); ω × I ω]."""
+    return np.concatenate([cross(omega, cross(omega, body.moment)), cross(omega, symmetric_times(body.inertia, omega))])
 
 
 # -- a joint --------------------------------------------------------------------------------------------------
@@ -364,6 +460,13 @@ class _Cut(_Joint):
             return phi
         half = self.onward(phi)
         return self.s @ self.pivots @ self.s.T + self.onward(half.T)
+
+    def yielded(self, x: Array) -> Array:
+        """X S D⁻¹ Sᵀ Xᵀ, packed."""
+        if not self.kind.nv:
+            return np.zeros(21)
+        moved = np.stack([x @ self.s[:, k] for k in range(self.kind.nv)], axis=1)
+        return symmetric_product(moved @ self.pivots, moved.T)
 
     def left(self, w: Array) -> dict[str, Array]:
         """What the way down needs."""

@@ -15,7 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree
+from linkwright.mechanism.kinds import FIXED
+from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree, record_slices
 from linkwright.recursions.kept import FRAME_SIZE, LinkData
 from linkwright.recursions.link import Link
 from linkwright.recursions.rolled import FRAME, Signature, _Lazy, _Recording, _signatures
@@ -34,7 +35,7 @@ _INPUTS = ("q", "v", "tau")
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """A step for every item: the link that it sees (None: none), and its places.
+    """A step for every item: the link whose joint it sees, the link of which it sees the body alone, its places.
 
     `makes` names what an item gives to others and where it stands, `needs` what it takes: they order the items.
     """
@@ -44,6 +45,7 @@ class Operation:
     places: Mapping[str, Rows]
     makes: Rows | None = None
     needs: Sequence[Rows] = ()
+    body: Ints | None = None
 
     @property
     def items(self) -> int:
@@ -133,17 +135,17 @@ class UnrolledSheet:
         for _, number, k in sorted(todo):
             o = operations[number]
             places = {name: self.rows[table][int(rows[k])] for name, (table, rows) in o.places.items()}
+            seen = [int(which[k]) for which in (o.link, o.body) if which is not None]
             try:
-                made = o.step(**places) if o.link is None else o.step(self.traversal.links[int(o.link[k])], **places)
+                made = o.step(*(self.traversal.links[i] for i in seen), **places)
             except ZeroDivisionError:
-                raise SingularLink(int(o.link[k]) if o.link is not None else 0) from None
+                raise SingularLink(seen[0]) from None
             for name, fields in made.items():
                 places[name].update(fields)
+                if o.link is not None:
+                    self.traversal.rows[seen[0]].update(fields)
 
     def joint_vector(self, name: str) -> Array:
-        for row, own in zip(self.rows["links"], self.traversal.rows, strict=False):
-            if name in row:
-                own[name] = row[name]
         return self.traversal.joint_vector(name)
 
 
@@ -198,6 +200,19 @@ class RolledSheet:
         parts = _Lazy(dict.fromkeys((*_INPUTS, "wrench")), part)
         return Link(kind, _Lazy({**RECORD, **FRAME}, number_of), parts.__getitem__, grounded=False)
 
+    def _body(self, recording: _Recording) -> Link:
+        """A link whose joint does not matter: one code for all, with what they all have in common."""
+        rows, slices = self.tree.records[0], record_slices()
+
+        def number_of(name: str) -> Any:
+            if name in FRAME:
+                return recording.fresh("body frame", name, FRAME[name])
+            part = rows[:, slices[name]]
+            return part[0] if np.all(part == part[0]) else recording.fresh("body record", name, RECORD[name])
+
+        wrench = _Lazy({"wrench": None}, lambda name: recording.fresh("body wrench", name, (6,)))
+        return Link(FIXED, _Lazy({**RECORD, **FRAME}, number_of), wrench.__getitem__, grounded=False)
+
     def _shape(self, table: str, name: str, signature: int | None) -> Shape:
         shape = self.shapes.get((table, name, signature))
         if shape is None:
@@ -225,8 +240,10 @@ class RolledSheet:
             for number, items in groups:
                 recording = _Recording()
                 states = {place: self._state(recording, place, table, number) for place, (table, _) in o.places.items()}
-                first = () if number is None else (self._link(self.signatures[number], recording),)
-                for place, fields in o.step(*first, **states).items():
+                seen = [] if number is None else [self._link(self.signatures[number], recording)]
+                if o.body is not None:
+                    seen.append(self._body(recording))
+                for place, fields in o.step(*seen, **states).items():
                     for name, value in fields.items():
                         self.shapes[o.places[place][0], name, number] = np.shape(value)
                         recording.leave(place, name, value)
@@ -338,12 +355,13 @@ class _Placing:
         o, x = r.operation, self.sheet.tree.coordinates
         if where in o.places:
             return o.places[where][1][r.items]
-        if o.link is None or where not in (".link", ".record", ".q", ".v"):
+        seen = o.body if where.startswith(".body") else o.link
+        if seen is None or not where.startswith("."):
             return np.zeros(len(r.items), np.int32)
-        link, which = o.link[r.items], self.sheet.tree.records[1]
-        if where == ".record":
+        link, which = seen[r.items], self.sheet.tree.records[1]
+        if where.endswith("record"):
             return link if which is None else which[link]
-        return link if where == ".link" else (x.q_at if where == ".q" else x.v_at)[link]
+        return x.q_at[link] if where == ".q" else x.v_at[link] if where == ".v" else link
 
     def _operand(self, table: str, place: str, name: str, size: int, column: Callable[[str], int]) -> Ref:
         if table in self.layout:
@@ -351,13 +369,14 @@ class _Placing:
             return self.refs[table].part(start, (size,)).at((self.strides[table], column(place)))
         if table == "vector":
             return self.sheet.vectors[name].part(0, (size,)).at((1, column(".v")))
-        if table == "record":
-            return self.data.record(name, size).at((RECORD_SIZE, column(".record")))
-        if table == "frame":
-            return self.data.frame(name, size).at((FRAME_SIZE, column(".link")))
-        source = self.sheet.inputs[table]
-        if table == "wrench":
-            return source.part(0, (6,)).at((6, column(".link")))
+        of, _, what = table.rpartition(" ")
+        if what == "record":
+            return self.data.record(name, size).at((RECORD_SIZE, column(f".{of}record")))
+        if what == "frame":
+            return self.data.frame(name, size).at((FRAME_SIZE, column(f".{of or 'link'}")))
+        source = self.sheet.inputs[what]
+        if what == "wrench":
+            return source.part(0, (6,)).at((6, column(f".{of or 'link'}")))
         return source.part(0, (size,)).at((1, column(".q" if table == "q" else ".v")))
 
 
