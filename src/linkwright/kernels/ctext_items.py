@@ -1,7 +1,8 @@
 """CUDA text of a program for one state with a thread an item, and the plan of its launches as plain data.
 
 A `map`, and every run of a scan that is cut into runs, is a launch with a thread an item; runs of one case share a
-function. What is left, scans without runs among it, is done by a single thread: right, and slow where it is long.
+function. Runs of one case and one length whose items follow each other item by item (the k-th reads of the runs before
+only what their k-th wrote) are one launch, in which a thread goes from run to run. What is left, scans without runs among it, is done by a single thread: right, and slow where it is long.
 Items of a launch are independent by the program's contract: no two add to one number, so that sums need no atomics.
 
 Temporaries and data whose every operand is a part of a row are kept transposed: number k of row r lies at
@@ -23,24 +24,26 @@ from linkwright.kernels.ctext import Dialect, Lowering, cuda_dialect
 from linkwright.kernels.ctext_block import Function, overlaps
 from linkwright.kernels.ctext_layout import Layout, every, rooms
 from linkwright.kernels.ctext_names import literal
-from linkwright.kernels.ctext_rows import cleared, distance, parallel, start, together, transposable, writes
+from linkwright.kernels.ctext_rows import cleared, distance, item_by_item, parallel, start, together, transposable, writes
 from linkwright.kernels.ctext_statements import Statements, switch
 from linkwright.tape.program import Case, Copy, Each, Operand, Program, Statement, Zero
 
 BLOCK = 64  # threads
 MANY = 256  # items of a map from which they are worth a thread each
+_LIGHT = 500  # operations up to which runs are put together; longer code then spills registers
 _LOCAL = 1024  # numbers that a thread keeps for itself
 _SEGMENTS = 16  # launches of a map with several cases; with more, one launch whose threads choose
 _SHORT = 256  # numbers that a single thread clears or copies
 
 
 class Launch(NamedTuple):
-    """A function over the items begin..end; copies read at i and write at i + shift."""
+    """A function over the items begin..end, then as many after them, `times` in all; copies write at i + shift."""
 
     function: str
     begin: int
     end: int
     shift: int = 0
+    times: int = 1
 
 
 class Argument(NamedTuple):
@@ -52,7 +55,7 @@ class Argument(NamedTuple):
 
 @dataclass(frozen=True)
 class ItemsText:
-    """Functions that take their arguments and then begin, end and shift, in blocks of `BLOCK` threads."""
+    """Functions that take their arguments and then begin, end, shift and times, in blocks of `BLOCK` threads."""
 
     source: str
     functions: dict[str, tuple[Argument, ...]]
@@ -79,6 +82,7 @@ def items_text(program: Program, precision: str) -> ItemsText:
 class _Items(Lowering):
     def __init__(self, program: Program, dialect: Dialect) -> None:
         self.transposed, self.together = transposable(program), together(program)
+        self.series = {id(s): list(self._series(program, s)) for s in program.statements if isinstance(s, Each) and s.runs}
         super().__init__(program, None, dialect)
         self.kernels: dict[str, tuple[Argument, ...]] = {}
         self.texts: list[str] = []
@@ -160,8 +164,8 @@ class _Items(Lowering):
 
     def _launch(self, s: Statement) -> None:
         if isinstance(s, Each):
-            for begin, end, name in self._pieces(s):
-                self.launches.append(Launch(name, begin, end))
+            for begin, end, name, times in self._pieces(s):
+                self.launches.append(Launch(name, begin, end, 0, times))
         elif isinstance(s, Zero):
             first = start(self.program, s.target)
             name = self._named(("zero", s.target.buffer), self._zero, s.target.buffer)
@@ -173,20 +177,42 @@ class _Items(Lowering):
             size = min(s.source.size, s.target.size)
             self.launches.append(Launch(name, first, first + size, target - first))
 
-    def _pieces(self, s: Each) -> Iterator[tuple[int, int, str]]:
+    def _series(self, program: Program, s: Each) -> Iterator[tuple[int, int, int]]:
+        """The runs of a scan as (begin, end, times), those that follow each other item by item put together."""
+        assert s.runs is not None
+        edges = program.columns[s.runs].tolist()
+        kinds = [0] * len(edges) if s.dispatch is None else program.columns[s.dispatch][edges[:-1]].tolist()
+        r = 0
+        while r < len(edges) - 1:
+            begin, end, more = edges[r], edges[r + 1], r + 1
+            while more < len(edges) - 1 and kinds[more] == kinds[r] and edges[more + 1] - edges[more] == end - begin:
+                more += 1
+            times = more - r
+            if times > 1:
+                case = s.cases[kinds[r]]
+                light = len(program.blocks[case.block].op) <= _LIGHT
+                if light and item_by_item(program, case, begin, end, times, self.transposed):
+                    self.together[case] = True  # what one run writes the next one reads
+                else:
+                    times = 1
+            yield begin, end, times
+            r += times
+
+    def _pieces(self, s: Each) -> Iterator[tuple[int, int, str, int]]:
         kinds = None if s.dispatch is None else self.program.columns[s.dispatch][: s.items]
-        if s.runs is not None:
-            edges = self.program.columns[s.runs].tolist()
+        if id(s) in self.series:
+            pieces = self.series[id(s)]
         elif kinds is None:
-            edges = [0, s.items]
+            pieces = [(0, s.items, 1)]
         else:
             edges = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), s.items]
             if len(edges) > _SEGMENTS + 1:
-                yield 0, s.items, self._named(("choice", s), self._choice, s)
+                yield 0, s.items, self._named(("choice", s), self._choice, s), 1
                 return
-        for begin, end in pairwise(edges):
+            pieces = [(begin, end, 1) for begin, end in pairwise(edges)]
+        for begin, end, times in pieces:
             case = s.cases[0 if kinds is None else int(kinds[begin])]
-            yield begin, end, self._named(("case", case), self._case, case)
+            yield begin, end, self._named(("case", case), self._case, case), times
 
     def _case(self, f: _ItemFunction, case: Case) -> list[str]:
         return self.run(case, f, moving=True)
@@ -230,17 +256,19 @@ class _Items(Lowering):
         f.uses -= {"work"}
         given = f.arguments()
         taken = [f"{kind}__restrict__ {name}" if "*" in kind else f"{kind}{name}" for kind, name, _ in given]
-        taken += [f"{index} {name}" for name in ("item_begin", "item_end", "item_shift")]
+        taken += [f"{index} {name}" for name in ("item_begin", "item_end", "item_shift", "item_times")]
         self.kernels[f.name] = tuple(argument for _, _, argument in given)
         lines = [
-            f"const {index} i = item_begin + ({index})blockIdx.x * {BLOCK} + threadIdx.x;",
+            f"{index} i = item_begin + ({index})blockIdx.x * {BLOCK} + threadIdx.x;",
             "(void)item_shift;",
             "if (i >= item_end)",
             "    return;",
             *local,
-            *f.lines,
+            f"for ({index} left = item_times; left > 0; --left, i += item_end - item_begin) {{",
+            *(f"    {line}" for line in f.lines),
+            "}",
         ]
-        head = f'extern "C" __global__ void __launch_bounds__({BLOCK}) {f.name}({", ".join(taken)})'
+        head = f'extern "C" __global__ void __launch_bounds__({BLOCK}, 1) {f.name}({", ".join(taken)})'
         self.texts.append("\n".join([head, "{", *(f"    {line}" for line in lines), "}"]))
 
 

@@ -124,6 +124,29 @@ class _Meeting:
         return self._known[key]
 
 
+def item_by_item(program: Program, case: Case, begin: int, end: int, times: int, rows: dict[int, int]) -> bool:
+    """Whether in runs of one case and length, one after another, the k-th items only meet each other in memory."""
+    count = end - begin
+    items = begin + np.arange(count * times)
+    lane = np.tile(np.arange(count), times)
+    inputs, outputs = ([o for o in side if o.size] for side in (case.inputs, case.outputs))
+    for buffer in {o.buffer for o in inputs} & {o.buffer for o in outputs}:
+        wide = rows.get(buffer)
+        if wide is None:
+            return False
+        owner = np.full(-(-program.buffers[buffer].size // wide), -1)
+        written = [_starts(program, o, items) // wide for o in outputs if o.buffer == buffer]
+        for places in written:
+            owner[places] = lane
+        if any(np.any(owner[places] != lane) for places in written):
+            return False
+        for o in (o for o in inputs if o.buffer == buffer):
+            found = owner[_starts(program, o, items) // wide]
+            if np.any((found >= 0) & (found != lane)):
+                return False
+    return True
+
+
 def cleared(program: Program, rows: dict[int, int]) -> tuple[tuple[int, int, int], ...]:
     """(buffer, first, how many) numbers that must be 0 before the start: outputs that are not surely set, and
     temporaries that are added to and that the program does not clear; where they lie with the buffers of `rows`

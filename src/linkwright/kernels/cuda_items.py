@@ -114,7 +114,7 @@ class ItemsKernel:
         cp = cupy()
         memory = {**self.memory, **arrays}
         for name in self.functions:
-            self._start(memory, name, 0, 0, 0)  # loads the function, which a capture must not
+            self._start(memory, name, 0, 0, 0, 0)  # loads the function, which a capture must not
         stream = cp.cuda.Stream(non_blocking=True)
         with stream:
             stream.begin_capture()
@@ -128,7 +128,7 @@ class ItemsKernel:
                 graph = stream.end_capture()
         return graph
 
-    def _start(self, memory: Mapping[int, Any], name: str, begin: int, end: int, shift: int) -> None:
+    def _start(self, memory: Mapping[int, Any], name: str, begin: int, end: int, shift: int, times: int) -> None:
         """Launch a function in the current stream."""
         given: list[Any] = []
         for what, number in self.text.functions[name]:
@@ -136,7 +136,7 @@ class ItemsKernel:
                 given.append(np.int64(self.text.rows[number]))
             else:
                 given.append(self.columns[number] if what == "column" else memory[number])
-        given += map(np.int64, (begin, end, shift))
+        given += map(np.int64, (begin, end, shift, times))
         self.functions[name]((max(1, -(-(end - begin) // BLOCK)),), (BLOCK,), tuple(given))
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-STRETCH = 8  # links put together one by one
+STRETCH = 16  # links put together one by one
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]

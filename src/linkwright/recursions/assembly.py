@@ -165,15 +165,15 @@ def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: 
             release,
             c.head,
             {"joint": link(c.head), "carrier": link(carrier)},
-            ("force", c.head),
-            [("force", carrier)],
+            ("b", c.head),
+            [("b", carrier)],
         ),
         Operation(
             part,
             c.joint,
             {**joint, "first": link(first), "after": link(after)},
-            ("force", c.joint),
-            [("force", first), ("force", after)],
+            ("b", c.joint),
+            [("b", first), ("b", after)],
         ),
         Operation(
             follow,
@@ -184,8 +184,8 @@ def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: 
                 "below": node(following),
                 "after": link(below),
             },
-            ("force", following),
-            [("force", c.inner), ("force", below)],
+            ("b", following),
+            [("b", c.inner), ("b", below)],
         ),
     )
     return sheet.joint_vector("acceleration")
@@ -276,7 +276,7 @@ def _set_on(link: Link, body: Link, own: State, joint: State, below: State, h: A
         "h": h + x.inward(cut.u + cut.w @ (beta + cut.c)),
         "beta": below["beta"] + xb @ b1,
     }
-    return {"node": made, "joint": cut.left(cut.w)}
+    return {"node": made, "joint": cut.left()}
 
 
 def join(link: Link, above: State, below: State, joint: State, node: State) -> Fields:
@@ -297,13 +297,13 @@ def join(link: Link, above: State, below: State, joint: State, node: State) -> F
         "h": above["h"] + f @ xa,
         "beta": below["beta"] + xb @ b1,
     }
-    return {"node": made, "joint": cut.left(w)}
+    return {"node": made, "joint": cut.left() | {"w": pack_symmetric(w[np.ix_(cut.kept, cut.kept)]), "u": cut.u}}
 
 
 def hang(link: Link, joint: State, node: State, carrier: State) -> Fields:
     """A whole path at the joint that carries it."""
     cut = _Cut(link, joint, unpack_symmetric(node["m"], 6), node["h"])
-    return {"joint": cut.left(cut.w)}
+    return {"joint": cut.left()}
 
 
 def hand_on(link: Link, joint: State, node: State, carrier: State, up: State) -> Fields:
@@ -312,7 +312,7 @@ def hand_on(link: Link, joint: State, node: State, carrier: State, up: State) ->
     x = Transform(General(joint["r"]), joint["p"])
     inertia = x.inertia(ArticulatedInertia.from_dense(cut.w))
     force = x.inward(cut.u + cut.w @ (_centripetal(x, carrier["omega"]) + cut.c))
-    return {"joint": cut.left(cut.w), "up": {"m": inertia.m, "h": inertia.h, "a": inertia.a, "f": force}}
+    return {"joint": cut.left(), "up": {"m": inertia.m, "h": inertia.h, "a": inertia.a, "f": force}}
 
 
 def rake(left: State, right: State, sum: State) -> Fields:
@@ -322,22 +322,17 @@ def rake(left: State, right: State, sum: State) -> Fields:
 
 # -- down ---------------------------------------------------------------------------------------------------
 def release(link: Link, joint: State, carrier: State) -> Fields:
-    """The force and the accelerations at a path's first joint, from those of the link that carries it."""
-    x = Transform(General(joint["r"]), joint["p"])
-    cut = _Kept(link, joint)
+    """The accelerations at a path's first joint, from those of the link that carries it."""
+    cut, x = _Kept(link, joint), Transform(General(joint["r"]), joint["p"])
     b2 = x.outward(carrier["b"]) + _centripetal(x, carrier["omega"])
-    f = joint["u"] + cut.w @ (b2 + cut.c)
-    return cut.solved(f, b2, cut.still)
+    return cut.solved(b2, cut.still)
 
 
 def follow(link: Link, joint: State, carrier: State, below: State, after: State) -> Fields:
-    """The force and the accelerations at a joint within a stretch, from its carrier's and the stretch's end."""
-    x = Transform(General(joint["r"]), joint["p"])
-    cut = _Kept(link, joint)
-    passed = after["force"] @ below["x"]
+    """The accelerations at a joint within a stretch, from its carrier's and the force at the stretch's end."""
+    cut, x = _Kept(link, joint), Transform(General(joint["r"]), joint["p"])
     b2 = x.outward(carrier["b"]) + _centripetal(x, carrier["omega"])
-    f = joint["u"] + cut.through(passed) + cut.w @ (b2 + cut.c)
-    return cut.solved(f, b2, cut.still - cut.yielding(passed))
+    return cut.solved(b2, cut.still - cut.yielding(after["force"] @ below["x"]))
 
 
 def part(link: Link, above: State, below: State, joint: State, first: State, after: State) -> Fields:
@@ -346,8 +341,10 @@ def part(link: Link, above: State, below: State, joint: State, first: State, aft
     phi, passed = unpack_symmetric(above["phi"], 6), after["force"] @ below["x"]
     moved = above["x"] @ first["b"] + above["beta"]
     u = joint["u"] + cut.through(passed)
-    f = u + cut.w @ (moved + cut.c - phi @ u)
-    return cut.solved(f, moved - phi @ f, cut.still - cut.yielding(passed))
+    w = cut.spread(joint["w"]) if cut.kept else np.zeros((6, 6))
+    f = u + w @ (moved + cut.c - phi @ u)
+    solved = cut.solved(moved - phi @ f, cut.still - cut.yielding(passed))
+    return {"joint": solved["joint"] | {"force": f}}
 
 
 # -- a body ----------------------------------------------------------------------------------------------------
@@ -468,12 +465,9 @@ class _Cut(_Joint):
         moved = np.stack([x @ self.s[:, k] for k in range(self.kind.nv)], axis=1)
         return symmetric_product(moved @ self.pivots, moved.T)
 
-    def left(self, w: Array) -> dict[str, Array]:
+    def left(self) -> dict[str, Array]:
         """What the way down needs."""
-        found = {"w": pack_symmetric(w[np.ix_(self.kept, self.kept)]), "u": self.u}
-        if self.kind.nv:
-            found |= {"y": self.y, "pivots": pack_symmetric(self.pivots), "still": self.still}
-        return found
+        return {"y": self.y, "pivots": pack_symmetric(self.pivots), "still": self.still} if self.kind.nv else {}
 
 
 class _Kept(_Joint):
@@ -481,11 +475,10 @@ class _Kept(_Joint):
 
     def __init__(self, link: Link, joint: State) -> None:
         super().__init__(link, joint)
-        self.w = self.spread(joint["w"]) if self.kept else np.zeros((6, 6))
         self.still: Array = joint["still"] if self.kind.nv else np.zeros(0)
         if self.kind.nv:
             self.y, self.pivots = joint["y"], unpack_symmetric(joint["pivots"], self.kind.nv)
 
-    def solved(self, f: Array, b2: Array, still: Array) -> Fields:
+    def solved(self, b2: Array, still: Array) -> Fields:
         a, b = self.across(b2, still)
-        return {"joint": {"force": f, "b": b} | ({"acceleration": a} if self.kind.nv else {})}
+        return {"joint": {"b": b} | ({"acceleration": a} if self.kind.nv else {})}
