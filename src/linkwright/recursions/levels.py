@@ -114,8 +114,8 @@ def levels(operations: Sequence[Operation]) -> list[Ints]:
 class UnrolledSheet:
     """Every step called once an item; plain arithmetic on floats or recorded scalars."""
 
-    def __init__(self, tree: Tree, inputs: Mapping[str, Array], parameters: Mapping[str, Any] | None = None) -> None:
-        self.traversal = Unrolled(tree, inputs, parameters)
+    def __init__(self, traversal: Unrolled) -> None:
+        self.traversal = traversal  # whose links the steps see
         self.rows: dict[str, list[dict[str, Array]]] = {}
 
     def table(self, name: str, rows: int) -> None:
