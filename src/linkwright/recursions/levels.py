@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -83,12 +84,12 @@ def levels(operations: Sequence[Operation]) -> list[Ints]:
         made[name] = maker, None
     befores, afters = [], []
     for o, start in zip(operations, starts[:-1], strict=True):
-        for name, rows in o.needs:
+        for name, needed in o.needs:
             if name not in made or not o.items:
                 continue
             maker = made[name][0]
-            known = rows < len(maker)
-            item = np.where(known, maker[np.where(known, rows, 0)] if len(maker) else -1, -1)
+            known = needed < len(maker)
+            item = np.where(known, maker[np.where(known, needed, 0)] if len(maker) else -1, -1)
             some = item >= 0
             befores.append(item[some])
             afters.append((start + np.arange(o.items))[some])
@@ -108,7 +109,7 @@ def levels(operations: Sequence[Operation]) -> list[Ints]:
             np.subtract.at(waits, touched, 1)
             ready = np.unique(touched[waits[touched] == 0])
             now += 1
-    return [level[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    return [level[a:b] for a, b in pairwise(starts)]
 
 
 class UnrolledSheet:
@@ -311,8 +312,8 @@ class _Placing:
 
         made = []
         for block, inputs, outputs in blocks:
-            sources = [self._operand(*i, column) for i in inputs]
-            targets = [self._operand(*o, column) for o in outputs]
+            sources = [self._operand(column, *i) for i in inputs]
+            targets = [self._operand(column, *o) for o in outputs]
             made.append(builder.case(block, sources, targets))
         dispatch = builder.column(case) if len(made) > 1 else None
         builder.add(Each(len(order), tuple(made), "outward", dispatch, runs))
@@ -345,7 +346,7 @@ class _Placing:
             return link if which is None else which[link]
         return link if where == ".link" else (x.q_at if where == ".q" else x.v_at)[link]
 
-    def _operand(self, table: str, place: str, name: str, size: int, column: Callable[[str], int]) -> Ref:
+    def _operand(self, column: Callable[[str], int], table: str, place: str, name: str, size: int) -> Ref:
         if table in self.layout:
             start = self.layout[table][name]
             return self.refs[table].part(start, (size,)).at((self.strides[table], column(place)))
