@@ -111,7 +111,7 @@ def _forward(question: Question) -> Array:
         close = {"virtual-work": virtual_work_loops, "assembly": assembly_loops}[name].forward_dynamics
         return close(question.traversal(tau=tau), gravity, question.parameters, wrenches=wrenches)
     if name == "assembly":
-        sheet = UnrolledSheet(maker.tree, {**question.inputs, "tau": tau}, question.parameters)
+        sheet = UnrolledSheet(question.traversal(tau=tau))
         return assembly.forward_dynamics(sheet, contract(maker.tree.parent), gravity, wrenches=wrenches)
     return METHODS[name](question.traversal(tau=tau, a=still), gravity, wrenches=wrenches)
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import linkwright as lw
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.programs import FORWARD_METHODS
+from linkwright.mechanism.generate import random_tree
+from linkwright.model import Mechanism
+from linkwright.programs import FORWARD_METHODS, Maker
+from linkwright.recursions.generic import GIVEN, generic_forward_dynamics
+from linkwright.recursions.link import Link
+from linkwright.recursions.traversal import Unrolled
+from linkwright.spatial.algebra import Array
 
 #: Iwamura and Schiehlen, eqs 34, 35, 61, 62: coefficients of N², N, 1.
 PAPER = {
@@ -39,6 +47,56 @@ def test_every_method_has_a_generic_count_above_its_specialised_one(method: str)
     counts = lw.chain(4).program("forward_dynamics", method=method).count()
     special = counts["mul"] + counts.get("div", 0)
     assert lw.operation_counts(4, method)[0] > special
+
+
+@pytest.mark.parametrize("method", FORWARD_METHODS)
+def test_what_is_counted_is_forward_dynamics(method: str) -> None:
+    n, rng = 7, np.random.default_rng(0)
+    mech = screws(n)
+    q, v, tau = rng.standard_normal((3, n))
+    links = Unrolled(Maker(mech.description).tree, {"q": q, "v": v, "tau": tau}).links
+    inputs = [np.concatenate([np.ravel(given(link)[name]) for link in links]) for name in GIVEN]
+    found = generic_forward_dynamics(n, method).evaluate([*np.concatenate(inputs), *mech.gravity])
+    assert np.allclose(found, mech.forward_dynamics(q, v, tau), rtol=1e-9)
+
+
+def screws(n: int) -> Mechanism:
+    """A chain of bodies that are not alike, on screw joints: S, Q and T differ and nothing is along an axis."""
+    d = random_tree(n, 0, joints=("screw",))
+    return Mechanism(replace(d, parent=np.arange(-1, n - 1, dtype=np.int32)))
+
+
+def given(link: Link) -> dict[str, Array]:
+    """What a generic link is given, of a link that is known."""
+    terms = link.terms()
+    x, m = link.transform(terms), link.rigid_inertia().dense()
+    return {
+        "C": x.outward_columns(np.eye(6)),
+        "J": link.subspace(terms),
+        "M": m[np.triu_indices(6)],
+        "Q": link.complement(terms),
+        "T": link.dual(terms),
+        "R": x.rotation.matrix(),
+        "p": x.p,
+        "v": link.v,
+        "tau": link.tau,
+    }
+
+
+def test_virtual_work_is_linear() -> None:
+    counts = np.array([lw.operation_counts(n, "virtual-work") for n in (4, 5, 6, 7)])
+    assert np.all(np.diff(counts, 2, axis=0) == 0)
+
+
+def test_the_assembly_does_linear_work_in_logarithmic_depth() -> None:
+    blocks = [generic_forward_dynamics(n, "assembly") for n in (2, 4, 8, 16)]
+    depth = [block.depth() for block in blocks]
+    assert len(set(np.diff(depth))) == 1
+    # a N + b log₂N + c at powers of two.
+    counts = np.array([lw.operation_counts(n, "assembly") for n in (2, 4, 8, 16)])
+    twice = np.diff(counts, 2, axis=0)
+    assert np.all(twice[1] == 2 * twice[0])
+    assert generic_forward_dynamics(16, "articulated-body").depth() > depth[-1]
 
 
 def test_a_wrong_method_or_number_of_links_is_told() -> None:

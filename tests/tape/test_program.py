@@ -55,6 +55,13 @@ def test_operations_are_counted_by_name():
     assert program.count() == {"add": 1, "mul": 1, "sin": 1}
 
 
+def test_the_depth_of_a_block_is_its_longest_chain_of_operations():
+    block, _, _ = trace(lambda x: (x[0] * x[1]) * (x[2] * x[3]) + x[0], [(4,)])
+    assert block.depth() == 3
+    block, _, _ = trace(lambda x: x, [(4,)])
+    assert block.depth() == 0
+
+
 def test_a_scan_counts_every_item_with_its_own_case():
     counts = programs.outward().count()
     turns, slides = int(np.sum(KIND == 0)), int(np.sum(KIND == 1))

@@ -73,7 +73,7 @@ class Function:
         if times < 1:
             return
         first, step = (times - 1, -1) if inward else (0, 1)
-        self._repeated(str(first), step, f"sge i64 {{}}, 0" if inward else f"slt i64 {{}}, {times}", body)
+        self._repeated(str(first), step, "sge i64 {}, 0" if inward else f"slt i64 {{}}, {times}", body)
 
     def between(self, begin: str, end: str, body: Callable[[str], None], step: int = 1) -> None:
         """for i = begin, begin + step, ... while i + step ≤ end: body(i)."""

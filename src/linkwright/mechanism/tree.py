@@ -257,7 +257,8 @@ class Tree:
     def rows(self, at: Any) -> Floats:
         """The records of these positions."""
         rows, which = self.records
-        return rows[at] if which is None else rows[which[at]]
+        found: Floats = rows[at] if which is None else rows[which[at]]
+        return found
 
     # -- one link, over any scalar ------------------------------------------------------------------
     def record(self, i: int, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -3,57 +3,85 @@ r"""Operation counts of the methods for arithmetic that is not specialised to a 
 The same steps run over a chain whose links know nothing of themselves: C_i a full 6×6, J_i a full 6-vector (one degree
 of freedom, J̇ = 0), M_i a full symmetric 6×6, all given, so that nothing folds. Counted are Iwamura and Schiehlen's
 three steps: w, β and k; the way in; the way out. C_i, J_i and M_i are given there too.
+
+Two methods ask for more, which is given likewise. Virtual work asks for the wrenches that a joint holds, Q_i a full 6×5
+and T_i a full 6-vector. The assembly multiplies rotations from link to link and forms C_i of them: R_i a full 3×3 and
+p_i take the place of C_i. It also needs a body's moment and inertia, which are entries of M_i.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism.contraction import contract
 from linkwright.mechanism.generate import chain
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
+from linkwright.recursions import assembly
+from linkwright.recursions.levels import UnrolledSheet
 from linkwright.recursions.link import Link
 from linkwright.recursions.methods import METHODS
 from linkwright.recursions.traversal import InwardStep, Shape, Unrolled
-from linkwright.spatial.algebra import Array
-from linkwright.spatial.transform import ArticulatedInertia
+from linkwright.spatial.algebra import Array, pack
+from linkwright.spatial.rotation import General
+from linkwright.spatial.transform import ArticulatedInertia, Transform
+from linkwright.tape.block import Block
 from linkwright.tape.build import trace
 
 _UPPER = np.triu_indices(6)
+ASSEMBLY = "assembly"  # not a function of a traversal, but of a sheet
 
-#: Methods that are not a function of a traversal count for themselves: links → operations by name.
-OWN: dict[str, Callable[[int], Mapping[str, int]]] = {}
+#: What is known of every link; M by its upper triangle.
+GIVEN: dict[str, Shape] = {
+    "C": (6, 6),
+    "J": (6,),
+    "M": (21,),
+    "Q": (6, 5),
+    "T": (6,),
+    "R": (3, 3),
+    "p": (3,),
+    "v": (),
+    "tau": (),
+}
 
 
 def operation_counts(n: int, method: str) -> tuple[int, int]:
     """Multiplications and additions of forward dynamics for a chain of n links, not specialised to its joints.
 
-    A division counts as a multiplication, a subtraction or change of sign as an addition.
+    A division or a square root counts as a multiplication, a subtraction or change of sign as an addition.
     """
+    return grouped(generic_forward_dynamics(n, method).count())
+
+
+def generic_forward_dynamics(n: int, method: str) -> Block:
+    """Forward dynamics of a chain of n links: a block of `GIVEN`, each for all links, and gravity."""
     if n < 1:
         raise ModelError(f"a mechanism needs at least 1 link, not {n}")
-    if method in OWN:
-        return grouped(OWN[method](n))
-    if method not in METHODS:
-        raise NameNotFound("method", method, [*METHODS, *OWN])
+    if method != ASSEMBLY and method not in METHODS:
+        raise NameNotFound("method", method, [*METHODS, ASSEMBLY])
     tree = Tree(description := chain(n), span(description))
 
-    def forward(c: Array, j: Array, m: Array, v: Array, tau: Array, gravity: Array) -> Array:
-        inputs = {"C": c, "J": j, "M": m, "v": v, "tau": tau, "a": np.zeros(n)}
+    def forward(*arrays: Array) -> Array:
+        *given, gravity = arrays
+        inputs = {**dict(zip(GIVEN, given, strict=True)), "a": np.zeros(n)}
+        if method == ASSEMBLY:
+            sheet = UnrolledSheet(GenericChain(tree, inputs, link=PlacedLink))
+            return assembly.forward_dynamics(sheet, contract(tree.parent), gravity)
         return METHODS[method](GenericChain(tree, inputs), gravity)
 
-    block, _, _ = trace(forward, [(n, 6, 6), (n, 6), (n, 21), (n,), (n,), (3,)])
-    return grouped(block.count())
+    block, _, _ = trace(forward, [*((n, *shape) for shape in GIVEN.values()), (3,)])
+    return block
 
 
 def grouped(counts: Mapping[str, int]) -> tuple[int, int]:
-    """Multiplications (and divisions), additions (and subtractions and changes of sign)."""
-    return sum(counts.get(k, 0) for k in ("mul", "div")), sum(counts.get(k, 0) for k in ("add", "sub", "neg"))
+    """Multiplications (and divisions and roots), additions (and subtractions and changes of sign)."""
+    first, second = ("mul", "div", "sqrt"), ("add", "sub", "neg")
+    return sum(counts.get(k, 0) for k in first), sum(counts.get(k, 0) for k in second)
 
 
 class GenericJoint(JointKind):
@@ -79,11 +107,12 @@ class GenericTransform:
 
 
 class GenericLink(Link):
-    """A link of which C, J and M are all that is known."""
+    """A link of which C, J and M, and Q and T, are all that is known."""
 
     def __init__(self, i: int, inputs: Mapping[str, Array]) -> None:
         super().__init__(GenericJoint(), {"armature": [0.0]}, lambda name: inputs[name][i : i + 1], grounded=i == 0)
         self.c, self.j, self.packed = inputs["C"][i], inputs["J"][i], inputs["M"][i]
+        self.held, self.driven = inputs["Q"][i], inputs["T"][i]
 
     def terms(self) -> Array:
         return np.zeros(0)
@@ -93,6 +122,12 @@ class GenericLink(Link):
 
     def subspace(self, terms: Array) -> Array:
         return self.j[:, None]
+
+    def complement(self, terms: Array) -> Array:
+        return self.held
+
+    def dual(self, terms: Array) -> Array:
+        return self.driven[:, None]
 
     @property
     def pitch(self) -> Any:
@@ -114,11 +149,35 @@ class GenericLink(Link):
         return (self.c.T @ (_full(numbers) @ self.c))[_UPPER]
 
 
+class PlacedLink(GenericLink):
+    """A generic link of which R and p are known in place of C."""
+
+    def __init__(self, i: int, inputs: Mapping[str, Array]) -> None:
+        super().__init__(i, inputs)
+        self.r, self.p = inputs["R"][i], inputs["p"][i]
+
+    def transform(self, terms: Array) -> Any:
+        return Transform(General(self.r), self.p)
+
+    @property
+    def moment(self) -> Array:
+        coupling = _full(self.packed)[3:, :3]
+        return np.array([coupling[2, 1], coupling[0, 2], coupling[1, 0]])
+
+    @property
+    def inertia(self) -> Array:
+        return pack(_full(self.packed)[3:, 3:])
+
+
 class GenericChain(Unrolled):
     """An unrolled chain of generic links."""
 
+    def __init__(self, tree: Tree, inputs: Mapping[str, Array], link: type[GenericLink] = GenericLink) -> None:
+        self.link = link
+        super().__init__(tree, inputs)
+
     def _link(self, i: int, inputs: Mapping[str, Array], parameters: Mapping[str, Any] | None) -> Link:
-        return GenericLink(i, inputs)
+        return self.link(i, inputs)
 
     def inward(self, step: InwardStep, below: Mapping[str, Shape]) -> None:
         super().inward(step, {name: (21,) if name == "composite" else shape for name, shape in below.items()})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -85,12 +86,12 @@ def levels(operations: Sequence[Operation]) -> list[Ints]:
         made[name] = maker, None
     befores, afters = [], []
     for o, start in zip(operations, starts[:-1], strict=True):
-        for name, rows in o.needs:
+        for name, needed in o.needs:
             if name not in made or not o.items:
                 continue
             maker = made[name][0]
-            known = rows < len(maker)
-            item = np.where(known, maker[np.where(known, rows, 0)] if len(maker) else -1, -1)
+            known = needed < len(maker)
+            item = np.where(known, maker[np.where(known, needed, 0)] if len(maker) else -1, -1)
             some = item >= 0
             befores.append(item[some])
             afters.append((start + np.arange(o.items))[some])
@@ -110,14 +111,14 @@ def levels(operations: Sequence[Operation]) -> list[Ints]:
             np.subtract.at(waits, touched, 1)
             ready = np.unique(touched[waits[touched] == 0])
             now += 1
-    return [level[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    return [level[a:b] for a, b in pairwise(starts)]
 
 
 class UnrolledSheet:
     """Every step called once an item; plain arithmetic on floats or recorded scalars."""
 
-    def __init__(self, tree: Tree, inputs: Mapping[str, Array], parameters: Mapping[str, Any] | None = None) -> None:
-        self.traversal = Unrolled(tree, inputs, parameters)
+    def __init__(self, traversal: Unrolled) -> None:
+        self.traversal = traversal  # whose links the steps see
         self.rows: dict[str, list[dict[str, Array]]] = {}
 
     def table(self, name: str, rows: int) -> None:
@@ -328,8 +329,8 @@ class _Placing:
 
         made = []
         for block, inputs, outputs in blocks:
-            sources = [self._operand(*i, column) for i in inputs]
-            targets = [self._operand(*o, column) for o in outputs]
+            sources = [self._operand(column, *i) for i in inputs]
+            targets = [self._operand(column, *o) for o in outputs]
             made.append(builder.case(block, sources, targets))
         dispatch = builder.column(case) if len(made) > 1 else None
         builder.add(Each(len(order), tuple(made), "outward", dispatch, runs))
@@ -363,7 +364,7 @@ class _Placing:
             return link if which is None else which[link]
         return x.q_at[link] if where == ".q" else x.v_at[link] if where == ".v" else link
 
-    def _operand(self, table: str, place: str, name: str, size: int, column: Callable[[str], int]) -> Ref:
+    def _operand(self, column: Callable[[str], int], table: str, place: str, name: str, size: int) -> Ref:
         if table in self.layout:
             start = self.layout[table][name]
             return self.refs[table].part(start, (size,)).at((self.strides[table], column(place)))

@@ -79,11 +79,6 @@ class Link:
         mass, moment, inertia = self.transform(terms).rigid(numbers[0], numbers[1:4], numbers[4:])
         return np.array([mass, *moment, *inertia])
 
-    @property
-    def geared(self) -> bool:
-        """Whether the joint has an armature."""
-        return not (isinstance(self.armature, float) and self.armature == 0.0)
-
     def terms(self) -> Array:
         """The functions of q that the joint needs, its angle counted from the link frame's zero."""
         q = self.q

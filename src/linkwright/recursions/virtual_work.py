@@ -29,7 +29,7 @@ from linkwright.mechanism.kinds import JointKind
 from linkwright.recursions.articulated_body import BELOW, velocities
 from linkwright.recursions.link import Link, State
 from linkwright.recursions.traversal import Traversal
-from linkwright.spatial.algebra import Array
+from linkwright.spatial.algebra import Array, symmetric_product, unpack_symmetric
 from linkwright.spatial.definite import inverse
 from linkwright.spatial.transform import ArticulatedInertia
 
@@ -89,7 +89,7 @@ def accelerations(link: Link, own: State, up: State) -> dict[str, Array]:
 def held(kind: JointKind, q: Array, sigma: Array) -> Array:
     """W = Q (Qᵀ Σ Q)⁻¹ Qᵀ: the wrench that a joint holds, per acceleration that it takes away."""
     if kind.selects is None:
-        return q @ inverse(q.T @ sigma @ q) @ q.T
+        return unpack_symmetric(symmetric_product(q @ inverse(q.T @ sigma @ q), q.T), 6)
     rows = [k for k in range(6) if k not in kind.selects]
     m = inverse(sigma[np.ix_(rows, rows)])
     w = np.zeros((6, 6), dtype=m.dtype)

@@ -49,6 +49,15 @@ class Block:
         numbers = np.bincount(self.op, minlength=len(O.OPERATIONS))
         return {o.name: int(n) for o, n in zip(O.OPERATIONS, numbers, strict=True) if n}
 
+    def depth(self) -> int:
+        """How many operations the longest chain has in which each needs the result of the one before."""
+        base = self.first_operation
+        level = [0] * (base + len(self))
+        for k, (op, *operands) in enumerate(self.rows(), base):
+            arity = 1 if op == O.TABLE else O.OPERATIONS[op].arity
+            level[k] = 1 + max(level[x] for x in operands[:arity])
+        return max((level[x] for x in self.outputs.tolist()), default=0)
+
     @cached_property
     def digest(self) -> str:
         """A hash of the content."""
