@@ -3,9 +3,9 @@
     python benchmarks/device.py --out out/device [--panda panda.urdf] [--parts batches chains] [--least 10] [--most 22]
     python benchmarks/device.py --out out/device --draw        draws the picture anew from the numbers kept there
 
-Results are checked against the CPU kernels before they are timed. Times are medians of calls between CUDA events,
-from arrays on the device to arrays on the device, after a warm-up; they hold the way from Python to the device, which
-calls made in a row hide. A part that cannot run is named with the reason.
+Results are checked against the CPU kernels before they are timed. Times are medians between CUDA events, from arrays
+on the device to arrays on the device, after a warm-up: of calls in a row for batches, of single calls for chains, which
+then hold the way from Python to the device. A part that cannot run is named with the reason.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PANDA = np.loadtxt(
     0.088   1 0     1.495522  0.001721  0.00136   0.100485 0.01653  0.014107 0.006677  0.000395 -0.000707 -0.001051
     """.strip().splitlines()
 )
-COUNTS = tuple(1 << k for k in (14, 17, 20, 22))
+COUNTS = tuple(1 << k for k in (14, 17, 20, 22, 24))
 CHECKED = 4096  # states compared with the CPU
 BOUNDS = {"float64": 4e9, "float32": 1.5e10}  # states a second
 ONE_THREAD_UP_TO = 1 << 18  # links that one GPU thread goes through where there is no CPU kernel
@@ -74,6 +74,11 @@ def on_device(call: Callable[[], Any], times: int = 21) -> float:
         end.synchronize()
         found.append(cp.cuda.get_elapsed_time(start, end) * 1e-3)
     return float(np.median(found))
+
+
+def in_a_row(call: Callable[[], Any], calls: int = 10) -> float:
+    """Seconds a call of several made one after another, as a simulation makes them; the median of five such rows."""
+    return on_device(lambda: [call() for _ in range(calls)], 5) / calls
 
 
 def on_cpu(call: Callable[[], Any], seconds: float = 2.0) -> float:
@@ -135,7 +140,7 @@ def batches(options: argparse.Namespace) -> dict[str, Any]:
         error = relative(mech.forward_dynamics(*(x[:CHECKED] for x in given)).get(), mech.forward_dynamics(*first))
         for count in COUNTS:
             arrays, out = [x[:count] for x in given], cp.empty((count, mech.nv), precision)
-            seconds = on_device(lambda arrays=arrays, out=out: mech.forward_dynamics(*arrays, out=out))
+            seconds = in_a_row(lambda arrays=arrays, out=out: mech.forward_dynamics(*arrays, out=out))
             run = {"precision": precision, "count": count, "seconds": seconds, "rate": count / seconds, "error": error}
             found["runs"].append(run)
             say(f"panda {precision} {count:>9,} states: {count / seconds:.2e} states/s, error {error:.1e}")
@@ -162,7 +167,7 @@ def mjx(states: Any, mech: lw.Mechanism) -> list[dict[str, Any]]:
         return mjx.forward(model, blank.replace(qpos=q, qvel=v, qfrc_applied=tau)).qacc
 
     many, found = jax.jit(jax.vmap(forward)), []
-    for count in COUNTS[:-1]:
+    for count in COUNTS[:-2]:
         given = [jax.device_put(x[:count].astype(np.float32)) for x in states]
         error = relative(np.asarray(many(*given))[:CHECKED], mech.forward_dynamics(*(x[:CHECKED] for x in states)))
         times = []
@@ -218,7 +223,7 @@ def chain(n: int, options: argparse.Namespace) -> dict[str, Any]:
     cp.cuda.get_current_stream().synchronize()
     run["first"] = time.perf_counter() - start
     run["device"] = on_device(lambda: kernel(*given, out=out))
-    run["in_a_row"] = on_device(lambda: [kernel(*given, out=out) for _ in range(20)], 5) / 20
+    run["in_a_row"] = in_a_row(lambda: kernel(*given, out=out), 20)
     (made,) = kernel._kernel._made.values()
     run["launches"] = len(made.text.launches)
     run["bytes"] = int(cp.get_default_memory_pool().used_bytes())

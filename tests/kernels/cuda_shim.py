@@ -22,7 +22,7 @@ SHIM = """
 #define __global__
 #define __device__
 #define __noinline__
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 #define __shared__ static
 struct Place { unsigned x; };
 static Place blockIdx, blockDim;

@@ -25,7 +25,7 @@ _KEYWORDS = _words(
     "using virtual wchar_t xor xor_eq typeof"
 )
 # Names that the emitter gives itself.
-_OWN = _words("work step count state carry i j k first_state states_here shared_rows item_begin item_end item_shift item_times left")
+_OWN = _words("work step count state carry i j k item_begin item_end item_shift item_times left")
 _MACROS = _words(
     "linux unix i386 NULL NAN INFINITY EOF errno assert HUGE_VAL DOMAIN OVERFLOW UNDERFLOW SING PLOSS TLOSS main "
     "threadIdx blockIdx blockDim gridDim warpSize"

@@ -49,6 +49,8 @@ _HELD_WORK = 20_000  # operations below which letting other threads of Python ru
 
 _ARGUMENTS = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 _FREE, _HELD = ctypes.CFUNCTYPE(None, *_ARGUMENTS), ctypes.PYFUNCTYPE(None, *_ARGUMENTS)
+_TEAM = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+_one_team = threading.Lock()  # members wait for each other: two teams could wait for each other's threads
 
 
 class Port(NamedTuple):
@@ -245,6 +247,8 @@ class Kernel:
         variant = self._variants.get(width) or self.variant(width)
         work = batch * self.signature.work
         pieces = 1 if work < 2 * _THREAD_WORK else min(threads(), work // _THREAD_WORK, batch // width)
+        if batch == 1 and work >= 2 * _THREAD_WORK and variant.run_together(arrays, strides):
+            return
         if pieces <= 1:
             variant.run(arrays, strides, 0, batch)
             return
@@ -300,11 +304,52 @@ class _Variant:
         if whole < end - begin:
             self._run(addresses, strides, end - self.width, self.width)
 
+    def run_together(self, arrays: Sequence[Floats], strides: Sequence[int]) -> bool:
+        """One state by a team of threads, if its code can be shared out and no other team is at work."""
+        pool = _pool()
+        size = min(threads(), pool._max_workers + 1)
+        if not self.code.team or size < 2 or not _one_team.acquire(blocking=False):
+            return False
+        try:
+            room, memory = self._prepared([address(a) for a in arrays], strides)
+            barrier = np.zeros(16, np.int64)
+            gate, part = threading.Event(), _TEAM(self.code.team)
+            called_off: list[BaseException] = []
+
+            def member(rank: int) -> None:
+                gate.wait()
+                if not called_off:
+                    part(room.pointers, memory.address, rank, size, barrier.ctypes.data)
+
+            jobs = []
+            try:
+                # All must be there before any begins: they wait for each other.
+                jobs = [pool.submit(member, rank) for rank in range(1, size)]
+            except RuntimeError as error:  # no threads any more: Python is ending
+                called_off.append(error)
+                return False
+            finally:
+                gate.set()
+            member(0)
+            for job in jobs:
+                job.result()
+            self._done(room, memory)
+            return True
+        finally:
+            _one_team.release()
+
     def _run(self, addresses: list[int], strides: Sequence[int], begin: int, count: int) -> None:
         if count <= 0:
             return
         if begin:
             addresses = [a + 8 * s * begin for a, s in zip(addresses, strides, strict=True)]
+        room, memory = self._prepared(addresses, strides)
+        entry = self._held if count * self.work < _HELD_WORK else self._free
+        entry(room.pointers, room.strides, memory.address, count)
+        self._done(room, memory)
+
+    def _prepared(self, addresses: list[int], strides: Sequence[int]) -> tuple[_Room, scratch.Scratch]:
+        """The memory of a call, with its addresses in place."""
         # A room is taken out of the list while it is used: another thread, a signal handler or a finaliser
         # that calls this kernel in between finds another or makes one.
         try:
@@ -312,9 +357,10 @@ class _Variant:
         except IndexError:
             room = _Room(self._head.size, 8 * (len(addresses) + len(self.data)))
         self._head.pack_into(room.head, 0, *addresses, *self._data_addresses, *strides)
-        memory = room.scratch or scratch.take(self.scratch)
-        entry = self._held if count * self.work < _HELD_WORK else self._free
-        entry(room.pointers, room.strides, memory.address, count)
+        return room, room.scratch or scratch.take(self.scratch)
+
+    def _done(self, room: _Room, memory: scratch.Scratch) -> None:
+        """Keep the memory of a call for the next one."""
         if self.scratch < scratch.LARGE:
             room.scratch = memory
         else:

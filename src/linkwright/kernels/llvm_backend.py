@@ -106,6 +106,7 @@ class Code:
 
     address: int
     life: NDArray[np.uint64]
+    team: int = 0  # of the function for one member of a team of threads, if there is one
 
 
 _engines: dict[int, Any] = {}
@@ -130,4 +131,4 @@ def load(code: bytes, name: str) -> Code:
         life = np.array(address, dtype=np.uint64)
         _engines[address] = engine
         weakref.finalize(life, _engines.pop, address).atexit = False
-        return Code(address, life)
+        return Code(address, life, engine.get_function_address(f"{name}_team"))
