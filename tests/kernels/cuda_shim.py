@@ -32,7 +32,7 @@ static thread_local Place threadIdx;
 """
 # What a walk carries is set before it is read, which g++ cannot see through the switches.
 FLAGS = ["-std=c++20", "-pthread", "-Wall", "-Wextra", "-Werror", "-Wno-maybe-uninitialized", "-Wno-unknown-pragmas"]
-KERNEL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(([^)]*)\)')
+KERNEL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\([\d, ]+\) )?(\w+)\(([^)]*)\)')
 
 
 def launcher(name: str, parameters: list[str], together: bool) -> str:

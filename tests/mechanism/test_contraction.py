@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from linkwright.mechanism.contraction import Contraction, contract
+from linkwright.mechanism.contraction import STRETCH, Contraction, contract
 from shapes import SHAPES, chain
 
 
@@ -16,7 +18,7 @@ def depth(c: Contraction) -> int:
     path_of = {int(w): k for k, w in enumerate(c.whole)}
     made = {c.n + k: (int(a), int(b)) for k, (a, b) in enumerate(zip(c.above, c.below, strict=True))}
     sums = {len(c.head) + k: (int(a), int(b)) for k, (a, b) in enumerate(zip(c.left, c.right, strict=True))}
-    whole = {k: w for w, k in path_of.items()}
+    whole, inner = {k: w for w, k in path_of.items()}, set(c.inner.tolist())
 
     # Work off a stack: deep trees must not exhaust Python's own.
     stack = [("node", int(w)) for w in c.whole]
@@ -27,7 +29,9 @@ def depth(c: Contraction) -> int:
             stack.pop()
             continue
         if what == "node":
-            needs = [("passed", int(c.light[k]))] if k < c.n else [("node", x) for x in made[k]]
+            needs = [("node", x) for x in made[k]] if k >= c.n else [("passed", int(c.light[k]))]
+            if k in inner:
+                needs = [("node", int(c.heavy[k]))]
         else:
             needs = [("node", whole[k])] if k in whole else [("passed", x) for x in sums[k]]
         values = [(node if w == "node" else passed)[x] for w, x in needs]
@@ -48,8 +52,8 @@ def test_depth_is_logarithmic_for_any_tree(shape: str, n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [2**k for k in range(12)])
-def test_a_chain_is_halved(n: int) -> None:
-    assert depth(contract(chain(n).astype(np.int32))) == 1 + np.log2(n)
+def test_a_chain_is_stretches_then_halves(n: int) -> None:
+    assert depth(contract(chain(n).astype(np.int32))) == min(n, STRETCH) + max(0, np.log2(n / STRETCH))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -57,17 +61,25 @@ def test_a_chain_is_halved(n: int) -> None:
 def test_every_link_once(shape: str, n: int) -> None:
     parent = SHAPES[shape](n).astype(np.int32)
     c = contract(parent)
-    # Every joint is met once: within a path, or at its head.
-    assert sorted([*c.joint.tolist(), *c.head.tolist()]) == list(range(n))
+    # Every joint is met once: within a stretch, within a path, or at its head.
+    assert sorted([*c.joint.tolist(), *c.head.tolist(), *c.heavy[c.inner].tolist()]) == list(range(n))
     # A node's stretch is its parts' stretches, one on the other.
     stretch: list[list[int]] = [[i] for i in range(n)] + [[] for _ in c.above]
-    order = sorted(range(len(c.above)), key=lambda k: -k)
-    for k in order:
+    inner = set(c.inner.tolist())
+    for i in sorted(range(n), key=lambda i: -i):
+        if i in inner:
+            assert c.light[i] == c.nothing
+            stretch[i] += stretch[int(c.heavy[i])]
+    assert max(map(len, stretch[:n])) <= STRETCH
+    assert {s[-1] for s in stretch[:n]} == set(c.ends.tolist())
+    for k in sorted(range(len(c.above)), key=lambda k: -k):
         stretch[n + k] = stretch[int(c.above[k])] + stretch[int(c.below[k])]
-        assert stretch[n + k][0] == c.first[n + k]
         assert c.joint[k] == stretch[int(c.below[k])][0]
-        assert all(parent[b] == a for a, b in zip(stretch[n + k], stretch[n + k][1:], strict=False))
-        assert c.after[n + k] == c.heavy[stretch[n + k][-1]]
+    for k, links in enumerate(stretch):
+        assert links[0] == c.first[k]
+        assert all(parent[b] == a for a, b in pairwise(links))
+        assert c.after[k] == c.heavy[links[-1]]
+    assert sorted(c.row.tolist()) == list(range(n))
     for head, last, whole in zip(c.head, c.last, c.whole, strict=True):
         assert (stretch[whole][0], stretch[whole][-1]) == (head, last)
         assert c.heavy[last] == n

@@ -40,8 +40,7 @@ def wrong_dtype(program: str, name: str, given: Any, wanted: str = "float64") ->
 
 def masked(program: str, name: str, dtype: Any) -> DtypeError:
     return DtypeError(
-        f"{program}: {name} is a masked array of {dtype}; needed is float64 without a mask: "
-        f"give {name}.filled(value)",
+        f"{program}: {name} is a masked array of {dtype}; needed is float64 without a mask: give {name}.filled(value)",
         given="masked",
         wanted="float64",
     )

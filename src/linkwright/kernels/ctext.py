@@ -122,9 +122,7 @@ class Lowering:
     def laid_out(self, crossing: int) -> Layout:
         return layout(self.program, crossing)
 
-    def function(
-        self, name: str, case: Case | None = None, *, moving: bool = False, walking: bool = False
-    ) -> Function:
+    def function(self, name: str, case: Case | None = None, *, moving: bool = False, walking: bool = False) -> Function:
         """A new function: that of a case, or one that calls those of cases."""
         return Function(self, name, moving=moving, walking=walking)
 

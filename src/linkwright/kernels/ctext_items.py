@@ -2,7 +2,8 @@
 
 A `map`, and every run of a scan that is cut into runs, is a launch with a thread an item; runs of one case share a
 function. Runs of one case and one length whose items follow each other item by item (the k-th reads of the runs before
-only what their k-th wrote) are one launch, in which a thread goes from run to run. What is left, scans without runs among it, is done by a single thread: right, and slow where it is long.
+only what their k-th wrote) are one launch, in which a thread goes from run to run. What is left, scans without runs
+among it, is done by a single thread: right, and slow where it is long.
 Items of a launch are independent by the program's contract: no two add to one number, so that sums need no atomics.
 
 Temporaries and data whose every operand is a part of a row are kept transposed: number k of row r lies at
@@ -24,7 +25,16 @@ from linkwright.kernels.ctext import Dialect, Lowering, cuda_dialect
 from linkwright.kernels.ctext_block import Function, overlaps
 from linkwright.kernels.ctext_layout import Layout, every, rooms
 from linkwright.kernels.ctext_names import literal
-from linkwright.kernels.ctext_rows import cleared, distance, item_by_item, parallel, start, together, transposable, writes
+from linkwright.kernels.ctext_rows import (
+    cleared,
+    distance,
+    item_by_item,
+    parallel,
+    start,
+    together,
+    transposable,
+    writes,
+)
 from linkwright.kernels.ctext_statements import Statements, switch
 from linkwright.tape.program import Case, Copy, Each, Operand, Program, Statement, Zero
 
@@ -82,7 +92,8 @@ def items_text(program: Program, precision: str) -> ItemsText:
 class _Items(Lowering):
     def __init__(self, program: Program, dialect: Dialect) -> None:
         self.transposed, self.together = transposable(program), together(program)
-        self.series = {id(s): list(self._series(program, s)) for s in program.statements if isinstance(s, Each) and s.runs}
+        scans = [s for s in program.statements if isinstance(s, Each) and s.runs is not None]
+        self.series = {id(s): list(self._series(program, s)) for s in scans}
         super().__init__(program, None, dialect)
         self.kernels: dict[str, tuple[Argument, ...]] = {}
         self.texts: list[str] = []
@@ -99,9 +110,7 @@ class _Items(Lowering):
     def late(self, case: Case) -> bool:
         return self.together.get(case, True) and overlaps(case)
 
-    def function(
-        self, name: str, case: Case | None = None, *, moving: bool = False, walking: bool = False
-    ) -> Function:
+    def function(self, name: str, case: Case | None = None, *, moving: bool = False, walking: bool = False) -> Function:
         apart = case is not None and not self.together.get(case, True)
         return _ItemFunction(self, name, moving=moving, walking=walking, apart=apart)
 

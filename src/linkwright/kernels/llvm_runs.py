@@ -190,9 +190,7 @@ class LaneFunction(Function):
             if count == width:
                 self.lines.append(f"  store {self.type} {v}, ptr {row}, align 8")
             else:
-                self.lines.append(
-                    f"  call void @llvm.masked.store.{suffix}({self.type} {v}, ptr {row}, i32 8, {bits})"
-                )
+                self.lines.append(f"  call void @llvm.masked.store.{suffix}({self.type} {v}, ptr {row}, i32 8, {bits})")
 
 
 def barrier_text() -> str:

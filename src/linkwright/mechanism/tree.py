@@ -272,9 +272,7 @@ class Tree:
             values.update(self._bound(i, parameters))
         return values
 
-    def on_link(
-        self, body: int, r: Any, p: Any, parameters: Mapping[str, Any] | None = None
-    ) -> tuple[int, Any, Any]:
+    def on_link(self, body: int, r: Any, p: Any, parameters: Mapping[str, Any] | None = None) -> tuple[int, Any, Any]:
         """A frame given in a body's axes: its link's position (−1 ground), R and p in link axes."""
         if body == GROUND:
             return -1, r, p

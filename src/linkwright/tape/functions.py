@@ -48,9 +48,7 @@ def _plain_where(condition: Any, yes: Any, no: Any) -> Any:
     return np.where(np.asarray(condition, dtype=bool), yes, no)
 
 
-where = _elementwise(
-    _method("where", _plain_where), _plain_where, "where", 3, "yes where the condition holds, else no"
-)
+where = _elementwise(_method("where", _plain_where), _plain_where, "where", 3, "yes where the condition holds, else no")
 minimum = _elementwise(_method("minimum", np.minimum), np.minimum, "minimum", 2, "The smaller of a and b")
 maximum = _elementwise(_method("maximum", np.maximum), np.maximum, "maximum", 2, "The larger of a and b")
 sign = _elementwise(_method("sign", np.sign), np.sign, "sign", 1, "−1, 0 or 1")
