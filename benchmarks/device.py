@@ -1,7 +1,7 @@
 """Linkwright on a GPU: batches of a 7-joint arm beside MJX, and chains of 2^10 ... 2^22 links in O(log N).
 
     python benchmarks/device.py --out out/device [--panda panda.urdf] [--parts batches chains] [--least 10] [--most 22]
-    python benchmarks/device.py --out out/device --draw        draws the picture anew from the numbers kept there
+    python benchmarks/device.py --out out/device --draw [--write]    draws the picture anew from the numbers kept there
 
 Results are checked against the CPU kernels before they are timed. Times are medians between CUDA events, from arrays
 on the device to arrays on the device, after a warm-up: of calls in a row for batches, of single calls for chains, which
@@ -29,6 +29,9 @@ if importlib.util.find_spec("platformdirs") is None:
     os.environ.setdefault("LINKWRIGHT_CACHE", "")  # a bare machine: nothing says where a cache would be
 import linkwright as lw
 from linkwright.kernels.kernel import native
+from table import replace_section
+
+PICTURE = Path(__file__).parents[1] / "docs" / "images" / "device.png"
 
 #: The Panda arm, a row a link: a, alpha in quarter turns and d of its frame (modified Denavit–Hartenberg), mass,
 #: centre of mass, inertia xx yy zz xy xz yz about it; the numbers of the URDF in `example-robot-data`, hand included.
@@ -283,16 +286,34 @@ def draw(results: dict[str, Any], path: Path) -> None:
     if "crossing" in fit:
         axes.axvspan(n.min(), fit["crossing"], color="C2", alpha=0.08, lw=0)
         axes.axvspan(fit["crossing"], n.max(), color="C1", alpha=0.08, lw=0)
-        top = axes.get_ylim()[1]
-        axes.text(np.sqrt(n.min() * fit["crossing"]), top, "O(log N): latency", ha="center", va="top")
-        axes.text(np.sqrt(fit["crossing"] * n.max()), top, "bandwidth", ha="center", va="top")
+        for middle, text in ((n.min() * fit["crossing"], "O(log N): latency"), (fit["crossing"] * n.max(), "bandwidth")):
+            axes.annotate(text, (np.sqrt(middle), 1.01), xycoords=axes.get_xaxis_transform(), ha="center", va="bottom")
+    axes.set_ylim(bottom=0.3 * min(min(r["device"], r.get("serial", np.inf)) for r in runs))
     axes.set_xlabel("links N")
     axes.set_ylabel("seconds a forward dynamics")
     axes.grid(True, which="both", alpha=0.2)
-    axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.93))
+    axes.legend(loc="upper left")
     figure.tight_layout()
     figure.savefig(path, dpi=150)
     say(f"picture: {path}")
+
+
+def write(results: dict[str, Any]) -> None:
+    """The tables of RESULTS.md."""
+    batches, chains = results["batches"], [r for r in results["chains"]["runs"] if "device" in r]
+    versions = ", ".join(f"{name} {number}" for name, number in results["versions"].items())
+    lines = [f"{results['date']}, {results['device']}, {versions}; one run.", ""]
+    lines += ["| Panda, forward dynamics | states a call | states a second | error |", "| --- | --- | --- | --- |"]
+    rows = [(f"Linkwright, {r['precision']}", r) for r in batches["runs"]]
+    rows += [("MJX, float32", r) for r in batches["mjx"]] if isinstance(batches["mjx"], list) else []
+    lines += [f"| {name} | {r['count']:,} | {r['rate']:.2e} | {r['error']:.0e} |" for name, r in rows]
+    head = ["chain", "levels as launches", "H200", "calls in a row", "one CPU core there", "ratio", "difference"]
+    lines += ["", f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
+    for r in chains:
+        times = [f"{1e3 * r[k]:.3f} ms" for k in ("device", "in_a_row", "serial")]
+        cells = [f"2^{r['links'].bit_length() - 1}", str(r["launches"]), *times, f"{r['ratio']:.1f}", f"{r['error']:.0e}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    replace_section("device", "\n".join(lines))
 
 
 def main() -> int:
@@ -304,10 +325,14 @@ def main() -> int:
     parser.add_argument("--least", type=int, default=10, help="the shortest chain has 2^LEAST links")
     parser.add_argument("--most", type=int, default=22, help="the longest chain has 2^MOST links")
     parser.add_argument("--draw", action="store_true", help="only draw the picture from the numbers in OUT")
+    parser.add_argument("--write", action="store_true", help="with --draw: renew RESULTS.md and its picture too")
     options = parser.parse_args()
     kept = options.out / "device.json"
     if options.draw:
-        draw(json.loads(kept.read_text(encoding="utf-8")), options.out / "device.png")
+        results = json.loads(kept.read_text(encoding="utf-8"))
+        draw(results, PICTURE if options.write else options.out / "device.png")
+        if options.write:
+            write(results)
         return 0
     try:
         import cupy as cp

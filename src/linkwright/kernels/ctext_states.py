@@ -14,6 +14,8 @@ from linkwright.kernels.ctext_block import Function
 from linkwright.tape.program import Program
 
 BLOCK = 64  # threads
+_TOGETHER = 10  # blocks on a processor at once that short programs in float32 are compiled for: 96 registers a thread
+_SHORT = 3000  # operations
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class _States(Lowering):
         signature = self.signature(*more, f"{index} count", restrict="__restrict__ ")
         first = f"({index})blockIdx.x * {BLOCK}"
         lines = [
-            f'extern "C" __global__ void __launch_bounds__({BLOCK}) {self.name}({signature})',
+            f'extern "C" __global__ void __launch_bounds__({self._bounds()}) {self.name}({signature})',
             "{",
             f"    const {index} state = {first} + threadIdx.x;",
             *(f"    (void){x};" for x in self.unused(driver)),
@@ -61,6 +63,11 @@ class _States(Lowering):
         call = f"{driver.name}({', '.join(passed[x] for _, x in driver.parameters())});"
         lines += ["    if (state < count) {", *(f"        {line}" for line in (*local, call)), "    }"]
         return [*lines, "}"]
+
+    def _bounds(self) -> str:
+        """More threads at a time hide the sines' and quotients' delays better than more registers, if few spill."""
+        short = sum(len(block.op) for block in self.program.blocks) <= _SHORT
+        return f"{BLOCK}, {_TOGETHER}" if short and self.dialect.precision == "float32" else str(BLOCK)
 
     def _place(self, k: int, is_input: bool) -> str:
         name = self.names[k]
