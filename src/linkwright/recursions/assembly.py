@@ -4,7 +4,7 @@ Yamane and Nakamura's method. A node is a stretch of a path, with handle 1 on it
 below its last; the two sides of a joint have their handles at the joint's child frame, in its axes, and b = [a; α] is
 the true acceleration of the handle's point. The paper keeps both accelerations as functions of both forces (Φ); that
 needs the inverse of every body's inertia, and where joints do not turn (a chain of prismatic ones, say) large numbers
-cancel: six digits of nine links with long shifts. Here the same node is kept half turned over,
+cancel. Here the same node is kept half turned over,
 
     f₁ = M b₁ + Xᵀ f₂ + h,   b₂ = X b₁ − Φ f₂ + β
 
