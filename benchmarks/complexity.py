@@ -66,13 +66,15 @@ the inverse Φ of every body's inertia, with 126 multiplications, and W = Q (Q�
 articulated-body algorithm has one column and one division in their place. For a joint along an axis Q picks rows, \
 and of W only a 5×5 inverse is left. What the price buys: a joint that closes a loop is one more constraint.
 The assembly knows every stretch of the chain at both ends, by M, X and Φ, three 6×6 where the others carry one. A \
-join takes up to 2,628 multiplications, 627 of them for W' = (W⁻¹ + Φ)⁻¹; half of the joins have a single link above, \
-with Φ = 0, and cost less; those at the tip and at ground leave out what nobody asks for, hence a term in log₂N. The \
-formula is for powers of two. R and p are given there in place of C, since rotations are multiplied over stretches; \
-forming C of them is counted. What the price buys is depth: the longest chain of operations in which each needs the \
-one before, the time that is left if enough processors share the work. Doubling the chain adds 137 to the assembly's \
-and at least doubles the others': it is less deep than the articulated-body algorithm from 11 links on, and than all \
-others from 43 links on. Sums are taken from left to right, as the programs take them."""
+join takes up to 2,628 multiplications, 627 of them for W' = (W⁻¹ + Φ)⁻¹; half of the joins have a single link \
+above, with Φ = 0, and cost less; those at the tip and at ground leave out what nobody asks for, hence a term in \
+log₂N. The formula is for powers of two. R and p are given there in place of C, since rotations are multiplied over \
+stretches; forming C of them is counted. (The programs themselves first put up to 16 neighbours together one by one, \
+at a third of a join each: less work for a little more depth.) What the price buys is depth: the longest chain of \
+operations in which each needs the one before, the time that is left if enough processors share the work. Doubling \
+the chain adds 137 to the assembly's and at least doubles the others': it is less deep than the articulated-body \
+algorithm from 11 links on, and than all others from 43 links on. Sums are taken from left to right, as the programs \
+take them."""
 
 
 def main() -> int:

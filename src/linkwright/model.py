@@ -129,6 +129,7 @@ class Mechanism:
         self.description = description
         self._maker = Maker(description)
         self._kernels: dict[Request, Kernel] = {}
+        self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
         self._programs: dict[Request, Program] = {}
         self._lock = threading.Lock()
 
@@ -330,8 +331,13 @@ class Mechanism:
         if self._maker.needs_time and SPECS[request.function].forces:
             return kernel(*arrays, t, out=out)
         name = request.function
+        by_method = request == Request("forward_dynamics", request.method) and request.method not in self._quick
+        if by_method and _one_state(arrays) and kernel.signature.work < _LONG:
+            quick = shortcut(kernel, partial(self._array, request), name)
+            if quick is not None:
+                self._quick[request.method] = quick
         plain = request == _PLAIN.get(name) and name not in self.__dict__
-        if plain and isinstance(arrays[0], np.ndarray) and arrays[0].ndim == 1:
+        if plain and _one_state(arrays):
             careful = partial(getattr(type(self), name), self)
             quick = shortcut(kernel, careful, name)
             if quick is not None:
@@ -373,6 +379,8 @@ class Mechanism:
 
         Closed loops need method "virtual-work" or "assembly", and q and v that close them.
         """
+        if wrenches is None and out is None and method in self._quick:
+            return self._quick[method](q, v, tau)
         request = Request("forward_dynamics", method, wrenches is not None)
         given = () if wrenches is None else (wrenches,)
         return self._array(request, q, v, tau, *given, t=t, out=out)
@@ -455,6 +463,13 @@ class Mechanism:
     def momentum(self, q: ArrayLike, v: ArrayLike) -> Floats:
         """(..., 6): linear momentum, and angular momentum about the centre of mass, in ground axes."""
         return self._array(Request("momentum"), q, v)
+
+
+_LONG = 1_000_000  # operations from which the way to a kernel does not count, and threads may share its work
+
+
+def _one_state(arrays: Sequence[Any]) -> bool:
+    return isinstance(arrays[0], np.ndarray) and arrays[0].ndim == 1
 
 
 #: The requests of plain calls, which have a native shortcut.

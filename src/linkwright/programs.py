@@ -29,7 +29,7 @@ from linkwright.tape.program import Program
 UNROLL = 64  # links up to which a recursion is unrolled
 #: The ways to forward dynamics; the first is the default.
 FORWARD_METHODS = ("articulated-body", "diagonal", "triangular", "mass-matrix", "virtual-work", "assembly")
-LOOP_METHODS = ("virtual-work", "assembly")  # those that can close loops; they take the inverse of each inertia
+LOOP_METHODS = ("virtual-work", "assembly")  # those that can close loops; they ask every body for a whole inertia
 REFERENCES = ("body", "world", "aligned")
 FORMS = ("unrolled", "rolled")
 

@@ -64,8 +64,8 @@ class Contraction:
         return len(self.head) + len(self.left)
 
 
-def contract(parent: Ints) -> Contraction:
-    """The contraction of a tree whose parents come before their children (−1: ground)."""
+def contract(parent: Ints, stretch: int = STRETCH) -> Contraction:
+    """The contraction of a tree whose parents come before their children (−1: ground); 1 is no stretches."""
     n = len(parent)
     up = np.where(parent < 0, n + 1, parent).astype(np.int32)
     weight = _weights(parent)
@@ -76,7 +76,7 @@ def contract(parent: Ints) -> Contraction:
     own = weight.copy()
     has = heavy < n
     own[has] -= weight[heavy[has]]
-    starts = _stretches(path[order], own[order] == 1)
+    starts = _stretches(path[order], own[order] == 1, stretch)
     stops = np.append(starts[1:], n)
     end = np.empty(n, np.int64)  # the last link of every link's stretch
     end[order] = np.repeat(order[stops - 1], stops - starts)
@@ -157,14 +157,14 @@ def _paths(parent: Ints, heavy: Ints) -> tuple[Ints, Ints, Longs]:
     return head, path[above], at
 
 
-def _stretches(path: Ints, single: NDArray[np.bool_]) -> Longs:
-    """Where stretches begin, of links in the order of their paths: at most `STRETCH` that are single."""
+def _stretches(path: Ints, single: NDArray[np.bool_], most: int) -> Longs:
+    """Where stretches begin, of links in the order of their paths: at most `most` that are single."""
     n = len(path)
     goes_on = np.zeros(n, bool)
     goes_on[1:] = single[1:] & single[:-1] & (path[1:] == path[:-1])
     begins = np.flatnonzero(~goes_on)
     place = np.arange(n) - np.repeat(begins, np.diff(np.append(begins, n)))
-    return np.flatnonzero(~goes_on | (place % STRETCH == 0))
+    return np.flatnonzero(~goes_on | (place % most == 0))
 
 
 def _split(weight: Longs, starts: Longs, entry: Longs | Ints, n: int) -> tuple[Longs, Longs, Longs]:

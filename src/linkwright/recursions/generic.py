@@ -71,7 +71,7 @@ def generic_forward_dynamics(n: int, method: str) -> Block:
         inputs = {**dict(zip(GIVEN, given, strict=True)), "a": np.zeros(n)}
         if method == ASSEMBLY:
             sheet = UnrolledSheet(GenericChain(tree, inputs, link=PlacedLink))
-            return assembly.forward_dynamics(sheet, contract(tree.parent), gravity)
+            return assembly.forward_dynamics(sheet, contract(tree.parent, stretch=1), gravity)
         return METHODS[method](GenericChain(tree, inputs), gravity)
 
     block, _, _ = trace(forward, [*((n, *shape) for shape in GIVEN.values()), (3,)])

@@ -20,7 +20,7 @@ from linkwright.mechanism.kinds import FIXED
 from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree, record_slices
 from linkwright.recursions.kept import FRAME_SIZE, LinkData
 from linkwright.recursions.link import Link
-from linkwright.recursions.rolled import FRAME, Signature, _Lazy, _Recording, _signatures
+from linkwright.recursions.recording import FRAME, Lazy, Recording, recorded_link, signatures
 from linkwright.recursions.traversal import Shape, SingularLink, Unrolled
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import Block, finish
@@ -156,7 +156,7 @@ class _Recorded:
 
     operation: Operation
     items: Any
-    recording: _Recording
+    recording: Recording
     signature: int | None
 
 
@@ -165,7 +165,7 @@ class RolledSheet:
 
     def __init__(self, tree: Tree, builder: ProgramBuilder, inputs: Mapping[str, Ref]) -> None:
         self.tree, self.builder, self.inputs = tree, builder, inputs
-        self.signatures, self.signature_of = _signatures(tree)
+        self.signatures, self.signature_of = signatures(tree)
         self.sizes: dict[str, int] = {}
         self.shapes: dict[tuple[str, str, int | None], Shape] = {}  # by table, field and signature
         self.constants: list[tuple[str, int, str, Array]] = []
@@ -185,23 +185,7 @@ class RolledSheet:
         return self.vectors[name]
 
     # -- recording ------------------------------------------------------------------------------------
-    def _link(self, signature: Signature, recording: _Recording) -> Link:
-        kind = signature.kind
-
-        def number_of(name: str) -> Any:
-            if name in signature.known:
-                return signature.known[name]
-            shape = FRAME[name] if name in FRAME else RECORD[name]
-            return recording.fresh("frame" if name in FRAME else "record", name, shape)
-
-        def part(name: str) -> Array:
-            size = 6 if name == "wrench" else kind.nq if name == "q" else kind.nv
-            return recording.fresh(name, name, (size,))
-
-        parts = _Lazy(dict.fromkeys((*_INPUTS, "wrench")), part)
-        return Link(kind, _Lazy({**RECORD, **FRAME}, number_of), parts.__getitem__, grounded=False)
-
-    def _body(self, recording: _Recording) -> Link:
+    def _body(self, recording: Recording) -> Link:
         """A link whose joint does not matter: one code for all, with what they all have in common."""
         rows, slices = self.tree.records[0], record_slices()
 
@@ -211,8 +195,8 @@ class RolledSheet:
             part = rows[:, slices[name]]
             return part[0] if np.all(part == part[0]) else recording.fresh("body record", name, RECORD[name])
 
-        wrench = _Lazy({"wrench": None}, lambda name: recording.fresh("body wrench", name, (6,)))
-        return Link(FIXED, _Lazy({**RECORD, **FRAME}, number_of), wrench.__getitem__, grounded=False)
+        wrench = Lazy({"wrench": None}, lambda name: recording.fresh("body wrench", name, (6,)))
+        return Link(FIXED, Lazy({**RECORD, **FRAME}, number_of), wrench.__getitem__, grounded=False)
 
     def _shape(self, table: str, name: str, signature: int | None) -> Shape:
         shape = self.shapes.get((table, name, signature))
@@ -220,13 +204,13 @@ class RolledSheet:
             shape = next(s for (t, n, _), s in self.shapes.items() if (t, n) == (table, name))
         return shape
 
-    def _state(self, recording: _Recording, place: str, table: str, signature: int | None) -> _Lazy:
+    def _state(self, recording: Recording, place: str, table: str, signature: int | None) -> Lazy:
         names = {name for t, name, _ in self.shapes if t == table}
 
         def make(name: str) -> Any:
             return recording.fresh(place, name, self._shape(table, name, signature))
 
-        return _Lazy(dict.fromkeys(names), make)
+        return Lazy(dict.fromkeys(names), make)
 
     def stage(self, *operations: Operation) -> None:
         recorded = []
@@ -239,9 +223,9 @@ class RolledSheet:
                 signature = self.signature_of[o.link]
                 groups = [(int(s), np.flatnonzero(signature == s)) for s in np.unique(signature)]
             for number, items in groups:
-                recording = _Recording()
+                recording = Recording()
                 states = {place: self._state(recording, place, table, number) for place, (table, _) in o.places.items()}
-                seen = [] if number is None else [self._link(self.signatures[number], recording)]
+                seen = [] if number is None else [recorded_link(self.signatures[number], recording)]
                 if o.body is not None:
                     seen.append(self._body(recording))
                 for place, fields in o.step(*seen, **states).items():

@@ -7,110 +7,37 @@ each buffer is ground's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.kinds import KIND_LIST, JointKind
-from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree, record_slices
+from linkwright.mechanism.tree import RECORD_SIZE, Tree
 from linkwright.recursions.kept import FRAME_SIZE, Kept, LinkData
 from linkwright.recursions.layout import Field, Layout, layout
 from linkwright.recursions.link import Link
+from linkwright.recursions.recording import Lazy, Recording, recorded_link, signatures
 from linkwright.recursions.traversal import Finish, InwardStep, OutwardStep, PairStep, Shape, WalkStart, WalkStep
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import finish
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Case, Each, Operand, Order, Solve, Statement, Walk, WalkOrder, Zero
-from linkwright.tape.scalar import Recorder, Scalar
-
-SPECIAL = 8  # different records up to which each has code of its own
-
-#: Links whose number of the record equals this have code of their own, in which it is left out of the arithmetic.
-TRIVIAL: dict[str, tuple[float, ...]] = {
-    "gamma": (1.0, 0.0),
-    "alpha": (1.0, 0.0),
-    "offset": (0.0, 1.0, 0.0),
-    "pitch": (0.0,),
-    "armature": (0.0,),
-}
-
-
-#: The link frame in its body's frame, kept apart from the record: only wrenches need it.
-FRAME: dict[str, Shape] = {"frame_r": (3, 3), "frame_p": (3,)}
-
-
-@dataclass(frozen=True)
-class Signature:
-    """What the recorded code of a link depends on."""
-
-    kind: JointKind
-    grounded: bool
-    known: Mapping[str, Array]  # numbers of the record that all its links have in common
-
-
-@dataclass
-class _Recording:
-    """One signature's step while its operands are not placed yet."""
-
-    signature: int = 0
-    far: int = 0  # the signature of the ancestor, in a walk
-    recorder: Recorder = field(default_factory=Recorder)
-    count: int = 0
-    inputs: list[tuple[str, Any, int]] = field(default_factory=list)  # (where, what, size)
-    outputs: list[tuple[str, Any, list[Scalar]]] = field(default_factory=list)
-
-    def fresh(self, where: str, what: Any, shape: Shape) -> Array:
-        size = int(np.prod(shape, dtype=np.int64))
-        array = np.empty(size, dtype=object)
-        for k in range(size):
-            array[k] = self.recorder.input(self.count + k)
-        self.count += size
-        self.inputs.append((where, what, size))
-        return array.reshape(shape)
-
-    def leave(self, where: str, what: Any, values: Array) -> None:
-        flat = np.asarray(values).reshape(-1).tolist()
-        self.outputs.append((where, what, [self.recorder.lift(x) for x in flat]))
-
-
-class _Lazy(Mapping[str, Any]):
-    """Numbers that become operands when a step first reads them."""
-
-    def __init__(self, names: Mapping[str, Any], make: Callable[[str], Any]) -> None:
-        self._names, self._make = names, make
-        self._made: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            if name not in self._names:
-                raise KeyError(name)
-            self._made[name] = self._make(name)
-        return self._made[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+from linkwright.tape.scalar import Scalar
 
 
 @dataclass
 class _Pass:
     order: Order
-    recordings: list[_Recording]
+    recordings: list[Recording]
     below: Mapping[str, Shape] = field(default_factory=dict)
 
 
 @dataclass
 class _Walk:
     order: WalkOrder
-    starts: list[_Recording]
-    steps: list[_Recording]  # one a pair of signatures; pairs that walk alike share theirs
+    starts: list[Recording]
+    steps: list[Recording]  # one a pair of signatures; pairs that walk alike share theirs
 
 
 class Rolled:
@@ -131,7 +58,7 @@ class Rolled:
         """`still` names the inputs that are zero; `packed` makes a program of less memory and without derivatives."""
         self.tree, self.builder, self.inputs, self.still, self.packed = tree, builder, inputs, still, packed
         self.coordinates = tree.coordinates
-        self.signatures, self.signature_of = _signatures(tree)
+        self.signatures, self.signature_of = signatures(tree)
         self.shapes: dict[tuple[int, str], Shape] = {}  # (signature, field) → shape
         self.sizes: dict[tuple[int, str], int] = {}  # the most numbers that a field ever has
         self.ground: dict[str, Array] = {}
@@ -140,37 +67,19 @@ class Rolled:
         self.values: list[tuple[int, tuple[str, ...], Finish, Ref, list[Shape]]] = []
 
     # -- recording ------------------------------------------------------------------------------------
-    def _link(self, number: int, recording: _Recording, suffix: str = "") -> Link:
-        signature = self.signatures[number]
-        kind = signature.kind
+    def _link(self, number: int, recording: Recording, suffix: str = "") -> Link:
+        return recorded_link(self.signatures[number], recording, suffix, self.still)
 
-        def number_of(name: str) -> Any:
-            if name in signature.known:
-                return signature.known[name]
-            if name in FRAME:
-                return recording.fresh("frame", name, FRAME[name])
-            return recording.fresh("record" + suffix, name, RECORD[name])
-
-        def part(name: str) -> Array:
-            if name == "wrench":
-                return recording.fresh("wrench", name, (6,))
-            if name in self.still:
-                return np.zeros(kind.nv)
-            return recording.fresh(name, name, (kind.nq if name in ("q", "q1") else kind.nv,))
-
-        parts = _Lazy(dict.fromkeys(("q", "v", "a", "tau", "q1", "dv", "wrench")), part)
-        return Link(kind, _Lazy({**RECORD, **FRAME}, number_of), parts.__getitem__, grounded=signature.grounded)
-
-    def _own(self, number: int, recording: _Recording, where: str = "own") -> _Lazy:
+    def _own(self, number: int, recording: Recording, where: str = "own") -> Lazy:
         shapes = {name: shape for (k, name), shape in self.shapes.items() if k == number}
-        return _Lazy(shapes, lambda name: recording.fresh(where, name, shapes[name]))
+        return Lazy(shapes, lambda name: recording.fresh(where, name, shapes[name]))
 
-    def _up(self, recording: _Recording, produced: Mapping[str, Shape]) -> _Lazy:
+    def _up(self, recording: Recording, produced: Mapping[str, Shape]) -> Lazy:
         shapes = {**{n: np.shape(v) for n, v in self.ground.items()}, **produced}
-        return _Lazy(shapes, lambda name: recording.fresh("up", name, shapes[name]))
+        return Lazy(shapes, lambda name: recording.fresh("up", name, shapes[name]))
 
-    def _sums(self, recording: _Recording, below: Mapping[str, Shape]) -> _Lazy:
-        return _Lazy(below, lambda name: recording.fresh("own", f"below.{name}", below[name]))
+    def _sums(self, recording: Recording, below: Mapping[str, Shape]) -> Lazy:
+        return Lazy(below, lambda name: recording.fresh("own", f"below.{name}", below[name]))
 
     def _keep(self, number: int, name: str, shape: Shape) -> None:
         self.shapes[number, name] = shape
@@ -181,7 +90,7 @@ class Rolled:
         recordings, made = [], []
         known = {name: shape for (_, name), shape in self.shapes.items()}
         for number in range(len(self.signatures)):
-            recording = _Recording(number)
+            recording = Recording(number)
             link, own = self._link(number, recording), self._own(number, recording)
             results = step(link, own, self._up(recording, known))
             for name, value in results.items():
@@ -196,7 +105,7 @@ class Rolled:
     def inward(self, step: InwardStep, below: Mapping[str, Shape]) -> None:
         recordings = []
         for number in range(len(self.signatures)):
-            recording = _Recording(number)
+            recording = Recording(number)
             sums = self._sums(recording, below)
             results, up = step(self._link(number, recording), self._own(number, recording), sums)
             for name, value in results.items():
@@ -230,9 +139,9 @@ class Rolled:
         matrix = self.builder.temporary("matrix", (self.coordinates.nv, self.coordinates.nv))
         numbers = range(len(self.signatures))
         starts, steps = [], []
-        known: dict[Shape, list[_Recording]] = {}  # a step depends on where the walk began by the carry's shape alone
+        known: dict[Shape, list[Recording]] = {}  # a step depends on where the walk began by the carry's shape alone
         for number in numbers:
-            recording = _Recording(number)
+            recording = Recording(number)
             block, carry = start(self._link(number, recording), self._own(number, recording))
             for k, row in enumerate(block):
                 recording.leave("diagonal", (matrix, k), row)
@@ -245,8 +154,8 @@ class Rolled:
         self.plan += [Zero(matrix.operand), _Walk("outward", starts, steps)]
         return matrix
 
-    def _walk_step(self, step: WalkStep, number: int, shape: Shape, matrix: Ref, *, lower: bool) -> _Recording:
-        recording = _Recording(far=number)
+    def _walk_step(self, step: WalkStep, number: int, shape: Shape, matrix: Ref, *, lower: bool) -> Recording:
+        recording = Recording(far=number)
         carry = recording.fresh("carry", None, shape)
         block, carry = step(self._link(number, recording, "far"), self._own(number, recording, "far"), carry)
         for k, row in enumerate(block):
@@ -259,10 +168,10 @@ class Rolled:
     def pairs(self, order: WalkOrder, matrix: Any, step: PairStep) -> None:
         starts, steps = [], []
         for number, signature in enumerate(self.signatures):
-            starts.append(_Recording(number))
+            starts.append(Recording(number))
             starts[-1].leave("carry", None, np.zeros(0))
             for other, above in enumerate(self.signatures):
-                recording = _Recording(number, other)
+                recording = Recording(number, other)
                 recording.fresh("carry", None, (0,))
                 rows = [recording.fresh("entry", (matrix, k), (above.kind.nv,)) for k in range(signature.kind.nv)]
                 block = np.array(rows).reshape(signature.kind.nv, above.kind.nv)
@@ -292,7 +201,7 @@ class Rolled:
         q_at, v_at = (ITEM if np.array_equal(c, np.arange(tree.n)) else builder.column(c) for c in (x.q_at, x.v_at))
         kept, data, which = Kept(tree, builder, plan, self.signature_of), LinkData(tree, builder), tree.records[1]
 
-        def operand(recording: _Recording, where: str, what: Any, size: int) -> Ref:
+        def operand(recording: Recording, where: str, what: Any, size: int) -> Ref:
             if where in ("record", "recordfar"):
                 step = (RECORD_SIZE, ITEM if which is None else builder.column(which))
                 part = data.record(what, size)
@@ -324,7 +233,7 @@ class Rolled:
         dispatch = builder.column(self.signature_of) if len(self.signatures) > 1 else None
         made: dict[int, Case] = {}
 
-        def case(recording: _Recording, number: int) -> Case:
+        def case(recording: Recording, number: int) -> Case:
             if id(recording) in made:
                 return made[id(recording)]
             inputs = [operand(recording, *i) for i in recording.inputs]
@@ -397,29 +306,6 @@ class Rolled:
                     recording.leave("clear", name, np.zeros(shape))
 
 
-def _signatures(tree: Tree) -> tuple[list[Signature], Any]:
-    """The signatures that a tree has, and the number of each link's."""
-    rows, which = tree.records
-    at = record_slices()
-    if which is None:
-        which = np.arange(tree.n, dtype=np.int32)
-    if len(rows) <= min(SPECIAL, tree.n // 4):
-        key = which.astype(np.int64)
-    else:
-        flags = [np.all(rows[:, at[name]] == TRIVIAL[name], axis=1) for name in TRIVIAL]
-        key = sum(flag * 2**k for k, flag in enumerate(flags))[which]
-    for bit in (tree.parent < 0, tree.topology.reverse):
-        key = key * 2 + bit
-    key = key * len(KIND_LIST) + tree.kind_numbers
-    _, first, number = np.unique(key, return_index=True, return_inverse=True)
-    signatures = []
-    for k, i in enumerate(first.tolist()):
-        mine = rows[which[number == k]]
-        known = {name: mine[0, part] for name, part in at.items() if np.all(mine[:, part] == mine[0, part])}
-        signatures.append(Signature(tree.kind(i), bool(tree.parent[i] < 0), known))
-    return signatures, number.astype(np.int32)
-
-
 def rate_parents(tree: Tree) -> Any:
     """For every rate the rate before it on the way to ground, −1 at ground."""
     x = tree.coordinates
@@ -435,4 +321,4 @@ def rate_parents(tree: Tree) -> Any:
     return np.array(parents, np.int32)
 
 
-__all__ = ["Rolled", "Signature", "rate_parents"]
+__all__ = ["Rolled", "rate_parents"]
