@@ -27,6 +27,8 @@ from linkwright.spatial.transform import Transform
 from linkwright.tape.program import Program
 
 UNROLL = 64  # links up to which a recursion is unrolled
+#: Methods whose code grows faster, or from more, are rolled earlier: compiling stays at a second or two.
+UNROLL_EARLIER = {"triangular": 32, "mass-matrix": 24, "virtual-work": 32, "assembly": 32}
 #: The ways to forward dynamics; the first is the default.
 FORWARD_METHODS = ("articulated-body", "diagonal", "triangular", "mass-matrix", "virtual-work", "assembly")
 LOOP_METHODS = ("virtual-work", "assembly")  # those that can close loops; they ask every body for a whole inertia
@@ -311,7 +313,8 @@ class Maker:
         able = spec.rolls and plain
         if request.form == "rolled" and not able:
             raise ModelError(f"{request.function} has no rolled form for this mechanism and these options")
-        return able and (request.form == "rolled" or (self.tree.n > UNROLL and request.form != "unrolled"))
+        long = self.tree.n > UNROLL_EARLIER.get(request.method, UNROLL)
+        return able and (request.form == "rolled" or (long and request.form != "unrolled"))
 
 
 def _invertible(mass: float, moment: Array, inertia: Array) -> bool:

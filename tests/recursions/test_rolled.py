@@ -11,8 +11,9 @@ from test_identities import numbers, states
 import linkwright as lw
 from linkwright.kernels import numpy_backend, scratch
 from linkwright.mechanism.topology import span
-from linkwright.programs import FORWARD_METHODS, Maker, Request
+from linkwright.programs import Maker, Request
 from linkwright.recursions.layout import Field, layout, slots
+from linkwright.recursions.methods import METHODS
 from robots import relative
 
 QUESTIONS = {
@@ -55,14 +56,14 @@ def test_packed_programs_give_what_unrolled_ones_give(made: str) -> None:
         (found, *_) = numpy_backend.run(program, given, len(q))
         wanted = numbers(mech, function, *given, form="unrolled", **options)
         assert relative(found.reshape(wanted.shape), wanted) < 1e-11, function
-        answer = program(*given)  # in lanes, by LLVM
-        assert relative(answer, wanted) < 1e-11, function
+        if function in ("forward_dynamics", "mass_matrix", "pose"):
+            answer = program(*given)  # in lanes, by LLVM
+            assert relative(answer, wanted) < 1e-11, function
 
 
-@pytest.mark.parametrize("method", FORWARD_METHODS)
-@pytest.mark.parametrize("seed", [4, 5])
-def test_every_method_packed_under_wrenches(method: str, seed: int) -> None:
-    mech = lw.random_tree(11, seed)
+@pytest.mark.parametrize("method", METHODS)  # the assembly has no packed form of its own
+def test_every_method_packed_under_wrenches(method: str) -> None:
+    mech = lw.random_tree(11, 4)
     q, v, tau = states(mech, 1)
     wrenches = np.random.default_rng(2).standard_normal((3, mech.nb, 6))
     request = Request("forward_dynamics", method, wrenches=True, form="rolled")
