@@ -51,29 +51,29 @@ EQUATIONS = {"triangular": "eqs 34, 35", "diagonal": "eqs 61, 62"}
 
 WHY = """\
 Why our generic counts are lower than the paper's, with the same power of N. The paper gives totals, not their terms; \
-for one link of "diagonal" ours are 837 multiplications against 1291. U M̂ and Cᵀ(U M̂)C are symmetric, and only half of \
-each is computed: 2 × 90 multiplications less than full products. Jᵀ M̂ is kept from the way in, so that the way out \
-does not multiply by M̂ again: 36 less. The other 238 cannot be told from the paper; forming each C from its rotation \
-and its shift as a full product would be 216 of them, while here C is given. For a pair of links of "triangular" ours \
-are 44 multiplications against 87: 36 carry a column of M̂ from link to link, 6 project it, 2 are the two \
-substitutions; the paper forms G (eq 33) as well, and here G is never formed.
-Against the articulated-body algorithm: U M̂ is its M' = M̂ − M̂J D⁻¹ JᵀM̂, and the passes are the same. It forms M' from \
-one column, with 27 multiplications, where the paper forms U and multiplies it by M̂, with 168, and then multiplies U \
-by a vector, with 36: these are the 177 between the two. For a joint along an axis it also knows that a row and a \
-column of M' vanish.
+for one link of "diagonal" ours are 837 multiplications against 1291. U M̂ and Cᵀ(U M̂)C are symmetric, and only half \
+of each is computed: 2 × 90 multiplications less than full products. Jᵀ M̂ is kept from the way in, so that the way \
+out does not multiply by M̂ again: 36 less. The other 238 cannot be told from the paper; forming each C from its \
+rotation and its shift as a full product would be 216 of them, while here C is given. For a pair of links of \
+"triangular" ours are 44 multiplications against 87: 36 carry a column of M̂ from link to link, 6 project it, 2 are \
+the two substitutions; the paper forms G (eq 33) as well, and here G is never formed.
+Against the articulated-body algorithm: U M̂ is its M' = M̂ − M̂J D⁻¹ JᵀM̂, and the passes are the same. It forms M' \
+from one column, with 27 multiplications, where the paper forms U and multiplies it by M̂, with 168, and then \
+multiplies U by a vector, with 36: these are the 177 between the two. For a joint along an axis it also knows that a \
+row and a column of M' vanish.
 Virtual work has the joints' constraint forces for unknowns, five a joint here where the others have one. So it needs \
-the inverse Φ of every body's inertia, with 126 multiplications, and W = Q (QᵀΦQ)⁻¹ Qᵀ, with 600; the \
-articulated-body algorithm has one column and one division in their place. For a joint along an axis Q picks rows, \
-and of W only a 5×5 inverse is left. What the price buys: a joint that closes a loop is one more constraint.
+the inverse Φ of every body's inertia, with 126 multiplications, and W = Q (QᵀΦQ)⁻¹ Qᵀ, with 600; the articulated-body \
+algorithm has one column and one division in their place. For a joint along an axis Q picks rows, and of W only a 5×5 \
+inverse is left. What the price buys: a joint that closes a loop is one more constraint.
 The assembly knows every stretch of the chain at both ends, by M, X and Φ, three 6×6 where the others carry one. A \
 join takes up to 2,628 multiplications, 627 of them for W' = (W⁻¹ + Φ)⁻¹; half of the joins have a single link above, \
 with Φ = 0, and cost less; those at the tip and at ground leave out what nobody asks for, hence a term in log₂N. The \
 formula is for powers of two. R and p are given there in place of C, since rotations are multiplied over stretches; \
 forming C of them is counted. (The programs themselves first put up to 16 neighbours together one by one, at a third \
-of a join each: less work for a little more depth.) What the price buys is depth: the longest chain of operations in which each needs the \
-one before, the time that is left if enough processors share the work. Doubling the chain adds 137 to the assembly's \
-and at least doubles the others': it is less deep than the articulated-body algorithm from 11 links on, and than all \
-others from 43 links on. Sums are taken from left to right, as the programs take them."""
+of a join each: less work for a little more depth.) What the price buys is depth: the longest chain of operations in \
+which each needs the one before, the time that is left if enough processors share the work. Doubling the chain adds \
+137 to the assembly's and at least doubles the others': it is less deep than the articulated-body algorithm from 11 \
+links on, and than all others from 43 links on. Sums are taken from left to right, as the programs take them."""
 
 
 def main() -> int:
