@@ -214,3 +214,9 @@ def test_a_closed_loop_is_refused_with_the_methods_that_can(method: str) -> None
     with pytest.raises(ModelError, match=f"joint '{mech.loops[0]}' closes a loop") as told:
         mech.program("forward_dynamics", method=method)
     assert all(repr(name) in str(told.value) for name in (method, *LOOP_METHODS))
+
+
+@pytest.mark.parametrize("method", FORWARD_METHODS)
+def test_a_mechanism_that_cannot_move_has_no_accelerations(method: str) -> None:
+    nothing = np.zeros(0)
+    assert lw.chain(3, joint="fixed").forward_dynamics(nothing, nothing, nothing, method=method).shape == (0,)
