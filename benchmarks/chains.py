@@ -221,8 +221,7 @@ def crossing(subjects: list[Subject]) -> list[str]:
                 f"{on} does not overtake the best serial method: at its best, with {least:,} links, it takes "
                 f"{ratio[least]:.2f} times as long, at {max(ratio):,} links {ratio[max(ratio)]:.2f} times."
             )
-    there = PARALLEL in FORWARD_METHODS
-    return lines or ["Assembly was not measured." if there else "There is no assembly method yet."]
+    return lines or ["Assembly was not measured."]
 
 
 def microseconds(seconds: float) -> str:

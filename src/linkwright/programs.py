@@ -6,7 +6,7 @@ constants folded; beyond, it is rolled into loops over links.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -239,8 +239,8 @@ class Maker:
                 f"driver {driver!r} prescribes a motion; {request.function} is for mechanisms without drivers so far",
                 element=driver,
             )
-        if request.method in LOOP_METHODS and not request.free and not self.coupled:
-            self._refuse_singular_inertias(request.method)
+        if request.method in LOOP_METHODS and not self.coupled:
+            self._refuse_singular_inertias(request.method, request.free)
         if spec.dense and int(self.topology.depth.sum()) + self.tree.n > spec.dense:
             raise ModelError(
                 f"{request.function} would lay out {int(self.topology.depth.sum()) + self.tree.n} pairs of related "
@@ -274,8 +274,11 @@ class Maker:
                 text = f"joint {name!r} has {what} but no coordinate, for it closes a loop"
                 raise ModelError(f"{text}; cut the loop at another joint", element=name)
 
-    def _refuse_singular_inertias(self, method: str) -> None:
-        """These methods begin with free bodies: what moves on a joint has an inertia that can be inverted."""
+    def _refuse_singular_inertias(self, method: str, free: Sequence[str]) -> None:
+        """These methods begin with free bodies: what moves on a joint has an inertia that can be inverted.
+
+        Inertias that depend on free parameters are not known here.
+        """
         d, t = self.description, self.topology
         moves = np.array([kind.nv > 0 for kind in KIND_LIST])[d.kind[t.joint]]
         xx, yy, zz, xy, xz, yz = d.inertia.T
@@ -287,12 +290,23 @@ class Maker:
         together = len(doubt) and (method != "assembly" or t.loops)
         for i in np.flatnonzero(~moves & (t.parent >= 0)).tolist() if together else ():
             riders.setdefault(int(t.parent[i]), []).append(i)
+        unknown = self._bodies_with(free)
         for i in doubt.tolist():
-            if not _invertible(*self._rigid(i, riders)):
+            if not _invertible(*self._rigid(i, riders)) and not unknown & self._together(i, riders):
                 name = d.body_names[int(t.body[i])]
                 text = f"method={method!r} starts from free bodies; {name!r} has no mass, or no inertia about some axis"
                 ways = "give it both, fix it to a body that has them, or (without loops) use method='articulated-body'"
                 raise ModelError(f"{text}; {ways}", element=name)
+
+    def _bodies_with(self, free: Sequence[str]) -> set[int]:
+        """The bodies whose mass or inertia depends on one of these parameters."""
+        names, width = set(free), {"mass": 1, "com": 3, "inertia": 6}
+        bound = self.description.bindings.items() if names else ()
+        return {flat // width[array] for (array, flat), e in bound if array in width and e.names() & names}
+
+    def _together(self, i: int, riders: Mapping[int, list[int]]) -> set[int]:
+        """The bodies of a link and of those fixed to it."""
+        return {int(self.topology.body[i])}.union(*(self._together(k, riders) for k in riders.get(i, ())))
 
     def _rigid(self, i: int, riders: Mapping[int, list[int]]) -> tuple[float, Array, Array]:
         """Mass, first moment and packed inertia at the link frame, of a link and those fixed to it."""

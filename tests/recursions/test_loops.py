@@ -137,6 +137,29 @@ def test_a_moving_body_without_a_full_inertia_is_refused_by_name(method: str, nu
     assert caught.value.element == "cross"
 
 
+@methods
+def test_a_free_parameter_elsewhere_does_not_hide_a_body_without_inertia(method: str) -> None:
+    with lw.Builder("cross") as b:
+        mass = b.parameter("mass", 1.0)
+        cross, rod = b.body("cross"), b.body("rod", mass, (0.0, 0.0, 0.2), (0.01, 0.01, 0.001))
+        b.joint("revolute", "ground", cross, axis=(1.0, 0.0, 0.0))
+        b.joint("revolute", cross, rod, axis=(0.0, 1.0, 0.0))
+    with pytest.raises(ModelError, match=r"'cross' has no mass.*articulated-body"):
+        b.build().program("forward_dynamics", method=method, free=("mass",))
+
+
+@methods
+def test_a_mass_that_is_free_may_be_none_until_it_is_given(method: str) -> None:
+    with lw.Builder("load") as b:
+        mass = b.parameter("mass", 0.0)
+        load = b.body("load", mass, (0.0, 0.0, 0.2), (0.01, 0.01, 0.001))
+        b.joint("revolute", "ground", load, axis=(1.0, 0.0, 0.0))
+    mech = b.build()
+    q, v, tau = np.array([0.3]), np.array([0.7]), np.array([0.1])
+    a = run(mech, "forward_dynamics", q, v, tau, np.array([2.0]), method=method, free=("mass",))
+    assert relative(a, run(mech.with_parameters(mass=2.0), "forward_dynamics", q, v, tau)) < 1e-12
+
+
 # -- linkages with one freedom --------------------------------------------------------------------------------
 def lagrange(
     mech: lw.Mechanism,

@@ -45,6 +45,7 @@ Shape = tuple[int, ...]
 _FLOAT64 = np.dtype(np.float64)
 _PLAIN, _WRITEABLE = 0x101, 0x400  # the flags of an array that is C-contiguous and aligned, that can be written
 _THREAD_WORK = 2_000_000  # operations below which a second thread costs more than it brings
+_PATIENCE = 0.01  # seconds that a team waits for a member whose thread is busy
 _HELD_WORK = 20_000  # operations below which letting other threads of Python run costs more than it brings
 
 _ARGUMENTS = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
@@ -305,36 +306,42 @@ class _Variant:
             self._run(addresses, strides, end - self.width, self.width)
 
     def run_together(self, arrays: Sequence[Floats], strides: Sequence[int]) -> bool:
-        """One state by a team of threads, if its code can be shared out and no other team is at work."""
+        """One state by a team of threads, if its code can be shared out and the threads are free for it now."""
         pool = _pool()
         size = min(threads(), pool._max_workers + 1)
         if not self.code.team or size < 2 or not _one_team.acquire(blocking=False):
             return False
         try:
             room, memory = self._prepared([address(a) for a in arrays], strides)
-            barrier = np.zeros(16, np.int64)
-            gate, part = threading.Event(), _TEAM(self.code.team)
-            called_off: list[BaseException] = []
+            barrier = np.zeros(16, np.int64)  # how many have come, and at 8 how often all have
+            here, gate, part = threading.Semaphore(0), threading.Event(), _TEAM(self.code.team)
+            complete = False
 
             def member(rank: int) -> None:
+                here.release()
                 gate.wait()
-                if not called_off:
+                if complete:
                     part(room.pointers, memory.address, rank, size, barrier.ctypes.data)
 
             jobs = []
             try:
-                # All must be there before any begins: they wait for each other.
                 jobs = [pool.submit(member, rank) for rank in range(1, size)]
-            except RuntimeError as error:  # no threads any more: Python is ending
-                called_off.append(error)
+                # All must be there before any begins: they wait for each other, without end.
+                complete = all(here.acquire(timeout=_PATIENCE) for _ in jobs)
+            except RuntimeError:  # no threads any more: Python is ending
                 return False
             finally:
                 gate.set()
-            member(0)
-            for job in jobs:
-                job.result()
+            if complete:
+                try:
+                    member(0)
+                finally:
+                    if not barrier[8]:  # an interrupt came first, and the others wait for this member
+                        member(0)
+                for job in jobs:
+                    job.result()
             self._done(room, memory)
-            return True
+            return complete
         finally:
             _one_team.release()
 

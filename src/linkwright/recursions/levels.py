@@ -73,7 +73,7 @@ def levels(operations: Sequence[Operation]) -> list[Ints]:
     """For every operation the level of each item: one more than the highest that it needs."""
     sizes = [o.items for o in operations]
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    made: dict[str, tuple[Any, Any]] = {}
+    made: dict[str, Any] = {}
     for name in {o.makes[0] for o in operations if o.makes is not None}:
         rows, items = [], []
         for o, start in zip(operations, starts[:-1], strict=True):
@@ -83,13 +83,13 @@ def levels(operations: Sequence[Operation]) -> list[Ints]:
         row = np.concatenate(rows)
         maker = np.full(int(row.max(initial=-1)) + 1, -1)
         maker[row] = np.concatenate(items)
-        made[name] = maker, None
+        made[name] = maker
     befores, afters = [], []
     for o, start in zip(operations, starts[:-1], strict=True):
         for name, needed in o.needs:
             if name not in made or not o.items:
                 continue
-            maker = made[name][0]
+            maker = made[name]
             known = needed < len(maker)
             item = np.where(known, maker[np.where(known, needed, 0)] if len(maker) else -1, -1)
             some = item >= 0

@@ -160,7 +160,7 @@ class Unrolled:
             for j in self.ancestors(i):
                 block, carry = step(self.links[j], self.rows[j], carry)
                 put(i, j, block)
-        return np.array(m)
+        return np.array(m).reshape(x.nv, x.nv)
 
     def pairs(self, order: WalkOrder, matrix: Array, step: PairStep) -> None:
         at = [slice(v, v + kind.nv) for v, kind in zip(self.coordinates.v_at.tolist(), self.tree.kinds, strict=True)]

@@ -88,6 +88,8 @@ def accelerations(link: Link, own: State, up: State) -> dict[str, Array]:
 
 def held(kind: JointKind, q: Array, sigma: Array) -> Array:
     """W = Q (Qᵀ Σ Q)⁻¹ Qᵀ: the wrench that a joint holds, per acceleration that it takes away."""
+    if not q.shape[1]:
+        return np.zeros((6, 6))
     if kind.selects is None:
         return unpack_symmetric(symmetric_product(q @ inverse(q.T @ sigma @ q), q.T), 6)
     rows = [k for k in range(6) if k not in kind.selects]

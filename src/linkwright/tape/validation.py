@@ -137,8 +137,8 @@ class _Check:
     def runs(self, s: Each) -> None:
         """Runs go through all items in order, and no run mixes cases."""
         assert s.runs is not None
-        starts = self.column(s.runs, 2, "a scan in runs")
-        starts = self.column(s.runs, len(self.program.columns[s.runs]), "a scan in runs")
+        self.column(s.runs, 2, "a scan in runs")
+        starts = self.program.columns[s.runs].astype(np.int64)
         if s.order != "outward" or starts[0] != 0 or starts[-1] != s.items or np.any(np.diff(starts) < 1):
             raise Invalid(f"a scan of {s.items} items has runs that do not go through them in order")
         if s.dispatch is not None:
