@@ -331,12 +331,12 @@ class Mechanism:
         if self._maker.needs_time and SPECS[request.function].forces:
             return kernel(*arrays, t, out=out)
         name = request.function
-        by_method = request == Request("forward_dynamics", request.method) and request.method not in self._quick
-        if by_method and _one_state(arrays) and kernel.signature.work < _LONG:
-            quick = shortcut(kernel, partial(self._array, request), name)
+        plain = request == _PLAIN.get(name) and name not in self.__dict__
+        other = request == Request("forward_dynamics", request.method) and request.method != FORWARD_METHODS[0]
+        if other and request.method not in self._quick and _one_state(arrays) and kernel.signature.work < _LONG:
+            quick = shortcut(kernel, partial(type(self)._array, self, request), name)
             if quick is not None:
                 self._quick[request.method] = quick
-        plain = request == _PLAIN.get(name) and name not in self.__dict__
         if plain and _one_state(arrays):
             careful = partial(getattr(type(self), name), self)
             quick = shortcut(kernel, careful, name)

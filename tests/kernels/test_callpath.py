@@ -370,6 +370,8 @@ def test_a_mechanism_that_nobody_holds_is_collected():
     gc.collect()
     before = len(llvm_backend._engines)
     mech = arm()
+    mech.forward_dynamics(*np.zeros((3, mech.nv)), method="diagonal")
+    assert "diagonal" in mech._quick
     seen = weakref.ref(mech)
     kernel = weakref.ref(next(iter(mech._kernels.values())))
     assert len(llvm_backend._engines) > before

@@ -29,7 +29,7 @@ def carry_out(program, inputs, precision="float64"):
         memory[k] = np.ascontiguousarray(values.reshape(-1, wide).T.astype(precision)).reshape(-1)
     for k, first, count in text.cleared:
         memory[k][first : first + count] = 0.0
-    for function, begin, end, shift in text.launches:
+    for function, begin, end, shift, times in text.launches:
         arguments = []
         for what, number in text.functions[function]:
             if what == "rows":
@@ -37,7 +37,7 @@ def carry_out(program, inputs, precision="float64"):
             else:
                 array = program.columns[number] if what == "column" else memory[number]
                 arguments.append(array.ctypes.data)
-        launch(text.source, function, -(-(end - begin) // BLOCK), BLOCK, [*arguments, begin, end, shift])
+        launch(text.source, function, -(-(end - begin) // BLOCK), BLOCK, [*arguments, begin, end, shift, times])
     return [memory[k][: b.size] for k, b in enumerate(program.buffers) if b.role == "output"]
 
 
@@ -78,7 +78,7 @@ def test_runs_become_launches_and_runs_of_a_case_share_a_function():
     scan = program.statements[1]
     runs = program.columns[scan.runs].tolist()
     launches = list(pairwise(runs))
-    found = [(begin, end) for _, begin, end, _ in text.launches]
+    found = [(begin, end) for _, begin, end, *_ in text.launches]
     assert found[1 : 1 + len(launches)] == launches
     assert len({f for f, *_ in text.launches[1 : 1 + len(launches)]}) == 2
     assert len(text.functions) < len(text.launches)

@@ -77,6 +77,7 @@ def test_all_methods_agree_on_chains_in_native_code(n: int) -> None:
         assert relative(mech.forward_dynamics(q[0], v[0], tau[0], method=method), wanted[0]) < limit, method
 
 
+@pytest.mark.slow
 def test_all_methods_agree_on_a_long_mixed_tree_in_native_code() -> None:
     mech = lw.random_tree(90, 3, floating=True)
     rng = np.random.default_rng(3)
