@@ -1,6 +1,6 @@
 """Linkwright on a GPU: batches of a 7-joint arm beside MJX, and chains of 2^10 ... 2^22 links in O(log N).
 
-    python benchmarks/device.py --out out/device [--panda panda.urdf] [--parts batches chains] [--least 10] [--most 22]
+    python benchmarks/device.py --out out/device [--panda panda.urdf] [--parts batches chains threads] [--least 10] [--most 22]
     python benchmarks/device.py --out out/device --draw [--write]    draws the picture anew from the numbers kept there
 
 Results are checked against the CPU kernels before they are timed. Times are medians between CUDA events, from arrays
@@ -243,6 +243,22 @@ def chain(n: int, options: argparse.Namespace) -> dict[str, Any]:
     return run
 
 
+def on_threads(options: argparse.Namespace) -> dict[str, Any]:
+    """The assembly on more and more CPU threads beside the serial method, seconds a call."""
+    from linkwright.kernels.kernel import set_threads
+
+    n, cores = 1_000_000, os.cpu_count() or 1
+    mech = lw.chain(n)
+    q, v, tau = 0.1 * np.random.default_rng(0).standard_normal((3, n))
+    found: dict[str, Any] = {"links": n, "serial": on_cpu(lambda: mech.forward_dynamics(q, v, tau))}
+    for count in [1 << k for k in range(cores.bit_length()) if 1 << k <= cores]:
+        set_threads(count)
+        found[str(count)] = on_cpu(lambda: mech.forward_dynamics(q, v, tau, method="assembly"))
+        say(f"{count} threads: {1e9 * found[str(count)] / n:.0f} ns a link; serial {1e9 * found['serial'] / n:.0f}")
+    set_threads(None)
+    return found
+
+
 def regimes(runs: list[dict[str, Any]]) -> dict[str, float]:
     """Fits: a + b·log2 N seconds where launches take the time, c·N where memory does, and where these cross."""
     found: dict[str, float] = {}
@@ -317,11 +333,14 @@ def write(results: dict[str, Any]) -> None:
     replace_section("device", "\n".join(lines))
 
 
+PARTS = {"batches": batches, "chains": chains, "threads": on_threads}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("out/device"), help="where the results go")
     parser.add_argument("--panda", help="a URDF of the arm, instead of the table in this script")
-    parser.add_argument("--parts", nargs="+", choices=("batches", "chains"), default=("batches", "chains"))
+    parser.add_argument("--parts", nargs="+", choices=tuple(PARTS), default=tuple(PARTS))
     parser.add_argument("--method", default="assembly", help="of the chains")
     parser.add_argument("--least", type=int, default=10, help="the shortest chain has 2^LEAST links")
     parser.add_argument("--most", type=int, default=22, help="the longest chain has 2^MOST links")
@@ -352,7 +371,7 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     for part in options.parts:
         try:
-            results[part] = {"batches": batches, "chains": chains}[part](options)
+            results[part] = PARTS[part](options)
         except Exception as error:
             results[part] = {"failed": reason(error)}
             say(f"{part}: {reason(error)}")
