@@ -1,6 +1,6 @@
 """Linkwright on a GPU: batches of a 7-joint arm beside MJX, and chains of 2^10 ... 2^22 links in O(log N).
 
-    python benchmarks/device.py --out out/device [--panda panda.urdf] [--parts batches chains threads] [--least 10] [--most 22]
+    python benchmarks/device.py --out out/device [--panda panda.urdf] [--parts batches chains threads] [--most 22]
     python benchmarks/device.py --out out/device --draw [--write]    draws the picture anew from the numbers kept there
 
 Results are checked against the CPU kernels before they are timed. Times are medians between CUDA events, from arrays
