@@ -13,6 +13,7 @@ from linkwright.kernels import numpy_backend
 from linkwright.mechanism.generate import random_tree
 from linkwright.mechanism.kinds import KINDS
 from linkwright.model import Mechanism
+from linkwright.tape.program import Program
 from shapes import SHAPES
 
 
@@ -22,11 +23,20 @@ def state(mech: Mechanism, seed: int, speed: float = 1.0) -> tuple[np.ndarray, n
     return q, speed * rng.standard_normal(mech.nv), rng.standard_normal(mech.nv)
 
 
-def assert_agree(mech: Mechanism, speed: float = 1.0, **given: np.ndarray) -> None:
-    q, v, tau = state(mech, 0, speed)
-    wanted = mech.forward_dynamics(q, v, tau, **given)
-    found = mech.forward_dynamics(q, v, tau, method="assembly", **given)
+def assert_agree(
+    mech: Mechanism, speed: float = 1.0, form: str = "", native: bool = False, **given: np.ndarray
+) -> None:
+    """The assembly's program, by NumPy or in machine code, against the articulated-body recursion."""
+    arrays = [*state(mech, 0, speed), *given.values()]
+    options = {"wrenches": True} if given else {}
+    wanted = _by_numpy(mech.program("forward_dynamics", **options), arrays)
+    program = mech.program("forward_dynamics", method="assembly", form=form, **options)
+    found = program(*arrays) if native else _by_numpy(program, arrays)
     assert np.abs(found - wanted).max() <= 1e-10 * np.abs(wanted).max()
+
+
+def _by_numpy(program: Program, arrays: list[np.ndarray]) -> np.ndarray:
+    return numpy_backend.run(program, [x.reshape(1, -1) for x in arrays], 1)[0][0]
 
 
 def shaped(shape: str, n: int, seed: int = 0) -> Mechanism:
@@ -37,13 +47,12 @@ def shaped(shape: str, n: int, seed: int = 0) -> Mechanism:
 @pytest.mark.parametrize("form", ["unrolled", "rolled"])
 @pytest.mark.parametrize("seed", range(4))
 def test_random_trees(form: str, seed: int) -> None:
-    mech = lw.random_tree(24, seed, floating=seed % 2 == 1)
-    q, v, tau = state(mech, seed)
-    program = mech.program("forward_dynamics", method="assembly", form=form)
-    wanted = mech.forward_dynamics(q, v, tau)
-    assert np.abs(program(q, v, tau) - wanted).max() <= 1e-10 * np.abs(wanted).max()
-    plain = numpy_backend.run(program, [q[None], v[None], tau[None]], 1)[0][0]
-    assert np.abs(plain - wanted).max() <= 1e-10 * np.abs(wanted).max()
+    assert_agree(lw.random_tree(24, seed, floating=seed % 2 == 1), form=form)
+
+
+@pytest.mark.parametrize("form", ["unrolled", pytest.param("rolled", marks=pytest.mark.slow)])
+def test_a_mixed_tree_in_native_code(form: str) -> None:
+    assert_agree(lw.random_tree(24, 1, floating=True), form=form, native=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -52,6 +61,8 @@ def test_every_kind_alone_and_in_a_chain(kind: str) -> None:
         mech = lw.chain(n, joint=kind)
         if mech.nv:
             assert_agree(mech)
+    if mech.nv:
+        assert_agree(mech, native=kind in ("revolute", "universal", "free"))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -69,7 +80,7 @@ def test_wrenches_and_armature(n: int) -> None:
 
 
 def test_batches() -> None:
-    mech = lw.random_tree(80, 3)
+    mech = lw.random_tree(80, 3, joints=["revolute", "spherical"])
     q, v, tau = state(mech, 0)
     scale = np.linspace(0.5, 1.0, 13)[:, None]
     wanted = mech.forward_dynamics(q, scale * v, tau)
