@@ -225,6 +225,12 @@ class Maker:
             for name in request.free:
                 if name not in self.description.parameters:
                     raise NameNotFound("parameter", name, list(self.description.parameters))
+            for (array, flat), expression in self.description.bindings.items():
+                if array == "gear" and expression.names() & set(request.free):
+                    follower = self.description.joint_names[self.description.mimics[flat // 2].follower]
+                    name = min(expression.names() & set(request.free))
+                    text = f"parameter {name!r} sets how joint {follower!r} follows another, and cannot be left free"
+                    raise ModelError(text, element=name)
             shapes["p"] = (len(request.free),)
         return shapes
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.bound import Array, as_numbers, is_bound, plain_numbers, settle
-from linkwright.mechanism.builder_parts import LAW_VARIABLES, Body, Joint, Parts, Triad, name_of, packed_inertia
-from linkwright.mechanism.checks import check_driven_joint, check_joint_law, check_numbers
-from linkwright.mechanism.description import Description, Frames, Names, joint_defaults, kind_number
-from linkwright.mechanism.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce, joint_losses
+from linkwright.mechanism.builder_kinematics import Kinematics
+from linkwright.mechanism.builder_parts import LAW_VARIABLES, Body, Joint, Triad, name_of, packed_inertia
+from linkwright.mechanism.checks import check_joint_law, check_numbers
+from linkwright.mechanism.description import Description, Frames, Names, Start, joint_defaults, kind_number, with_gears
+from linkwright.mechanism.elements import AppliedWrench, JointForce, Mimic, PointForce, joint_losses
 from linkwright.mechanism.expression import Expression, Name, as_expression
 from linkwright.mechanism.frames import axis_frame, snapped
 from linkwright.mechanism.kinds import KIND_LIST
@@ -20,7 +21,7 @@ from linkwright.mechanism.kinds import KIND_LIST
 Numeric = float | Expression
 
 
-class Builder(Parts):
+class Builder(Kinematics):
     """Collects bodies, triads, joints, drivers and forces; `description()` checks them and gives the description.
 
     Any number may be an expression of parameters (`length = b.parameter("length", 0.3)`, then `length / 2`):
@@ -33,7 +34,7 @@ class Builder(Parts):
         self.name = name
         self._body_rows: list[tuple[Array, Array, Array]] = []
         self._joint_rows: list[dict[str, Any]] = []
-        self._mimics: list[Mimic] = []
+        self._mimics: list[tuple[int, int, Array]] = []
         self._gravity: Any = np.array([0.0, 0.0, -9.81])
 
     def __enter__(self) -> Self:
@@ -89,16 +90,7 @@ class Builder(Parts):
     ) -> Triad:
         """A frame on a body: z along h, x along the part of f that is perpendicular to h."""
         what = f"triad {name!r}" if name else f"a triad on {name_of(body)!r}"
-        hh, ff = as_numbers(h, (3,), f"h of {what}"), as_numbers(f, (3,), f"f of {what}")
-        values = [settle("", x, self._parameters)[0] for x in (hh, ff)]
-        across = _cross(*values)
-        if np.linalg.norm(across) <= 1e-9 * np.linalg.norm(values[0]) * np.linalg.norm(values[1]):
-            text = f"h and f of {what} are parallel or zero; give two directions"
-            raise ModelError(text, element=name or what)
-        z = hh / np.sqrt(hh @ hh)
-        g = _cross(z, ff)
-        y = g / np.sqrt(g @ g)
-        return self.frame(body, np.stack([_cross(y, z), y, z], axis=1), origin, name)
+        return self.frame(body, self._axes(h, f, what, name or what), origin, name)
 
     def frame(
         self,
@@ -149,7 +141,7 @@ class Builder(Parts):
         number, kind = kind_number(kind), KIND_LIST[kind_number(kind)].name
         if name is None:
             name = next(n for k in range(len(self._joints) + 1, 2**31) if (n := f"joint{k}") not in self._joints)
-        if name in self._joints:
+        if name in self._joints or name in self._ties:
             raise ModelError(f"there is a joint {name!r} already; choose another name", element=name)
         if kind == "screw" and not isinstance(pitch, Expression) and pitch == 0.0:
             raise ModelError(f"screw joint {name!r} has no pitch; give pitch= in metres a radian", element=name)
@@ -203,54 +195,12 @@ class Builder(Parts):
             self.frame(j, turned),
         )
 
-    def mimic(self, follower: Joint | str, leader: Joint | str, ratio: float = 1.0, offset: float = 0.0) -> None:
+    def mimic(self, follower: Joint | str, leader: Joint | str, ratio: Numeric = 1.0, offset: Numeric = 0.0) -> None:
         """Joint `follower` has the coordinate ratio · (leader's coordinate) + offset: a gear, a pair of fingers."""
         a, b = self._joint(follower), self._joint(leader)
-        numbers = [float(plain_numbers(x, (), f"the coupling of {a.name!r}")) for x in (ratio, offset)]
-        self._mimics.append(Mimic(a.number, b.number, *numbers))
+        self._mimics.append((a.number, b.number, as_numbers([ratio, offset], (2,), f"the coupling of {a.name!r}")))
 
-    # -- drivers and forces -------------------------------------------------------------------------------
-    def driver(
-        self,
-        kind: Literal["absolute", "joint", "distance", "angle"],
-        target: Joint | Triad | Body | str,
-        law: Numeric,
-        *,
-        other: Triad | Body | str | None = None,
-        coordinate: str | None = None,
-        index: int = 0,
-        name: str | None = None,
-    ) -> Driver:
-        """A coordinate prescribed as a law of TIME and parameters.
-
-        `absolute`: `coordinate` ("x", "y" or "z") of the origin of a body or triad; `joint`: coordinate `index` of
-        a joint; `distance` and `angle`: between the origins, or the h axes, of two triads or bodies.
-        """
-        name = self._new_force(name, "driver")
-        place: str
-        second: str | None = None
-        if kind == "joint":
-            joint = self._joint(target)
-            check_driven_joint(KIND_LIST[kind_number(joint.kind)], joint.name, name)
-            self._check_index(joint, index, name)
-            place = joint.name
-        elif kind == "absolute":
-            if coordinate is None and isinstance(target, str) and target[-2:] in (".x", ".y", ".z"):
-                target, coordinate = target[:-2], target[-1]
-            if coordinate not in ("x", "y", "z"):
-                text = f"driver {name!r} has the coordinate {coordinate!r}; give 'x', 'y' or 'z'"
-                raise ModelError(text, element=name)
-            place = f"{self._place(target)}.{coordinate}"
-        elif kind in ("distance", "angle"):
-            if other is None:
-                raise ModelError(f"driver {name!r} is a {kind}; name the second triad with other=", element=name)
-            place, second = self._place(target), self._place(other)
-        else:
-            raise NameNotFound("driver kind", str(kind), ["absolute", "joint", "distance", "angle"])
-        made = Driver(name, kind, place, self._law(law, ("TIME",)), second, index)
-        self._drivers[name] = made
-        return made
-
+    # -- forces -------------------------------------------------------------------------------------------
     def joint_force(self, joint: Joint | str, law: Numeric, *, index: int = 0, name: str | None = None) -> JointForce:
         """A force or torque on coordinate `index` of a joint: a law of `q`, `v`, TIME and parameters.
 
@@ -344,6 +294,17 @@ class Builder(Parts):
         put("frame_p", [t.origin for t in triads], (3,))
         places = np.array([t.body.number for t in triads], np.int32)
         frames = Frames(Names(list(self._triads)), places, snapped(arrays.pop("frame_r")), arrays.pop("frame_p"))
+        put("gear", [gear for _, _, gear in self._mimics], (2,))
+        couplings = tuple(Mimic(follower, leader) for follower, leader, _ in self._mimics)
+        start = None
+        if self._starts:
+            names = [n for n in self._bodies if n != self.ground.name]
+            nowhere = (np.eye(3), np.zeros(3))
+            rows = [self._starts.get(n, nowhere) for n in names]
+            put("start_r", [r for r, _ in rows], (3, 3))
+            put("start_p", [p for _, p in rows], (3,))
+            placed = np.array([n in self._starts for n in names])
+            start = Start(placed, snapped(arrays.pop("start_r")), arrays.pop("start_p"))
         for name in ("kind", "parent", "child"):
             arrays[name] = np.array([row[name] for row in self._joint_rows], np.int32)
         description = Description(
@@ -352,9 +313,14 @@ class Builder(Parts):
             joint_names=Names(list(self._joints)),
             frames=frames,
             gravity=np.array(self._gravity),
-            mimics=tuple(self._mimics),
+            mimics=with_gears(couplings, arrays.pop("gear")),
             elements=tuple(self._forces.values()),
             drivers=tuple(self._drivers.values()),
+            ties=tuple(self._ties.values()),
+            start=start,
+            system=self._system,
+            shapes=tuple(self._shapes.values()),
+            traces=tuple(self._traces.values()),
             cuts=frozenset(k for k, row in enumerate(self._joint_rows) if row["cut"]),
             passive=frozenset(k for k, row in enumerate(self._joint_rows) if row["passive"]),
             parameters=dict(self._parameters),
@@ -370,6 +336,3 @@ def _spring(stretch: Expression, stiffness: Numeric, rate: Expression, damping: 
     law = -(as_expression(stiffness) * stretch)
     return law if not isinstance(damping, Expression) and damping == 0.0 else law - as_expression(damping) * rate
 
-
-def _cross(a: Array, b: Array) -> Array:
-    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])

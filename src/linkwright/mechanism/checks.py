@@ -31,6 +31,10 @@ _WORDS = {
     "pj": "origin on the child",
     "velocity_limit": "velocity limit",
     "effort_limit": "effort limit",
+    "frame_r": "rotation",
+    "frame_p": "origin",
+    "start_r": "rotation as drawn",
+    "start_p": "place as drawn",
 }
 
 
@@ -69,10 +73,15 @@ def _check_finite(d: Description) -> None:
         row = _first(np.isnan(_one(getattr(d, array))))
         if row is not None:
             raise _not_finite(d, array, row, "joint", d.joint_names[row])
-    for array in ("frame_r", "frame_p"):
+    for array, names, what in (
+        ("frame_r", d.frames.names, "frame"),
+        ("frame_p", d.frames.names, "frame"),
+        ("start_r", d.body_names, "body"),
+        ("start_p", d.body_names, "body"),
+    ):
         row = _first(~np.isfinite(getattr(d, array)))
         if row is not None:
-            raise _not_finite(d, array, row, "frame", d.frames.names[row])
+            raise _not_finite(d, array, row, what, names[row])
     if not np.isfinite(d.gravity).all():
         raise ModelError(f"gravity is {d.gravity.tolist()}; give three finite numbers", element="gravity")
     for name, value in d.parameters.items():
@@ -83,7 +92,7 @@ def _check_finite(d: Description) -> None:
 def _not_finite(d: Description, array: str, row: int, what: str, name: str) -> ModelError:
     values = np.asarray(getattr(d, array)[row]).reshape(-1)
     value = values[~np.isfinite(values)][0]
-    word = _WORDS.get(array, {"frame_r": "rotation", "frame_p": "origin"}.get(array, array))
+    word = _WORDS.get(array, array)
     return ModelError(f"{what} {name!r}: its {word} has the number {value}; give finite numbers", element=name)
 
 
@@ -156,6 +165,7 @@ def _check_rotations(d: Description) -> None:
         ("ri", d.joint_names, "the frame on the parent of joint"),
         ("rj", d.joint_names, "the frame on the child of joint"),
         ("frame_r", d.frames.names, "frame"),
+        ("start_r", d.body_names, "body"),
     ):
         if array == "rj" and d.rj is d.ri:
             continue

@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.elements import Driver, Element, Mimic
+from linkwright.mechanism.drawing import Shape, Trace
+from linkwright.mechanism.elements import Driver, Element, Mimic, Tie
 from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.kinds import KIND_LIST, KINDS, JointKind
+from linkwright.mechanism.system import System
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -93,6 +95,15 @@ class Frames:
 
 
 @dataclass(frozen=True, eq=False)
+class Start:
+    """Where the bodies are drawn, in ground's axes: a rough start for assembly. A row counts where `placed` says so."""
+
+    placed: NDArray[np.bool_]
+    r: Floats
+    p: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Description:
     """What a mechanism is. Arrays have one row a body or one row a joint, in the order of the file.
 
@@ -125,11 +136,18 @@ class Description:
     mimics: tuple[Mimic, ...] = ()
     elements: tuple[Element, ...] = ()
     drivers: tuple[Driver, ...] = ()
+    ties: tuple[Tie, ...] = ()
+    start: Start | None = None  # None: bodies are where the neutral coordinates of the tree put them
+    system: System | None = None
+    shapes: tuple[Shape, ...] = ()
+    traces: tuple[Trace, ...] = ()
+    folder: str = ""  # of the model file: where meshes are
     cuts: frozenset[int] = frozenset()  # joints that the user wants as loop closures
     passive: frozenset[int] = frozenset()  # joints without an actuator
     parameters: Mapping[str, float] = field(default_factory=dict)
     bindings: Mapping[tuple[str, int], Expression] = field(default_factory=dict)
     ground_name: str = "ground"
+    more_grounds: tuple[str, ...] = ()  # frames on ground that the model file calls ground bodies too
     ground_inertia: tuple[float, Floats, Floats] | None = None
 
     def __post_init__(self) -> None:
@@ -143,6 +161,9 @@ class Description:
         f = self.frames
         changed = {name: still(getattr(self, name)) for name in (*ARRAYS, "gravity")}
         changed["frames"] = replace(f, body=still(f.body), r=still(f.r), p=still(f.p))
+        if self.start is not None:
+            s = self.start
+            changed["start"] = Start(still(s.placed), still(s.r), still(s.p))
         if self.ground_inertia is not None:
             mass, com, inertia = self.ground_inertia
             changed["ground_inertia"] = (mass, still(com), still(inertia))
@@ -175,6 +196,21 @@ class Description:
         """The frames' origins, under the name that bindings use."""
         return self.frames.p
 
+    @property
+    def start_r(self) -> Floats:
+        """The rotations of the bodies as drawn, under the name that bindings use."""
+        return np.zeros((0, 3, 3)) if self.start is None else self.start.r
+
+    @property
+    def start_p(self) -> Floats:
+        """The origins of the bodies as drawn, under the name that bindings use."""
+        return np.zeros((0, 3)) if self.start is None else self.start.p
+
+    @property
+    def gear(self) -> Floats:
+        """The ratio and offset of every coupling, under the name that bindings use."""
+        return np.array([(m.ratio, m.offset) for m in self.mimics]).reshape(-1, 2)
+
     def kind_of(self, joint: int) -> JointKind:
         return KIND_LIST[int(self.kind[joint])]
 
@@ -195,7 +231,12 @@ class Description:
                 arrays[array] = np.array(getattr(self, array), dtype=np.float64)
             arrays[array].reshape(-1)[flat] = float(expression.evaluate(parameters))
         r, p = arrays.pop("frame_r", self.frames.r), arrays.pop("frame_p", self.frames.p)
-        changed = replace(self, parameters=parameters, frames=replace(self.frames, r=r, p=p), **arrays)
+        arrays["frames"] = replace(self.frames, r=r, p=p)
+        if self.start is not None:
+            r, p = arrays.pop("start_r", self.start.r), arrays.pop("start_p", self.start.p)
+            arrays["start"] = replace(self.start, r=r, p=p)
+        arrays["mimics"] = with_gears(self.mimics, arrays.pop("gear", self.gear))
+        changed = replace(self, parameters=parameters, **arrays)
         from linkwright.mechanism.checks import check_numbers
 
         check_numbers(changed)
@@ -210,13 +251,13 @@ class Description:
             h.update(f"{name}{array.shape}{array.dtype}".encode())
             for k in range(0, len(array), 2**13):  # an array that repeats one row is laid out in parts
                 h.update(np.ascontiguousarray(array[k : k + 2**13]).data.cast("B"))
-        for array in (self.frames.body, self.frames.r, self.frames.p, self.gravity):
+        for array in (self.frames.body, self.frames.r, self.frames.p, self.gravity, self.start_r, self.start_p):
             h.update(np.ascontiguousarray(array).tobytes())
         texts = (
             self.body_names.key(),
             self.joint_names.key(),
             self.frames.names.key(),
-            repr((self.mimics, self.elements, self.drivers)),
+            repr((self.mimics, self.elements, self.drivers, self.ties)),
             repr((sorted(self.cuts), sorted(self.passive), sorted(self.parameters.items()))),
             repr(sorted((k, repr(e)) for k, e in self.bindings.items())),
             self.ground_name,
@@ -248,6 +289,12 @@ JOINT_ARRAYS = (
     "friction",
 )
 ARRAYS = BODY_ARRAYS + JOINT_ARRAYS
+
+
+def with_gears(mimics: tuple[Mimic, ...], gear: Floats) -> tuple[Mimic, ...]:
+    """Couplings with these ratios and offsets."""
+    rows = gear.tolist()
+    return tuple(replace(m, ratio=ratio, offset=offset) for m, (ratio, offset) in zip(mimics, rows, strict=True))
 
 
 def _read_only(array: Any) -> Any:

@@ -7,6 +7,8 @@ from typing import Literal
 
 from linkwright.mechanism.expression import Call, Expression, Name, as_expression
 
+Axis = Literal["f", "g", "h"]
+
 
 @dataclass(frozen=True)
 class Mimic:
@@ -23,7 +25,9 @@ class Driver:
     """A coordinate or distance prescribed as a function of TIME.
 
     `absolute`: `target` is "body.x", "body.y" or "body.z"; `joint`: `target` is a joint (coordinate `index`);
-    `distance`: between the frames `target` and `other`; `angle`: between their axes.
+    `distance`: between the origins of the frames `target` and `other`; `angle`: from the axis `axes[0]` of the first
+    to `axes[1]` of the second. Where their h axes stay parallel the angle is counted about h of the first, through any
+    number of turns; elsewhere it lies between 0 and π, and both ends are singular.
     """
 
     name: str
@@ -32,6 +36,39 @@ class Driver:
     law: Expression
     other: str | None = None
     index: int = 0
+    axes: tuple[Axis, Axis] = ("f", "f")
+
+
+@dataclass(frozen=True)
+class Rod:
+    """A massless rod: the distance between the origins of two frames is constant."""
+
+    name: str
+    first: str
+    second: str
+    length: Expression
+
+
+@dataclass(frozen=True)
+class PointOnLine:
+    """The origin of the frame `point` stays on the h axis of the frame `line`."""
+
+    name: str
+    line: str
+    point: str
+
+
+@dataclass(frozen=True)
+class PointOnPlane:
+    """The origin of the frame `point` stays in the plane through `plane`'s origin, perpendicular to its h axis."""
+
+    name: str
+    plane: str
+    point: str
+
+
+#: What holds bodies together besides joints: it has equations, and no coordinates of its own.
+Tie = Rod | PointOnLine | PointOnPlane
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from linkwright.mechanism.description import (
     Description,
     Frames,
     Names,
+    Start,
     kind_number,
 )
 from linkwright.mechanism.elements import Driver, JointForce
@@ -32,6 +33,8 @@ from linkwright.mechanism.topology import span
 
 Array = Any  # of floats, or of floats and expressions
 _PLACES = ("ri", "pi", "rj", "pj", "frame_r", "frame_p")
+_START = ("start_r", "start_p")
+_OTHERS = ("frame_r", "frame_p", *_START, "gear")
 _PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
@@ -66,9 +69,13 @@ def merge_fixed(description: Description, joints: Collection[int] | None = None)
             f"joint {name!r} joins two bodies that fixed joints already hold together; remove it", element=name
         )
     rows = {name: kept if name in BODY_ARRAYS else staying for name in BODY_ARRAYS + JOINT_ARRAYS}
+    if d.start is not None:
+        rows.update(dict.fromkeys(_START, kept))
     arrays, bindings = _settle(d, numbers, rows)
-    frame_r, frame_p = arrays.pop("frame_r"), arrays.pop("frame_p")
+    frame_r, frame_p, start_r, start_p, _ = (arrays.pop(name) for name in _OTHERS)
     arrays.update(parent=parent, child=child)
+    if d.start is not None:
+        arrays["start"] = Start(d.start.placed[kept], start_r, start_p)
     return replace(
         d,
         body_names=Names([d.body_names[b] for b in kept]),
@@ -100,6 +107,10 @@ def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> D
     if not held:
         return d
     numbers = _numbers(d)
+    following = [k for k, m in enumerate(d.mimics) if m.follower not in held]
+    for k, m in enumerate(d.mimics):
+        if m.follower in held:
+            _refuse_bound(numbers["gear"][k], f"the ratio of {d.joint_names[m.follower]!r}, which is locked")
     for j, q in held.items():
         kind = d.kind_of(j)
         _refuse_bound(numbers["armature"][j], f"the armature of joint {d.joint_names[j]!r}, which is locked")
@@ -110,15 +121,17 @@ def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> D
         _put(numbers, "ri", j, numbers["ri"][j] @ turn)
         numbers["pitch"][j] = 0.0
     rows = {name: list(range(d.nb if name in BODY_ARRAYS else d.nj)) for name in BODY_ARRAYS + JOINT_ARRAYS}
+    rows["gear"] = following
     arrays, bindings = _settle(d, numbers, rows)
-    del arrays["frame_r"], arrays["frame_p"]
+    for name in _OTHERS:
+        del arrays[name]
     arrays["kind"] = np.array(d.kind)
     arrays["kind"][list(held)] = kind_number("fixed")
     names = {d.joint_names[j] for j in held}
     _tell_of_drivers(d.drivers, names)
     fixed = replace(
         d,
-        mimics=tuple(m for m in d.mimics if m.follower not in held),
+        mimics=tuple(d.mimics[k] for k in following),
         elements=tuple(e for e in d.elements if not (isinstance(e, JointForce) and e.joint in names)),
         drivers=tuple(x for x in d.drivers if not (x.kind == "joint" and x.target in names)),
         bindings=bindings,
@@ -150,7 +163,7 @@ def _tell_of_drivers(drivers: tuple[Driver, ...], names: set[str]) -> None:
 def _numbers(d: Description) -> dict[str, Array]:
     """Copies of the arrays; those with bound numbers hold the expressions."""
     numbers: dict[str, Array] = {}
-    for name in (*BODY_ARRAYS, *_PLACES, "pitch", "armature"):
+    for name in (*BODY_ARRAYS, *_PLACES, *_START, "gear", "pitch", "armature"):
         numbers[name] = np.array(getattr(d, name), dtype=np.float64)
     for (name, flat), expression in d.bindings.items():
         if numbers[name].dtype != object:
@@ -165,7 +178,7 @@ def _settle(
     """The chosen rows as floats, and where their bound numbers now stand."""
     arrays: dict[str, Array] = {}
     bindings: dict[tuple[str, int], Expression] = {}
-    for name in (*BODY_ARRAYS, *JOINT_ARRAYS, "frame_r", "frame_p"):
+    for name in (*BODY_ARRAYS, *JOINT_ARRAYS, *_OTHERS):
         array = numbers.get(name)
         if array is None:
             array = getattr(d, name)

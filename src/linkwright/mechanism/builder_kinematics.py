@@ -1,0 +1,227 @@
+"""The kinematic part of a Builder: where bodies are drawn, drivers, ties between bodies, shapes and the analysis."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism.bound import Array, as_numbers, is_bound, settle
+from linkwright.mechanism.builder_parts import Body, Joint, Parts, Triad, name_of
+from linkwright.mechanism.checks import check_driven_joint
+from linkwright.mechanism.description import kind_number
+from linkwright.mechanism.drawing import SHAPE_SIZES, Shape, ShapeKind, Trace
+from linkwright.mechanism.elements import Axis, Driver, PointOnLine, PointOnPlane, Rod, Tie
+from linkwright.mechanism.expression import Expression, as_expression
+from linkwright.mechanism.frames import snapped
+from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.system import System
+
+Numeric = float | Expression
+Place = Triad | Body | str
+
+
+class Kinematics(Parts):
+    """Collects what kinematic analysis and drawing need besides bodies, triads and joints."""
+
+    def __init__(self, ground: str) -> None:
+        super().__init__(ground)
+        self._ties: dict[str, Tie] = {}
+        self._starts: dict[str, tuple[Array, Array]] = {}
+        self._shapes: dict[str, Shape] = {}
+        self._traces: dict[str, Trace] = {}
+        self._system: System | None = None
+
+    # -- where bodies are -----------------------------------------------------------------------------------
+    def place(
+        self,
+        body: Body | str,
+        origin: Any = (0.0, 0.0, 0.0),
+        h: Any = (0.0, 0.0, 1.0),
+        f: Any = (1.0, 0.0, 0.0),
+        *,
+        rotation: Any = None,
+    ) -> None:
+        """Where a body is drawn, in ground's axes: the rough start from which the mechanism is assembled.
+
+        Its axes are given by h (z) and f (x), or by a rotation matrix whose columns they are.
+        """
+        owner = self._body(body)
+        if owner == self.ground:
+            raise ModelError(f"{owner.name!r} is ground and stays where it is; place other bodies", element=owner.name)
+        what = f"body {owner.name!r}"
+        r = self._axes(h, f, what, owner.name) if rotation is None else as_numbers(rotation, (3, 3), what)
+        at = as_numbers(origin, (3,), f"the place of {owner.name!r}")
+        self._starts[owner.name] = (r if is_bound(r) else snapped(r), at)
+
+    def _axes(self, h: Any, f: Any, what: str, element: str) -> Array:
+        """The rotation with z along h and x along the part of f that is perpendicular to it."""
+        hh, ff = as_numbers(h, (3,), f"h of {what}"), as_numbers(f, (3,), f"f of {what}")
+        values = [settle("", x, self._parameters)[0] for x in (hh, ff)]
+        across = _cross(*values)
+        if np.linalg.norm(across) <= 1e-9 * np.linalg.norm(values[0]) * np.linalg.norm(values[1]):
+            raise ModelError(f"h and f of {what} are parallel or zero; give two directions", element=element)
+        z = hh / np.sqrt(hh @ hh)
+        g = _cross(z, ff)
+        y = g / np.sqrt(g @ g)
+        return np.stack([_cross(y, z), y, z], axis=1)
+
+    # -- drivers --------------------------------------------------------------------------------------------
+    def driver(
+        self,
+        kind: Literal["absolute", "joint", "distance", "angle"],
+        target: Joint | Place,
+        law: Numeric,
+        *,
+        other: Place | None = None,
+        coordinate: str | None = None,
+        index: int = 0,
+        axes: tuple[Axis, Axis] = ("f", "f"),
+        name: str | None = None,
+    ) -> Driver:
+        """A coordinate prescribed as a law of TIME and parameters.
+
+        `absolute`: `coordinate` ("x", "y" or "z") of the origin of a body or triad; `joint`: coordinate `index` of
+        a joint; `distance` and `angle`: between the origins, or the named axes, of two triads or bodies. An angle
+        turns about the h axes where these stay parallel; elsewhere it lies between 0 and π.
+        """
+        name = self._new_force(name, "driver")
+        place: str
+        second: str | None = None
+        if kind == "joint":
+            joint = self._joint(target)
+            check_driven_joint(KIND_LIST[kind_number(joint.kind)], joint.name, name)
+            self._check_index(joint, index, name)
+            place = joint.name
+        elif kind == "absolute":
+            if coordinate is None and isinstance(target, str) and target[-2:] in (".x", ".y", ".z"):
+                target, coordinate = target[:-2], target[-1]
+            if coordinate not in ("x", "y", "z"):
+                text = f"driver {name!r} has the coordinate {coordinate!r}; give 'x', 'y' or 'z'"
+                raise ModelError(text, element=name)
+            place = f"{self._moving(target, name)}.{coordinate}"
+        elif kind in ("distance", "angle"):
+            if other is None:
+                raise ModelError(f"driver {name!r} is a {kind}; name the second triad with other=", element=name)
+            place, second = self._two(target, other, f"driver {name!r}")
+            if len(axes) != 2 or not set(axes) <= {"f", "g", "h"}:
+                raise ModelError(f"driver {name!r} has the axes {axes!r}; give two of 'f', 'g', 'h'", element=name)
+        else:
+            raise NameNotFound("driver kind", str(kind), ["absolute", "joint", "distance", "angle"])
+        made = Driver(name, kind, place, self._law(law, ("TIME",)), second, index, (axes[0], axes[1]))
+        self._drivers[name] = made
+        return made
+
+    # -- ties -----------------------------------------------------------------------------------------------
+    def rod(self, first: Place, second: Place, length: Numeric, name: str | None = None) -> Rod:
+        """A massless rod of constant length between two origins."""
+        name = self._new_tie(name, "rod")
+        a, b = self._two(first, second, f"rod {name!r}")
+        value = self._law(length, ())
+        if not float(value.evaluate(self._parameters)) > 0.0:
+            raise ModelError(f"rod {name!r} has no positive length; two points that meet are a joint", element=name)
+        made = Rod(name, a, b, value)
+        self._ties[name] = made
+        return made
+
+    def point_on_line(self, line: Place, point: Place, name: str | None = None) -> PointOnLine:
+        """The origin of `point` stays on the h axis of `line`."""
+        name = self._new_tie(name, "line")
+        made = PointOnLine(name, *self._two(line, point, f"point-on-line {name!r}"))
+        self._ties[name] = made
+        return made
+
+    def point_on_plane(self, plane: Place, point: Place, name: str | None = None) -> PointOnPlane:
+        """The origin of `point` stays in the plane through `plane` that its h axis is perpendicular to."""
+        name = self._new_tie(name, "plane")
+        made = PointOnPlane(name, *self._two(plane, point, f"point-on-plane {name!r}"))
+        self._ties[name] = made
+        return made
+
+    def _new_tie(self, name: str | None, stem: str) -> str:
+        taken = self._ties.keys() | self._joints.keys()
+        if name is None:
+            return next(n for k in range(1, len(taken) + 2) if (n := f"{stem}{k}") not in taken)
+        if name in taken:
+            raise ModelError(f"there is a joint or tie {name!r} already; choose another name", element=name)
+        return name
+
+    def _two(self, first: Any, second: Any, what: str) -> tuple[str, str]:
+        """The names of two places on different bodies."""
+        bodies = self._triad(first).body, self._triad(second).body
+        if bodies[0] == bodies[1]:
+            text = f"{what} is between {name_of(first)!r} and {name_of(second)!r}, both on {bodies[0].name!r}; "
+            raise ModelError(text + "name triads of two bodies", element=bodies[0].name)
+        return self._place(first), self._place(second)
+
+    def _moving(self, place: Any, driver: str) -> str:
+        """The name of a place that is not on ground."""
+        if self._triad(place).body == self.ground:
+            text = f"driver {driver!r} drives {name_of(place)!r}, which is on ground and cannot move; name another"
+            raise ModelError(text, element=driver)
+        return self._place(place)
+
+    # -- drawing and analysis -------------------------------------------------------------------------------
+    def shape(
+        self,
+        place: Place,
+        kind: ShapeKind,
+        size: Any,
+        color: str = "",
+        *,
+        file: str = "",
+        name: str | None = None,
+    ) -> Shape:
+        """A shape in the axes of a triad or body, its middle at the origin.
+
+        Sizes: box x, y, z; cylinder, cone and capsule radius, length (along h); sphere radius; mesh scale, with `file`.
+        """
+        if kind not in get_args(ShapeKind):
+            raise NameNotFound("kind of shape", str(kind), list(SHAPE_SIZES))
+        name = self._free(name, "shape", self._shapes)
+        wanted = len(SHAPE_SIZES[kind])
+        numbers = as_numbers(np.atleast_1d(np.asarray(size)), (wanted,), f"size of shape {name!r}")
+        laws = tuple(self._law(as_expression(x), ()) for x in numbers)
+        for value in laws:
+            if not float(value.evaluate(self._parameters)) > 0.0:
+                raise ModelError(f"shape {name!r} has a size that is not positive", element=name)
+        if (kind == "mesh") != bool(file):
+            raise ModelError(f"shape {name!r}: a mesh needs file=, and nothing else does", element=name)
+        made = Shape(name, self._place(place), kind, laws, _color(color, name), file)
+        self._shapes[name] = made
+        return made
+
+    def trace(self, place: Place, color: str = "", *, name: str | None = None) -> Trace:
+        """The origin of a triad or body leaves a trail when the motion is drawn."""
+        name = self._free(name, "trace", self._traces)
+        made = Trace(name, self._place(place), _color(color, name))
+        self._traces[name] = made
+        return made
+
+    def system(self, **settings: Any) -> System:
+        """What `lw.analyse` does with the mechanism: see `System`."""
+        known = list(System.__dataclass_fields__)
+        unknown = [key for key in settings if key not in known]
+        if unknown:
+            raise NameNotFound("setting of the analysis", unknown[0], known)
+        self._system = System(**settings)
+        return self._system
+
+    def _free(self, name: str | None, stem: str, taken: Any) -> str:
+        if name is None:
+            return next(n for k in range(1, len(taken) + 2) if (n := f"{stem}{k}") not in taken)
+        if name in taken:
+            raise ModelError(f"there is a {stem} {name!r} already; choose another name", element=name)
+        return name
+
+
+def _color(color: str, owner: str) -> str:
+    if color and not re.fullmatch("#[0-9a-fA-F]{6}", color):
+        raise ModelError(f"{owner!r} has the colour {color!r}; give '#rrggbb'", element=owner)
+    return color.lower()
+
+
+def _cross(a: Array, b: Array) -> Array:
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
