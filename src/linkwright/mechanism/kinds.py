@@ -7,6 +7,7 @@ those of triad j relative to triad i, in the axes of triad j.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,19 @@ from linkwright.tape.functions import arctan2, where
 
 def _unit(k: int) -> list[float]:
     return [1.0 if i == k else 0.0 for i in range(6)]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A coordinate read off a pose: a shift, or an angle by numbers along its cosine and sine."""
+
+    shift: Any = None
+    cosine: Any = None
+    sine: Any = None
+
+
+_POINT = ("meeting along f", "meeting along g", "meeting along h")
+_TILT = ("h axes parallel, about g", "h axes parallel, about f")
 
 
 class JointKind:
@@ -76,6 +90,21 @@ class JointKind:
         """Numbers that are zero where triad j, at this pose in triad i, can be joined to it."""
         return np.concatenate([p, (r - np.eye(3)).reshape(-1)])
 
+    #: What each of `equations` is about, in words.
+    equation_names: tuple[str, ...] = ()
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        """6 − nv independent numbers, zero where triad j at this pose in triad i is joined to it.
+
+        `turned` is the angle about h, through all its turns; screws alone use it. Directions enter by products of
+        axes, as in paper 3, which vanish for opposite axes too: `gap` tells these apart.
+        """
+        return np.zeros(0)
+
+    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
+        """Its coordinates at a pose that joins the triads, where they are angles and shifts."""
+        return ()
+
     def rate(self, q: Array, v: Array) -> Array:
         """q̇."""
         return v
@@ -102,6 +131,11 @@ class Fixed(JointKind):
 
     name = "fixed"
 
+    equation_names = (*_POINT, *_TILT, "no turn about h")
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array([*p, *_level(r), r[1, 0]])
+
 
 class Revolute(JointKind):
     """One angle about h."""
@@ -117,6 +151,14 @@ class Revolute(JointKind):
     def gap(self, r: Array, p: Array) -> Array:
         return np.concatenate([p, _tilt(r)])
 
+    equation_names = (*_POINT, *_TILT)
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array([*p, *_level(r)])
+
+    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
+        return (_turn_about_h(r),)
+
 
 class Prismatic(JointKind):
     """One shift along h."""
@@ -128,6 +170,14 @@ class Prismatic(JointKind):
 
     def gap(self, r: Array, p: Array) -> Array:
         return FIXED.gap(r, p)[[0, 1, *range(3, 12)]]
+
+    equation_names = (*_POINT[:2], *_TILT, "no turn about h")
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array([p[0], p[1], *_level(r), r[1, 0]])
+
+    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
+        return (Measure(shift=p[2]),)
 
 
 class Screw(JointKind):
@@ -158,6 +208,14 @@ class Screw(JointKind):
     def gap(self, r: Array, p: Array) -> Array:
         return CYLINDRICAL.gap(r, p)
 
+    equation_names = (*_POINT[:2], *_TILT, "shift as the screw turns")
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array([p[0], p[1], *_level(r), p[2] - pitch * turned])
+
+    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
+        return (_turn_about_h(r),)
+
 
 class Cylindrical(JointKind):
     """An angle about h and a shift along it."""
@@ -175,6 +233,14 @@ class Cylindrical(JointKind):
 
     def gap(self, r: Array, p: Array) -> Array:
         return np.concatenate([p[:2], _tilt(r)])
+
+    equation_names = (*_POINT[:2], *_TILT)
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array([p[0], p[1], *_level(r)])
+
+    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
+        return (_turn_about_h(r), Measure(shift=p[2]))
 
 
 class Universal(JointKind):
@@ -212,6 +278,14 @@ class Universal(JointKind):
     def gap(self, r: Array, p: Array) -> Array:
         return np.array([*p, r[2, 2]])
 
+    equation_names = (*_POINT, "h axes perpendicular")
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array([*p, r[2, 2]])
+
+    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
+        return (Measure(cosine=r[1, 2], sine=-r[0, 2]), Measure(cosine=-r[2, 1], sine=-r[2, 0]))
+
 
 class Planar(JointKind):
     """x and y in the parent's f–g plane, then an angle about h; v = q̇."""
@@ -247,6 +321,14 @@ class Planar(JointKind):
     def gap(self, r: Array, p: Array) -> Array:
         return np.array([p[2], *_tilt(r)])
 
+    equation_names = (_POINT[2], *_TILT)
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array([p[2], *_level(r)])
+
+    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
+        return (Measure(shift=p[0]), Measure(shift=p[1]), _turn_about_h(r))
+
 
 class Spherical(JointKind):
     """Any rotation: Euler parameters e0..e3; v = ω of the child, in its own axes."""
@@ -278,6 +360,11 @@ class Spherical(JointKind):
 
     def gap(self, r: Array, p: Array) -> Array:
         return p
+
+    equation_names = _POINT
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array(list(p))
 
 
 class Free(JointKind):
@@ -392,6 +479,15 @@ _REVERSED = {name: Reversed(kind) for name, kind in KINDS.items()}
 def reverse(kind: JointKind) -> JointKind:
     """The same joint, seen from its child."""
     return _REVERSED[kind.name]
+
+
+def _level(r: Array) -> tuple[Any, Any]:
+    """Zero where the two h axes are parallel: h of j along f and g of i."""
+    return r[0, 2], r[1, 2]
+
+
+def _turn_about_h(r: Array) -> Measure:
+    return Measure(cosine=r[0, 0], sine=r[1, 0])
 
 
 def _tilt(r: Array) -> Array:
