@@ -21,6 +21,7 @@ MAY = {
     "model": {"programs", "kernels", "mechanism", "tape"},
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},
+    "results": {"mechanism", "spatial"},
     "cli": {"model", "programs"},
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
