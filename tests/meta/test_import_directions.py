@@ -26,7 +26,13 @@ MAY = {
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
 #: answer that is compiled already needs no recursion.
-LAZY = {("tape/program.py", "kernels"), ("programs.py", "recipes")}
+LAZY = {
+    ("tape/program.py", "kernels"),
+    ("programs.py", "recipes"),
+    ("results/solution.py", "model"),
+    ("results/solution.py", "viewer"),
+    ("results/storage.py", "formats"),
+}
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 

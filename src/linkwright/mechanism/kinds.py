@@ -22,7 +22,7 @@ from linkwright.spatial.rotation import (
     quaternion_product,
 )
 from linkwright.spatial.transform import Transform
-from linkwright.tape.functions import arctan2, where
+from linkwright.tape.functions import arctan2, equal, floor, where
 
 
 def _unit(k: int) -> list[float]:
@@ -38,7 +38,8 @@ class JointKind:
     selects: tuple[int, ...] | None = ()
     steady: bool = True  # its motion subspace is constant in the child's axes
     turns: bool = False  # its first coordinate is an angle about z, which the link frame may absorb
-    paired: bool = True  # its rates are the derivatives of its coordinates
+    paired: bool = True  # its rates are the derivatives of its coordinates; if not, its last four are Euler parameters
+    angles: tuple[int, ...] = ()  # the coordinates that are angles, known from a pose but for whole turns
 
     def terms(self, q: Array, pitch: Any) -> Array:
         """The functions of q that the other methods take in its place, so that none is computed twice."""
@@ -71,6 +72,10 @@ class JointKind:
     def terms_between(self, r: Array, p: Array) -> Array:
         """The terms of a pose of triad j in triad i, as far as twists and wrenches need them."""
         return np.zeros(0)
+
+    def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
+        """q of a pose of triad j in triad i (Euler parameters, origin); angles in (−π, π], a screw's by its shift."""
+        return np.zeros((0, *np.shape(p)[1:]))
 
     def gap(self, r: Array, p: Array) -> Array:
         """Numbers that are zero where triad j, at this pose in triad i, can be joined to it."""
@@ -106,10 +111,13 @@ class Fixed(JointKind):
 class Revolute(JointKind):
     """One angle about h."""
 
-    name, nq, nv, selects, turns = "revolute", 1, 1, (5,), True
+    name, nq, nv, selects, turns, angles = "revolute", 1, 1, (5,), True, (0,)
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0])])
+
+    def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
+        return np.array([_angle(e)])
 
     def rotation(self, terms: Array) -> Rotation:
         return Turn(2, terms[0], terms[1])
@@ -123,6 +131,9 @@ class Prismatic(JointKind):
 
     name, nq, nv, selects = "prismatic", 1, 1, (2,)
 
+    def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
+        return np.array([p[2]])
+
     def shift(self, terms: Array, pitch: Any) -> Array:
         return np.array([0.0 * terms[0], 0.0 * terms[0], terms[0]])
 
@@ -133,7 +144,7 @@ class Prismatic(JointKind):
 class Screw(JointKind):
     """One angle about h, with a shift of `pitch` metres a radian along it."""
 
-    name, nq, nv, selects, turns = "screw", 1, 1, None, True
+    name, nq, nv, selects, turns, angles = "screw", 1, 1, None, True, (0,)
 
     def rotation(self, terms: Array) -> Rotation:
         return Turn(2, terms[0], terms[1])
@@ -155,6 +166,14 @@ class Screw(JointKind):
     def dual(self, terms: Array, pitch: Any) -> Array:
         return REVOLUTE.subspace(terms, pitch)
 
+    def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
+        # The shift tells the whole turns, unless the pitch is zero.
+        angle = _angle(e)
+        flat = equal(pitch, 0.0)
+        by_shift = p[2] / where(flat, 1.0, pitch)
+        turns = floor((by_shift - angle) / (2.0 * np.pi) + 0.5)
+        return np.array([angle + where(flat, 0.0, 2.0 * np.pi * turns)])
+
     def gap(self, r: Array, p: Array) -> Array:
         return CYLINDRICAL.gap(r, p)
 
@@ -162,10 +181,13 @@ class Screw(JointKind):
 class Cylindrical(JointKind):
     """An angle about h and a shift along it."""
 
-    name, nq, nv, selects, turns = "cylindrical", 2, 2, (5, 2), True
+    name, nq, nv, selects, turns, angles = "cylindrical", 2, 2, (5, 2), True, (0,)
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0]), q[1]])
+
+    def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
+        return np.array([_angle(e), p[2]])
 
     def rotation(self, terms: Array) -> Rotation:
         return Turn(2, terms[0], terms[1])
@@ -180,7 +202,7 @@ class Cylindrical(JointKind):
 class Universal(JointKind):
     """An angle about the parent's h, then one about the child's h; at zero the f axes coincide, h_j = g_i."""
 
-    name, nq, nv, selects, steady = "universal", 2, 2, None, False
+    name, nq, nv, selects, steady, angles = "universal", 2, 2, None, False, (0, 1)
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0]), np.cos(q[1]), np.sin(q[1])])
@@ -209,6 +231,13 @@ class Universal(JointKind):
     def terms_between(self, r: Array, p: Array) -> Array:
         return np.array([r[1, 2], -r[0, 2], -r[2, 1], -r[2, 0]])
 
+    def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
+        # Turns by q0 about z, −π/2 about x and q1 about z: the angle of (e0, e3) is half the sum, that of
+        # (−e1, −e2) half the difference.
+        e0, e1, e2, e3 = e
+        first = arctan2(-(e0 * e2 + e1 * e3), e2 * e3 - e0 * e1)
+        return np.array([first, arctan2(e0 * e2 - e1 * e3, -(e0 * e1 + e2 * e3))])
+
     def gap(self, r: Array, p: Array) -> Array:
         return np.array([*p, r[2, 2]])
 
@@ -216,7 +245,7 @@ class Universal(JointKind):
 class Planar(JointKind):
     """x and y in the parent's f–g plane, then an angle about h; v = q̇."""
 
-    name, nq, nv, selects, steady = "planar", 3, 3, None, False
+    name, nq, nv, selects, steady, angles = "planar", 3, 3, None, False, (2,)
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([q[0], q[1], np.cos(q[2]), np.sin(q[2])])
@@ -243,6 +272,9 @@ class Planar(JointKind):
 
     def terms_between(self, r: Array, p: Array) -> Array:
         return np.array([p[0], p[1], r[0, 0], r[1, 0]])
+
+    def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
+        return np.array([p[0], p[1], _angle(e)])
 
     def gap(self, r: Array, p: Array) -> Array:
         return np.array([p[2], *_tilt(r)])
@@ -275,6 +307,9 @@ class Spherical(JointKind):
     def difference(self, q0: Array, q1: Array) -> Array:
         back = np.array([q0[0], -q0[1], -q0[2], -q0[3]])
         return _logarithm(quaternion_product(back, q1))
+
+    def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
+        return e
 
     def gap(self, r: Array, p: Array) -> Array:
         return p
@@ -311,6 +346,9 @@ class Free(JointKind):
         turn = SPHERICAL.difference(q0[3:], q1[3:])
         local = euler_parameters_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
         return np.concatenate([_left_jacobian_inverse_times(turn, local), turn])
+
+    def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
+        return np.concatenate([p, e])
 
     def gap(self, r: Array, p: Array) -> Array:
         return np.zeros(0)
@@ -392,6 +430,11 @@ _REVERSED = {name: Reversed(kind) for name, kind in KINDS.items()}
 def reverse(kind: JointKind) -> JointKind:
     """The same joint, seen from its child."""
     return _REVERSED[kind.name]
+
+
+def _angle(e: Array) -> Any:
+    """The turn about z of Euler parameters, in (−π, π]."""
+    return arctan2(2.0 * e[0] * e[3], e[0] * e[0] - e[3] * e[3])
 
 
 def _tilt(r: Array) -> Array:
