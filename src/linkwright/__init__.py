@@ -30,13 +30,20 @@ _PUBLIC = {
     "TIME": "linkwright.mechanism.expression",
     "errors": "linkwright.errors",
     "operation_counts": "linkwright.recursions.generic",
+    "Solution": "linkwright.results.solution",
+    "Status": "linkwright.results.status",
+    "Counters": "linkwright.results.status",
+    "open": "linkwright.results.storage",
 }
 
 __all__ = [
     "TIME",
     "Builder",
+    "Counters",
     "Mechanism",
     "Program",
+    "Solution",
+    "Status",
     "Table",
     "__version__",
     "chain",
@@ -51,6 +58,7 @@ __all__ = [
     "load_program",
     "maximum",
     "minimum",
+    "open",
     "operation_counts",
     "random_tree",
     "record",
@@ -67,6 +75,9 @@ if TYPE_CHECKING:
     from linkwright.kernels.kernel import set_threads, threads
     from linkwright.mechanism.expression import TIME
     from linkwright.recursions.generic import operation_counts
+    from linkwright.results.solution import Solution
+    from linkwright.results.status import Counters, Status
+    from linkwright.results.storage import open
     from linkwright.tape.build import record
     from linkwright.tape.functions import equal, greater, greater_equal, less, less_equal, maximum, minimum, sign, where
     from linkwright.tape.program import Program

@@ -42,13 +42,14 @@ def room(file: Path) -> str:
 
 
 def imports(file: Path) -> Iterator[tuple[str, bool]]:
-    """Every module that a file imports, and whether a function does it when called."""
+    """Every module that a file imports, and whether only a function does it when called, or only a type checker."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     inner = {
         id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
+        or (isinstance(outer, ast.If) and isinstance(outer.test, ast.Name) and outer.test.id == "TYPE_CHECKING")
+        for node in ast.walk(outer)
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

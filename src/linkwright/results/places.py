@@ -28,9 +28,14 @@ class Place:
     p: Floats
 
     @property
-    def own(self) -> bool:
-        """Whether it is the body's own frame."""
-        return bool(np.array_equal(self.r, np.eye(3)) and not self.p.any())
+    def off(self) -> bool:
+        """Whether its origin is not the body's own."""
+        return bool(self.p.any())
+
+    @property
+    def turned(self) -> bool:
+        """Whether its axes are not the body's own."""
+        return not np.array_equal(self.r, np.eye(3))
 
 
 def place(description: Description, name: str) -> Place:

@@ -90,10 +90,8 @@ def _moves(solution: Solution) -> NDArray[np.bool_]:
     x, e = solution.arrays["position"], solution.arrays["orientation"]
     if len(x) < 2:
         return np.zeros(x.shape[1], bool)
-    size = max(1e-12, float(np.nanmax(np.abs(x), initial=0.0)))
-    shift = (np.nanmax(x, axis=0) - np.nanmin(x, axis=0)).max(axis=1)
-    turn = (np.nanmax(e, axis=0) - np.nanmin(e, axis=0)).max(axis=1)
-    return np.asarray((shift > _STILL * size) | (turn > _STILL))
+    shift, turn = (np.nan_to_num(np.abs(y - y[:1])).max(axis=(0, 2)) for y in (x, e))
+    return np.asarray((shift > _STILL * _largest(x)) | (turn > _STILL))
 
 
 def _curves(solution: Solution, name: str, quantity: str) -> _Curves | None:

@@ -112,25 +112,29 @@ class Solution:
     def position(self, name: str) -> Floats:
         """(T, 3): the origin of a body or triad, in ground's axes."""
         at = place(self.description, name)
-        return np.asarray((self._of("position", at) + self._arm(at)).T)
+        x = self._of("position", at)
+        return np.array((x + self._arm(at) if at.off else x).T)
 
     def velocity(self, name: str) -> Floats:
         """(T, 3): the velocity of the origin of a body or triad, v + ω × r."""
         at = place(self.description, name)
-        return np.asarray((self._of("velocity", at) + cross(self._of("angular_velocity", at), self._arm(at))).T)
+        v = self._of("velocity", at)
+        return np.array((v + cross(self._of("angular_velocity", at), self._arm(at)) if at.off else v).T)
 
     def acceleration(self, name: str) -> Floats:
         """(T, 3): the acceleration of the origin of a body or triad, a + α × r + ω × (ω × r)."""
         at = place(self.description, name)
-        arm, omega = self._arm(at), self._of("angular_velocity", at)
-        a = self._of("acceleration", at) + cross(self._of("angular_acceleration", at), arm)
-        return np.asarray((a + cross(omega, cross(omega, arm))).T)
+        a = self._of("acceleration", at)
+        if at.off:
+            arm, omega = self._arm(at), self._of("angular_velocity", at)
+            a = a + cross(self._of("angular_acceleration", at), arm) + cross(omega, cross(omega, arm))
+        return np.array(a.T)
 
     def orientation(self, name: str) -> Floats:
         """(T, 4): the Euler parameters e0..e3 of a body or triad, scalar first."""
         at = place(self.description, name)
         e = self._of("orientation", at)
-        return np.array(e.T if at.own else quaternion_product(e, spread(euler_parameters(at.r), e)).T)
+        return np.array((quaternion_product(e, spread(euler_parameters(at.r), e)) if at.turned else e).T)
 
     def angular_velocity(self, name: str) -> Floats:
         """(T, 3): the angular velocity of a body or triad, in ground's axes."""
@@ -203,7 +207,7 @@ class Solution:
 
         save(self, path)
 
-    def to_csv(self, path: str | os.PathLike[str], names: Sequence[str] | None = None) -> None:
+    def to_csv(self, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:
         """Write a table, one row a time point, columns as `block.x [m]`, of all bodies or those named."""
         from linkwright.results.tables import write_csv
 

@@ -47,10 +47,12 @@ def dataset(solution: Solution) -> xarray.Dataset:
     return xarray.Dataset(variables, labels, {"title": d.name, "outcome": str(solution.status)})
 
 
-def write_csv(solution: Solution, path: str | os.PathLike[str], names: Sequence[str] | None = None) -> None:
+def write_csv(solution: Solution, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:
     """One row a time point; numbers are written so that they read back to the same bits."""
     heads, columns = ["time [s]"], [solution.time[:, None]]
-    for name in solution.description.body_names if names is None else [names] if isinstance(names, str) else names:
+    if names is None:
+        names = solution.description.body_names
+    for name in [names] if isinstance(names, str) else names:
         for quantity, (size, unit, _) in QUANTITIES.items():
             mark = "" if unit == "1" else f" [{unit}]"
             heads += [f"{name}.{_COLUMNS[quantity]}{x}{mark}" for x in (AXES if size == 3 else PARAMETERS)]
