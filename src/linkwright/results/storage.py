@@ -141,9 +141,10 @@ class _Stored:
 def _read(stored: _Stored) -> Solution:
     if stored.text("format") != FORMAT:
         raise stored.wrong(f"has the format {stored.text('format')!r}, not {FORMAT!r}")
-    version = stored.attribute("format_version")
-    if not isinstance(version, np.integer) or version < 1:
-        raise stored.wrong(f"has the format version {version!r}, which is none")
+    found = np.asarray(stored.attribute("format_version"))  # NetCDF keeps a number as a list of one
+    if found.size != 1 or found.dtype.kind not in "iu" or found.item() < 1:
+        raise stored.wrong(f"has the format version {found}, which is none")
+    version = found.item()
     if version > VERSION:
         written = f"written by Linkwright {stored.text('linkwright_version')}"
         raise FormatError(f"has format version {version} ({written}); update Linkwright to read it", file=stored.file)
@@ -162,7 +163,7 @@ def _read(stored: _Stored) -> Solution:
 
 
 def _model(stored: _Stored) -> Description:
-    from linkwright.formats.mks import parse_mks  # type: ignore[import-not-found,unused-ignore]
+    from linkwright.formats.mks.reader import parse_mks  # type: ignore[import-not-found,unused-ignore]
 
     text = stored.text("model")
     try:
