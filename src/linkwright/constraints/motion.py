@@ -18,8 +18,6 @@ from linkwright.constraints.assembly import Assembled
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.programs import Programs, Step
 from linkwright.constraints.recorded import ITERATIONS, shift_between, state_rates
-from linkwright.kernels.bound import bound
-from linkwright.kernels.kernel import Kernel
 from linkwright.spatial.rotation import quaternion_product
 
 Floats = NDArray[np.float64]
@@ -65,8 +63,6 @@ class Stepper:
     """Steps of one mechanism; a state that is not accepted is forgotten."""
 
     def __init__(self, programs: Programs, assembled: Assembled, free: bool, t: float, miss: float) -> None:
-        from linkwright.kernels import compiled
-
         e = programs.layout.equations
         self.programs, self.free = programs, free
         self.sizes = e.sizes
@@ -75,11 +71,10 @@ class Stepper:
         self._q, self._v, self._a = np.zeros((nb, 7)), np.zeros((nb, 6)), np.zeros((nb, 6))
         self._angles = np.zeros(turns)
         program = programs.step(free)
-        kernel: Kernel = compiled(program)
         given = {"q": self._q, "angles": self._angles, "t": self._t, "v": self._v, "a": self._a, "h": self._h}
-        self._out = {port.name: np.zeros(port.shape) for port in kernel.signature.outputs}
-        inputs = [given[port.name] for port in kernel.signature.inputs]
-        self._call: Callable[[], None] = bound(kernel, inputs, list(self._out.values()))
+        self._out = {port.name: np.zeros(port.shape) for port in program.outputs}
+        inputs = [given[port.name] for port in program.inputs]
+        self._call: Callable[[], None] = program.bound(inputs, list(self._out.values()))
         self._summary = self._out["summary"]
         self.tolerance = max(1e-9 * e.size, 4.0 * miss)
         self.lost = int(np.sum(assembled.pivots <= RANK_TOLERANCE))

@@ -44,7 +44,7 @@ def explain(stepper: Stepper, state: State, ahead: float, last: Step) -> Stop:
     if found.miss > stepper.tolerance:
         worst = misses(programs, found, ahead)
         name = next(iter(worst))
-        element = driver or name.split("'")[1]
+        element: str | None = driver or name.split("'")[1]
         who = f"driver {driver!r} asks for what is out of reach" if driver else f"{name} is out of reach"
         message = f"stopped at t = {state.t:.6g}: {who}; a little later {name} misses by {found.miss:.2g} m"
         advice = "change the driver's law, or the lengths, so that the mechanism can follow"

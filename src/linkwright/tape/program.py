@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -263,6 +263,13 @@ class Program:
         from linkwright.kernels import compiled
 
         return compiled(self)(*arrays, out=out)
+
+    def bound(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[[], None]:
+        """A function without arguments that computes one state from these arrays into those, again and again."""
+        from linkwright.kernels import compiled
+        from linkwright.kernels.bound import bound
+
+        return bound(compiled(self), inputs, outputs)
 
     @cached_property
     def _straight(self) -> Block | None:
