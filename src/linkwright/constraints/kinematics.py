@@ -103,7 +103,7 @@ class Kinematics:
                 found = follower.to(float(times[k]))
                 if found is None:
                     last = follower.state
-                    ahead = last.t + min(1e-3 * interval, float(times[k]) - last.t)
+                    ahead = last.t + 1e-3 * interval
                     stop = explain(stepper, last, ahead, stepper.attempt(last, ahead))
                     break
                 record.add(found, work.iterations - before)

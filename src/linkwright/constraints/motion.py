@@ -27,7 +27,10 @@ MISMATCH = 0.1
 #: How far the state found may be from the predicted one: this part of the way, and this part of the bodies' sizes.
 JUMP, SLACK = 0.3, 0.02
 #: Below this part of the largest pivot so far the equations are taken for dependent.
-SINGULAR = 1e-5
+SINGULAR = 1e-4
+#: Half the width of the stretch around such a position that is interpolated, in parts of the bodies' sizes or radians:
+#: rounding errors of accelerations grow with its inverse cube, those of the interpolation with its fourth power.
+WINDOW = 0.02
 #: The shortest step, as a part of the print interval.
 SHORTEST = 1e-8
 #: The free part of a motion is integrated until halving a step changes it by less than this part of the sizes.
@@ -73,6 +76,7 @@ class Stepper:
         program = programs.step(free)
         given = {"q": self._q, "angles": self._angles, "t": self._t, "v": self._v, "a": self._a, "h": self._h}
         self._out = {port.name: np.zeros(port.shape) for port in program.outputs}
+        given.update(programs.numbers)
         inputs = [given[port.name] for port in program.inputs]
         self._call: Callable[[], None] = program.bound(inputs, list(self._out.values()))
         self._summary = self._out["summary"]
@@ -139,6 +143,8 @@ class Follower:
     def to(self, t: float) -> State | None:
         """The state at a time, or None where the motion stops; `state` is then the last good one."""
         s = self.stepper
+        if t < self.state.t:
+            return between(self.before, self.state, t)
         step = s.attempt(self.state, t)
         if s.good(step) and (not s.free or step.rounds <= 1):
             s.largest_pivot = max(s.largest_pivot, step.pivot)
@@ -197,16 +203,30 @@ class Follower:
         """Across a position where the equations are dependent, to the nearest time after it that is regular."""
         s = self.stepper
         length = 2.0 * SHORTEST * self.interval
-        # Seen from a little before, so that velocities are well known there.
         while length < 0.5 * self.interval:
             there = self.state.t + length
             step = s.attempt(self.state, there)
             if s.good(step):
-                self.before, self.state = self.state, s.found(there)
-                s.work.notes.append(f"passed a singular position near t = {self.before.t:.6g}")
+                beyond = s.found(there)
+                # Pivots grow with the square of the distance from the singular position.
+                near, far = (np.sqrt(max(x.pivot, 0.0)) for x in (s.attempt(self.state, self.state.t), step))
+                middle = self.state.t + length * float(near / (near + far))
+                self._widen(beyond, middle, step.speed)
+                s.work.notes.append(f"passed a singular position at t = {middle:.5g}")
                 return True
             length *= 1.5
         return False
+
+    def _widen(self, beyond: State, middle: float, speed: float) -> None:
+        """Move both ends of a leap away from the singular position, so far that rounding errors are small there."""
+        s = self.stepper
+        window = WINDOW / max(speed, 1e-12)
+        ends = [self.state, beyond]
+        for k, there in enumerate((middle - window, middle + window)):
+            step = s.attempt(ends[k], there)
+            if s.good(step) and abs(there - middle) > abs(ends[k].t - middle):
+                ends[k] = s.found(there)
+        self.before, self.state = ends
 
     def _kink(self, t: float, shortest: float) -> bool:
         """Over a corner of a law: the velocity jumps, and the position does not."""
@@ -216,7 +236,9 @@ class Follower:
         far_from_singular = step.pivot >= 1e-3 * s.largest_pivot and step.lost == s.lost
         if s.closes(step) and s.consistent(step) and far_from_singular and step.jump < 1e-4:
             self.before, self.state = self.state, s.found(there)
-            s.work.notes.append(f"the velocity jumps at t = {self.state.t:.6g}: a driver's law has a corner there")
+            note = f"the velocity jumps at t = {self.state.t:.6g}: a driver's law has a corner there"
+            if note not in s.work.notes:
+                s.work.notes.append(note)
             return True
         return False
 

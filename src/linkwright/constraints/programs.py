@@ -19,6 +19,7 @@ from linkwright.constraints.recorded import (
     Layout,
     Recording,
     moved,
+    numbers,
     shift_between,
     state_rates,
     unit,
@@ -330,6 +331,7 @@ class Programs:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
+        self.numbers = numbers(layout.equations)
         self._steps: dict[bool, Program] = {}
 
     @cached_property
@@ -342,12 +344,12 @@ class Programs:
 
     def evaluate(self, q: Floats, angles: Floats, t: Floats, v: Floats) -> tuple[Floats, ...]:
         """The laws with their rates, the parts of J, Φ, J̇ v, and the angles counted at q."""
-        named = _named(self._evaluation, q, angles, t, v)
+        named = self._named(self._evaluation, q=q, angles=angles, t=t, v=v)
         return named["laws"], named["jacobian"], named["phi"], named["bias"], named["angles_there"]
 
     def correct(self, q: Floats, angles: Floats, t: Floats, damping: Floats) -> tuple[Floats, ...]:
         """Φ, the least change of q, q so changed, the pivots."""
-        named = _named(self._correction, q, angles, t, damping)
+        named = self._named(self._correction, q=q, angles=angles, t=t, damping=damping)
         return named["phi"], named["delta"], named["changed"], named["pivots"]
 
     def step(self, free: bool) -> Program:
@@ -356,7 +358,8 @@ class Programs:
             self._steps[free] = step(self.layout, free)
         return self._steps[free]
 
-
-def _named(program: Program, *arrays: Floats) -> dict[str, Floats]:
-    """The outputs of a program by their names."""
-    return dict(zip((b.name for b in program.outputs), program(*arrays), strict=True))
+    def _named(self, program: Program, **given: Floats) -> dict[str, Floats]:
+        """The outputs of a program by their names."""
+        inputs = {**self.numbers, **given}
+        results = program(*(inputs[b.name] for b in program.inputs))
+        return dict(zip((b.name for b in program.outputs), results, strict=True))
