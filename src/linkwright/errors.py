@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -27,6 +29,27 @@ class FormatError(ModelError):
         super().__init__(where + message, element=element)
         self.file = file
         self.line = line
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong in a text: where (counted from 1), what, and the line with a caret beneath it."""
+
+    line: int
+    column: int
+    message: str
+    excerpt: str = ""
+
+
+class MksError(FormatError):
+    """A `.mks` file that cannot be read; its message has several lines, and `problems` holds each problem found."""
+
+    def __init__(self, problems: Sequence[Problem], *, file: str) -> None:
+        parts = [f"{file}:{p.line}:{p.column}: {p.message}\n{p.excerpt}".rstrip() for p in problems]
+        super().__init__("\n".join(parts))
+        self.problems = tuple(problems)
+        self.file = file
+        self.line = problems[0].line if problems else None
 
 
 class NameNotFound(LinkwrightError, KeyError):
