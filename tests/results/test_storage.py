@@ -16,7 +16,7 @@ from motions import crank, crank_motion
 from numpy.testing import assert_array_equal
 
 import linkwright as lw
-from linkwright.errors import FormatError, LinkwrightError, ModelError
+from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning, ModelError
 from linkwright.results.solution import QUANTITIES, Solution
 from linkwright.results.status import Counters, Status
 
@@ -44,8 +44,12 @@ def language(monkeypatch: pytest.MonkeyPatch) -> None:
             raise ModelError("line 1: no such model")
         return crank().description
 
-    modules = {"linkwright.formats.mks": {}, "linkwright.formats.mks.printer": {"write_mks": lambda d: MODEL}}
-    for name, content in {**modules, "linkwright.formats.mks.reader": {"parse_mks": parse}}.items():
+    contents: dict[str, dict[str, Any]] = {
+        "linkwright.formats.mks": {},
+        "linkwright.formats.mks.printer": {"write_mks": lambda d: MODEL},
+        "linkwright.formats.mks.reader": {"parse_mks": parse, "MAX_BYTES": 1000},
+    }
+    for name, content in contents.items():
         module = types.ModuleType(name)
         vars(module).update(content)
         monkeypatch.setitem(sys.modules, name, module)
@@ -119,6 +123,14 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(file: Path, monk
         crank_motion(TIME).save(file)
     assert file.read_bytes() == before
     assert os.listdir(file.parent) == ["x.nc"]
+
+
+def test_a_model_too_large_to_read_again_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    printer = sys.modules["linkwright.formats.mks.printer"]
+    monkeypatch.setattr(printer, "write_mks", lambda d: "x" * 1001)
+    with pytest.warns(LinkwrightWarning, match=r"x\.nc is written, but its model is too large"):
+        crank_motion(TIME).save(tmp_path / "x.nc")
+    assert (tmp_path / "x.nc").exists()
 
 
 def test_meshes_are_looked_for_beside_the_file(file: Path) -> None:

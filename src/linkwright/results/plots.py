@@ -237,7 +237,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _head(figure: SubFigure, solution: Solution, inches: float, shared: list[str], notes: list[str], most: int) -> None:
-    """The model's name (of at most so many letters), what the lines are, how the run ended if badly, and what is not shown."""
+    """The model's name, cut to `most` letters, what the lines are, how the run ended if badly, what is not shown."""
     from matplotlib.lines import Line2D
 
     title = _cut(solution.description.name, most)

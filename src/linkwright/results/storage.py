@@ -12,11 +12,12 @@ import math
 import os
 from dataclasses import replace
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import FormatError, LinkwrightError
+from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
 from linkwright.mechanism.description import Description
 from linkwright.results.files import whole
 from linkwright.results.solution import QUANTITIES, Solution
@@ -31,14 +32,20 @@ def save(solution: Solution, path: str | os.PathLike[str]) -> None:
     """Write a solution, whole or not at all."""
     from linkwright import __version__
     from linkwright.formats.mks.printer import write_mks  # type: ignore[import-not-found,unused-ignore]
+    from linkwright.formats.mks.reader import MAX_BYTES  # type: ignore[import-not-found,unused-ignore]
 
+    model: str = write_mks(solution.description)
+    if len(model) > MAX_BYTES:
+        # The numbers are worth more than the model: other readers of NetCDF have them.
+        text = f"{path} is written, but its model is too large for lw.open; read its numbers with xarray.open_dataset"
+        warn(text, LinkwrightWarning, stacklevel=3)
     attributes = {
         "format": FORMAT,
         "format_version": VERSION,
         "linkwright_version": __version__,
         "status": json.dumps(_plain(dataclasses.asdict(solution.status)), allow_nan=False),
         "counters": json.dumps(dataclasses.asdict(solution.counters)),
-        "model": write_mks(solution.description),
+        "model": model,
     }
     data = solution.data.assign_attrs(attributes)
     with whole(path) as temporary:
