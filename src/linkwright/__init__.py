@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 # Where the other public names live; their modules are imported when a name is first used.
 _PUBLIC = {
     "Builder": "linkwright.building",
+    "analyse": "linkwright.analysis",
     "record": "linkwright.tape.build",
     "Program": "linkwright.tape.program",
     "Table": "linkwright.tape.table",
@@ -46,6 +47,7 @@ __all__ = [
     "Status",
     "Table",
     "__version__",
+    "analyse",
     "chain",
     "equal",
     "errors",
@@ -71,6 +73,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from linkwright import errors
+    from linkwright.analysis import analyse
     from linkwright.building import Builder
     from linkwright.kernels.kernel import set_threads, threads
     from linkwright.mechanism.expression import TIME

@@ -16,6 +16,8 @@ MAY = {
     "mechanism": {"spatial", "tape"},
     "formats": {"mechanism"},
     "recursions": {"mechanism", "spatial", "tape"},
+    "constraints": {"mechanism", "spatial", "tape"},
+    "analysis": {"model", "sources", "constraints", "results", "mechanism"},
     "programs": {"mechanism", "spatial", "tape"},
     "recipes": {"programs", "recursions", "mechanism", "spatial", "tape"},
     "model": {"programs", "kernels", "mechanism", "tape"},
