@@ -26,9 +26,11 @@ class FreedomReport:
     rank: int
     redundant: tuple[str, ...]  # "joint 'b': meeting along h"
     moving: tuple[str, ...]  # bodies that the freedom moves
+    driven: int = 0  # how many of the drivers' equations are independent of the others
 
     @property
-    def degrees_of_freedom(self) -> int:
+    def left(self) -> int:
+        """Degrees of freedom that the drivers leave."""
         return self.coordinates - self.rank
 
 
@@ -55,7 +57,9 @@ def freedom(programs: Programs, q: Floats, angles: Floats, t: float, pivots: Flo
         sizes = np.abs(rest).reshape(e.nb, 6, -1).max(axis=(1, 2))
         names = e.description.body_names
         moving = tuple(names[int(k)] for k in np.flatnonzero(sizes > 1e-6))
-    return FreedomReport(6 * e.nb, e.count, rank, tuple(redundant), moving)
+    gone = set(dependent)
+    driven = sum(int(e.first[k]) not in gone for k in e.drivers)
+    return FreedomReport(6 * e.nb, e.count, rank, tuple(redundant), moving, driven)
 
 
 def _independent_rows(j: Floats) -> tuple[Floats, list[int]]:

@@ -18,9 +18,9 @@ from linkwright.constraints.pivoting import Pivoting
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import Layout
 from linkwright.constraints.stops import Stop, contradiction, explain
-from linkwright.errors import ModelError
+from linkwright.errors import AssemblyError, ModelError
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.system import Freedom
+from linkwright.mechanism.system import Freedom, System
 
 Floats = NDArray[np.float64]
 
@@ -161,6 +161,17 @@ class Kinematics:
                 when = times[int(bad[0])]
                 text = f"the law of driver {c.name!r} has no finite value at t = {when:g}; change the law or the times"
                 raise ModelError(text, element=c.name)
+
+
+def freedom_of(description: Description) -> FreedomReport | None:
+    """The freedom of a mechanism at its start; None if it does not go together as drawn."""
+    system = description.system or System()
+    kinematics = Kinematics(description)
+    try:
+        state = kinematics.assemble(system.start, system.assembly_tolerance)
+    except AssemblyError:
+        return None
+    return kinematics.freedom(state, system.start)
 
 
 class _Record:
