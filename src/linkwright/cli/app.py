@@ -12,8 +12,8 @@ from linkwright.cli.bench import bench
 from linkwright.cli.check import check
 from linkwright.cli.demo import demo
 from linkwright.cli.export import export
-from linkwright.cli.screen import tell_error
-from linkwright.errors import LinkwrightError
+from linkwright.cli.screen import tell_error, tell_text
+from linkwright.errors import LinkwrightError, MksError
 
 # Older releases of typer take this class from click, newer ones have their own.
 _WrongWords: type[Exception] = typer.BadParameter.__bases__[0]
@@ -49,6 +49,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; the exit code."""
     try:
         code = app(args=None if arguments is None else list(arguments), prog_name="linkwright", standalone_mode=False)
+    except MksError as error:
+        tell_text(str(error))
+        count = len(error.problems)
+        tell_error(f"{error.file} cannot be read: {count} problem{'s' * (count != 1)}")
+        return 1
     except LinkwrightError as error:
         tell_error(str(error))
         return 1
