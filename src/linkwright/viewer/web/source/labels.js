@@ -1,0 +1,33 @@
+// Names of bodies beside them, as text over the picture.
+
+import { Vector3 } from "three";
+
+const MOST = 80;
+
+export class Labels {
+  constructor(scene, groups) {
+    this.layer = document.getElementById("labels");
+    this.items = scene.bodies.slice(0, MOST).map((body, k) => {
+      const text = document.createElement("span");
+      text.textContent = body.name;
+      this.layer.append(text);
+      return { text, group: groups[k + 1], middle: new Vector3(...body.middle) };
+    });
+    this.point = new Vector3();
+  }
+
+  show(on) {
+    this.layer.hidden = !on;
+  }
+
+  update(camera, width, height) {
+    if (this.layer.hidden) return;
+    for (const { text, group, middle } of this.items) {
+      const seen = this.point.copy(middle).applyQuaternion(group.quaternion).add(group.position).project(camera);
+      const inside = Math.abs(seen.x) < 1.1 && Math.abs(seen.y) < 1.1 && seen.z < 1;
+      text.style.visibility = inside ? "visible" : "hidden";
+      const [x, y] = [((seen.x + 1) / 2) * width, ((1 - seen.y) / 2) * height];
+      text.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px) translate(10px, -26px)`;
+    }
+  }
+}
