@@ -103,17 +103,19 @@ def spatial_four_bar(points: int = 121) -> Played:
     """A crank about z, a rocker about x, and a coupler with a ball at each end; a rod and a spring beside them."""
     b = Builder("spatial four-bar")
     crank, coupler, rocker = (b.body(n, 1.0, (0, 0, 0), (1, 1, 1)) for n in ("crank", "coupler", "rocker"))
-    foot, hinge = np.array([0.0, 0, 0]), np.array([2.6, 1.2, 0.4])
-    r_in, r_out, length = 0.7, 1.5, 3.0
+    foot, hinge = np.array([0.0, 0, 0]), np.array([2.0, 1.6, 0.6])
+    r_in, r_out, length = 0.8, 1.8, 3.2
     b.joint("revolute", b.triad("ground", foot), b.triad(crank), "input")
     b.joint("spherical", b.triad(crank, (r_in, 0, 0)), b.triad(coupler, (0, 0, -length / 2)), "ball1")
-    b.joint("universal", b.triad(coupler, (0, 0, length / 2), h=(1, 0, 0), f=(0, 1, 0)), b.triad(rocker, (0, 0, r_out)), "cross")
     x = {"h": (1, 0, 0), "f": (0, 1, 0)}
+    b.joint("universal", b.triad(coupler, (0, 0, length / 2), **x), b.triad(rocker, (0, 0, r_out)), "cross")
     b.joint("revolute", b.triad("ground", hinge, **x), b.triad(rocker, **x), "output")
     b.trace(b.triad(rocker, (0, 0, r_out), name="tip"))
     b.trace(b.triad(coupler, (0.3, 0, 0), name="knob"))
-    b.rod(b.triad(crank, (r_in, 0, 0), name="a"), b.triad("ground", (0, 0, 1.2), name="mast"), 1.4, "tie")
-    b.force_between(b.triad("ground", (2.6, -0.6, 0.4), name="hook"), "tip", 1.0) if hasattr(b, "force_between") else None
+    b.rod(
+        b.triad(crank, (0.4, 0, 0), name="eye"), b.triad("ground", (0, 0, 1.2), name="mast"), np.hypot(0.4, 1.2), "tie"
+    )
+    b.spring(b.triad("ground", (2.0, -1.2, 0.0), name="hook"), b.triad(rocker, (0, 0, 1.2)), 1.0, 1.0)
 
     def poses(t: float) -> tuple[np.ndarray, np.ndarray]:
         pin = foot + r_in * np.array([np.cos(t), np.sin(t), 0])

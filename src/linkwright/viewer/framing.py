@@ -47,6 +47,21 @@ def box(corners: Floats, axes: Floats) -> tuple[Floats, Floats]:
     return 0.5 * (low + high) @ axes, 0.5 * (high - low)
 
 
+def outermost(points: Floats, count: int = 96) -> Floats:
+    """Those of many points (n, 3) that lie farthest out, each in one of so many directions spread over a sphere."""
+    k = np.arange(count) + 0.5
+    height, angle = 1.0 - 2.0 * k / count, np.pi * (1.0 + 5.0**0.5) * k
+    ring = np.sqrt(1.0 - height**2)
+    directions = np.stack([ring * np.cos(angle), ring * np.sin(angle), height], axis=1)
+    best, value = np.zeros(count, np.intp), np.full(count, -np.inf)
+    for start in range(0, len(points), 20_000):  # in pieces: a long motion of many bodies has millions of points
+        far = points[start : start + 20_000] @ directions.T
+        here = far.argmax(axis=0)
+        better = far[here, np.arange(count)] > value
+        best[better], value[better] = start + here[better], far.max(axis=0)[better]
+    return points[np.unique(best)]
+
+
 def _facing(normal: Floats, gravity: Floats) -> Floats:
     """The axes of a picture of a plane: up against gravity where that lies in the plane, else y, else z."""
     weight = gravity - (gravity @ normal) * normal

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.elements import PointOnLine, PointOnPlane
+from linkwright.mechanism.elements import PointForce, PointOnLine, PointOnPlane, Rod
 from linkwright.viewer.figure import Place, place_of
 from linkwright.viewer.motion import Floats, Motion
 from linkwright.viewer.parts import PIN, STEEL, Part, bar, solid
@@ -54,7 +54,18 @@ def joint_parts(
             parts = _plate(glyph) if isinstance(tie, PointOnPlane) else [_track(glyph, 0.45)]
             found += [(base.body, part) for part in parts]
             found.append((mover.body, solid("sphere", 1.5 * unit, mover.p, mover.r, STEEL)))
+    for end in (end for _, *ends in stretched(description, motion.count) for end in ends):
+        found.append((end.body, solid("sphere", unit, end.p, end.r, STEEL)))
     return found
+
+
+def stretched(description: Description, drawn: int) -> Iterator[tuple[Rod | PointForce, Place, Place]]:
+    """What reaches from one point to another, with its two ends: rods, and springs, dampers or actuators."""
+    for thing in (*description.ties, *description.elements):
+        if isinstance(thing, Rod | PointForce):
+            first, second = place_of(description, thing.first), place_of(description, thing.second)
+            if max(first.body, second.body) < drawn:
+                yield thing, first, second
 
 
 def anchors(description: Description, motion: Motion, unit: float) -> list[Floats]:
@@ -70,6 +81,7 @@ def anchors(description: Description, motion: Motion, unit: float) -> list[Float
             found += [at + s * 0.5 * length * base.r[:, 2] for s in (-1, 1)]
         elif kind != "planar":
             found.append(base.p)
+    found += [end.p for _, *ends in stretched(description, motion.count) for end in ends if end.body == GROUND]
     return found
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.elements import PointForce, Rod
+from linkwright.mechanism.elements import Rod
 from linkwright.viewer.figure import Skeleton, color_of, place_of, skeleton, sticks
-from linkwright.viewer.framing import View, box, view_of
-from linkwright.viewer.joints import anchors, joint_parts
+from linkwright.viewer.framing import View, box, outermost, view_of
+from linkwright.viewer.joints import anchors, joint_parts, stretched
 from linkwright.viewer.meshes import Mesh, read_mesh
 from linkwright.viewer.motion import Floats, Motion, along, checked, counted, euler_parameters
 from linkwright.viewer.parts import POST, Part, bar, corners, solid
@@ -97,6 +97,7 @@ def scene(
             "axes": _rows(view.axes),
             "half": _row(np.maximum(half, 2.0 * bones.radius)),
             "floor": _row(floor),
+            "reach": _rows(outermost(reach) - origin),
         },
         "bodies": [
             {
@@ -224,21 +225,14 @@ def _triads(description: Description, drawn: int, told: list[str]) -> list[dict[
 
 
 def _links(description: Description, drawn: int) -> list[dict[str, Any]]:
-    """What is stretched between two points: rods, and springs, dampers or actuators."""
-    found = []
-    for thing in (*description.ties, *description.elements):
-        if not isinstance(thing, Rod | PointForce):
-            continue
-        ends = [place_of(description, name) for name in (thing.first, thing.second)]
-        if max(end.body for end in ends) < drawn:
-            found.append(
-                {
-                    "name": thing.name,
-                    "kind": "rod" if isinstance(thing, Rod) else "force",
-                    "ends": [{"body": end.body, "at": _row(end.p)} for end in ends],
-                }
-            )
-    return found
+    return [
+        {
+            "name": thing.name,
+            "kind": "rod" if isinstance(thing, Rod) else "force",
+            "ends": [{"body": end.body, "at": _row(end.p)} for end in ends],
+        }
+        for thing, *ends in stretched(description, drawn)
+    ]
 
 
 def _traces(description: Description, drawn: int) -> list[dict[str, Any]]:

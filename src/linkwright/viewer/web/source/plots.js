@@ -168,7 +168,7 @@ class Chart {
       this.back.append(label(text, left - 7, y + 3.5, "end"));
     }
     const { start, end } = this.motion;
-    const marks = end > start ? ticks(start, end, Math.max(2, (right - left) / 62)) : [];
+    const marks = end > start ? ticks(start, end, Math.max(2, (right - left) / 52)) : [];
     for (const [k, { value, text }] of marks.entries()) {
       const x = Math.round(this.x(value)) + 0.5;
       this.back.append(svg("line", { class: "rule", x1: x, x2: x, y1: TOP, y2: floor }));

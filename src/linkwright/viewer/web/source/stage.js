@@ -108,7 +108,7 @@ export class Stage {
     // Groups are counted from ground: body k is group k + 1.
     this.groups = [ground, ...data.bodies.map((body) => solids.group(body.parts))];
     this.world.add(...this.groups);
-    this.links = new Links(data, this.groups, this.world);
+    this.links = new Links(data, this.motion, this.groups, this.world);
     this.trails = new Trails(data, this.motion, this.world);
     this.labels = new Labels(data, this.groups);
     this.triads = [];
@@ -164,17 +164,23 @@ export class Stage {
     eye.applyAxisAngle(side, -above);
     const top = new Vector3().crossVectors(eye, side);
     const tall = Math.tan((this.camera.fov * Math.PI) / 360);
-    const roomX = (this.width - 2 * MARGIN - this.covered) / this.width;
-    const roomY = (this.height - 2 * Math.min(48, 0.12 * this.height)) / this.height;
+    const roomX = (this.width - 2 * MARGIN - this.covered.x) / this.width;
+    const roomY = (this.height - 2 * MARGIN - this.covered.y) / this.height;
     const [slopeX, slopeY] = [tall * this.camera.aspect * roomX, tall * roomY];
-    let distance = 1.5 * this.data.unit;
-    for (const corner of this.corners()) {
-      const need = Math.max(Math.abs(corner.dot(side)) / slopeX, Math.abs(corner.dot(top)) / slopeY);
-      distance = Math.max(distance, corner.dot(eye) + need);
+    const points = this.data.view.reach.map((point) => new Vector3(...point));
+    const target = this.controls.target.set(0, 0, 0);
+    let distance = 0;
+    // Far enough for the widest point, then centred as it is seen from there; a few rounds settle both.
+    for (let round = 0; round < 6; round++) {
+      const seen = points.map((point) => [side, top, eye].map((axis) => point.dot(axis) - target.dot(axis)));
+      distance = Math.max(6 * this.data.unit, ...seen.map(([x, y, z]) => z + Math.max(Math.abs(x) / slopeX, Math.abs(y) / slopeY)));
+      for (const [k, axis] of [side, top].entries()) {
+        const slopes = seen.map((point) => point[k] / (distance - point[2]));
+        target.addScaledVector(axis, 0.5 * distance * (Math.min(...slopes) + Math.max(...slopes)));
+      }
     }
-    this.controls.target.set(0, 0, 0);
-    this.camera.position.copy(eye).multiplyScalar(distance);
-    this.camera.lookAt(0, 0, 0);
+    this.camera.position.copy(eye).multiplyScalar(distance).add(target);
+    this.camera.lookAt(target);
     this.controls.update();
     this.moved = false;
     this.ask();
@@ -187,9 +193,11 @@ export class Stage {
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / height;
     // The middle of the picture is the middle of what the tools leave free.
-    const tools = document.querySelector(".tools");
-    this.covered = tools.offsetHeight > 1.5 * tools.offsetWidth ? width - tools.offsetLeft : 0;
-    this.camera.setViewOffset(width, height, 0.5 * this.covered, 0, width, height);
+    const [tools, head] = [document.querySelector(".tools"), document.querySelector(".head")];
+    const column = tools.offsetHeight > 1.5 * tools.offsetWidth;
+    const over = Math.min(head.offsetTop + head.offsetHeight, 0.2 * height);
+    this.covered = { x: column ? width - tools.offsetLeft : 0, y: column ? over : tools.offsetTop + tools.offsetHeight };
+    this.camera.setViewOffset(width, height, 0.5 * this.covered.x, -0.5 * this.covered.y, width, height);
     this.trails.resize(width, height);
     if (!this.moved) this.frame();
     this.ask();
