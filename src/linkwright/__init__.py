@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 # Where the other public names live; their modules are imported when a name is first used.
 _PUBLIC = {
     "Builder": "linkwright.building",
+    "analyse": "linkwright.analysis",
     "record": "linkwright.tape.build",
     "Program": "linkwright.tape.program",
     "Table": "linkwright.tape.table",
@@ -30,15 +31,23 @@ _PUBLIC = {
     "TIME": "linkwright.mechanism.expression",
     "errors": "linkwright.errors",
     "operation_counts": "linkwright.recursions.generic",
+    "Solution": "linkwright.results.solution",
+    "Status": "linkwright.results.status",
+    "Counters": "linkwright.results.status",
+    "open": "linkwright.results.storage",
 }
 
 __all__ = [
     "TIME",
     "Builder",
+    "Counters",
     "Mechanism",
     "Program",
+    "Solution",
+    "Status",
     "Table",
     "__version__",
+    "analyse",
     "chain",
     "equal",
     "errors",
@@ -51,6 +60,7 @@ __all__ = [
     "load_program",
     "maximum",
     "minimum",
+    "open",
     "operation_counts",
     "random_tree",
     "record",
@@ -63,10 +73,14 @@ __all__ = [
 
 if TYPE_CHECKING:
     from linkwright import errors
+    from linkwright.analysis import analyse
     from linkwright.building import Builder
     from linkwright.kernels.kernel import set_threads, threads
     from linkwright.mechanism.expression import TIME
     from linkwright.recursions.generic import operation_counts
+    from linkwright.results.solution import Solution
+    from linkwright.results.status import Counters, Status
+    from linkwright.results.storage import open
     from linkwright.tape.build import record
     from linkwright.tape.functions import equal, greater, greater_equal, less, less_equal, maximum, minimum, sign, where
     from linkwright.tape.program import Program

@@ -77,5 +77,13 @@ class KernelError(LinkwrightError, RuntimeError):
     """A program that a back-end cannot compile or run."""
 
 
+class AssemblyError(ModelError):
+    """A mechanism that does not go together; carries the elements that do not close, with how far they miss (m)."""
+
+    def __init__(self, message: str, *, misses: dict[str, float], element: str | None = None) -> None:
+        super().__init__(message, element=element)
+        self.misses = misses
+
+
 class LinkwrightWarning(UserWarning):
     """Something was repaired or slowed down; the result is still right."""

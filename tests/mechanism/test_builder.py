@@ -7,7 +7,8 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce, joint_losses
 from linkwright.mechanism.expression import TIME, Name
-from linkwright.mechanism.kinds import KIND_LIST, KINDS, reverse
+from linkwright.mechanism.kinds import KIND_LIST, KINDS
+from linkwright.mechanism.reversed import reverse
 from linkwright.mechanism.topology import span
 
 

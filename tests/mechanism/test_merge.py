@@ -15,8 +15,9 @@ from linkwright.mechanism.elements import PointForce
 from linkwright.mechanism.expression import TIME
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.generate import random_tree
-from linkwright.mechanism.kinds import KINDS, reverse
+from linkwright.mechanism.kinds import KINDS
 from linkwright.mechanism.merge import lock, merge_fixed
+from linkwright.mechanism.reversed import reverse
 from linkwright.mechanism.topology import span
 
 ROBOTS = Path(cmeel.__file__).parents[1] / "cmeel.prefix/share/example-robot-data/robots"

@@ -16,16 +16,25 @@ MAY = {
     "mechanism": {"spatial", "tape"},
     "formats": {"mechanism"},
     "recursions": {"mechanism", "spatial", "tape"},
+    "constraints": {"mechanism", "spatial", "tape"},
+    "analysis": {"model", "sources", "constraints", "results", "mechanism"},
     "programs": {"mechanism", "spatial", "tape"},
     "recipes": {"programs", "recursions", "mechanism", "spatial", "tape"},
     "model": {"programs", "kernels", "mechanism", "tape"},
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},
+    "results": {"mechanism", "spatial"},
     "cli": {"model", "programs"},
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
 #: answer that is compiled already needs no recursion.
-LAZY = {("tape/program.py", "kernels"), ("programs.py", "recipes")}
+LAZY = {
+    ("tape/program.py", "kernels"),
+    ("programs.py", "recipes"),
+    ("results/solution.py", "model"),
+    ("results/solution.py", "viewer"),
+    ("results/storage.py", "formats"),
+}
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 
@@ -35,13 +44,14 @@ def room(file: Path) -> str:
 
 
 def imports(file: Path) -> Iterator[tuple[str, bool]]:
-    """Every module that a file imports, and whether a function does it when called."""
+    """Every module that a file imports, and whether only a function does it when called, or only a type checker."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     inner = {
         id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
+        or (isinstance(outer, ast.If) and isinstance(outer.test, ast.Name) and outer.test.id == "TYPE_CHECKING")
+        for node in ast.walk(outer)
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

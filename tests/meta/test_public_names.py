@@ -7,7 +7,7 @@ import pytest
 
 import linkwright as lw
 
-CLASSES = (lw.Mechanism, lw.Builder, lw.Program)
+CLASSES = (lw.Mechanism, lw.Builder, lw.Program, lw.Solution)
 
 
 def public(thing: object) -> list[str]:

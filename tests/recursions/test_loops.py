@@ -17,7 +17,8 @@ import linkwright as lw
 from linkwright.errors import ModelError
 from linkwright.kernels import numpy_backend
 from linkwright.mechanism.description import JOINT_ARRAYS, Frames, Names, kind_number
-from linkwright.mechanism.kinds import KINDS, JointKind, reverse
+from linkwright.mechanism.kinds import KINDS, JointKind
+from linkwright.mechanism.reversed import reverse
 from linkwright.model import Mechanism
 from robots import relative
 

@@ -355,6 +355,16 @@ class _Variant:
         entry(room.pointers, room.strides, memory.address, count)
         self._done(room, memory)
 
+    def bound(self, arrays: Sequence[Floats], strides: Sequence[int]) -> Callable[[], None]:
+        """One state on these arrays, as a function that keeps them and its own memory."""
+        room, memory = self._prepared([address(a) for a in arrays], strides)
+        entry = self._held if self.work < _HELD_WORK else self._free
+
+        def call(kept: Any = (arrays, room, memory, self)) -> None:
+            entry(room.pointers, room.strides, memory.address, 1)
+
+        return call
+
     def _prepared(self, addresses: list[int], strides: Sequence[int]) -> tuple[_Room, scratch.Scratch]:
         """The memory of a call, with its addresses in place."""
         # A room is taken out of the list while it is used: another thread, a signal handler or a finaliser

@@ -7,12 +7,20 @@ those of triad j relative to triad i, in the axes of triad j.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from linkwright.errors import ModelError
-from linkwright.spatial.algebra import Array, cross
+from linkwright.spatial.algebra import Array
+from linkwright.spatial.finite import (
+    exponential,
+    left_jacobian_inverse_times,
+    left_jacobian_times,
+    logarithm,
+    normalised,
+)
 from linkwright.spatial.rotation import (
     Chain,
     General,
@@ -21,12 +29,24 @@ from linkwright.spatial.rotation import (
     euler_parameters_matrix,
     quaternion_product,
 )
-from linkwright.spatial.transform import Transform
-from linkwright.tape.functions import arctan2, where
+from linkwright.tape.functions import arctan2, equal, floor, where
 
 
 def _unit(k: int) -> list[float]:
     return [1.0 if i == k else 0.0 for i in range(6)]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A coordinate read off a pose: a shift, or an angle by numbers along its cosine and sine."""
+
+    shift: Any = None
+    cosine: Any = None
+    sine: Any = None
+
+
+_POINT = ("meeting along f", "meeting along g", "meeting along h")
+_TILT = ("h axes parallel, about g", "h axes parallel, about f")
 
 
 class JointKind:
@@ -38,7 +58,8 @@ class JointKind:
     selects: tuple[int, ...] | None = ()
     steady: bool = True  # its motion subspace is constant in the child's axes
     turns: bool = False  # its first coordinate is an angle about z, which the link frame may absorb
-    paired: bool = True  # its rates are the derivatives of its coordinates
+    paired: bool = True  # its rates are the derivatives of its coordinates; if not, its last four are Euler parameters
+    angles: tuple[int, ...] = ()  # the coordinates that are angles, known from a pose but for whole turns
 
     def terms(self, q: Array, pitch: Any) -> Array:
         """The functions of q that the other methods take in its place, so that none is computed twice."""
@@ -72,9 +93,30 @@ class JointKind:
         """The terms of a pose of triad j in triad i, as far as twists and wrenches need them."""
         return np.zeros(0)
 
+    def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
+        """q of a pose of triad j in triad i (Euler parameters, origin); angles in (−π, π], a screw's by its shift."""
+        found = self.measures(euler_parameters_matrix(e), p)
+        values = [arctan2(m.sine, m.cosine) if m.shift is None else m.shift for m in found]
+        return np.array(values).reshape(len(values), *np.shape(p)[1:])
+
     def gap(self, r: Array, p: Array) -> Array:
         """Numbers that are zero where triad j, at this pose in triad i, can be joined to it."""
         return np.concatenate([p, (r - np.eye(3)).reshape(-1)])
+
+    #: What each of `equations` is about, in words.
+    equation_names: tuple[str, ...] = ()
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        """6 − nv independent numbers, zero where triad j at this pose in triad i is joined to it.
+
+        `turned` is the angle about h, through all its turns; screws alone use it. Directions enter by products of
+        axes, as in paper 3, which vanish for opposite axes too: `gap` tells these apart.
+        """
+        return np.zeros(0)
+
+    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
+        """Its coordinates at a pose that joins the triads, where they are angles and shifts."""
+        return ()
 
     def rate(self, q: Array, v: Array) -> Array:
         """q̇."""
@@ -102,11 +144,16 @@ class Fixed(JointKind):
 
     name = "fixed"
 
+    equation_names = (*_POINT, *_TILT, "no turn about h")
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array([*p, *_level(r), r[1, 0]])
+
 
 class Revolute(JointKind):
     """One angle about h."""
 
-    name, nq, nv, selects, turns = "revolute", 1, 1, (5,), True
+    name, nq, nv, selects, turns, angles = "revolute", 1, 1, (5,), True, (0,)
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0])])
@@ -116,6 +163,14 @@ class Revolute(JointKind):
 
     def gap(self, r: Array, p: Array) -> Array:
         return np.concatenate([p, _tilt(r)])
+
+    equation_names = (*_POINT, *_TILT)
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array([*p, *_level(r)])
+
+    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
+        return (_turn_about_h(r),)
 
 
 class Prismatic(JointKind):
@@ -129,11 +184,19 @@ class Prismatic(JointKind):
     def gap(self, r: Array, p: Array) -> Array:
         return FIXED.gap(r, p)[[0, 1, *range(3, 12)]]
 
+    equation_names = (*_POINT[:2], *_TILT, "no turn about h")
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array([p[0], p[1], *_level(r), r[1, 0]])
+
+    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
+        return (Measure(shift=p[2]),)
+
 
 class Screw(JointKind):
     """One angle about h, with a shift of `pitch` metres a radian along it."""
 
-    name, nq, nv, selects, turns = "screw", 1, 1, None, True
+    name, nq, nv, selects, turns, angles = "screw", 1, 1, None, True, (0,)
 
     def rotation(self, terms: Array) -> Rotation:
         return Turn(2, terms[0], terms[1])
@@ -155,14 +218,30 @@ class Screw(JointKind):
     def dual(self, terms: Array, pitch: Any) -> Array:
         return REVOLUTE.subspace(terms, pitch)
 
+    def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
+        # The shift tells the whole turns, unless the pitch is zero.
+        angle = JointKind.coordinates(self, e, p, pitch)[0]
+        flat = equal(pitch, 0.0)
+        by_shift = p[2] / where(flat, 1.0, pitch)
+        turns = floor((by_shift - angle) / (2.0 * np.pi) + 0.5)
+        return np.array([angle + where(flat, 0.0, 2.0 * np.pi * turns)])
+
     def gap(self, r: Array, p: Array) -> Array:
         return CYLINDRICAL.gap(r, p)
+
+    equation_names = (*_POINT[:2], *_TILT, "shift as the screw turns")
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array([p[0], p[1], *_level(r), p[2] - pitch * turned])
+
+    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
+        return (_turn_about_h(r),)
 
 
 class Cylindrical(JointKind):
     """An angle about h and a shift along it."""
 
-    name, nq, nv, selects, turns = "cylindrical", 2, 2, (5, 2), True
+    name, nq, nv, selects, turns, angles = "cylindrical", 2, 2, (5, 2), True, (0,)
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0]), q[1]])
@@ -176,11 +255,19 @@ class Cylindrical(JointKind):
     def gap(self, r: Array, p: Array) -> Array:
         return np.concatenate([p[:2], _tilt(r)])
 
+    equation_names = (*_POINT[:2], *_TILT)
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array([p[0], p[1], *_level(r)])
+
+    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
+        return (_turn_about_h(r), Measure(shift=p[2]))
+
 
 class Universal(JointKind):
     """An angle about the parent's h, then one about the child's h; at zero the f axes coincide, h_j = g_i."""
 
-    name, nq, nv, selects, steady = "universal", 2, 2, None, False
+    name, nq, nv, selects, steady, angles = "universal", 2, 2, None, False, (0, 1)
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0]), np.cos(q[1]), np.sin(q[1])])
@@ -212,11 +299,19 @@ class Universal(JointKind):
     def gap(self, r: Array, p: Array) -> Array:
         return np.array([*p, r[2, 2]])
 
+    equation_names = (*_POINT, "h axes perpendicular")
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array([*p, r[2, 2]])
+
+    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
+        return (Measure(cosine=r[1, 2], sine=-r[0, 2]), Measure(cosine=-r[2, 1], sine=-r[2, 0]))
+
 
 class Planar(JointKind):
     """x and y in the parent's f–g plane, then an angle about h; v = q̇."""
 
-    name, nq, nv, selects, steady = "planar", 3, 3, None, False
+    name, nq, nv, selects, steady, angles = "planar", 3, 3, None, False, (2,)
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([q[0], q[1], np.cos(q[2]), np.sin(q[2])])
@@ -247,6 +342,14 @@ class Planar(JointKind):
     def gap(self, r: Array, p: Array) -> Array:
         return np.array([p[2], *_tilt(r)])
 
+    equation_names = (_POINT[2], *_TILT)
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array([p[2], *_level(r)])
+
+    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
+        return (Measure(shift=p[0]), Measure(shift=p[1]), _turn_about_h(r))
+
 
 class Spherical(JointKind):
     """Any rotation: Euler parameters e0..e3; v = ω of the child, in its own axes."""
@@ -270,14 +373,22 @@ class Spherical(JointKind):
         return q / size
 
     def integrate(self, q: Array, dv: Array) -> Array:
-        return _normalised(quaternion_product(q, _exponential(dv)))
+        return normalised(quaternion_product(q, exponential(dv)))
 
     def difference(self, q0: Array, q1: Array) -> Array:
         back = np.array([q0[0], -q0[1], -q0[2], -q0[3]])
-        return _logarithm(quaternion_product(back, q1))
+        return logarithm(quaternion_product(back, q1))
+
+    def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
+        return e
 
     def gap(self, r: Array, p: Array) -> Array:
         return p
+
+    equation_names = _POINT
+
+    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
+        return np.array(list(p))
 
 
 class Free(JointKind):
@@ -304,13 +415,16 @@ class Free(JointKind):
     def integrate(self, q: Array, dv: Array) -> Array:
         # The exponential of a twist: the path of a body whose twist is held in its own axes.
         r = euler_parameters_matrix(q[3:])
-        moved = q[:3] + r @ _left_jacobian_times(dv[3:], dv[:3])
+        moved = q[:3] + r @ left_jacobian_times(dv[3:], dv[:3])
         return np.concatenate([moved, SPHERICAL.integrate(q[3:], dv[3:])])
 
     def difference(self, q0: Array, q1: Array) -> Array:
         turn = SPHERICAL.difference(q0[3:], q1[3:])
         local = euler_parameters_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
-        return np.concatenate([_left_jacobian_inverse_times(turn, local), turn])
+        return np.concatenate([left_jacobian_inverse_times(turn, local), turn])
+
+    def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
+        return np.concatenate([p, e])
 
     def gap(self, r: Array, p: Array) -> Array:
         return np.zeros(0)
@@ -326,136 +440,15 @@ KINDS: dict[str, JointKind] = {
 KIND_LIST: tuple[JointKind, ...] = tuple(KINDS.values())
 
 
-class Reversed(JointKind):
-    """A joint whose child is nearer to ground than its parent: the same coordinates, seen from the other side."""
-
-    def __init__(self, kind: JointKind) -> None:
-        self.kind = kind
-        self.name, self.nq, self.nv = f"reversed {kind.name}", kind.nq, kind.nv
-        self.selects = None if kind.nv else ()
-        self.steady = not kind.nv
-        self.paired = kind.paired
-
-    def terms(self, q: Array, pitch: Any) -> Array:
-        return self.kind.terms(q, pitch)
-
-    def rotation(self, terms: Array) -> Rotation:
-        return General(self.kind.rotation(terms).matrix().T)
-
-    def shift(self, terms: Array, pitch: Any) -> Array:
-        return -self.kind.rotation(terms).outward(self.kind.shift(terms, pitch))
-
-    def _across(self, terms: Array, pitch: Any, w: Array) -> Array:
-        """A relative twist, turned round and taken to the axes and origin of the other triad."""
-        rotation, p = self.kind.rotation(terms), self.kind.shift(terms, pitch)
-        o = rotation.inward(w[3:])
-        return -np.concatenate([rotation.inward(w[:3]) + cross(p, o), o])
-
-    def subspace(self, terms: Array, pitch: Any) -> Array:
-        s = self.kind.subspace(terms, pitch)
-        columns = [self._across(terms, pitch, s[:, k]) for k in range(self.nv)]
-        return np.stack(columns, axis=1) if columns else np.zeros((6, 0))
-
-    def subspace_rate(self, terms: Array, pitch: Any, v: Array) -> Array:
-        return self._across(terms, pitch, self.kind.subspace_rate(terms, pitch, v))
-
-    def _held(self, terms: Array, pitch: Any, wrenches: Array) -> Array:
-        """Columns of wrenches, taken to the axes and origin of the other triad."""
-        there = Transform(self.kind.rotation(terms), self.kind.shift(terms, pitch))
-        return there.inward_columns(wrenches)
-
-    def complement(self, terms: Array, pitch: Any) -> Array:
-        return self._held(terms, pitch, self.kind.complement(terms, pitch))
-
-    def dual(self, terms: Array, pitch: Any) -> Array:
-        return -self._held(terms, pitch, self.kind.dual(terms, pitch))
-
-    def rate(self, q: Array, v: Array) -> Array:
-        return self.kind.rate(q, v)
-
-    def neutral(self) -> Array:
-        return self.kind.neutral()
-
-    def checked(self, q: Array, joint: str) -> Array:
-        return self.kind.checked(q, joint)
-
-    def integrate(self, q: Array, dv: Array) -> Array:
-        return self.kind.integrate(q, dv)
-
-    def difference(self, q0: Array, q1: Array) -> Array:
-        return self.kind.difference(q0, q1)
+def _level(r: Array) -> tuple[Any, Any]:
+    """Zero where the two h axes are parallel: h of j along f and g of i."""
+    return r[0, 2], r[1, 2]
 
 
-_REVERSED = {name: Reversed(kind) for name, kind in KINDS.items()}
-
-
-def reverse(kind: JointKind) -> JointKind:
-    """The same joint, seen from its child."""
-    return _REVERSED[kind.name]
+def _turn_about_h(r: Array) -> Measure:
+    return Measure(cosine=r[0, 0], sine=r[1, 0])
 
 
 def _tilt(r: Array) -> Array:
     """Zero where the two h axes are the same."""
     return np.array([r[0, 2], r[1, 2], r[2, 2] - 1.0])
-
-
-# -- finite rotations: series near zero, so that recorded functions are smooth there -----------------------
-def _half_angle(w: Array) -> tuple[Any, Any]:
-    """cos(|w|/2) and sin(|w|/2)/|w|."""
-    x = 0.25 * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
-    small = x < 1e-6
-    safe = where(small, 1.0, x)
-    root = np.sqrt(safe)
-    cosine = where(small, 1.0 - x / 2 + x * x / 24, np.cos(root))
-    sine = where(small, 0.5 * (1.0 - x / 6 + x * x / 120), 0.5 * np.sin(root) / root)
-    return cosine, sine
-
-
-def _exponential(w: Array) -> Array:
-    c, s = _half_angle(w)
-    return np.array([c, s * w[0], s * w[1], s * w[2]])
-
-
-def _normalised(e: Array) -> Array:
-    return e / np.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3])
-
-
-def _logarithm(e: Array) -> Array:
-    flip = where(e[0] < 0.0, -1.0, 1.0)
-    e0 = flip * e[0]
-    square = e[1] * e[1] + e[2] * e[2] + e[3] * e[3]
-    small = square < 1e-12
-    size = np.sqrt(where(small, 1.0, square))
-    near = where(small, e0, 1.0)
-    factor = where(small, 2.0 / near * (1.0 - square / (3.0 * near * near)), 2.0 * arctan2(size, e0) / size)
-    return flip * factor * e[1:4]
-
-
-def _jacobian_factors(w: Array) -> tuple[Any, Any]:
-    """(1 − cos θ)/θ² and (θ − sin θ)/θ³ for θ = |w|."""
-    x = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-    small = x < 1e-4
-    safe = where(small, 1.0, x)
-    angle = np.sqrt(safe)
-    first = where(small, 0.5 - x / 24 + x * x / 720, (1.0 - np.cos(angle)) / safe)
-    second = where(small, 1.0 / 6 - x / 120 + x * x / 5040, (angle - np.sin(angle)) / (safe * angle))
-    return first, second
-
-
-def _left_jacobian_times(w: Array, x: Array) -> Array:
-    a, b = _jacobian_factors(w)
-    first = cross(w, x)
-    return x + a * first + b * cross(w, first)
-
-
-def _left_jacobian_inverse_times(w: Array, x: Array) -> Array:
-    a, b = _jacobian_factors(w)
-    square = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-    small = square < 1e-4
-    safe = where(small, 1.0, square)
-    # (1 − θ sin θ / (2 (1 − cos θ)))/θ², with its series near zero.
-    factor = where(
-        small, 1.0 / 12 + square / 720 + square * square / 30240, (1.0 - (1.0 - b * square) / (2.0 * a)) / safe
-    )
-    first = cross(w, x)
-    return x - 0.5 * first + factor * cross(w, first)

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.kinds import KIND_LIST, JointKind, reverse
+from linkwright.mechanism.kinds import KIND_LIST, JointKind
+from linkwright.mechanism.reversed import reverse
 from linkwright.mechanism.topology import Topology
 from linkwright.spatial.rotation import General, Rotation, Turn
 

@@ -39,19 +39,26 @@ def inverse(d: Array) -> Array:
 
 
 def generalised_inverse(d: Array, reference: Array) -> Array:
-    """G with D G D = D of a symmetric semidefinite D, by sweeps in the order of the rows.
+    """G with D G D = D of a symmetric semidefinite D: see `swept`."""
+    return swept(d, reference, RANK_TOLERANCE)[0]
 
-    A pivot that is at most `RANK_TOLERANCE` of its entry in `reference`, the row's scale before anything was
+
+def swept(d: Array, reference: Array, tolerance: float) -> tuple[Array, list[Any]]:
+    """G with D G D = D of a symmetric semidefinite D, by sweeps in the order of the rows; and the pivots met.
+
+    A pivot that is at most `tolerance` of its entry in `reference`, the row's scale before anything was
     eliminated, counts as zero, and its row and column of G are zero: that equation repeats those before it.
     """
     n = len(d)
     a: list[list[Any]] = [[d[i][j] for j in range(n)] for i in range(n)]
+    pivots: list[Any] = []
     for k in range(n):
         pivot = a[k][k]
+        pivots.append(pivot)
         if is_zero(pivot) or is_zero(reference[k]):
             part: Any = 0.0
         else:
-            skip = pivot <= RANK_TOLERANCE * reference[k]  # false for NaN, which so stays
+            skip = pivot <= tolerance * reference[k]  # false for NaN, which so stays
             part = where(skip, 0.0, 1.0 / where(skip, 1.0, pivot))
         column = [a[i][k] for i in range(n)]
         share = [x * part for x in column]
@@ -62,7 +69,7 @@ def generalised_inverse(d: Array, reference: Array) -> Array:
         for i in range(n):
             a[i][k] = a[k][i] = share[i]
         a[k][k] = -part
-    return np.array([[-x for x in row] for row in a]).reshape(n, n)
+    return np.array([[-x for x in row] for row in a]).reshape(n, n), pivots
 
 
 def semidefinite_factor(a: Array) -> Array:

@@ -192,3 +192,21 @@ def quaternion_product(a: Array, b: Array) -> Array:
             a0 * b3 + a1 * b2 - a2 * b1 + a3 * b0,
         ]
     )
+
+
+def euler_parameters(r: Array) -> Array:
+    """Unit Euler parameters (4, ...) of rotation matrices (3, 3, ...), of floats; e0 ≥ 0."""
+    (a, b, c), (d, e, f), (g, h, i) = r
+    # 4 e eᵀ: its column under the largest entry of the diagonal loses no digits.
+    outer = np.array(
+        [
+            [1.0 + a + e + i, h - f, c - g, d - b],
+            [h - f, 1.0 + a - e - i, b + d, c + g],
+            [c - g, b + d, 1.0 - a + e - i, f + h],
+            [d - b, c + g, f + h, 1.0 - a - e + i],
+        ]
+    )
+    largest = np.argmax(np.einsum("kk...->k...", outer), axis=0)
+    column = np.take_along_axis(outer, largest[None, None], axis=1)[:, 0]
+    column = column / np.sqrt(np.sum(column * column, axis=0))
+    return np.where(column[0] < 0.0, -column, column)

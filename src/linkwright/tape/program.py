@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -264,10 +264,24 @@ class Program:
 
         return compiled(self)(*arrays, out=out)
 
+    def bound(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[[], None]:
+        """A function without arguments that computes one state from these arrays into those, again and again."""
+        from linkwright.kernels import compiled
+        from linkwright.kernels.bound import bound
+
+        return bound(compiled(self), inputs, outputs)
+
+    @cached_property
+    def _straight(self) -> Block | None:
+        """The whole program as one block, where that can be."""
+        from linkwright.tape.straight import straightened
+
+        return straightened(self)
+
     def _inlined(self, arrays: tuple[Any, ...]) -> Any:
         """The outputs as recorded scalars of the recording that the arguments belong to."""
-        call = self.statements[0] if len(self.statements) == 1 else None
-        if not isinstance(call, Each) or call.items != 1:
+        block = self._straight
+        if block is None:
             raise RecordingError(
                 f"{self.name} is a loop, which cannot become part of another recording; "
                 "take its unrolled form: mech.program(..., form='unrolled')"
@@ -280,7 +294,6 @@ class Program:
                 raise RecordingError(f"{self.name}: {buffer.name} has shape {array.shape}; needed is {buffer.shape}")
         flat = [x for array in given for x in array.reshape(-1).tolist()]
         recorder = next(x.recorder for x in flat if isinstance(x, Scalar))
-        block = self.blocks[call.cases[0].block]
         nodes = block.replay(recorder, [recorder.lift(x) for x in flat])
         values, results = [nodes[k] for k in block.outputs.tolist()], []
         for buffer in self.outputs:

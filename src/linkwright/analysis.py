@@ -1,0 +1,83 @@
+"""`lw.analyse`: kinematic analysis of a mechanism or a model file, ending in a `Solution`."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.model import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from linkwright.mechanism.system import System
+    from linkwright.results.solution import Solution
+
+
+def analyse(
+    mechanism: Mechanism | str | PathLike[str],
+    *,
+    times: ArrayLike | None = None,
+    freedom: str | None = None,
+    parameters: dict[str, float] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Solution:
+    """Position, velocity and acceleration of every body, as the model's SYSTEM says; `times` overrides its times.
+
+    Motion that the constraints leave free is the one of least norm, or with freedom="pivoting" the paper's. A motion
+    that cannot go on is returned as far as it went, and `sol.status` says why. Raises AssemblyError if the mechanism
+    does not go together at the start.
+    """
+    from linkwright.constraints.kinematics import Kinematics
+    from linkwright.constraints.motion import times_of
+    from linkwright.mechanism.system import System
+    from linkwright.results.solution import Solution
+    from linkwright.results.status import Counters, Status
+    from linkwright.sources import load
+
+    mech = mechanism if isinstance(mechanism, Mechanism) else load(fspath(mechanism))
+    if parameters:
+        mech = mech.with_parameters(**parameters)
+    d = mech.description
+    system: System = d.system or System()
+    if times is None and d.system is None:
+        raise ModelError(f"{d.name!r} says no times; give times=..., or a SYSTEM in the model", element=d.name)
+    points = times_of(system.start, system.end, system.interval) if times is None else np.asarray(times, float)
+    choice: Any = freedom or system.freedom
+    if choice not in ("minimum-norm", "pivoting"):
+        raise NameNotFound("way with freedom", str(choice), ["minimum-norm", "pivoting"])
+    count = len(np.atleast_1d(points))
+    motion = Kinematics(d).motion(
+        points,
+        assembly_tolerance=system.assembly_tolerance,
+        lu_tolerance=system.lu_tolerance,
+        freedom=choice,
+        progress=None if progress is None else (lambda k: progress(k, count)),
+    )
+    stop = motion.stop
+    if stop is None:
+        status = Status(True, notes=motion.notes, time=float(motion.times[-1]))
+    else:
+        status = Status(
+            False, stop.message, stop.reason, stop.time, stop.element, stop.residual, motion.notes, stop.advice
+        )
+    counters = Counters(
+        motion.newton_iterations, motion.tape_evaluations, motion.linear_solves, motion.substeps, len(motion.times)
+    )
+    return Solution.of(
+        d,
+        motion.times,
+        motion.q[..., :3],
+        motion.q[..., 3:],
+        motion.v[..., :3],
+        motion.v[..., 3:],
+        motion.a[..., :3],
+        motion.a[..., 3:],
+        status=status,
+        counters=counters,
+        iterations=motion.iterations,
+    )

@@ -1,0 +1,1 @@
+"""Kinematics of constrained bodies: constraint equations, assembly, position, velocity and acceleration analysis."""

@@ -1,0 +1,184 @@
+"""Assembly: from where the bodies are drawn to where the constraints hold, by a damped Newton method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.constraints.equations import Equations
+from linkwright.constraints.programs import Programs
+from linkwright.constraints.recorded import moved
+from linkwright.errors import AssemblyError
+from linkwright.mechanism.description import GROUND
+from linkwright.mechanism.kinds import KINDS
+from linkwright.spatial.rotation import euler_parameters_matrix
+
+Floats = NDArray[np.float64]
+
+ITERATIONS = 200
+#: Misses below this part of the mechanism's size are rounding.
+EXACT = 1e-11
+#: The largest turn of a single correction (rad), and the largest shift as a part of the mechanism's size.
+TURN, SHIFT = 0.7, 1.0
+TRIES = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Assembled:
+    """A state in which the constraints hold, as far as they can: `miss` is by how much they do not, in metres."""
+
+    q: Floats
+    angles: Floats
+    miss: float
+    pivots: Floats
+    iterations: int
+
+
+def start_state(equations: Equations) -> Floats:
+    """The bodies as drawn."""
+    return np.concatenate([equations.start_p, euler_parameters(equations.start_r)], axis=1)
+
+
+def assemble(programs: Programs, t: float, tolerance: float) -> Assembled:
+    """The assembled state nearest to where the bodies are drawn; an AssemblyError tells what does not close."""
+    e = programs.layout.equations
+    drawn = start_state(e)
+    best: Assembled | None = None
+    rng = np.random.default_rng(0)
+    spent = 0
+    for attempt in range(TRIES):
+        # A start that leads nowhere is shaken, each time a little more.
+        shake = rng.normal(size=(e.nb, 6)) * (0.08 * attempt)
+        shake[:, :3] *= e.sizes[:, None]
+        found = settle(programs, moved(drawn.T, shake.T).T if attempt else drawn, None, t)
+        spent += found.iterations
+        if best is None or found.miss < best.miss:
+            best = found
+        if best.miss <= EXACT * e.size and not wrong_way(e, best.q):
+            break
+    assert best is not None
+    final = Assembled(best.q, best.angles, best.miss, best.pivots, spent)
+    if final.miss > max(tolerance, EXACT * e.size):
+        raise _does_not_close(programs, final, t)
+    wrong = wrong_way(e, final.q)
+    if wrong:
+        name = next(iter(wrong))
+        text = (
+            f"joint {name!r} closes the wrong way round: its axes are opposite; draw its bodies nearer to where they "
+            "belong, or turn one of its triads"
+        )
+        raise AssemblyError(text, misses=wrong, element=name)
+    return final
+
+
+def settle(programs: Programs, q: Floats, angles: Floats | None, t: float) -> Assembled:
+    """Damped Newton from a state: least changes of q, each accepted only if the misses become smaller."""
+    e = programs.layout.equations
+    turns = np.zeros(max(int(e.first_angle[-1]), 1)) if angles is None else angles
+    at = np.array([t])
+    rest = np.zeros((e.nb, 6))
+    _, jacobian, phi, _, turns = programs.evaluate(q, turns, at, rest)
+    norms = row_norms(programs, jacobian)
+    miss = float(np.max(np.abs(phi / norms), initial=0.0))
+    merit = float(np.sum((phi / norms) ** 2))
+    damping, done = 0.0, 0
+    while done < ITERATIONS:
+        done += 1
+        _, delta, _, _ = programs.correct(q, turns, at, np.array([damping]))
+        turn = float(np.max(np.abs(delta[:, 3:]), initial=0.0))
+        shift = float(np.max(np.abs(delta[:, :3]), initial=0.0)) / e.size
+        short = min(1.0, TURN / max(turn, 1e-300), SHIFT / max(shift, 1e-300))
+        ahead = np.ascontiguousarray(moved(q.T, short * delta.T).T)
+        _, _, phi, _, turns_ahead = programs.evaluate(ahead, turns, at, rest)
+        wanted = float(np.sum((phi / norms) ** 2))
+        tiny = max(turn, shift) < 1e-13
+        if wanted < merit or (tiny and wanted <= 4.0 * merit):
+            q, turns, merit = ahead, turns_ahead, wanted
+            miss = float(np.max(np.abs(phi / norms), initial=0.0))
+            damping = 0.0 if damping < 1e-9 else 0.1 * damping
+            if max(turn, shift) < 1e-11 and damping == 0.0:
+                break
+        else:
+            if miss <= EXACT * e.size:
+                break
+            damping = max(1e-4, 10.0 * damping)
+            if damping > 1e8:
+                break
+    pivots = programs.correct(q, turns, at, np.zeros(1))[3]
+    return Assembled(q, turns, miss, pivots, done)
+
+
+def row_norms(programs: Programs, jacobian: Floats) -> Floats:
+    """How fast each equation changes with the bodies' shifts and turns: divides Φ into metres."""
+    e = programs.layout.equations
+    squares = np.zeros(e.count)
+    for x in programs.layout.incidences:
+        c = e.constraints[x.constraint]
+        m, row = c.form.size, int(e.first[x.constraint])
+        part = jacobian[x.at : x.at + 6 * m].reshape(m, 6).copy()
+        part[:, 3:] /= e.sizes[x.body]
+        squares[row : row + m] += np.sum(part**2, axis=1)
+    return np.sqrt(np.where(squares > 0.0, squares, 1.0))
+
+
+def misses(programs: Programs, state: Assembled, t: float) -> dict[str, float]:
+    """By how much each element misses, in metres, the worst first."""
+    e = programs.layout.equations
+    _, jacobian, phi, _, _ = programs.evaluate(state.q, state.angles, np.array([t]), np.zeros((e.nb, 6)))
+    sizes = np.abs(phi / row_norms(programs, jacobian))
+    worst = {str(c): float(np.max(sizes[e.first[k] : e.first[k + 1]])) for k, c in enumerate(e.constraints)}
+    return dict(sorted(worst.items(), key=lambda item: -item[1]))
+
+
+def _does_not_close(programs: Programs, state: Assembled, t: float) -> AssemblyError:
+    found = misses(programs, state, t)
+    open_ones = {name: miss for name, miss in found.items() if miss > 0.05 * state.miss}
+    told = ", ".join(f"{name} misses by {miss:.3g} m" for name, miss in list(open_ones.items())[:6])
+    more = f" and {len(open_ones) - 6} more" if len(open_ones) > 6 else ""
+    name = next(iter(open_ones))
+    text = (
+        f"the mechanism does not go together at t = {t:g}: {told}{more}; check the lengths and the drivers, "
+        "or draw the bodies nearer to where they belong"
+    )
+    return AssemblyError(text, misses=open_ones, element=name.split("'")[1])
+
+
+def wrong_way(equations: Equations, q: Floats) -> dict[str, float]:
+    """The joints whose equations hold with an axis turned round, and by how much they miss."""
+    d, found = equations.description, {}
+    axes = euler_parameters_matrix(q[:, 3:].T).transpose(2, 0, 1)
+    for j in range(d.nj):
+        kind = KINDS[d.kind_of(j).name]
+        if kind.nv == 6:
+            continue
+        frames = []
+        for body, r, p in ((int(d.parent[j]), d.ri[j], d.pi[j]), (int(d.child[j]), d.rj[j], d.pj[j])):
+            frames.append((r, p) if body == GROUND else (axes[body] @ r, q[body, :3] + axes[body] @ p))
+        (ri, pi), (rj, pj) = frames
+        relative = ri.T @ rj
+        gap = float(np.max(np.abs(kind.gap(relative, ri.T @ (pj - pi))), initial=0.0))
+        if gap > 1.0:  # two, for opposite axes
+            found[d.joint_names[j]] = gap
+    return found
+
+
+def euler_parameters(r: Floats) -> Floats:
+    """Euler parameters (n, 4) of rotations (n, 3, 3), the largest one positive, found from it."""
+    trace = np.trace(r, axis1=1, axis2=2)
+    squares = np.stack([trace, *(2.0 * r[:, k, k] - trace for k in range(3))], axis=1)
+    e = np.empty((len(r), 4))
+    pairs = ((2, 1), (0, 2), (1, 0))
+    for n in range(len(r)):
+        m, big = r[n], int(np.argmax(squares[n]))
+        half = 0.5 * np.sqrt(1.0 + squares[n, big])
+        scale = 0.25 / half
+        if big == 0:
+            e[n] = [half, *(scale * (m[i, j] - m[j, i]) for i, j in pairs)]
+        else:
+            k = big - 1
+            i, j = pairs[k]
+            e[n, 0] = scale * (m[i, j] - m[j, i])
+            e[n, 1:] = [half if x == k else scale * (m[k, x] + m[x, k]) for x in range(3)]
+    return np.asarray(e / np.linalg.norm(e, axis=1)[:, None])

@@ -1,0 +1,177 @@
+"""What is recorded of a form: its equations, their Jacobian, and what accelerations need, all by derivatives of Φ.
+
+A body's state is its origin x and axes R in ground's axes; its twist is [ẋ; ω], in ground's axes too, so that
+Ṙ = ω̃ R. A block's inputs are x and R of every frame's body that moves, the form's record, its counted angles and
+the value of its law; ground's numbers are folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from linkwright.constraints.forms import Form, Frame
+from linkwright.spatial.algebra import Array
+from linkwright.tape.block import Block
+from linkwright.tape.build import record, trace
+from linkwright.tape.program import Program
+
+Shape = tuple[int, ...]
+Moving = tuple[bool, ...]  # for every frame of a constraint, whether its body moves
+
+
+def shapes(form: Form, moving: Moving) -> list[Shape]:
+    """The inputs of a form's blocks."""
+    bodies: list[Shape] = [(3,), (3, 3)] * sum(moving)
+    rest: list[Shape] = [(12 * form.sides + form.numbers,)]
+    if form.turns:
+        rest.append((form.turns,))
+    if form.driven:
+        rest.append((1,))
+    return bodies + rest
+
+
+def _frames(form: Form, moving: Moving, arrays: Sequence[Array]) -> tuple[list[Frame], list[Array]]:
+    """The frames in ground's axes, and the inputs after the bodies'."""
+    states = iter(arrays[: 2 * sum(moving)])
+    rest = list(arrays[2 * sum(moving) :])
+    frames = []
+    for k, moves in enumerate(moving):
+        r, p = rest[0][12 * k : 12 * k + 9].reshape(3, 3), rest[0][12 * k + 9 : 12 * k + 12]
+        if moves:
+            x, turn = next(states), next(states)
+            frames.append((turn @ r, x + turn @ p))
+        else:
+            frames.append((r, p))
+    return frames, rest
+
+
+def _phi(form: Form, moving: Moving) -> Callable[..., Array]:
+    def equations(*arrays: Array) -> Array:
+        frames, rest = _frames(form, moving, arrays)
+        numbers = rest.pop(0)[12 * form.sides :]
+        turned = rest.pop(0) if form.turns else np.zeros(0)
+        law = rest.pop(0)[0] if form.driven else 0.0
+        return form.equations(frames, numbers, turned, law)
+
+    return equations
+
+
+@cache
+def _rate_program(form: Form, moving: Moving) -> Program:
+    """Φ and its derivative in a direction."""
+    return record(_phi(form, moving), *shapes(form, moving), name="equations").forward()
+
+
+@cache
+def _product_program(form: Form, moving: Moving) -> Program:
+    """J w and its derivative in a direction of the inputs, the twists last."""
+    inputs = [*shapes(form, moving), *[(6,)] * sum(moving)]
+    return record(lambda *arrays: product(form, moving, *arrays), *inputs, name="product").forward()
+
+
+@cache
+def _pull_program(form: Form, moving: Moving) -> Program:
+    """Jᵀλ for every body, and its derivative in a direction of the inputs, λ last."""
+    inputs = [*shapes(form, moving), (form.size,)]
+    return record(lambda *arrays: _pull(form, moving, *arrays), *inputs, name="pull").forward()
+
+
+def _skew_times(w: Array, r: Array) -> Array:
+    """ω̃ R."""
+    zero = 0.0 * w[0]
+    return np.array([[zero, -w[2], w[1]], [w[2], zero, -w[0]], [-w[1], w[0], zero]]) @ r
+
+
+def _motion(form: Form, moving: Moving, states: Sequence[Array], twists: Sequence[Array]) -> list[Array]:
+    """The rates of a block's inputs when the bodies have these twists."""
+    rates: list[Array] = []
+    for k, w in enumerate(twists):
+        rates += [w[:3], _skew_times(w[3:], states[2 * k + 1])]
+    return rates + [np.zeros(shape) for shape in shapes(form, moving)[2 * sum(moving) :]]
+
+
+def product(form: Form, moving: Moving, *arrays: Array) -> Array:
+    """J w: the rate of Φ for the twists w, which come last."""
+    n = sum(moving)
+    inputs, twists = list(arrays[:-n]), arrays[-n:]
+    return _rate_program(form, moving)(*inputs, *_motion(form, moving, inputs, twists))[1]
+
+
+def _jacobian(form: Form, moving: Moving, arrays: Sequence[Array]) -> tuple[Array, list[Array]]:
+    """Φ, and for every body that moves its (m, 6) part of J."""
+    n = sum(moving)
+    program = _rate_program(form, moving)
+    value: Array = None
+    parts = []
+    for body in range(n):
+        columns = []
+        for axis in range(6):
+            twists = [np.zeros(6) for _ in range(n)]
+            twists[body][axis] = 1.0
+            value, column = program(*arrays, *_motion(form, moving, arrays, twists))
+            columns.append(column)
+        parts.append(np.stack(columns, axis=1))
+    return value, parts
+
+
+def _pull(form: Form, moving: Moving, *arrays: Array) -> Array:
+    """Jᵀλ, for all bodies one after another; λ comes last."""
+    _, parts = _jacobian(form, moving, arrays[:-1])
+    return np.concatenate([part.T @ arrays[-1] for part in parts])
+
+
+# -- the blocks -------------------------------------------------------------------------------------------------
+@cache
+def equations_block(form: Form, moving: Moving) -> Block:
+    """Φ and the parts of J."""
+
+    def outputs(*arrays: Array) -> tuple[Array, ...]:
+        value, parts = _jacobian(form, moving, arrays)
+        return (value, *parts)
+
+    return trace(outputs, shapes(form, moving))[0]
+
+
+@cache
+def bias_block(form: Form, moving: Moving) -> Block:
+    """J̇ w: the inputs are followed by the twists."""
+    n = sum(moving)
+
+    def outputs(*arrays: Array) -> Array:
+        inputs, twists = list(arrays[:-n]), list(arrays[-n:])
+        rates = [*_motion(form, moving, inputs, twists), *(np.zeros(6) for _ in twists)]
+        return _product_program(form, moving)(*arrays, *rates)[1]
+
+    return trace(outputs, [*shapes(form, moving), *[(6,)] * n])[0]
+
+
+@cache
+def lift_block(form: Form, moving: Moving) -> Block:
+    """J̇ᵀλ for every body that moves: the inputs are followed by the twists and λ."""
+    n = sum(moving)
+
+    def outputs(*arrays: Array) -> tuple[Array, ...]:
+        inputs, twists, multipliers = list(arrays[: -n - 1]), arrays[-n - 1 : -1], arrays[-1]
+        rates = [*_motion(form, moving, inputs, twists), np.zeros(form.size)]
+        whole = _pull_program(form, moving)(*inputs, multipliers, *rates)[1]
+        return tuple(whole[6 * k : 6 * k + 6] for k in range(n))
+
+    return trace(outputs, [*shapes(form, moving), *[(6,)] * n, (form.size,)])[0]
+
+
+@cache
+def angles_block(form: Form, moving: Moving) -> Block:
+    """The counted angles, nearest to what they were."""
+    from linkwright.constraints.forms import near
+
+    def outputs(*arrays: Array) -> Array:
+        frames, rest = _frames(form, moving, arrays)
+        assert form.angles is not None
+        found: list[Any] = [near(m, old) for m, old in zip(form.angles(frames), rest[1], strict=True)]
+        return np.array(found)
+
+    return trace(outputs, shapes(form, moving))[0]

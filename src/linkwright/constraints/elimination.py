@@ -1,0 +1,285 @@
+"""Least-norm solutions of J δ = b by a block elimination of S = J W⁻¹ Jᵀ whose order is fixed beforehand.
+
+One block row a constraint. S = L D Lᵀ with a generalised inverse of every D: an equation that repeats those before it
+has a pivot that is lost in rounding and is left out, so that redundant equations need no care. The statements are
+scans over lists of small dense products: neither code nor compile time grows with the mechanism, and the time of a
+mechanism whose loops are far apart grows with their number.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from linkwright.spatial.algebra import Array
+from linkwright.spatial.definite import swept
+from linkwright.tape.block import Block
+from linkwright.tape.build import ProgramBuilder, Ref, trace
+from linkwright.tape.program import Case, Copy, Each, Zero
+
+#: A pivot below this part of its row's own size is lost: about the square of an angle between equations.
+RANK_TOLERANCE = 1e-11
+
+
+def order(neighbours: Sequence[set[int]]) -> tuple[list[int], list[list[int]]]:
+    """An elimination order of small fill (least degree first), and for each node in it those that it leaves behind."""
+    around = [set(n) for n in neighbours]
+    heap = [(len(n), k) for k, n in enumerate(around)]
+    heapq.heapify(heap)
+    done = [False] * len(around)
+    sequence: list[int] = []
+    left: list[list[int]] = []
+    while heap:
+        degree, k = heapq.heappop(heap)
+        if done[k] or degree != len(around[k]):
+            continue
+        done[k] = True
+        rest = around[k]
+        sequence.append(k)
+        left.append(sorted(rest))
+        for i in rest:
+            around[i] |= rest
+            around[i] -= {i, k}
+            heapq.heappush(heap, (len(around[i]), i))
+    return sequence, left
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence:
+    """A constraint's part of J: its constraint, its body, and where its (m, 6) numbers begin in the store of J."""
+
+    constraint: int
+    body: int
+    at: int
+
+
+class Elimination:
+    """The order, the fill and the lists of products for constraints of these sizes on these bodies."""
+
+    def __init__(self, sizes: Sequence[int], incidences: Sequence[Incidence]) -> None:
+        self.sizes, self.incidences = list(sizes), list(incidences)
+        self.first = np.concatenate([[0], np.cumsum(self.sizes)]).astype(int).tolist()
+        on_body: dict[int, list[Incidence]] = {}
+        for x in incidences:
+            on_body.setdefault(x.body, []).append(x)
+        neighbours: list[set[int]] = [set() for _ in sizes]
+        for group in on_body.values():
+            members = {x.constraint for x in group}
+            for c in members:
+                neighbours[c] |= members - {c}
+        self.sequence, self.left = order(neighbours)
+        position = {c: k for k, c in enumerate(self.sequence)}
+        # Block (i, k), i after k in the order, is kept at blocks[i, k]; diagonal blocks too.
+        self.blocks: dict[tuple[int, int], int] = {}
+        at = 0
+        for k, rest in zip(self.sequence, self.left, strict=True):
+            for i in (k, *rest):
+                self.blocks[i, k] = at
+                at += self.sizes[i] * self.sizes[k]
+        self.store = at
+        self.pairs = [
+            (x, y) if position[x.constraint] >= position[y.constraint] else (y, x)
+            for group in on_body.values()
+            for a, x in enumerate(group)
+            for y in group[: a + 1]
+        ]
+
+    def later(self, i: int, j: int) -> tuple[int, int]:
+        """A pair of constraints, the one that is eliminated later first."""
+        return (i, j) if (i, j) in self.blocks else (j, i)
+
+
+Key = tuple[Any, ...]
+Places = tuple[int, int, int]
+
+
+class Solver:
+    """Statements that factor S and solve with it, on the buffers of a program under construction.
+
+    `jacobian` keeps the parts of J, `weights` the six entries of W⁻¹ for every body; `damping` is one number, by which
+    the diagonal of S is enlarged.
+    """
+
+    def __init__(self, builder: ProgramBuilder, plan: Elimination, jacobian: Ref, weights: Ref, damping: Ref) -> None:
+        self.b, self.plan = builder, plan
+        self.jacobian, self.weights, self.damping = jacobian, weights, damping
+        count = sum(plan.sizes)
+        self.s = builder.temporary("S", (plan.store,))
+        self.l = builder.temporary("L", (plan.store,))
+        self.g = builder.temporary("G", (sum(m * m for m in plan.sizes),))
+        self.scale = builder.temporary("scale", (count,))
+        self.pivots = builder.temporary("pivots", (count,))
+        self._g_at = np.concatenate([[0], np.cumsum([m * m for m in plan.sizes])]).astype(int).tolist()
+
+    def _scan(self, items: Sequence[tuple[Key, Places]], case: Any) -> None:
+        """Run the items in order; those with equal keys share a case."""
+        if not items:
+            return
+        keys = list(dict.fromkeys(key for key, _ in items))
+        number = {key: k for k, key in enumerate(keys)}
+        columns = [self.b.column(column) for column in np.array([places for _, places in items]).T]
+        cases = tuple(case(key, columns) for key in keys)
+        dispatch = self.b.column([number[key] for key, _ in items]) if len(keys) > 1 else None
+        self.b.add(Each(len(items), cases, "outward", dispatch))
+
+    def _block(self, ref: Ref, shape: tuple[int, ...], column: int, add: bool = False) -> Ref:
+        return ref.part(0, shape).at((1, column), add=add)
+
+    # -- factors --------------------------------------------------------------------------------------------
+    def factor(self) -> None:
+        """S = J W⁻¹ Jᵀ, its diagonal enlarged, and S = L D Lᵀ."""
+        plan, sizes = self.plan, self.plan.sizes
+        self.b.add(Zero(self.s.operand))
+        groups: dict[tuple[int, int], list[tuple[int, int, int, int]]] = {}
+        for x, y in plan.pairs:
+            i, k = x.constraint, y.constraint
+            groups.setdefault((sizes[i], sizes[k]), []).append((x.at, y.at, x.body, plan.blocks[i, k]))
+        for (m, n), rows in groups.items():
+            first, second, body, to = (self.b.column(column) for column in np.array(rows).T)
+            parts = [self._block(self.jacobian, (m, 6), first), self._block(self.jacobian, (n, 6), second)]
+            weight = self.weights.part(0, (6,)).at((6, body))
+            case = self.b.case(product_block(m, n), [*parts, weight], [self._block(self.s, (m, n), to, add=True)])
+            self.b.add(Each(len(rows), (case,), "outward"))
+        diagonal = [(("diagonal", sizes[k]), (plan.blocks[k, k], plan.first[k], 0)) for k in plan.sequence]
+        self._scan(diagonal, self._diagonal_case)
+        items: list[tuple[Key, Places]] = []
+        for k, rest in zip(plan.sequence, plan.left, strict=True):
+            items.append((("pivot", sizes[k]), (plan.blocks[k, k], self._g_at[k], plan.first[k])))
+            items += [(("scale", sizes[i], sizes[k]), (plan.blocks[i, k], self._g_at[k], 0)) for i in rest]
+            for a, i in enumerate(rest):
+                for j in rest[: a + 1]:
+                    later, sooner = plan.later(i, j)
+                    places = (plan.blocks[later, k], plan.blocks[sooner, k], plan.blocks[later, sooner])
+                    items.append((("update", sizes[later], sizes[sooner], sizes[k]), places))
+        self._scan(items, self._factor_case)
+
+    def _diagonal_case(self, key: Key, columns: Sequence[int]) -> Case:
+        m = key[1]
+        block = self._block(self.s, (m, m), columns[0])
+        return self.b.case(diagonal_block(m), [block, self.damping], [block, self._block(self.scale, (m,), columns[1])])
+
+    def _factor_case(self, key: Key, columns: Sequence[int]) -> Case:
+        one, two, three = columns
+        if key[0] == "pivot":
+            m = key[1]
+            inputs = [self._block(self.s, (m, m), one), self._block(self.scale, (m,), three)]
+            outputs = [self._block(self.g, (m, m), two), self._block(self.pivots, (m,), three)]
+            return self.b.case(pivot_block(m), inputs, outputs)
+        if key[0] == "scale":
+            m, n = key[1:]
+            inputs = [self._block(self.s, (m, n), one), self._block(self.g, (n, n), two)]
+            return self.b.case(scale_block(m, n), inputs, [self._block(self.l, (m, n), one)])
+        m, n, k = key[1:]
+        inputs = [self._block(self.l, (m, k), one), self._block(self.s, (n, k), two)]
+        return self.b.case(update_block(m, n, k), inputs, [self._block(self.s, (m, n), three, add=True)])
+
+    # -- solutions ------------------------------------------------------------------------------------------
+    def solve(self, rhs: Ref, multipliers: Ref) -> None:
+        """multipliers = S⁺ rhs, zero for equations that were left out."""
+        plan, sizes = self.plan, self.plan.sizes
+        self.b.add(Copy(rhs.operand, multipliers.operand))
+        down: list[tuple[Key, Places]] = []
+        for k, rest in zip(plan.sequence, plan.left, strict=True):
+            down += [(("down", sizes[i], sizes[k]), (plan.blocks[i, k], plan.first[k], plan.first[i])) for i in rest]
+            down.append((("divide", sizes[k]), (self._g_at[k], plan.first[k], 0)))
+        # What is divided in one scan must not be read by a later row of it undivided: two scans.
+        self._scan([item for item in down if item[0][0] == "down"], self._solve_case(multipliers))
+        self._scan([item for item in down if item[0][0] == "divide"], self._solve_case(multipliers))
+        up: list[tuple[Key, Places]] = []
+        for k, rest in zip(reversed(plan.sequence), reversed(plan.left), strict=True):
+            up += [(("up", sizes[i], sizes[k]), (plan.blocks[i, k], plan.first[i], plan.first[k])) for i in rest]
+        self._scan(up, self._solve_case(multipliers))
+
+    def _solve_case(self, x: Ref) -> Any:
+        def case(key: Key, columns: Sequence[int]) -> Case:
+            one, two, three = columns
+            if key[0] == "divide":
+                m = key[1]
+                part = self._block(x, (m,), two)
+                return self.b.case(times_block(m, m, 1.0), [self._block(self.g, (m, m), one), part], [part])
+            m, n = key[1:]
+            if key[0] == "down":
+                inputs = [self._block(self.l, (m, n), one), self._block(x, (n,), two)]
+                return self.b.case(times_block(m, n, -1.0), inputs, [self._block(x, (m,), three, add=True)])
+            inputs = [self._block(self.l, (m, n), one), self._block(x, (m,), two)]
+            return self.b.case(transposed_block(m, n, -1.0), inputs, [self._block(x, (n,), three, add=True)])
+
+        return case
+
+    def pull(self, multipliers: Ref, twists: Ref, *, clear: bool = True) -> None:
+        """twists += Jᵀ multipliers; W⁻¹ is left to the caller."""
+        if clear:
+            self.b.add(Zero(twists.operand))
+        plan = self.plan
+        items = [((plan.sizes[x.constraint],), (x.at, plan.first[x.constraint], 6 * x.body)) for x in plan.incidences]
+
+        def case(key: Key, columns: Sequence[int]) -> Case:
+            inputs = [self._block(self.jacobian, (key[0], 6), columns[0]), self._block(multipliers, key, columns[1])]
+            return self.b.case(transposed_block(key[0], 6, 1.0), inputs, [self._block(twists, (6,), columns[2], True)])
+
+        self._scan(items, case)
+
+    def push(self, twists: Ref, rates: Ref, sign: float) -> None:
+        """rates += sign · J twists."""
+        plan = self.plan
+        items = [((plan.sizes[x.constraint],), (x.at, 6 * x.body, plan.first[x.constraint])) for x in plan.incidences]
+
+        def case(key: Key, columns: Sequence[int]) -> Case:
+            inputs = [self._block(self.jacobian, (key[0], 6), columns[0]), self._block(twists, (6,), columns[1])]
+            return self.b.case(times_block(key[0], 6, sign), inputs, [self._block(rates, key, columns[2], True)])
+
+        self._scan(items, case)
+
+
+# -- the small products -------------------------------------------------------------------------------------------
+@cache
+def product_block(m: int, n: int) -> Block:
+    return trace(lambda a, b, w: (a * w) @ b.T, [(m, 6), (n, 6), (6,)])[0]
+
+
+@cache
+def diagonal_block(m: int) -> Block:
+    """The diagonal enlarged, and as it was."""
+
+    def outputs(s: Array, damping: Array) -> tuple[Array, Array]:
+        scale = np.array([s[k, k] for k in range(m)])
+        larger = [[s[i, k] * (1.0 + damping[0]) if i == k else s[i, k] for k in range(m)] for i in range(m)]
+        return np.array(larger), scale
+
+    return trace(outputs, [(m, m), (1,)])[0]
+
+
+@cache
+def pivot_block(m: int) -> Block:
+    """A generalised inverse, and the pivots as parts of the rows' own sizes."""
+
+    def outputs(s: Array, scale: Array) -> tuple[Array, Array]:
+        inverse, pivots = swept(s, scale, RANK_TOLERANCE)
+        return inverse, np.array([p / n for p, n in zip(pivots, scale, strict=True)])
+
+    return trace(outputs, [(m, m), (m,)])[0]
+
+
+@cache
+def scale_block(m: int, n: int) -> Block:
+    return trace(lambda s, g: s @ g, [(m, n), (n, n)])[0]
+
+
+@cache
+def update_block(m: int, n: int, k: int) -> Block:
+    return trace(lambda a, s: -(a @ s.T), [(m, k), (n, k)])[0]
+
+
+@cache
+def times_block(m: int, n: int, sign: float) -> Block:
+    return trace(lambda a, x: sign * (a @ x), [(m, n), (n,)])[0]
+
+
+@cache
+def transposed_block(m: int, n: int, sign: float) -> Block:
+    return trace(lambda a, x: sign * (a.T @ x), [(m, n), (m,)])[0]

@@ -1,0 +1,225 @@
+"""The constraint equations of a mechanism: what is joined to what, with its numbers, in the order of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.constraints import forms
+from linkwright.constraints.forms import Form
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism.description import GROUND, Description
+from linkwright.mechanism.elements import Driver, PointOnLine, Rod
+from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.kinds import KINDS
+
+Floats = NDArray[np.float64]
+Group = Literal["joint", "tie", "gear", "driver"]
+#: Within this sine two drawn h axes count as parallel.
+PARALLEL = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """One joint, tie, gear or driver: a form, the bodies of its frames (−1 is ground), its record and its law."""
+
+    name: str
+    group: Group
+    form: Form
+    bodies: tuple[int, ...]
+    record: Floats  # rotation (9) and origin (3) of each frame, then the form's own numbers
+    law: Expression | None = None
+
+    def __str__(self) -> str:
+        return f"{self.group} {self.name!r}"
+
+
+class Equations:
+    """All constraints of a description, and where their equations stand."""
+
+    def __init__(self, description: Description) -> None:
+        self.description = description
+        self.start_r, self.start_p = drawn(description)
+        self.constraints = tuple(self._constraints())
+
+    @property
+    def nb(self) -> int:
+        return self.description.nb
+
+    @cached_property
+    def first(self) -> NDArray[np.int64]:
+        """The number of each constraint's first equation, and at last how many there are."""
+        return np.concatenate([[0], np.cumsum([c.form.size for c in self.constraints])]).astype(np.int64)
+
+    @property
+    def count(self) -> int:
+        return int(self.first[-1])
+
+    @cached_property
+    def first_angle(self) -> NDArray[np.int64]:
+        """The number of each constraint's first counted angle, and at last how many there are."""
+        return np.concatenate([[0], np.cumsum([c.form.turns for c in self.constraints])]).astype(np.int64)
+
+    def equation(self, row: int) -> tuple[Constraint, str]:
+        """The constraint that an equation belongs to, and what it is about."""
+        k = int(np.searchsorted(self.first, row, side="right")) - 1
+        return self.constraints[k], self.constraints[k].form.names[row - int(self.first[k])]
+
+    @cached_property
+    def drivers(self) -> tuple[int, ...]:
+        return tuple(k for k, c in enumerate(self.constraints) if c.law is not None)
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """A length for each body, by which turns are weighed against shifts: how far its frames are from its origin."""
+        total, number = np.zeros(self.nb), np.zeros(self.nb)
+        for c in self.constraints:
+            for k, body in enumerate(c.bodies):
+                if body != GROUND:
+                    total[body] += float(np.sum(c.record[12 * k + 9 : 12 * k + 12] ** 2))
+                    number[body] += 1
+        sizes = np.sqrt(total / np.maximum(number, 1))
+        typical = float(np.sqrt(np.mean(sizes**2))) if sizes.any() else self._spread()
+        return np.where(sizes > 1e-3 * typical, sizes, typical)
+
+    @cached_property
+    def size(self) -> float:
+        """A length that is typical for the mechanism."""
+        return float(np.max(self.sizes, initial=0.0)) or 1.0
+
+    def _spread(self) -> float:
+        """How far the bodies are drawn from each other and from ground; 1 m if all are in one place."""
+        return float(np.max(np.abs(self.start_p), initial=0.0)) or 1.0
+
+    # -- from the description -------------------------------------------------------------------------------
+    def _constraints(self) -> Iterator[Constraint]:
+        d = self.description
+        for j in range(d.nj):
+            kind = d.kind_of(j)
+            if kind.nv < 6:
+                numbers = [float(d.pitch[j])] if kind.name == "screw" else []
+                form, record = forms.joint(kind.name), self._of(j, numbers)
+                yield Constraint(d.joint_names[j], "joint", form, self._joined(j), record)
+        for m in d.mimics:
+            a, b = m.follower, m.leader
+            form = forms.gear(d.kind_of(a).name, d.kind_of(b).name)
+            record = np.concatenate([self._of(a, []), self._of(b, []), [m.ratio, m.offset]])
+            yield Constraint(d.joint_names[a], "gear", form, (*self._joined(a), *self._joined(b)), record)
+        for tie in d.ties:
+            if isinstance(tie, Rod):
+                ends, form = (tie.first, tie.second), forms.ROD
+                numbers = [float(tie.length.evaluate(d.parameters))]
+            elif isinstance(tie, PointOnLine):
+                ends, form, numbers = (tie.line, tie.point), forms.POINT_ON_LINE, []
+            else:
+                ends, form, numbers = (tie.plane, tie.point), forms.POINT_ON_PLANE, []
+            yield self._at(tie.name, "tie", form, ends, numbers)
+        for driver in d.drivers:
+            yield self._driver(driver)
+
+    def _driver(self, driver: Driver) -> Constraint:
+        d = self.description
+        if driver.kind == "joint":
+            j = d.joint_names.position("joint", driver.target)
+            form = forms.coordinate(d.kind_of(j).name, driver.index)
+            return Constraint(driver.name, "driver", form, self._joined(j), self._of(j, []), driver.law)
+        if driver.kind == "absolute":
+            place, axis = driver.target.rsplit(".", 1)
+            return self._at(driver.name, "driver", forms.absolute("xyz".index(axis)), (place,), [], driver.law)
+        assert driver.other is not None
+        ends = (driver.target, driver.other)
+        if driver.kind == "distance":
+            return self._at(driver.name, "driver", forms.DISTANCE, ends, [], driver.law)
+        form = forms.angle(*driver.axes, about_h=self._parallel(driver))
+        return self._at(driver.name, "driver", form, ends, [], driver.law)
+
+    def _parallel(self, driver: Driver) -> bool:
+        """Whether the h axes of an angle driver are drawn parallel, and its axes across them."""
+        if "h" in driver.axes:
+            return False
+        (r1, _), (r2, _) = (self.frame_as_drawn(x) for x in (driver.target, driver.other or ""))
+        return float(np.linalg.norm(np.cross(r1[:, 2], r2[:, 2]))) < PARALLEL
+
+    def frame_as_drawn(self, name: str) -> tuple[Floats, Floats]:
+        """The axes and origin of a frame where its body is drawn."""
+        body, r, p = frame(self.description, name)
+        if body == GROUND:
+            return r, p
+        return self.start_r[body] @ r, self.start_p[body] + self.start_r[body] @ p
+
+    def _joined(self, j: int) -> tuple[int, int]:
+        return int(self.description.parent[j]), int(self.description.child[j])
+
+    def _of(self, j: int, numbers: list[float]) -> Floats:
+        d = self.description
+        return np.concatenate([d.ri[j].reshape(-1), d.pi[j], d.rj[j].reshape(-1), d.pj[j], numbers])
+
+    def _at(
+        self,
+        name: str,
+        group: Group,
+        form: Form,
+        places: tuple[str, ...],
+        numbers: list[float],
+        law: Expression | None = None,
+    ) -> Constraint:
+        found = [frame(self.description, place) for place in places]
+        record = np.concatenate([*(np.concatenate([r.reshape(-1), p]) for _, r, p in found), numbers])
+        return Constraint(name, group, form, tuple(body for body, _, _ in found), record, law)
+
+
+def frame(d: Description, name: str) -> tuple[int, Floats, Floats]:
+    """The body, axes and origin of a body's own frame, of a further one, or of ground."""
+    if name == d.ground_name:
+        return GROUND, np.eye(3), np.zeros(3)
+    body = d.body_names.find(name)
+    if body is not None:
+        return body, np.eye(3), np.zeros(3)
+    k = d.frames.names.find(name)
+    if k is None:
+        raise NameNotFound("body or triad", name, [*d.body_names[:1000], *d.frames.names[:1000]])
+    return int(d.frames.body[k]), d.frames.r[k], d.frames.p[k]
+
+
+def drawn(d: Description) -> tuple[Floats, Floats]:
+    """Rotations and origins of the bodies as drawn; those not placed stand as joints at rest put them on the others."""
+    r, p = np.tile(np.eye(3), (d.nb, 1, 1)), np.zeros((d.nb, 3))
+    known = np.zeros(d.nb, bool)
+    if d.start is not None:
+        known |= d.start.placed
+        r[known], p[known] = d.start.r[known], d.start.p[known]
+    if known.all():
+        return r, p
+    around: dict[int, list[int]] = {}
+    for j in range(d.nj):
+        for body in (int(d.parent[j]), int(d.child[j])):
+            around.setdefault(body, []).append(j)
+    queue = [GROUND, *np.flatnonzero(known).tolist()]
+    for here in queue:  # grows while it is gone through
+        rh, ph = (np.eye(3), np.zeros(3)) if here == GROUND else (r[here], p[here])
+        for j in around.get(here, ()):
+            outward = int(d.parent[j]) == here
+            there = int(d.child[j] if outward else d.parent[j])
+            if there == GROUND or known[there]:
+                continue
+            kind = KINDS[d.kind_of(j).name]
+            rest = kind.terms(kind.neutral(), d.pitch[j])
+            turn = np.asarray(kind.rotation(rest).matrix(), float)
+            shift = np.asarray(kind.shift(rest, d.pitch[j]), float)
+            if outward:
+                rn, pn, rf, pf = d.ri[j], d.pi[j], d.rj[j], d.pj[j]
+            else:
+                rn, pn, rf, pf, turn, shift = d.rj[j], d.pj[j], d.ri[j], d.pi[j], turn.T, -turn.T @ shift
+            r[there] = rh @ rn @ turn @ rf.T
+            p[there] = ph + rh @ (pn + rn @ shift) - r[there] @ pf
+            known[there] = True
+            queue.append(there)
+    if not known.all():
+        name = d.body_names[int(np.flatnonzero(~known)[0])]
+        raise ModelError(f"no joint connects body {name!r} to ground; place it, or join it", element=name)
+    return r, p

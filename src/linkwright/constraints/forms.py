@@ -1,0 +1,151 @@
+"""The forms of constraint equations: Φ of the frames that a constraint joins, written once over any scalar.
+
+A form is shared by every joint, tie or driver of its kind; what differs (frames, lengths, laws) is its record. Drivers
+subtract the value of their law, so that Φ_t = −ḟ and Φ_tt = −f̈ for every one of them, and Φ_qt = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from linkwright.mechanism.kinds import KINDS, JointKind, Measure
+from linkwright.spatial.algebra import Array, cross, dot
+from linkwright.tape.functions import arctan2
+
+Frame = tuple[Array, Array]  # axes (3, 3) and origin (3), in ground's axes
+Equations = Callable[[Sequence[Frame], Array, Array, Any], Array]
+
+AXES = {"f": 0, "g": 1, "h": 2}
+
+
+@dataclass(frozen=True)
+class Form:
+    """m = len(names) equations of `sides` frames, `numbers` further constants, `angles` counted turns and a law."""
+
+    key: str
+    names: tuple[str, ...]
+    equations: Equations
+    sides: int = 2
+    numbers: int = 0
+    driven: bool = False
+    #: The angles that it counts through all their turns, as measures of its frames.
+    angles: Callable[[Sequence[Frame]], tuple[Measure, ...]] | None = None
+    turns: int = 0
+
+    @property
+    def size(self) -> int:
+        return len(self.names)
+
+
+def between(first: Frame, second: Frame) -> Frame:
+    """The pose of the second frame in the first."""
+    (ri, pi), (rj, pj) = first, second
+    return ri.T @ rj, ri.T @ (pj - pi)
+
+
+def near(angle: Measure, reference: Any) -> Any:
+    """The angle with this cosine and sine that is nearest to a reference."""
+    c, s = np.cos(reference), np.sin(reference)
+    return reference + arctan2(angle.sine * c - angle.cosine * s, angle.cosine * c + angle.sine * s)
+
+
+def _beyond(angle: Measure, law: Any) -> Any:
+    """How far an angle is ahead of a law, between −π and π: laws may go through any number of turns."""
+    return near(angle, law) - law
+
+
+@cache
+def joint(kind_name: str) -> Form:
+    """The equations of a joint kind."""
+    kind = KINDS[kind_name]
+    if kind_name == "screw":
+        turn: Callable[[Sequence[Frame]], tuple[Measure, ...]] = lambda f: kind.measures(*between(f[0], f[1]))  # noqa: E731
+
+        def screw(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
+            r, p = between(frames[0], frames[1])
+            return kind.equations(r, p, record[0], near(kind.measures(r, p)[0], turned[0]))
+
+        return Form("screw joint", kind.equation_names, screw, numbers=1, angles=turn, turns=1)
+
+    def equations(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
+        return kind.equations(*between(frames[0], frames[1]), 0.0, 0.0)
+
+    return Form(f"{kind_name} joint", kind.equation_names, equations)
+
+
+def _distance(frames: Sequence[Frame]) -> Any:
+    d = frames[1][1] - frames[0][1]
+    return np.sqrt(dot(d, d))
+
+
+ROD = Form("rod", ("length",), lambda f, n, a, law: np.array([_distance(f) - n[0]]), numbers=1)
+POINT_ON_LINE = Form(
+    "point on line", ("on the line, along f", "on the line, along g"), lambda f, n, a, law: between(f[0], f[1])[1][:2]
+)
+POINT_ON_PLANE = Form("point on plane", ("in the plane",), lambda f, n, a, law: between(f[0], f[1])[1][2:])
+DISTANCE = Form("distance driver", ("distance",), lambda f, n, a, law: np.array([_distance(f) - law]), driven=True)
+
+
+@cache
+def absolute(axis: int) -> Form:
+    """A coordinate of a frame's origin."""
+    name = "xyz"[axis]
+    return Form(
+        f"absolute {name} driver", (name,), lambda f, n, a, law: np.array([f[0][1][axis] - law]), sides=1, driven=True
+    )
+
+
+@cache
+def angle(first: str, second: str, about_h: bool) -> Form:
+    """The angle from an axis of one frame to an axis of another: about h of the first, or between 0 and π."""
+    i, j = AXES[first], AXES[second]
+
+    def equation(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
+        a, b = frames[0][0][:, i], frames[1][0][:, j]
+        out = cross(a, b)
+        sine = dot(out, frames[0][0][:, 2]) if about_h else np.sqrt(dot(out, out))
+        measure = Measure(cosine=dot(a, b), sine=sine)
+        if about_h:
+            return np.array([_beyond(measure, law)])
+        return np.array([arctan2(measure.sine, measure.cosine) - law])
+
+    way = "about h" if about_h else "in space"
+    return Form(f"angle driver {first}{second} {way}", ("angle",), equation, driven=True)
+
+
+@cache
+def coordinate(kind_name: str, index: int) -> Form:
+    """A coordinate of a joint."""
+    kind: JointKind = KINDS[kind_name]
+
+    def equation(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
+        measure = kind.measures(*between(frames[0], frames[1]))[index]
+        return np.array([_beyond(measure, law) if measure.shift is None else measure.shift - law])
+
+    return Form(f"{kind_name} coordinate {index} driver", ("coordinate",), equation, driven=True)
+
+
+@cache
+def gear(follower: str, leader: str) -> Form:
+    """follower's coordinate = ratio · leader's + offset, angles through all their turns; record: ratio, offset."""
+    kinds = KINDS[follower], KINDS[leader]
+    turning = [kind.measures(np.eye(3), np.zeros(3))[0].shift is None for kind in kinds]
+
+    def measures(frames: Sequence[Frame]) -> list[Measure]:
+        return [kind.measures(*between(*frames[2 * k : 2 * k + 2]))[0] for k, kind in enumerate(kinds)]
+
+    def angles(frames: Sequence[Frame]) -> tuple[Measure, ...]:
+        return tuple(m for m, turns in zip(measures(frames), turning, strict=True) if turns)
+
+    def equation(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
+        counted = iter(turned)
+        values = [near(m, next(counted)) if m.shift is None else m.shift for m in measures(frames)]
+        return np.array([values[0] - record[0] * values[1] - record[1]])
+
+    key = f"gear of {follower} by {leader}"
+    return Form(key, ("ratio",), equation, sides=4, numbers=2, angles=angles, turns=sum(turning))

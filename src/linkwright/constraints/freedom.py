@@ -1,0 +1,99 @@
+"""Rank of the constraint equations at a state: degrees of freedom, what they move, redundant equations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.constraints.elimination import RANK_TOLERANCE
+from linkwright.constraints.programs import Programs
+
+Floats = NDArray[np.float64]
+#: Up to so many entries of J the rank is found on the dense matrix, in the order of the file.
+DENSE = 4_000_000
+#: A row counts as dependent when less than this part of it is independent of those before.
+DEPENDENT = 1e-8
+
+
+@dataclass(frozen=True)
+class FreedomReport:
+    """What the constraints leave free at a state."""
+
+    coordinates: int  # six for every moving body
+    equations: int
+    rank: int
+    redundant: tuple[str, ...]  # "joint 'b': meeting along h"
+    moving: tuple[str, ...]  # bodies that the freedom moves
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        return self.coordinates - self.rank
+
+
+def freedom(programs: Programs, q: Floats, angles: Floats, t: float, pivots: Floats) -> FreedomReport:
+    """The rank at an assembled state; the choice of redundant equations is not unique: the later ones are named."""
+    layout = programs.layout
+    e = layout.equations
+    _, jacobian, _, _, _ = programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
+    if e.count * 6 * e.nb <= DENSE:
+        j = layout.dense(jacobian)
+        j[:, np.arange(6 * e.nb) % 6 >= 3] /= np.repeat(e.sizes, 3)
+        basis, dependent = _independent_rows(j)
+        rest = np.eye(6 * e.nb) - basis.T @ basis
+    else:
+        dependent = np.flatnonzero(pivots <= RANK_TOLERANCE).tolist()
+        rest = _random_freedom(programs, jacobian, q, angles, t)
+    rank = e.count - len(dependent)
+    redundant = []
+    for row in dependent:
+        constraint, about = e.equation(row)
+        redundant.append(f"{constraint}: {about}")
+    moving: tuple[str, ...] = ()
+    if rank < 6 * e.nb:
+        sizes = np.abs(rest).reshape(e.nb, 6, -1).max(axis=(1, 2))
+        names = e.description.body_names
+        moving = tuple(names[int(k)] for k in np.flatnonzero(sizes > 1e-6))
+    return FreedomReport(6 * e.nb, e.count, rank, tuple(redundant), moving)
+
+
+def _independent_rows(j: Floats) -> tuple[Floats, list[int]]:
+    """An orthonormal basis of the rows (twice orthogonalised), and the rows that those before them span."""
+    basis = np.zeros((0, j.shape[1]))
+    dependent: list[int] = []
+    for k, row in enumerate(j):
+        size = float(np.linalg.norm(row))
+        rest = row - basis.T @ (basis @ row)
+        rest = rest - basis.T @ (basis @ rest)
+        left = float(np.linalg.norm(rest))
+        if size == 0.0 or left <= DEPENDENT * size or len(basis) == j.shape[1]:
+            dependent.append(k)
+        else:
+            basis = np.vstack([basis, rest / left])
+    return basis, dependent
+
+
+def _random_freedom(programs: Programs, jacobian: Floats, q: Floats, angles: Floats, t: float) -> Floats:
+    """A few random motions with all parts that the constraints forbid taken away, by least squares."""
+    from scipy.sparse import csr_array  # type: ignore[import-untyped]
+    from scipy.sparse.linalg import lsmr  # type: ignore[import-untyped]
+
+    layout = programs.layout
+    e = layout.equations
+    rows, columns, entries = [], [], []
+    for x in layout.incidences:
+        m, row = e.constraints[x.constraint].form.size, int(e.first[x.constraint])
+        part = jacobian[x.at : x.at + 6 * m].reshape(m, 6).copy()
+        part[:, 3:] /= e.sizes[x.body]
+        rows.append(np.repeat(np.arange(row, row + m), 6))
+        columns.append(np.tile(np.arange(6 * x.body, 6 * x.body + 6), m))
+        entries.append(part.reshape(-1))
+    shape = (e.count, 6 * e.nb)
+    j = csr_array((np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape=shape)
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(3):
+        any_motion = rng.normal(size=6 * e.nb)
+        found.append(any_motion - lsmr(j, j @ any_motion, atol=1e-13, btol=1e-13, maxiter=4 * 6 * e.nb)[0])
+    return np.stack(found, axis=1)

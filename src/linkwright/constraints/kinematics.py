@@ -1,0 +1,185 @@
+"""Kinematic analysis of a description: assembly, freedom, and the motion at every time point, as plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.constraints.assembly import Assembled, assemble
+from linkwright.constraints.elimination import RANK_TOLERANCE
+from linkwright.constraints.equations import Equations
+from linkwright.constraints.freedom import FreedomReport, freedom
+from linkwright.constraints.motion import Follower, State, Stepper, initial
+from linkwright.constraints.pivoting import Pivoting
+from linkwright.constraints.programs import Programs
+from linkwright.constraints.recorded import Layout
+from linkwright.constraints.stops import Stop, contradiction, explain
+from linkwright.errors import ModelError
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.system import Freedom
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Motion:
+    """A motion at its time points; `stop` is None if it went to the end."""
+
+    times: Floats
+    q: Floats  # (T, nb, 7)
+    v: Floats  # (T, nb, 6), ground's axes
+    a: Floats
+    iterations: NDArray[np.int64]
+    stop: Stop | None
+    notes: tuple[str, ...]
+    newton_iterations: int
+    tape_evaluations: int
+    linear_solves: int
+    substeps: int
+
+
+class Kinematics:
+    """The constraint equations of a description and what follows from them."""
+
+    def __init__(self, description: Description) -> None:
+        self.description = description
+        self.equations = Equations(description)
+        if not self.equations.nb:
+            raise ModelError(f"{description.name!r} has no moving body; add one", element=description.name)
+
+    @cached_property
+    def programs(self) -> Programs:
+        return Programs(Layout(self.equations))
+
+    def assemble(self, t: float, tolerance: float) -> Assembled:
+        """The assembled state nearest to where the bodies are drawn."""
+        return assemble(self.programs, t, tolerance)
+
+    def freedom(self, state: Assembled, t: float) -> FreedomReport:
+        """Degrees of freedom and redundant equations at an assembled state."""
+        return freedom(self.programs, state.q, state.angles, t, state.pivots)
+
+    def motion(
+        self,
+        times: Floats,
+        *,
+        assembly_tolerance: float = 1e-3,
+        lu_tolerance: float = 1e-10,
+        freedom: Freedom = "minimum-norm",
+        assembled: Assembled | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Motion:
+        """Position, velocity and acceleration at increasing times."""
+        times = self._checked(times)
+        self._check_laws(times)
+        start = assembled or self.assemble(float(times[0]), assembly_tolerance)
+        lost = int(np.sum(start.pivots <= RANK_TOLERANCE))
+        free = 6 * self.equations.nb > self.equations.count - lost
+        if freedom == "pivoting" and free:
+            return self._by_pivoting(times, start, lu_tolerance, progress)
+        return self._by_least_norm(times, start, free, progress)
+
+    def _by_least_norm(
+        self, times: Floats, start: Assembled, free: bool, progress: Callable[[int], None] | None
+    ) -> Motion:
+        stepper = Stepper(self.programs, start, free, float(times[0]), start.miss)
+        record = _Record(times, self.equations.nb)
+        state, step = initial(stepper)
+        work = stepper.work
+        work.iterations += start.iterations
+        stop: Stop | None = None
+        if not stepper.consistent(step):
+            stop = contradiction(self.programs, state.q, state.angles, state.t)
+        else:
+            record.add(state, int(step.iterations))
+            interval = float(np.max(np.diff(times), initial=0.0)) or 1.0
+            follower = Follower(stepper, state, interval)
+            for k in range(1, len(times)):
+                before = work.iterations
+                found = follower.to(float(times[k]))
+                if found is None:
+                    last = follower.state
+                    ahead = last.t + min(1e-3 * interval, float(times[k]) - last.t)
+                    stop = explain(stepper, last, ahead, stepper.attempt(last, ahead))
+                    break
+                record.add(found, work.iterations - before)
+                if progress is not None:
+                    progress(k)
+        rates = 2 if free else 1
+        return record.motion(
+            stop,
+            tuple(work.notes),
+            work.iterations,
+            work.iterations + (1 + rates) * work.rounds,
+            work.iterations + (3 + rates) * work.rounds,
+            work.steps,
+        )
+
+    def _by_pivoting(
+        self, times: Floats, start: Assembled, lu_tolerance: float, progress: Callable[[int], None] | None
+    ) -> Motion:
+        method = Pivoting(self.programs, lu_tolerance)
+        method.iterations += start.iterations
+        record = _Record(times, self.equations.nb)
+        rest = np.zeros((self.equations.nb, 6))
+        tolerance = max(1e-9 * self.equations.size, 4.0 * start.miss)
+        state = State(float(times[0]), start.q, rest, rest, start.angles)
+        stop: Stop | None = None
+        for k, t in enumerate(times.tolist()):
+            before = method.iterations
+            found = method.at(state, t, tolerance)
+            if found is None:
+                message = f"stopped at t = {state.t:.6g}: no position was found near the last one"
+                advice = "use freedom = minimum norm, which says why, or a smaller print interval"
+                stop = Stop("dead centre", message, state.t, None, np.nan, advice)
+                break
+            state = found
+            record.add(state, method.iterations - before)
+            if progress is not None:
+                progress(k)
+        return record.motion(stop, (), method.iterations, method.evaluations, method.solves, len(times))
+
+    def _checked(self, times: Floats) -> Floats:
+        t = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        if t.ndim != 1 or not len(t) or not np.isfinite(t).all() or (np.diff(t) <= 0.0).any():
+            raise ModelError("the times of an analysis must be finite and increase; give at least one")
+        return t
+
+    def _check_laws(self, times: Floats) -> None:
+        parameters = self.description.parameters
+        for k in self.equations.drivers:
+            c = self.equations.constraints[k]
+            assert c.law is not None
+            with np.errstate(all="ignore"):
+                values = np.broadcast_to(c.law.evaluate({**parameters, "TIME": times}), times.shape)
+            bad = np.flatnonzero(~np.isfinite(values))
+            if len(bad):
+                when = times[int(bad[0])]
+                text = f"the law of driver {c.name!r} has no finite value at t = {when:g}; change the law or the times"
+                raise ModelError(text, element=c.name)
+
+
+class _Record:
+    """The time points so far."""
+
+    def __init__(self, times: Floats, nb: int) -> None:
+        n = len(times)
+        self.times = times
+        self.q, self.v, self.a = np.empty((n, nb, 7)), np.empty((n, nb, 6)), np.empty((n, nb, 6))
+        self.iterations = np.zeros(n, np.int64)
+        self.n = 0
+
+    def add(self, state: State, iterations: int) -> None:
+        k = self.n
+        self.q[k], self.v[k], self.a[k] = state.q, state.v, state.a
+        self.iterations[k] = iterations
+        self.n += 1
+
+    def motion(self, stop: Stop | None, notes: tuple[str, ...], *work: int) -> Motion:
+        n = self.n
+        kept = (self.times[:n], self.q[:n], self.v[:n], self.a[:n], self.iterations[:n])
+        return Motion(*kept, stop, notes, *work)

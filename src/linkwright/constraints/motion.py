@@ -1,0 +1,269 @@
+"""Motion in time: Newton's method from point to point with prediction, never on another branch without saying so.
+
+A step is accepted when its velocities agree with its accelerations; else it is halved. Where the equations become
+dependent (a dead centre), the step leaps across and points inside are interpolated between both sides; where that
+fails, the motion stops and tells why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.constraints.assembly import Assembled
+from linkwright.constraints.elimination import RANK_TOLERANCE
+from linkwright.constraints.programs import Programs, Step
+from linkwright.constraints.recorded import ITERATIONS, shift_between, state_rates
+from linkwright.spatial.rotation import quaternion_product
+
+Floats = NDArray[np.float64]
+
+#: How far velocities may differ from what the accelerations make of them, as a part of the speed.
+MISMATCH = 0.1
+#: How far the state found may be from the predicted one: this part of the way, and this part of the bodies' sizes.
+JUMP, SLACK = 0.3, 0.02
+#: Below this part of the largest pivot so far the equations are taken for dependent.
+SINGULAR = 1e-5
+#: The shortest step, as a part of the print interval.
+SHORTEST = 1e-8
+#: The free part of a motion is integrated until halving a step changes it by less than this part of the sizes.
+FREE_ERROR = 1e-10
+
+
+@dataclass(eq=False)
+class State:
+    """Where all bodies are at a time, with their twists and the derivatives of these, and the angles counted."""
+
+    t: float
+    q: Floats
+    v: Floats
+    a: Floats
+    angles: Floats
+
+    def copy(self) -> State:
+        return State(self.t, self.q.copy(), self.v.copy(), self.a.copy(), self.angles.copy())
+
+
+@dataclass
+class Work:
+    """What was done: see `Counters`."""
+
+    iterations: int = 0
+    rounds: int = 0
+    steps: int = 0
+    refused: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+class Stepper:
+    """Steps of one mechanism; a state that is not accepted is forgotten."""
+
+    def __init__(self, programs: Programs, assembled: Assembled, free: bool, t: float, miss: float) -> None:
+        e = programs.layout.equations
+        self.programs, self.free = programs, free
+        self.sizes = e.sizes
+        nb, turns = e.nb, max(int(e.first_angle[-1]), 1)
+        self._t, self._h = np.zeros(1), np.zeros(1)
+        self._q, self._v, self._a = np.zeros((nb, 7)), np.zeros((nb, 6)), np.zeros((nb, 6))
+        self._angles = np.zeros(turns)
+        program = programs.step(free)
+        given = {"q": self._q, "angles": self._angles, "t": self._t, "v": self._v, "a": self._a, "h": self._h}
+        self._out = {port.name: np.zeros(port.shape) for port in program.outputs}
+        inputs = [given[port.name] for port in program.inputs]
+        self._call: Callable[[], None] = program.bound(inputs, list(self._out.values()))
+        self._summary = self._out["summary"]
+        self.tolerance = max(1e-9 * e.size, 4.0 * miss)
+        self.lost = int(np.sum(assembled.pivots <= RANK_TOLERANCE))
+        self.largest_pivot = float(np.min(assembled.pivots[assembled.pivots > RANK_TOLERANCE], initial=1.0))
+        self.work = Work()
+        rest = np.zeros((nb, 6))
+        self.start = State(t, assembled.q, rest, rest, assembled.angles)
+
+    def attempt(self, state: State, t: float) -> Step:
+        """Compute the step from a state to a time; the outcome is in `found`."""
+        self._q[...], self._v[...], self._a[...] = state.q, state.v, state.a
+        self._angles[...] = state.angles
+        self._t[0], self._h[0] = t, t - state.t
+        self._call()
+        step = Step(*self._summary.tolist())
+        work = self.work
+        work.steps += 1
+        if step.iterations == step.iterations:  # else NaN
+            work.iterations += int(step.iterations)
+            work.rounds += max(int(step.rounds), 1)
+        return step
+
+    def found(self, t: float) -> State:
+        out = self._out
+        return State(t, *(out[name].copy() for name in ("q_there", "v_there", "a_there", "angles_there")))
+
+    def closes(self, step: Step) -> bool:
+        """Whether a position was found."""
+        return step.residual <= self.tolerance and step.iterations < ITERATIONS * max(step.rounds, 1.0)
+
+    def regular(self, step: Step) -> bool:
+        """Whether the equations there are as independent as elsewhere."""
+        return step.lost == self.lost and step.pivot >= SINGULAR * self.largest_pivot
+
+    def consistent(self, step: Step) -> bool:
+        """Whether the laws' rates can be followed."""
+        return step.rate_residual <= 1e-6 * (1.0 + step.speed) * max(1.0, float(self.sizes.max(initial=0.0)))
+
+    def smooth(self, step: Step) -> bool:
+        """Whether the step stays on its branch."""
+        near = step.jump <= JUMP * step.travelled + SLACK
+        return near and step.mismatch <= MISMATCH * step.speed + 1e-12
+
+    def good(self, step: Step) -> bool:
+        return self.closes(step) and self.regular(step) and self.consistent(step) and self.smooth(step)
+
+    def distance(self, one: State, other: State) -> float:
+        """The largest shift or turn between two states, shifts as parts of the bodies' sizes."""
+        d = shift_between_all(one.q, other.q)
+        d[:, :3] /= self.sizes[:, None]
+        return float(np.max(np.abs(d), initial=0.0))
+
+
+class Follower:
+    """Follows the motion to one print time after another."""
+
+    def __init__(self, stepper: Stepper, state: State, interval: float) -> None:
+        self.stepper, self.state, self.interval = stepper, state, interval
+        self.before = state  # the state at the beginning of the last step
+        self._length = interval
+
+    def to(self, t: float) -> State | None:
+        """The state at a time, or None where the motion stops; `state` is then the last good one."""
+        s = self.stepper
+        step = s.attempt(self.state, t)
+        if s.good(step) and (not s.free or step.rounds <= 1):
+            s.largest_pivot = max(s.largest_pivot, step.pivot)
+            self.before, self.state = self.state, s.found(t)
+            return self.state
+        while self.state.t < t:
+            if not self._advance(t):
+                return None
+        if self.state.t > t:  # a leap went past it
+            return between(self.before, self.state, t)
+        return self.state
+
+    def _advance(self, t: float) -> bool:
+        """One accepted step towards t, as long as can be."""
+        s = self.stepper
+        shortest = SHORTEST * self.interval
+        length = min(self._length, t - self.state.t)
+        while length > shortest:
+            there = t if self.state.t + 1.001 * length >= t else self.state.t + length
+            if self._try(there):
+                self._length = min(2.0 * length, self.interval)
+                return True
+            s.work.refused += 1
+            length *= 0.5
+        self._length = self.interval
+        return self._leap(t) or self._kink(t, shortest)
+
+    def _try(self, t: float) -> bool:
+        s = self.stepper
+        step = s.attempt(self.state, t)
+        if not s.good(step):
+            return False
+        whole = s.found(t)
+        if s.free and step.rounds > 1:
+            better = self._halves(whole)
+            if better is None:
+                return False
+            whole = better
+        s.largest_pivot = max(s.largest_pivot, step.pivot)
+        self.before, self.state = self.state, whole
+        return True
+
+    def _halves(self, whole: State) -> State | None:
+        """The same step in two halves, if the free motion is then known well enough."""
+        s = self.stepper
+        middle_time = 0.5 * (self.state.t + whole.t)
+        if not s.good(s.attempt(self.state, middle_time)):
+            return None
+        middle = s.found(middle_time)
+        if not s.good(s.attempt(middle, whole.t)):
+            return None
+        end = s.found(whole.t)
+        return end if s.distance(whole, end) <= FREE_ERROR else None
+
+    def _leap(self, t: float) -> bool:
+        """Across a position where the equations are dependent, to the nearest time after it that is regular."""
+        s = self.stepper
+        length = 2.0 * SHORTEST * self.interval
+        # Seen from a little before, so that velocities are well known there.
+        while length < 0.5 * self.interval:
+            there = self.state.t + length
+            step = s.attempt(self.state, there)
+            if s.good(step):
+                self.before, self.state = self.state, s.found(there)
+                s.work.notes.append(f"passed a singular position near t = {self.before.t:.6g}")
+                return True
+            length *= 1.5
+        return False
+
+    def _kink(self, t: float, shortest: float) -> bool:
+        """Over a corner of a law: the velocity jumps, and the position does not."""
+        s = self.stepper
+        there = self.state.t + shortest
+        step = s.attempt(self.state, there)
+        far_from_singular = step.pivot >= 1e-3 * s.largest_pivot and step.lost == s.lost
+        if s.closes(step) and s.consistent(step) and far_from_singular and step.jump < 1e-4:
+            self.before, self.state = self.state, s.found(there)
+            s.work.notes.append(f"the velocity jumps at t = {self.state.t:.6g}: a driver's law has a corner there")
+            return True
+        return False
+
+
+def between(first: State, second: State, t: float) -> State:
+    """The state at a time between two near ones: the quintic through position, velocity and acceleration of both."""
+    h = second.t - first.t
+    s = (t - first.t) / h
+    (r0, a0), (r1, a1) = (state_rates(x.q.T, x.v.T, x.a.T) for x in (first, second))
+    q0, q1 = first.q.T, second.q.T
+    sign = np.where(np.sum(q0[3:] * q1[3:], axis=0) < 0.0, -1.0, 1.0)
+    q1, r1, a1 = (np.concatenate([x[:3], sign * x[3:]]) for x in (q1, r1, a1))
+    d, u0, u1, w0, w1 = q1 - q0, h * r0, h * r1, h * h * a0, h * h * a1
+    c3 = 10.0 * d - 6.0 * u0 - 4.0 * u1 - 1.5 * w0 + 0.5 * w1
+    c4 = -15.0 * d + 8.0 * u0 + 7.0 * u1 + 1.5 * w0 - w1
+    c5 = 6.0 * d - 3.0 * (u0 + u1) - 0.5 * (w0 - w1)
+    q = q0 + s * (u0 + s * (0.5 * w0 + s * (c3 + s * (c4 + s * c5))))
+    rate = (u0 + s * (w0 + s * (3.0 * c3 + s * (4.0 * c4 + s * 5.0 * c5)))) / h
+    second_rate = (w0 + s * (6.0 * c3 + s * (12.0 * c4 + s * 20.0 * c5))) / (h * h)
+    size = np.sqrt(np.sum(q[3:] ** 2, axis=0))
+    e, ed, edd = q[3:] / size, rate[3:] / size, second_rate[3:] / size
+    back = np.concatenate([e[:1], -e[1:]])
+    omega = 2.0 * quaternion_product(ed, back)[1:]
+    alpha = 2.0 * quaternion_product(edd, back)[1:]
+    v = np.concatenate([rate[:3], omega]).T
+    a = np.concatenate([second_rate[:3], alpha]).T
+    angles = first.angles + s * (second.angles - first.angles)
+    return State(t, np.ascontiguousarray(np.concatenate([q[:3], e]).T), v.copy(), a.copy(), angles)
+
+
+def shift_between_all(q: Floats, to: Floats) -> Floats:
+    """`shift_between` for every body."""
+    return np.array([shift_between(one, other) for one, other in zip(q, to, strict=True)], dtype=float).reshape(-1, 6)
+
+
+def times_of(start: float, end: float, interval: float) -> Floats:
+    """From start in steps of interval, and the end."""
+    count = int(np.floor((end - start) / interval * (1.0 + 1e-12) + 1e-9))
+    times = start + interval * np.arange(count + 1)
+    if end - times[-1] > 1e-9 * interval:
+        times = np.append(times, end)
+    elif count:
+        times[-1] = end
+    return np.asarray(times, dtype=np.float64)
+
+
+def initial(stepper: Stepper) -> tuple[State, Step]:
+    """The assembled state with its velocity and acceleration."""
+    step: Any = stepper.attempt(stepper.start, stepper.start.t)
+    return stepper.found(stepper.start.t), step

@@ -1,0 +1,362 @@
+"""The three programs of an analysis: an evaluation, one correction (for assembly), one step in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.constraints.elimination import RANK_TOLERANCE, Solver
+from linkwright.constraints.recorded import (
+    ITERATIONS,
+    NEWTON,
+    ROUNDS,
+    SETTLED,
+    Layout,
+    Recording,
+    moved,
+    shift_between,
+    state_rates,
+    unit,
+)
+from linkwright.spatial.algebra import Array
+from linkwright.tape.build import Ref, trace
+from linkwright.tape.functions import absolute, maximum, minimum, where
+from linkwright.tape.program import ITEM, Copy, Each, Loop, Program, Zero
+
+Floats = NDArray[np.float64]
+
+#: What a step tells of itself, in the order of its output `summary`.
+SUMMARY = (
+    "iterations",  # of Newton's method
+    "rounds",  # of settling the free motion
+    "residual",  # the largest |Φ|
+    "rate_residual",  # the largest |J v + Φ_t|
+    "jump",  # from the predicted state to the one found, as a part of the bodies' sizes
+    "travelled",  # from the state before to the predicted one
+    "mismatch",  # of the velocities with the accelerations over the step
+    "speed",  # the larger one of both ends
+    "pivot",  # the smallest that counts
+    "lost",  # how many equations repeat others
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What `SUMMARY` names, of one step."""
+
+    iterations: int
+    rounds: int
+    residual: float
+    rate_residual: float
+    jump: float
+    travelled: float
+    mismatch: float
+    speed: float
+    pivot: float
+    lost: int
+
+
+def evaluation(layout: Layout) -> Program:
+    """q, angles, t, v → Φ, the parts of J, the laws with their rates, J̇ v, and the angles counted at q."""
+    w = Recording(layout, "evaluation")
+    v = w.b.input("v", (w.nb, 6))
+    phi, bias = w.b.output("phi", (w.m,)), w.b.output("bias", (w.m,))
+    angles = w.b.output("angles_there", w.angles.shape)
+    w.evaluate_laws()
+    w.equations(w.q, phi)
+    w.bias(w.q, v, bias)
+    w.count_turns(w.q, angles)
+    w.b.make_output(w.jacobian, "jacobian")
+    if not w.e.drivers:
+        w.b.add(Zero(w.laws.operand))
+    w.b.make_output(w.laws, "laws")
+    return w.b.build()
+
+
+def correction(layout: Layout) -> Program:
+    """q, angles, t, damping → Φ, the least change of q that makes Φ zero to first order, q so changed, the pivots."""
+    w = Recording(layout, "correction")
+    damping = w.b.input("damping", (1,))
+    phi, changed = w.b.output("phi", (w.m,)), w.b.output("changed", (w.nb, 7))
+    delta = w.b.output("delta", (w.nb, 6))
+    algebra = _Algebra(w, damping)
+    w.evaluate_laws()
+    w.equations(w.q, phi)
+    algebra.solver.factor()
+    algebra.newton(phi, delta)
+    w.each_body(moved, [(w.q, 7), (delta, 6)], [(changed, 7)])
+    w.b.make_output(algebra.solver.pivots, "pivots")
+    return w.b.build()
+
+
+def step(layout: Layout, free: bool) -> Program:
+    """q, angles, t, v, a, h: the state at t − h → the state at t, and how it was found (`SUMMARY`).
+
+    With `free`, the motion has freedom left: it is then the one of least norm, whose velocity is −J⁺Φ_t, and its
+    position is the integral of that velocity by Hermite's formula of fourth order.
+    """
+    return _Step(layout, free).program()
+
+
+class _Algebra:
+    """Least-norm solutions on a recording's buffers."""
+
+    def __init__(self, w: Recording, damping: Ref) -> None:
+        self.w, b, m, nb = w, w.b, w.m, w.nb
+        self.solver = Solver(b, w.layout.plan, w.jacobian, w.weights, damping)
+        self.rhs, self.rest = b.temporary("rhs", (m,)), b.temporary("rest", (m,))
+        self.change = b.temporary("change", (m,))
+        self.pulled = b.temporary("pulled", (nb, 6))
+        self.lam = b.temporary("lambda", (m,))
+
+    def rows(self, function: Callable[..., Array], inputs: list[Ref], output: Ref) -> None:
+        """A function of single numbers, for every equation."""
+        if self.w.m:
+            block = trace(function, [(1,)] * len(inputs))[0]
+            parts = [ref.part(0, (1,)).at((1, ITEM)) for ref in (*inputs, output)]
+            self.w.b.add(Each(self.w.m, (self.w.b.case(block, parts[:-1], parts[-1:]),), "map"))
+
+    def weigh(self, output: Ref) -> None:
+        """output = W⁻¹ pulled."""
+        w = self.w
+        w.each_body(lambda z, weight: z * weight, [(self.pulled, 6), (w.weights, 6)], [(output, 6)])
+
+    def newton(self, phi: Ref, delta: Ref) -> None:
+        """delta = −J⁺ Φ."""
+        self.rows(lambda x: -x, [phi], self.rhs)
+        self.solver.solve(self.rhs, self.lam)
+        self.solver.pull(self.lam, self.pulled)
+        self.weigh(delta)
+
+    def least(self, multipliers: Ref, result: Ref) -> None:
+        """multipliers = S⁺ rhs and result = W⁻¹Jᵀ multipliers, once refined; `rest` is what the first try left."""
+        w = self.w
+        self.solver.solve(self.rhs, multipliers)
+        self.solver.pull(multipliers, self.pulled)
+        self.weigh(result)
+        w.b.add(Copy(self.rhs.operand, self.rest.operand))
+        self.solver.push(result, self.rest, -1.0)
+        self.solver.solve(self.rest, self.change)
+        self.rows(lambda x, y: x + y, [multipliers, self.change], multipliers)
+        self.solver.pull(multipliers, self.pulled)
+        self.weigh(result)
+
+
+class _Step:
+    """The recording of `step`."""
+
+    def __init__(self, layout: Layout, free: bool) -> None:
+        self.free = free
+        self.w = w = Recording(layout, "free step" if free else "step")
+        b, nb = w.b, w.nb
+        self.v0, self.a0, self.h = b.input("v", (nb, 6)), b.input("a", (nb, 6)), b.input("h", (1,))
+        self.q, self.v = b.output("q_there", (nb, 7)), b.output("v_there", (nb, 6))
+        self.a, self.angles = b.output("a_there", (nb, 6)), b.output("angles_there", w.angles.shape)
+        self.summary = b.output("summary", (len(SUMMARY),))
+        self.algebra = _Algebra(w, b.data("damping", np.zeros(1)))
+        self.predicted, self.aim = b.temporary("predicted", (nb, 7)), b.temporary("aim", (nb, 7))
+        self.next, self.next_aim = b.temporary("next", (nb, 7)), b.temporary("next_aim", (nb, 7))
+        self.delta, self.phi = b.temporary("delta", (nb, 6)), b.temporary("phi", (w.m,))
+        self.bias, self.lambda_v = b.temporary("bias", (w.m,)), b.temporary("lambda_v", (w.m,))
+        self.lambda_a, self.lifted = b.temporary("lambda_a", (w.m,)), b.temporary("lifted", (nb, 6))
+        self.size, self.done = b.temporary("size", (1,)), b.temporary("done", (1,))
+
+    def program(self) -> Program:
+        w = self.w
+        w.evaluate_laws()
+        b = w.b
+        b.call(lambda x: 0.0 * x, [self.h], [self._figure("iterations")])
+        b.call(lambda x: 0.0 * x, [self.h], [self._figure("rounds")])
+        self._predict()
+        if not self.free:
+            self._find(self.predicted)
+        else:
+            self._settle()
+        w.count_turns(self.q, self.angles)
+        self._tell()
+        return b.build()
+
+    def _figure(self, name: str) -> Ref:
+        return self.summary.part(SUMMARY.index(name), (1,))
+
+    def _predict(self) -> None:
+        def ahead(q: Array, v: Array, a: Array, h: Array) -> Array:
+            rate, second = state_rates(q, v, a)
+            return unit(q + h[0] * (rate + (0.5 * h[0]) * second))
+
+        self._each(ahead, [(self.w.q, 7), (self.v0, 6), (self.a0, 6)], [(self.predicted, 7)])
+
+    def _each(self, function: Any, inputs: list[tuple[Ref, int]], outputs: list[tuple[Ref, int]]) -> None:
+        """A function of a body's rows and h."""
+        w = self.w
+        block = trace(function, [*[(width,) for _, width in inputs], (1,)])[0]
+        rows = [[ref.part(0, (width,)).at((width, ITEM)) for ref, width in side] for side in (inputs, outputs)]
+        w.b.add(Each(w.nb, (w.b.case(block, [*rows[0], self.h], rows[1]),), "map"))
+
+    def _find(self, guess: Ref) -> None:
+        """Position by Newton's method from a guess; then velocity and acceleration."""
+        w, b = self.w, self.w.b
+        b.add(Copy(guess.operand, self.q.operand))
+        outside = w.nested()
+        w.equations(self.q, self.phi)
+        self.algebra.solver.factor()
+        self.algebra.newton(self.phi, self.delta)
+        w.each_body(moved, [(self.q, 7), (self.delta, 6)], [(self.next, 7)])
+        self._largest_part(self.delta, self.size)
+        b.call(lambda s: np.array([where(s[0] < NEWTON, 1.0, 0.0)]), [self.size], [self.done])
+        b.call(lambda n: n + 1.0, [self._figure("iterations")], [self._figure("iterations")])
+        body = w.nested()
+        b.statements = outside
+        carried = ((self.q.operand, self.next.operand),)
+        b.add(Loop(ITERATIONS, tuple(body), carried, self.done.operand))
+        self._rates()
+
+    def _rates(self) -> None:
+        """v = −J⁺Φ_t and its derivative at the position found."""
+        w, b, x = self.w, self.w.b, self.algebra
+        w.equations(self.q, self.phi)
+        x.solver.factor()
+        b.add(Zero(x.rhs.operand))
+        w.law_rates(1, x.rhs)
+        x.least(self.lambda_v, self.v)
+        w.largest(x.rest, w.m, self._figure("rate_residual"))
+        w.bias(self.q, self.v, self.bias)
+        x.rows(lambda y: -y, [self.bias], x.rhs)
+        w.law_rates(2, x.rhs)
+        if not self.free:
+            x.least(self.lambda_a, self.a)
+            return
+        # v = W⁻¹Jᵀλ holds at all times, so that its derivative has a part W⁻¹J̇ᵀλ.
+        w.lift(self.q, self.v, self.lambda_v, self.lifted)
+        w.each_body(lambda z, weight: z * weight, [(self.lifted, 6), (w.weights, 6)], [(self.lifted, 6)])
+        x.solver.push(self.lifted, x.rhs, -1.0)
+        x.least(self.lambda_a, self.a)
+        w.each_body(lambda y, z: y + z, [(self.a, 6), (self.lifted, 6)], [(self.a, 6)])
+
+    def _settle(self) -> None:
+        """Rounds of `_find`, until the free part of the motion is the integral of its velocity."""
+        w, b = self.w, self.w.b
+        b.add(Copy(self.predicted.operand, self.aim.operand))
+        outside = w.nested()
+        self._find(self.aim)
+
+        def missed(q0: Array, v0: Array, a0: Array, q: Array, v: Array, a: Array, h: Array) -> Array:
+            """From the state found to where Hermite's formula of its velocities and accelerations leads."""
+            (r0, s0), (r1, s1) = state_rates(q0, v0, a0), state_rates(q, v, a)
+            sign = where(q0[3:] @ q[3:] < 0.0, -1.0, 1.0)
+            r1, s1 = (np.concatenate([x[:3], sign * x[3:]]) for x in (r1, s1))
+            return shift_between(q, unit(q0 + (0.5 * h[0]) * (r0 + r1 + (h[0] / 6.0) * (s0 - s1))))
+
+        states = [(w.q, 7), (self.v0, 6), (self.a0, 6), (self.q, 7), (self.v, 6), (self.a, 6)]
+        self._each(missed, states, [(self.delta, 6)])
+        x = self.algebra
+        b.add(Zero(x.rhs.operand))
+        x.solver.push(self.delta, x.rhs, 1.0)
+        x.solver.solve(x.rhs, x.lam)
+        x.solver.pull(x.lam, x.pulled)
+        bound = [(self.delta, 6), (x.pulled, 6), (w.weights, 6)]
+        w.each_body(lambda d, z, weight: d - z * weight, bound, [(self.delta, 6)])
+        w.each_body(moved, [(self.q, 7), (self.delta, 6)], [(self.next_aim, 7)])
+        self._largest_part(self.delta, self.size)
+        b.call(lambda s: np.array([where(s[0] < SETTLED, 1.0, 0.0)]), [self.size], [self.done])
+        b.call(lambda n: n + 1.0, [self._figure("rounds")], [self._figure("rounds")])
+        body = w.nested()
+        b.statements = outside
+        carried = [(self.aim.operand, self.next_aim.operand)]
+        # After a loop only what it carries is defined: the outputs carry themselves.
+        carried += [(ref.operand, ref.operand) for ref in (self.q, self.v, self.a, self.phi, self.w.r)]
+        b.add(Loop(ROUNDS, tuple(body), tuple(carried), self.done.operand))
+
+    def _largest_part(self, shifts: Ref, into: Ref) -> None:
+        """The largest shift or turn, shifts as parts of the bodies' sizes."""
+        w = self.w
+        w.b.add(Zero(into.operand))
+
+        def larger(most: Array, d: Array, length: Array) -> Array:
+            for k in range(6):
+                most = maximum(most, absolute(d[k : k + 1] / length if k < 3 else d[k : k + 1]))
+            return most
+
+        block = trace(larger, [(1,), (6,), (1,)])[0]
+        inputs = [into, shifts.part(0, (6,)).at((6, ITEM)), w.lengths.part(0, (1,)).at((1, ITEM))]
+        w.b.add(Each(w.nb, (w.b.case(block, inputs, [into]),), "outward"))
+
+    def _tell(self) -> None:
+        """The rest of the summary."""
+        w, b = self.w, self.w.b
+        w.largest(self.phi, w.m, self._figure("residual"))
+        w.each_body(shift_between, [(self.predicted, 7), (self.q, 7)], [(self.delta, 6)])
+        self._largest_part(self.delta, self._figure("jump"))
+        w.each_body(shift_between, [(w.q, 7), (self.predicted, 7)], [(self.delta, 6)])
+        self._largest_part(self.delta, self._figure("travelled"))
+
+        def mismatch(v0: Array, a0: Array, v: Array, a: Array, h: Array) -> Array:
+            return v - v0 - (0.5 * h[0]) * (a0 + a)
+
+        self._each(mismatch, [(self.v0, 6), (self.a0, 6), (self.v, 6), (self.a, 6)], [(self.delta, 6)])
+        self._largest_part(self.delta, self._figure("mismatch"))
+        self._largest_part(self.v0, self.size)
+        self._largest_part(self.v, self._figure("speed"))
+        b.call(maximum, [self._figure("speed"), self.size], [self._figure("speed")])
+        self._pivots()
+
+    def _pivots(self) -> None:
+        """The smallest pivot that counts, and how many do not."""
+        w, b = self.w, self.w.b
+        smallest, lost = self._figure("pivot"), self._figure("lost")
+        b.call(lambda h: (0.0 * h + 1.0, 0.0 * h), [self.h], [smallest, lost])
+        if not w.m:
+            return
+
+        def told(small: Array, number: Array, pivot: Array) -> tuple[Array, Array]:
+            gone = pivot[0] <= RANK_TOLERANCE
+            return (
+                np.array([minimum(small[0], where(gone, 1.0, pivot[0]))]),
+                np.array([number[0] + where(gone, 1.0, 0.0)]),
+            )
+
+        block = trace(told, [(1,)] * 3)[0]
+        pivot = self.algebra.solver.pivots.part(0, (1,)).at((1, ITEM))
+        b.add(Each(w.m, (b.case(block, [smallest, lost, pivot], [smallest, lost]),), "outward"))
+
+
+class Programs:
+    """The compiled programs of one mechanism's equations."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._steps: dict[bool, Program] = {}
+
+    @cached_property
+    def _evaluation(self) -> Program:
+        return evaluation(self.layout)
+
+    @cached_property
+    def _correction(self) -> Program:
+        return correction(self.layout)
+
+    def evaluate(self, q: Floats, angles: Floats, t: Floats, v: Floats) -> tuple[Floats, ...]:
+        """The laws with their rates, the parts of J, Φ, J̇ v, and the angles counted at q."""
+        named = _named(self._evaluation, q, angles, t, v)
+        return named["laws"], named["jacobian"], named["phi"], named["bias"], named["angles_there"]
+
+    def correct(self, q: Floats, angles: Floats, t: Floats, damping: Floats) -> tuple[Floats, ...]:
+        """Φ, the least change of q, q so changed, the pivots."""
+        named = _named(self._correction, q, angles, t, damping)
+        return named["phi"], named["delta"], named["changed"], named["pivots"]
+
+    def step(self, free: bool) -> Program:
+        """The program of a step in time; for one with freedom left, of the least-norm motion."""
+        if free not in self._steps:
+            self._steps[free] = step(self.layout, free)
+        return self._steps[free]
+
+
+def _named(program: Program, *arrays: Floats) -> dict[str, Floats]:
+    """The outputs of a program by their names."""
+    return dict(zip((b.name for b in program.outputs), program(*arrays), strict=True))

@@ -1,0 +1,142 @@
+"""Why a motion stopped: a driver that jumps, drivers that contradict, a place out of reach, or a dead centre."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.constraints.assembly import misses, row_norms, settle
+from linkwright.constraints.equations import Constraint, Equations
+from linkwright.constraints.motion import State, Stepper
+from linkwright.constraints.programs import Programs, Step
+
+Floats = NDArray[np.float64]
+#: Up to so many entries of J the equations that became dependent are looked for.
+DENSE = 4_000_000
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Where and why a motion could not go on."""
+
+    reason: str
+    message: str
+    time: float
+    element: str | None = None
+    residual: float = 0.0
+    advice: str = ""
+
+
+def explain(stepper: Stepper, state: State, ahead: float, last: Step) -> Stop:
+    """Why there is no step from a state towards a time a little ahead."""
+    programs = stepper.programs
+    e = programs.layout.equations
+    jump = _jump(programs, state, ahead)
+    if jump is not None:
+        return jump
+    if stepper.closes(last) and not stepper.consistent(last) and stepper.regular(last):
+        return contradiction(programs, state.q, state.angles, state.t)
+    found = settle(programs, state.q, state.angles, ahead)
+    members = _dependent(programs, state)
+    driver = next((c.name for c in members if c.law is not None), None)
+    if found.miss > stepper.tolerance:
+        worst = misses(programs, found, ahead)
+        name = next(iter(worst))
+        element: str | None = driver or name.split("'")[1]
+        who = f"driver {driver!r} asks for what is out of reach" if driver else f"{name} is out of reach"
+        message = f"stopped at t = {state.t:.6g}: {who}; a little later {name} misses by {found.miss:.2g} m"
+        advice = "change the driver's law, or the lengths, so that the mechanism can follow"
+        return Stop("out of reach", message, state.t, element, found.miss, advice)
+    names = ", ".join(map(str, members[:4])) or "its equations"
+    message = (
+        f"stopped at t = {state.t:.6g} at a dead centre: {names} become dependent there, and the motion beyond is not "
+        "the continuation of the motion before"
+    )
+    advice = "drive another body or joint near this position, or end the motion before it"
+    element = driver or (members[0].name if members else _first_driver(e))
+    return Stop("dead centre", message, state.t, element, last.residual, advice)
+
+
+def contradiction(programs: Programs, q: Floats, angles: Floats, t: float) -> Stop:
+    """The laws' rates cannot all be followed: which constraints ask for what the others forbid."""
+    e = programs.layout.equations
+    names = [str(e.constraints[k]) for k in _asking(programs, q, angles, t)]
+    drivers = [c for c in names if c.startswith("driver")]
+    element = (drivers or names or [""])[0].split("'")[1] if names else _first_driver(e)
+    if len(drivers) > 1:
+        who, advice = f"the drivers {', '.join(n.removeprefix('driver ') for n in drivers)} contradict", "remove one"
+    else:
+        who = f"{drivers[0] if drivers else 'a driver'} asks for a motion that the joints forbid"
+        advice = "the mechanism has no freedom left for it: remove the driver, or a constraint"
+    message = f"locked up at t = {t:.6g}: {who}"
+    return Stop("lock-up", message, t, element, 0.0, advice)
+
+
+def _first_driver(e: Equations) -> str | None:
+    return e.constraints[e.drivers[0]].name if e.drivers else None
+
+
+def _jump(programs: Programs, state: State, ahead: float) -> Stop | None:
+    """A law that is not continuous here."""
+    e = programs.layout.equations
+    rest = np.zeros((e.nb, 6))
+    one, two = (programs.evaluate(state.q, state.angles, np.array([t]), rest)[0] for t in (state.t, ahead))
+    for k in e.drivers:
+        name = e.constraints[k].name
+        if not (np.isfinite(one[k]).all() and np.isfinite(two[k]).all()):
+            message = f"stopped at t = {state.t:.6g}: the law of driver {name!r} has no finite value or rate there"
+            return Stop("no value", message, state.t, name, np.inf, "change the law")
+        expected = (abs(one[k, 1]) + abs(two[k, 1])) * (ahead - state.t)
+        if abs(two[k, 0] - one[k, 0]) > 1e-4 * e.size + 2.0 * expected:
+            size = abs(float(two[k, 0] - one[k, 0]))
+            message = f"stopped at t = {state.t:.6g}: driver {name!r} jumps there by {size:.6g}"
+            return Stop("jump", message, state.t, name, size, "use step(...) for a smooth change")
+    return None
+
+
+def _weighed(programs: Programs, q: Floats, angles: Floats, t: float) -> tuple[Floats, Floats]:
+    """J with turns as parts of the sizes and rows of length 1, and the laws."""
+    layout = programs.layout
+    e = layout.equations
+    laws, jacobian, _, _, _ = programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
+    j = layout.dense(jacobian) / row_norms(programs, jacobian)[:, None]
+    j[:, np.arange(6 * e.nb) % 6 >= 3] /= np.repeat(e.sizes, 3)
+    return j, laws
+
+
+def _dependent(programs: Programs, state: State) -> list[Constraint]:
+    """The constraints whose equations are nearest to becoming dependent, drivers first."""
+    e = programs.layout.equations
+    if e.count * 6 * e.nb > DENSE:
+        return []
+    j, _ = _weighed(programs, state.q, state.angles, state.t)
+    u, s, _ = np.linalg.svd(j)
+    # Equations that are redundant everywhere have singular values of rounding; the one meant is the next.
+    order = np.argsort(s)
+    small = next((int(k) for k in order if s[k] > 1e-9 * s.max()), int(order[0]))
+    share = np.abs(u[:, small])
+    members = []
+    for k, c in enumerate(e.constraints):
+        size = float(np.max(share[e.first[k] : e.first[k + 1]]))
+        if size > 0.2 * share.max():
+            members.append((c.law is None, -size, k))
+    return [e.constraints[k] for _, _, k in sorted(members)]
+
+
+def _asking(programs: Programs, q: Floats, angles: Floats, t: float) -> list[int]:
+    """The constraints whose rates cannot be had, drivers first."""
+    e = programs.layout.equations
+    if e.count * 6 * e.nb > DENSE:
+        return list(e.drivers)
+    j, laws = _weighed(programs, q, angles, t)
+    rhs = np.zeros(e.count)
+    scale = row_norms(programs, programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))[1])
+    for k in e.drivers:
+        rhs[e.first[k]] = laws[k, 1] / scale[e.first[k]]
+    rest = rhs - j @ np.linalg.lstsq(j, rhs, rcond=1e-9)[0]
+    sizes = [float(np.max(np.abs(rest[e.first[k] : e.first[k + 1]]))) for k in range(len(e.constraints))]
+    most = max(sizes, default=0.0)
+    found = [k for k, size in enumerate(sizes) if size > 0.05 * most > 0.0]
+    return sorted(found, key=lambda k: (e.constraints[k].law is None, -sizes[k]))

@@ -1,0 +1,113 @@
+"""Joint coordinates and rates, found from how the bodies of a solution move."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.mechanism.description import GROUND
+from linkwright.mechanism.kinds import JointKind
+from linkwright.mechanism.topology import span
+from linkwright.mechanism.tree import Coordinates, Tree
+from linkwright.results.places import Motion, turned_back
+from linkwright.spatial.algebra import cross
+from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
+
+if TYPE_CHECKING:
+    from linkwright.results.solution import Solution
+
+Floats = NDArray[np.float64]
+_TURN = 2.0 * np.pi
+
+
+def tree_coordinates(solution: Solution) -> tuple[Floats, Floats]:
+    """q (T, nq) and v (T, nv) of the spanning tree."""
+    d = solution.description
+    topology = span(d)
+    x: Coordinates = Tree(d, topology).coordinates
+    q, v = np.zeros((len(solution), x.nq)), np.zeros((len(solution), x.nv))
+    own = np.flatnonzero(~x.follows)
+    for number in np.unique(d.kind[topology.joint[own]]):
+        at = own[d.kind[topology.joint[own]] == number]
+        found_q, found_v = joint_coordinates(solution, topology.joint[at])
+        q[:, x.q_at[at, None] + np.arange(len(found_q))] = np.moveaxis(found_q, 0, -1)
+        v[:, x.v_at[at, None] + np.arange(len(found_v))] = np.moveaxis(found_v, 0, -1)
+    return q, v
+
+
+def joint_coordinates(solution: Solution, joints: NDArray[Any]) -> tuple[Floats, Floats]:
+    """(nq, T, n) and (nv, T, n): coordinates and rates of n joints of one kind.
+
+    The first angle of each is in (−π, π] (of a screw, what its shift says); from there it is counted on through
+    whole turns, as many as the rates say.
+    """
+    d = solution.description
+    kind: JointKind = d.kind_of(int(joints[0]))
+    i = _motion(solution, d.parent[joints]).at(_first(d.ri[joints]), d.pi[joints].T)
+    j = _motion(solution, d.child[joints]).at(_first(d.rj[joints]), d.pj[joints].T)
+    # The pose of triad j in triad i, and its relative twist in the axes of j.
+    arm = j.position - i.position
+    back = i.e * np.array([1.0, -1.0, -1.0, -1.0])[:, None, None]
+    e, p = quaternion_product(back, j.e), turned_back(i.e, arm)
+    twist = np.concatenate(
+        [turned_back(j.e, j.velocity - i.velocity - cross(i.omega, arm)), turned_back(j.e, j.omega - i.omega)]
+    )
+    pitch = np.broadcast_to(d.pitch[joints], e.shape[1:])
+    terms = kind.terms_between(euler_parameters_matrix(e), p)
+    v = np.einsum("ki...,k...->i...", _trailing(kind.dual(terms, pitch), twist.ndim - 1), twist)
+    q = np.array(kind.coordinates(e, p, pitch), dtype=np.float64)
+    for k in kind.angles:
+        q[k] = _counted_on(q[k], v[k], solution.time)
+    if not kind.paired:
+        q[-4:] = _steady_sign(q[-4:])
+    return q, v
+
+
+def _motion(solution: Solution, bodies: NDArray[Any]) -> Motion:
+    """The motion of these bodies (−1 is ground): (4, T, n) and (3, T, n)."""
+
+    def of(array: Floats, still: list[float]) -> Floats:
+        # Row −1 of a body is ground's, put behind the others.
+        ground = np.broadcast_to(still, (array.shape[0], 1, len(still)))
+        needed = np.concatenate([array, ground], axis=1) if (bodies == GROUND).any() else array
+        return np.moveaxis(needed[:, bodies], -1, 0)
+
+    a = solution.arrays
+    zero = [0.0, 0.0, 0.0]
+    return Motion(
+        of(a["orientation"], [1.0, 0.0, 0.0, 0.0]),
+        of(a["position"], zero),
+        of(a["velocity"], zero),
+        of(a["angular_velocity"], zero),
+    )
+
+
+def _first(r: Floats) -> Floats:
+    return np.moveaxis(r, 0, -1)
+
+
+def _trailing(x: Any, axes: int) -> Any:
+    """A matrix (6, nv), or one for every time and joint, with `axes` trailing axes."""
+    x = np.asarray(x)
+    return x.reshape(*x.shape, *(1,) * (axes - (x.ndim - 2)))
+
+
+def _counted_on(angle: Floats, rate: Floats, time: Floats) -> Floats:
+    """Angles (T, n) without jumps: of all that differ by whole turns, the one that the rates lead to."""
+    if len(angle) < 2:
+        return angle
+    expected = 0.5 * (rate[1:] + rate[:-1]) * np.diff(time)[:, None]
+    missed = (np.where(np.isfinite(expected), expected, 0.0) - np.diff(angle, axis=0)) / _TURN
+    turns = np.cumsum(np.where(np.isfinite(missed), np.round(missed), 0.0), axis=0)
+    return np.concatenate([angle[:1], angle[1:] + _TURN * turns])
+
+
+def _steady_sign(e: Floats) -> Floats:
+    """Euler parameters (4, T, n) whose sign does not jump; the first e0 is not negative."""
+    if not e.shape[1]:
+        return e
+    first = np.where(e[0, :1] < 0.0, -1.0, 1.0)
+    stays = np.where(np.sum(e[:, 1:] * e[:, :-1], axis=0) < 0.0, -1.0, 1.0)
+    return np.asarray(e * np.cumprod(np.concatenate([first, stays]), axis=0))

@@ -1,0 +1,92 @@
+"""Where bodies and the frames on them are and how they move, for arrays of times at once.
+
+Components come first, (3, T) and (4, T), so that the functions of `spatial` for one vector serve for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism.description import GROUND, Description
+from linkwright.spatial.algebra import cross
+from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix, quaternion_product
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A frame on a body (−1 is ground): its rotation and origin in the body's axes."""
+
+    body: int
+    r: Floats
+    p: Floats
+
+    @property
+    def off(self) -> bool:
+        """Whether its origin is not the body's own."""
+        return bool(self.p.any())
+
+    @property
+    def turned(self) -> bool:
+        """Whether its axes are not the body's own."""
+        return not np.array_equal(self.r, np.eye(3))
+
+
+def place(description: Description, name: str) -> Place:
+    """A body, a frame or ground, by name."""
+    d = description
+    if not isinstance(name, str):
+        raise ModelError(f"a body or triad is given by its name, not by {name!r}")
+    body = d.body_names.find(name)
+    if body is not None:
+        return Place(body, np.eye(3), np.zeros(3))
+    frame = d.frames.names.find(name)
+    if frame is not None:
+        return Place(int(d.frames.body[frame]), d.frames.r[frame], d.frames.p[frame])
+    if name == d.ground_name:
+        return Place(GROUND, np.eye(3), np.zeros(3))
+    raise NameNotFound("body or triad", name, [*d.body_names[:2000], *d.frames.names[:2000], d.ground_name])
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """The motion of frames in ground's axes, components first: e (4, ...), the others (3, ...)."""
+
+    e: Any
+    position: Any
+    velocity: Any
+    omega: Any
+
+    def at(self, r: Any, p: Any) -> Motion:
+        """The motion of frames fixed to these, by their rotations (3, 3, ...) and origins (3, ...) in their axes."""
+        arm = turned(self.e, p)
+        return Motion(
+            quaternion_product(self.e, spread(euler_parameters(r), self.e)),
+            self.position + arm,
+            self.velocity + cross(self.omega, arm),
+            self.omega,
+        )
+
+
+def turned(e: Any, p: Any) -> Any:
+    """R(e) p."""
+    return np.einsum("ij...,j...->i...", euler_parameters_matrix(e), spread(p, e))
+
+
+def turned_back(e: Any, p: Any) -> Any:
+    """R(e)ᵀ p."""
+    return np.einsum("ji...,j...->i...", euler_parameters_matrix(e), spread(p, e))
+
+
+def spread(x: Any, like: Any) -> Any:
+    """x (n, ...) with the trailing shape of `like`."""
+    x = np.asarray(x)
+    missing = np.ndim(like) - x.ndim
+    x = x.reshape(x.shape[0], *(1,) * missing, *x.shape[1:])
+    return np.broadcast_to(x, (x.shape[0], *np.shape(like)[1:]))

@@ -1,0 +1,259 @@
+"""Solutions as figures: a column for every body, triad or joint, a row for every quantity."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from textwrap import shorten, wrap
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.mechanism.kinds import JointKind
+from linkwright.results.files import whole
+from linkwright.results.places import place
+from linkwright.results.solution import QUANTITIES, Solution
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+Floats = NDArray[np.float64]
+MOST = 6  # columns, unless more are asked for by name
+_ENDINGS = (".png", ".svg", ".pdf")
+#: Colours that people with any colour vision tell apart (Okabe and Ito), and dashes for those who print in grey.
+_STYLES: tuple[tuple[str, tuple[float, Sequence[float]] | Literal["solid"]], ...] = (
+    ("#0072B2", "solid"),
+    ("#D55E00", (0, (5, 1.6))),
+    ("#009E73", (0, (1.4, 1.2))),
+    ("#CC79A7", (0, (6, 1.5, 1.4, 1.5))),
+)
+_STOP = (0, (3, 2))
+_INK, _FAINT, _ALARM = "#222222", "#777777", "#A3123A"
+_UNITS = {"m/s^2": "m/s²", "rad/s^2": "rad/s²"}
+_STILL = 1e-9  # of its row's largest number: less is rounding, and is not blown up to fill its axes
+
+
+@dataclass(frozen=True, eq=False)
+class _Curves:
+    """What one pair of axes shows: y (T, n), a label for each of the n, and the name of the vertical axis."""
+
+    y: Floats
+    labels: tuple[str, ...]
+    axis: str
+
+
+def plot(
+    solution: Solution,
+    names: str | Sequence[str] | None = None,
+    quantities: str | Sequence[str] = ("position", "velocity", "acceleration"),
+    path: str | os.PathLike[str] | None = None,
+) -> Figure:
+    """The figure of a solution; it belongs to no window and to no state of matplotlib's."""
+    if path is not None and Path(path).suffix.lower() not in _ENDINGS:
+        raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(_ENDINGS)}")
+    rows = [quantities] if isinstance(quantities, str) else list(quantities)
+    for row in rows:
+        if row not in QUANTITIES:
+            raise NameNotFound("quantity", row, list(QUANTITIES))
+    if not rows:
+        raise LinkwrightError(f"no quantity to plot; name some of {', '.join(QUANTITIES)}")
+    columns, left_out = _columns(solution, names)
+    grid = [[_curves(solution, name, row) for name in columns] for row in rows]
+    figure = _draw(solution, columns, rows, grid, left_out)
+    if path is not None:
+        with whole(path) as temporary:
+            figure.savefig(temporary, format=Path(path).suffix[1:].lower(), dpi=150)
+    return figure
+
+
+# -- what is shown ------------------------------------------------------------------------------------------
+def _columns(solution: Solution, names: str | Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """The columns, and the moving bodies that have none."""
+    if names is not None:
+        asked = [names] if isinstance(names, str) else list(names)
+        if not asked:
+            raise LinkwrightError("no column to plot; name a body, a triad or a joint")
+        return asked, []
+    bodies = list(solution.description.body_names)
+    moving = [name for name, moves in zip(bodies, _moves(solution), strict=True) if moves] or bodies
+    return moving[:MOST], moving[MOST:]
+
+
+def _moves(solution: Solution) -> NDArray[np.bool_]:
+    """For every body, whether it changes its place by more than rounding."""
+    x, e = solution.arrays["position"], solution.arrays["orientation"]
+    if len(x) < 2:
+        return np.zeros(x.shape[1], bool)
+    shift, turn = (np.nan_to_num(np.abs(y - y[:1])).max(axis=(0, 2)) for y in (x, e))
+    return np.asarray((shift > _STILL * _largest(x)) | (turn > _STILL))
+
+
+def _curves(solution: Solution, name: str, quantity: str) -> _Curves | None:
+    """One quantity of one body, triad or joint; None where a joint has none of it."""
+    d = solution.description
+    size, unit, _ = QUANTITIES[quantity]
+    try:
+        place(d, name)
+    except NameNotFound:
+        number = d.joint_names.find(name)
+        if number is None:
+            known = [*d.body_names[:700], *d.frames.names[:700], *d.joint_names[:700]]
+            raise NameNotFound("body, triad or joint", name, known) from None
+        return _joint_curves(solution, name, d.kind_of(number), quantity)
+    labels = ("x", "y", "z") if size == 3 else ("e0", "e1", "e2", "e3")
+    mark = "" if unit == "1" else f" [{_UNITS.get(unit, unit)}]"
+    return _Curves(getattr(solution, quantity)(name), labels, quantity.replace("_", " ") + mark)
+
+
+def _joint_curves(solution: Solution, name: str, kind: JointKind, quantity: str) -> _Curves | None:
+    if quantity == "position" and kind.nq:
+        words = [("angle", "rad") if k in kind.angles else ("shift", "m") for k in range(kind.nq)]
+        if not kind.paired:
+            words[-4:] = [(f"e{k}", "1") for k in range(4)]
+        y = solution.joint(name)
+    elif quantity == "velocity" and kind.nv:
+        turning = kind.angles if kind.paired else range(kind.nv - 3, kind.nv)
+        words = [("rate", "rad/s" if k in turning else "m/s") for k in range(kind.nv)]
+        y = solution.joint_rate(name)
+    else:
+        return None
+    if len(words) == 1:
+        word, unit = words[0]
+        return _Curves(y, ("",), f"{word} [{unit}]")
+    prefix = "q" if quantity == "position" else "v"
+    labels = (f"{prefix}{k}" + ("" if u == "1" else f" [{u}]") for k, (_, u) in enumerate(words))
+    return _Curves(y, tuple(labels), "coordinates" if quantity == "position" else "rates")
+
+
+# -- how it is drawn ----------------------------------------------------------------------------------------
+def _draw(
+    solution: Solution,
+    columns: Sequence[str],
+    rows: Sequence[str],
+    grid: list[list[_Curves | None]],
+    left_out: Sequence[str],
+) -> Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from error
+    wide, high = len(columns), len(rows)
+    notes = _notes(solution, columns, left_out)
+    head, body = 0.72 + 0.2 * len(notes), 0.7 + 1.9 * high  # inches
+    figure = Figure(figsize=(max(6.4, 1.0 + 3.0 * wide), head + body), layout="constrained", facecolor="white")
+    top, main = figure.subfigures(2, 1, squeeze=False, height_ratios=[head, body])[:, 0]
+    _head(top, solution, head, _shared(grid), notes)
+    axes = main.subplots(high, wide, sharex=True, squeeze=False)
+    for r in range(high):
+        largest = max((_largest(c.y) for c in grid[r] if c is not None), default=0.0)
+        for c, name in enumerate(columns):
+            ax, curves = axes[r, c], grid[r][c]
+            _draw_axes(ax, solution, curves, largest)
+            ax.tick_params(labelbottom=r == high - 1)
+            left = grid[r][c - 1] if c else None
+            if curves is not None and (left is None or left.axis != curves.axis):
+                ax.set_ylabel(curves.axis, color=_INK, fontsize=9.5)
+            if r == high - 1:
+                ax.set_xlabel("time [s]", color=_INK, fontsize=9.5)
+            if r == 0:
+                ax.set_title(name, fontsize=11, color=_INK, parse_math=False)
+    return figure
+
+
+def _largest(y: Floats) -> float:
+    finite = y[np.isfinite(y)]
+    return float(np.abs(finite).max(initial=0.0))
+
+
+def _draw_axes(ax: Axes, solution: Solution, curves: _Curves | None, largest: float) -> None:
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(_FAINT)
+    ax.tick_params(labelsize=8.5, colors=_INK, color=_FAINT)
+    if curves is None:
+        ax.set_yticks([])
+        ax.text(0.5, 0.5, "not kept for joints", transform=ax.transAxes, ha="center", va="center", color=_FAINT)
+        return
+    ax.grid(True, color="#E4E4E4", linewidth=0.7)
+    ax.set_axisbelow(True)
+    if (stop := _stop(solution)) is not None:
+        ax.axvline(stop, color=_ALARM, linewidth=1.1, linestyle=_STOP, zorder=1)
+    if not len(solution):
+        ax.text(0.5, 0.5, "no time points", transform=ax.transAxes, ha="center", va="center", color=_FAINT)
+        return
+    marker = "o" if len(solution) == 1 else None
+    for k, label in enumerate(curves.labels):
+        colour, dashes = _STYLES[k % len(_STYLES)]
+        ax.plot(
+            solution.time, curves.y[:, k], color=colour, linestyle=dashes, linewidth=1.7, marker=marker, label=label
+        )
+    if not _common(curves) and len(curves.labels) > 1:
+        ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), borderaxespad=0.2)
+    finite = curves.y[np.isfinite(curves.y)]
+    if finite.size and np.ptp(finite) <= _STILL * largest:
+        middle, room = float(np.mean(finite)), largest or 1.0
+        ax.set_ylim(middle - room, middle + room)
+    ax.ticklabel_format(axis="y", useOffset=False, scilimits=(-3, 4), useMathText=True)
+    ax.yaxis.get_offset_text().set_fontsize(8)
+    ax.locator_params(axis="y", nbins=5)
+    ax.locator_params(axis="x", nbins=6)
+
+
+def _common(curves: _Curves) -> bool:
+    """Whether its lines are explained once for the whole figure."""
+    return curves.labels[0] in ("x", "e0")
+
+
+def _shared(grid: list[list[_Curves | None]]) -> list[str]:
+    """What the lines are of which the whole figure has the same: x and e0 share a colour."""
+    shown = {c.labels for row in grid for c in row if c is not None and _common(c)}
+    labels = zip_longest(*sorted(shown, reverse=True), fillvalue="")
+    return [", ".join(filter(None, together)) for together in labels]
+
+
+def _stop(solution: Solution) -> float | None:
+    """When a run stopped that should have gone on."""
+    stop = solution.status.time
+    return None if solution.status.ok or stop is None or not np.isfinite(stop) else stop
+
+
+def _notes(solution: Solution, columns: Sequence[str], left_out: Sequence[str]) -> list[str]:
+    """What is not shown, in lines that fit the width of the figure."""
+    if not left_out:
+        return []
+    shown = ", ".join(left_out[:8]) + (f" and {len(left_out) - 8} more" if len(left_out) > 8 else "")
+    return wrap(f"Not shown: {shown}; name them to see them.", 40 * max(2, len(columns)))
+
+
+def _head(figure: SubFigure, solution: Solution, inches: float, shared: list[str], notes: list[str]) -> None:
+    """The model's name, what the lines are, how the run ended if badly, and what is not shown."""
+    from matplotlib.lines import Line2D
+
+    title = shorten(solution.description.name, 200, placeholder=" …")
+    figure.text(0.01, 1 - 0.08 / inches, title, fontsize=13, fontweight="bold", color=_INK, va="top", parse_math=False)
+    lines = [
+        Line2D([], [], color=colour, linestyle=dashes, linewidth=1.7, label=label)
+        for label, (colour, dashes) in zip(shared, _STYLES, strict=False)
+    ]
+    if not solution.status.ok:
+        stop = _stop(solution)
+        label = f"stopped{'' if stop is None else f' at t = {stop:g} s'}: {solution.status.reason}"
+        lines.append(Line2D([], [], color=_ALARM, linestyle=_STOP, linewidth=1.1, label=label))
+    if lines:
+        figure.legend(
+            handles=lines,
+            loc="upper left",
+            bbox_to_anchor=(0.0, 1 - 0.32 / inches),
+            ncols=len(lines),
+            frameon=False,
+            fontsize=9.5,
+        )
+    for k, note in enumerate(notes):
+        figure.text(0.01, 1 - (0.68 + 0.2 * k) / inches, note, fontsize=9, color=_FAINT, va="top", parse_math=False)

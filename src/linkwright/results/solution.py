@@ -1,0 +1,249 @@
+"""`Solution`: how the bodies of a mechanism moved, what can be asked of it, and where it can be sent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.errors import DtypeError, ShapeError
+from linkwright.mechanism.description import GROUND, Description, sealed
+from linkwright.results.joints import joint_coordinates, tree_coordinates
+from linkwright.results.places import Place, place, spread, turned
+from linkwright.results.status import Counters, Status
+from linkwright.spatial.algebra import cross
+from linkwright.spatial.rotation import euler_parameters, quaternion_product
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+    from linkwright.model import Mechanism
+
+Floats = NDArray[np.float64]
+
+#: What is kept of every body at every time, with how many numbers it has, its unit, and what it is.
+QUANTITIES: dict[str, tuple[int, str, str]] = {
+    "position": (3, "m", "position of the body's origin"),
+    "orientation": (4, "1", "Euler parameters of the body"),
+    "velocity": (3, "m/s", "velocity of the body's origin"),
+    "angular_velocity": (3, "rad/s", "angular velocity of the body"),
+    "acceleration": (3, "m/s^2", "acceleration of the body's origin"),
+    "angular_acceleration": (3, "rad/s^2", "angular acceleration of the body"),
+}
+
+
+class Solution:
+    """How the bodies of a mechanism moved: positions, velocities and accelerations in ground's axes, SI units.
+
+    `position("block")` and its sisters take a body, a triad or ground and give one row a time point. `status` says
+    how the run ended; a run that stopped early keeps the points up to there.
+    """
+
+    def __init__(
+        self,
+        description: Description,
+        time: Floats,
+        arrays: Mapping[str, Floats],
+        iterations: NDArray[np.int64],
+        status: Status,
+        counters: Counters,
+    ) -> None:
+        self.description = description
+        self.time = time
+        self.arrays = MappingProxyType(dict(arrays))
+        self.iterations = iterations
+        self.status = status
+        self.counters = counters
+
+    @classmethod
+    def of(
+        cls,
+        description: Description,
+        time: ArrayLike,
+        position: ArrayLike,
+        orientation: ArrayLike,
+        velocity: ArrayLike,
+        angular_velocity: ArrayLike,
+        acceleration: ArrayLike,
+        angular_acceleration: ArrayLike,
+        *,
+        status: Status,
+        counters: Counters,
+        iterations: ArrayLike,
+    ) -> Solution:
+        """A solution of plain arrays: time (T,), vectors (T, nb, 3) of body origins in ground's axes, orientation
+        (T, nb, 4) as Euler parameters e0..e3 that do not change sign from one time to the next, iterations (T,).
+
+        Bodies are in the order of the description. The arrays are copied.
+        """
+        when = _checked("time", time, None, "(T,)")
+        given = {
+            "position": position,
+            "orientation": orientation,
+            "velocity": velocity,
+            "angular_velocity": angular_velocity,
+            "acceleration": acceleration,
+            "angular_acceleration": angular_acceleration,
+        }
+        points, bodies = len(when), description.nb
+        arrays = {}
+        for name, (size, _, _) in QUANTITIES.items():
+            arrays[name] = _checked(name, given[name], (points, bodies, size), "(time points, bodies, components)")
+        counts = _checked("iterations", iterations, (points,), "(time points,)", np.int64)
+        return cls(description, when, arrays, counts, status, counters)
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __repr__(self) -> str:
+        d = self.description
+        bodies = "1 body" if d.nb == 1 else f"{d.nb} bodies"
+        points = "1 point" if len(self) == 1 else f"{len(self)} points"
+        span = f", t = {self.time[0]:g} … {self.time[-1]:g} s" if len(self) else ""
+        return f"<Solution {d.name!r}: {bodies}, {points}{span}; {self.status}>"
+
+    # -- motion -----------------------------------------------------------------------------------------
+    def position(self, name: str) -> Floats:
+        """(T, 3): the origin of a body or triad, in ground's axes."""
+        at = place(self.description, name)
+        x = self._of("position", at)
+        return np.array((x + self._arm(at) if at.off else x).T)
+
+    def velocity(self, name: str) -> Floats:
+        """(T, 3): the velocity of the origin of a body or triad, v + ω × r."""
+        at = place(self.description, name)
+        v = self._of("velocity", at)
+        return np.array((v + cross(self._of("angular_velocity", at), self._arm(at)) if at.off else v).T)
+
+    def acceleration(self, name: str) -> Floats:
+        """(T, 3): the acceleration of the origin of a body or triad, a + α × r + ω × (ω × r)."""
+        at = place(self.description, name)
+        a = self._of("acceleration", at)
+        if at.off:
+            arm, omega = self._arm(at), self._of("angular_velocity", at)
+            a = a + cross(self._of("angular_acceleration", at), arm) + cross(omega, cross(omega, arm))
+        return np.array(a.T)
+
+    def orientation(self, name: str) -> Floats:
+        """(T, 4): the Euler parameters e0..e3 of a body or triad, scalar first."""
+        at = place(self.description, name)
+        e = self._of("orientation", at)
+        return np.array((quaternion_product(e, spread(euler_parameters(at.r), e)) if at.turned else e).T)
+
+    def angular_velocity(self, name: str) -> Floats:
+        """(T, 3): the angular velocity of a body or triad, in ground's axes."""
+        return np.array(self._of("angular_velocity", place(self.description, name)).T)
+
+    def angular_acceleration(self, name: str) -> Floats:
+        """(T, 3): the angular acceleration of a body or triad, in ground's axes."""
+        return np.array(self._of("angular_acceleration", place(self.description, name)).T)
+
+    def _of(self, quantity: str, at: Place) -> Floats:
+        """A quantity of a place's body, components first."""
+        if at.body != GROUND:
+            return np.asarray(self.arrays[quantity][:, at.body].T)
+        still = np.zeros((QUANTITIES[quantity][0], len(self)))
+        if quantity == "orientation":
+            still[0] = 1.0
+        return still
+
+    def _arm(self, at: Place) -> Floats:
+        """From the origin of a place's body to the place, in ground's axes."""
+        return np.asarray(turned(self._of("orientation", at), at.p))
+
+    # -- joints -----------------------------------------------------------------------------------------
+    def joint(self, name: str) -> Floats:
+        """(T, nq): the coordinates of a joint, one that closes a loop too; angles count on through whole turns."""
+        return self._joint(name)[0]
+
+    def joint_rate(self, name: str) -> Floats:
+        """(T, nv): the rates of a joint."""
+        return self._joint(name)[1]
+
+    def _joint(self, name: str) -> tuple[Floats, Floats]:
+        number = self.description.joint_names.position("joint", name)
+        q, v = joint_coordinates(self, np.array([number]))
+        return q[..., 0].T, v[..., 0].T
+
+    @property
+    def q(self) -> Floats:
+        """(T, nq): the coordinates of the spanning tree, as `mechanism.joints` has them."""
+        return self._tree[0]
+
+    @property
+    def v(self) -> Floats:
+        """(T, nv): the rates of the spanning tree."""
+        return self._tree[1]
+
+    @cached_property
+    def _tree(self) -> tuple[Floats, Floats]:
+        q, v = tree_coordinates(self)
+        return sealed(q), sealed(v)
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that moved."""
+        from linkwright.model import Mechanism
+
+        return Mechanism(self.description)
+
+    # -- the outside ------------------------------------------------------------------------------------
+    @cached_property
+    def data(self) -> xarray.Dataset:
+        """Everything as an xarray Dataset: dimensions time, body, axis (x, y, z) and parameter (e0..e3)."""
+        from linkwright.results.tables import dataset
+
+        return dataset(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a NetCDF file that `lw.open` reads, with the model in it."""
+        from linkwright.results.storage import save
+
+        save(self, path)
+
+    def to_csv(self, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:
+        """Write a table, one row a time point, columns as `block.x [m]`, of all bodies or those named."""
+        from linkwright.results.tables import write_csv
+
+        write_csv(self, path, names)
+
+    def plot(
+        self,
+        names: str | Sequence[str] | None = None,
+        quantities: str | Sequence[str] = ("position", "velocity", "acceleration"),
+        path: str | os.PathLike[str] | None = None,
+    ) -> Figure:
+        """A figure of these bodies, triads and joints (the moving bodies unless given), one row a quantity.
+
+        With a path it is written as PNG, SVG or PDF.
+        """
+        from linkwright.results.plots import plot
+
+        return plot(self, names, quantities, path)
+
+    def animate(self, path: str | os.PathLike[str], **options: Any) -> Any:
+        """Write an animation as one HTML file that any browser shows."""
+        from linkwright.viewer import animate  # type: ignore[import-not-found,unused-ignore]
+
+        return animate(self, path, **options)
+
+
+def _checked(name: str, given: ArrayLike, shape: tuple[int, ...] | None, meaning: str, dtype: Any = np.float64) -> Any:
+    """A read-only copy of the right shape."""
+    try:
+        array = np.array(given, order="C")
+    except ValueError as error:
+        raise ShapeError(f"{name} is not an array of one shape: {error}", wanted=shape) from error
+    if array.size and not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise DtypeError(f"{name} has dtype {array.dtype}; give {np.dtype(dtype)}", given=array.dtype, wanted=dtype)
+    wrong = array.ndim != 1 if shape is None else array.shape != shape
+    if wrong:
+        wanted = meaning if shape is None else f"{shape}, {meaning}"
+        raise ShapeError(f"{name} has shape {array.shape}; give {wanted}", given=array.shape, wanted=shape)
+    return sealed(array.astype(dtype))

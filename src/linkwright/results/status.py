@@ -1,0 +1,64 @@
+"""How an analysis or a simulation ended, and the work that it took: plain values, without any array library."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a run ended: true when it finished; otherwise why, where, and what to try.
+
+    `reason` is a short word for programs ("finished", "dead centre", "lock-up", "out of reach", "not assembled",
+    ...), `message` the sentence for people, `time` the last time reached, `element` the driver or joint that it is
+    about, `residual` the constraint residual there, `notes` what else was seen on the way (singular positions
+    passed), `advice` what to change.
+    """
+
+    ok: bool
+    message: str = ""
+    reason: str = "finished"
+    time: float | None = None
+    element: str | None = None
+    residual: float = 0.0
+    notes: tuple[str, ...] = ()
+    advice: str = ""
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        if self.message:
+            text = self.message
+        elif self.ok:
+            text = "finished"
+        else:
+            element = f" at {self.element!r}" if self.element else ""
+            when = f" at t = {self.time:g} s" if self.time is not None else ""
+            text = f"stopped{when}: {self.reason}{element}"
+        return " ".join(_sentence(part) for part in (text, *self.notes, self.advice) if part)
+
+
+@dataclass(frozen=True)
+class Counters:
+    """The work that a run took."""
+
+    newton_iterations: int = 0
+    tape_evaluations: int = 0
+    linear_solves: int = 0
+    substeps: int = 0
+    points: int = 0
+
+    def __str__(self) -> str:
+        names = [field.name for field in dataclasses.fields(self)]
+        return ", ".join(_counted(getattr(self, name), name.replace("_", " ")) for name in ["points", *names[:-1]])
+
+
+def _counted(number: int, things: str) -> str:
+    return f"{number:,} {things.removesuffix('s') if number == 1 else things}"
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith((".", "!", "?")) else text + "."

@@ -1,0 +1,63 @@
+"""A solution as a table: an xarray Dataset with labels and units, or a CSV file."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwright.results.files import whole
+from linkwright.results.solution import QUANTITIES, Solution
+
+if TYPE_CHECKING:
+    import xarray
+
+AXES = ("x", "y", "z")
+PARAMETERS = ("e0", "e1", "e2", "e3")
+#: The start of the column names of each quantity.
+_COLUMNS = {
+    "position": "",
+    "orientation": "",
+    "velocity": "v",
+    "angular_velocity": "w",
+    "acceleration": "a",
+    "angular_acceleration": "alpha_",
+}
+
+
+def dataset(solution: Solution) -> xarray.Dataset:
+    """Every quantity with its dimensions, labels and units."""
+    import xarray
+
+    d = solution.description
+    variables: dict[str, Any] = {}
+    for name, (size, unit, text) in QUANTITIES.items():
+        dimensions = ("time", "body", "axis" if size == 3 else "parameter")
+        variables[name] = (dimensions, solution.arrays[name], {"units": unit, "long_name": text})
+    variables["iterations"] = ("time", solution.iterations, {"units": "1", "long_name": "Newton iterations"})
+    labels = {
+        "time": ("time", solution.time, {"units": "s", "long_name": "time"}),
+        "body": ("body", np.array(list(d.body_names), dtype=object), {"long_name": "body"}),
+        "axis": ("axis", np.array(AXES, dtype=object), {"long_name": "axis of ground"}),
+        "parameter": ("parameter", np.array(PARAMETERS, dtype=object), {"long_name": "Euler parameter"}),
+    }
+    return xarray.Dataset(variables, labels, {"title": d.name, "outcome": str(solution.status)})
+
+
+def write_csv(solution: Solution, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:
+    """One row a time point; numbers are written so that they read back to the same bits."""
+    heads, columns = ["time [s]"], [solution.time[:, None]]
+    if names is None:
+        names = solution.description.body_names
+    for name in [names] if isinstance(names, str) else names:
+        for quantity, (size, unit, _) in QUANTITIES.items():
+            mark = "" if unit == "1" else f" [{unit}]"
+            heads += [f"{name}.{_COLUMNS[quantity]}{x}{mark}" for x in (AXES if size == 3 else PARAMETERS)]
+            columns.append(getattr(solution, quantity)(name))
+    with whole(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(heads)
+        writer.writerows(np.concatenate(columns, axis=1).tolist())
