@@ -13,6 +13,7 @@ from linkwright.cli.check import check
 from linkwright.cli.demo import demo
 from linkwright.cli.export import export
 from linkwright.cli.screen import tell_error
+from linkwright.cli.view import view
 from linkwright.errors import LinkwrightError
 
 # Older releases of typer take this class from click, newer ones have their own.
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (check, export, demo, bench):
+for verb in (check, export, view, demo, bench):
     app.command()(verb)
 
 

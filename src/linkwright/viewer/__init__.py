@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 
-def animate(solution: Any, path: str | Path, *, title: str | None = None) -> Path:
+def animate(solution: Any, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
     """Write the motion of a solution as one self-contained HTML page, and give its path.
 
     The page holds everything that it needs and loads nothing; it can be opened from disk, sent and kept.
@@ -26,9 +27,9 @@ def animate(solution: Any, path: str | Path, *, title: str | None = None) -> Pat
         title=title,
         notes=() if status is None or status else (str(status),),
     )
-    path = Path(path)
-    write_page(path, page(made))
-    return path
+    target = Path(path)
+    write_page(target, page(made))
+    return target
 
 
 __all__ = ["animate"]

@@ -7,22 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from linkwright.errors import NameNotFound
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import PointForce, Rod
+from linkwright.results.places import place
 from linkwright.viewer.motion import Floats, Motion
 from linkwright.viewer.parts import PALETTE, Part, bar, solid
 
 _THICK, _SLIM, _LEAST = 0.0155, 0.16, 0.0022  # a bar's radius: of the mechanism, of a usual bar, and at least
-
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """A frame on a body, in the body's axes."""
-
-    body: int
-    r: Floats
-    p: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,20 +26,6 @@ class Skeleton:
     radius: float  # of a bar
     bars: dict[int, list[tuple[Floats, Floats]]] = field(default_factory=dict)
     stalks: dict[int, list[tuple[Floats, Floats]]] = field(default_factory=dict)  # from a bar to a point beside it
-
-
-def place_of(description: Description, name: str) -> Place:
-    """The frame that a name stands for: a body's, ground's, or a triad's."""
-    body = description.body_names.find(name)
-    if body is None and name in (description.ground_name, *description.more_grounds):
-        body = GROUND
-    frame = description.frames.names.find(name)
-    if frame is not None:
-        frames = description.frames
-        return Place(int(frames.body[frame]), frames.r[frame], frames.p[frame])
-    if body is None:
-        raise NameNotFound("body or triad", name, [*description.body_names[:2000], *description.frames.names[:2000]])
-    return Place(body, np.eye(3), np.zeros(3))
 
 
 def skeleton(description: Description, motion: Motion, extent: Floats) -> Skeleton:
@@ -64,9 +41,9 @@ def skeleton(description: Description, motion: Motion, extent: Floats) -> Skelet
                 joined[body].append(point)
     for tie in (*description.ties, *(e for e in description.elements if isinstance(e, PointForce))):
         names = (tie.first, tie.second) if isinstance(tie, Rod | PointForce) else (tie.point,)
-        for place in (place_of(description, name) for name in names):
-            if place.body in joined:
-                joined[place.body].append(place.p)
+        for end in (place(description, name) for name in names):
+            if end.body in joined:
+                joined[end.body].append(end.p)
     for body, point in zip(description.frames.body.tolist(), description.frames.p, strict=True):
         if body in more and body != GROUND:
             more[body].append(point)

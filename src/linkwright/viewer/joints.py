@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import PointForce, PointOnLine, PointOnPlane, Rod
-from linkwright.viewer.figure import Place, place_of
+from linkwright.results.places import Place, place
 from linkwright.viewer.motion import Floats, Motion
 from linkwright.viewer.parts import PIN, STEEL, Part, bar, solid
 
@@ -47,8 +47,8 @@ def joint_parts(
     for tie in description.ties:
         if not isinstance(tie, PointOnLine | PointOnPlane):
             continue
-        base = place_of(description, tie.line if isinstance(tie, PointOnLine) else tie.plane)
-        mover = place_of(description, tie.point)
+        base = place(description, tie.line if isinstance(tie, PointOnLine) else tie.plane)
+        mover = place(description, tie.point)
         if max(base.body, mover.body) < motion.count:
             glyph = _glyph(motion, base, mover, unit, color)
             parts = _plate(glyph) if isinstance(tie, PointOnPlane) else [_track(glyph, 0.45)]
@@ -63,7 +63,7 @@ def stretched(description: Description, drawn: int) -> Iterator[tuple[Rod | Poin
     """What reaches from one point to another, with its two ends: rods, and springs, dampers or actuators."""
     for thing in (*description.ties, *description.elements):
         if isinstance(thing, Rod | PointForce):
-            first, second = place_of(description, thing.first), place_of(description, thing.second)
+            first, second = place(description, thing.first), place(description, thing.second)
             if max(first.body, second.body) < drawn:
                 yield thing, first, second
 

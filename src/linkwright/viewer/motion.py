@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import ModelError, ShapeError
+from linkwright.spatial.rotation import euler_parameters_matrix
 
 Floats = NDArray[np.float64]
 
@@ -122,30 +123,7 @@ def counted(number: int, thing: str) -> str:
 
 def rotation_matrices(e: Floats) -> Floats:
     """The rotation matrices (..., 3, 3) of unit Euler parameters (..., 4), scalar first."""
-    e0, v = e[..., 0], e[..., 1:]
-    cross = np.zeros((*e.shape[:-1], 3, 3))
-    cross[..., 0, 1], cross[..., 0, 2], cross[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
-    cross = cross - np.swapaxes(cross, -1, -2)
-    plain = (2.0 * e0 * e0 - 1.0)[..., None, None] * np.eye(3)
-    turned: Floats = plain + 2.0 * v[..., :, None] * v[..., None, :] + 2.0 * e0[..., None, None] * cross
-    return turned
-
-
-def euler_parameters(r: Any) -> Floats:
-    """Euler parameters (4,) of a rotation matrix, scalar first and not negative."""
-    r = np.asarray(r, dtype=np.float64)
-    # The four squares, each from the diagonal; the largest one gives the others without cancellation.
-    squares = np.array([1.0 + r.trace(), *(1.0 + 2.0 * np.diag(r) - r.trace())])
-    k = int(np.argmax(squares))
-    odd = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
-    if k == 0:
-        e = np.array([squares[0], *odd])
-    else:
-        i = k - 1
-        e = np.array([odd[i], *(r[i] + r[:, i])])
-        e[k] = squares[k]
-    unit: Floats = e / np.linalg.norm(e)
-    return -unit if unit[0] < 0 else unit
+    return np.moveaxis(euler_parameters_matrix(np.moveaxis(e, -1, 0)), (0, 1), (-2, -1))
 
 
 def along(direction: Any) -> Floats:

@@ -6,14 +6,13 @@ import base64
 import hashlib
 import html
 import json
-import os
 import re
-import tempfile
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from linkwright.errors import LinkwrightError
+from linkwright.results.files import whole
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
@@ -43,23 +42,10 @@ def page(scene: dict[str, Any]) -> str:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a page whole or not at all: beside its place, then moved there."""
-    if path.is_dir():
-        raise LinkwrightError(f"{path}: is a directory; name a file, such as {path / 'motion.html'}")
-    if not path.parent.is_dir():
-        raise LinkwrightError(f"{path}: there is no directory {path.parent}; make it first")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            # A name may hold half a surrogate pair, which UTF-8 has no bytes for.
-            file.write(text.encode("utf-8", "replace"))
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)  # the rights that any new file would have
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    """Write a page whole or not at all."""
+    with whole(path) as file:
+        # A name may hold half a surrogate pair, which UTF-8 has no bytes for.
+        file.write_bytes(text.encode("utf-8", "replace"))
 
 
 def _json(scene: dict[str, Any]) -> str:

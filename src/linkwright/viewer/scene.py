@@ -13,11 +13,13 @@ import numpy as np
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import Rod
-from linkwright.viewer.figure import Skeleton, color_of, place_of, skeleton, sticks
+from linkwright.results.places import place
+from linkwright.spatial.rotation import euler_parameters
+from linkwright.viewer.figure import Skeleton, color_of, skeleton, sticks
 from linkwright.viewer.framing import View, box, outermost, view_of
 from linkwright.viewer.joints import anchors, joint_parts, stretched
 from linkwright.viewer.meshes import Mesh, read_mesh
-from linkwright.viewer.motion import Floats, Motion, along, checked, counted, euler_parameters
+from linkwright.viewer.motion import Floats, Motion, along, checked, counted
 from linkwright.viewer.parts import POST, Part, bar, corners, solid
 
 MAX_BODIES = 2000
@@ -132,8 +134,8 @@ def _shapes(description: Description, motion: Motion, meshes: list[Mesh], told: 
     found: dict[int, list[Part]] = {}
     known: dict[str, int | FormatError] = {}
     for shape in description.shapes:
-        place = place_of(description, shape.place)
-        if place.body >= motion.count:
+        at = place(description, shape.place)
+        if at.body >= motion.count:
             continue
         size = tuple(float(x.evaluate(description.parameters)) for x in shape.size)
         mesh = -1
@@ -147,8 +149,8 @@ def _shapes(description: Description, motion: Motion, meshes: list[Mesh], told: 
                 warnings.warn(LinkwrightWarning(text), stacklevel=4)
                 continue
             mesh = entry
-        color = shape.color or (color_of(place.body) if place.body != GROUND else POST)
-        found.setdefault(place.body, []).append(Part(shape.kind, size, place.p, place.r, color, "body", mesh))
+        color = shape.color or (color_of(at.body) if at.body != GROUND else POST)
+        found.setdefault(at.body, []).append(Part(shape.kind, size, at.p, at.r, color, "body", mesh))
     return found
 
 
@@ -238,10 +240,10 @@ def _links(description: Description, drawn: int) -> list[dict[str, Any]]:
 def _traces(description: Description, drawn: int) -> list[dict[str, Any]]:
     found = []
     for trace in description.traces:
-        place = place_of(description, trace.place)
-        if 0 <= place.body < drawn:
-            color = trace.color or color_of(place.body)
-            entry = {"name": trace.name, "place": trace.place, "body": place.body, "at": _row(place.p), "color": color}
+        at = place(description, trace.place)
+        if 0 <= at.body < drawn:
+            color = trace.color or color_of(at.body)
+            entry = {"name": trace.name, "place": trace.place, "body": at.body, "at": _row(at.p), "color": color}
             found.append(entry)
     return found
 

@@ -11,7 +11,8 @@ import numpy as np
 import linkwright as lw
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.description import Description
-from linkwright.viewer.motion import along, euler_parameters
+from linkwright.spatial.rotation import euler_parameters
+from linkwright.viewer.motion import along
 
 Poses = Callable[[float], tuple[np.ndarray, np.ndarray]]
 _STEP = 1e-4
