@@ -25,7 +25,8 @@ MAY = {
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},
     "results": {"mechanism", "spatial"},
-    "cli": {"model", "programs"},
+    "viewer": {"results", "mechanism", "spatial"},
+    "cli": {"model", "programs", "viewer"},
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
 #: answer that is compiled already needs no recursion.

@@ -12,7 +12,9 @@ from linkwright.cli.bench import bench
 from linkwright.cli.check import check
 from linkwright.cli.demo import demo
 from linkwright.cli.export import export
+from linkwright.cli.run import run as run_model
 from linkwright.cli.screen import tell_error, tell_text
+from linkwright.cli.view import view
 from linkwright.errors import LinkwrightError, MksError
 
 # Older releases of typer take this class from click, newer ones have their own.
@@ -20,13 +22,14 @@ _WrongWords: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
     name="linkwright",
-    help="Multibody dynamics: look at a model, take its programs elsewhere, see how fast it is.",
+    help="Mechanisms: look at a model, find its motion and watch it, take its programs elsewhere.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (check, export, demo, bench):
+app.command("run")(run_model)
+for verb in (check, view, export, demo, bench):
     app.command()(verb)
 
 
