@@ -66,7 +66,7 @@ def open(path: str | os.PathLike[str]) -> Solution:
         found = os.stat(file)
         if not stat.S_ISREG(found.st_mode):
             raise FormatError("is no file; give one that Solution.save wrote", file=file)
-        opened = h5py.File(file, "r")
+        opened = h5py.File(file, "r", locking=False)  # files are replaced whole, never changed
     except OSError as error:
         raise FormatError(_why_not(file, error), file=file) from error
     with opened:
