@@ -37,7 +37,7 @@ def run(
         str | None,
         typer.Option(help="What becomes of freedom left: 'minimum-norm' or 'pivoting'.", show_default="the model's"),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for results, page and plot.")] = Path("out"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for what is written.")] = Path("out"),
     plot: Annotated[bool, typer.Option("--plot", help="Draw position, velocity and acceleration as a PNG.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Write the results as a CSV table too.")] = False,
     page: Annotated[bool, typer.Option("--page/--no-page", help="Write the animation as an HTML page.")] = True,
@@ -74,11 +74,13 @@ def perform(
     started = perf_counter()
     with _Progress(screen) as progress:
         solution = lw.analyse(mechanism, times=points, freedom=freedom, progress=progress)
-    screen.print(f"{solution.counters}, in {perf_counter() - started:.2f} s", soft_wrap=True)
-    if len(solution):
-        screen.print(extremes(solution))
     for note in solution.status.notes:
         screen.print(note, soft_wrap=True)
+    screen.print(f"{solution.counters}, in {perf_counter() - started:.2f} s", soft_wrap=True)
+    if len(solution):
+        screen.print()
+        screen.print(extremes(solution))
+        screen.print()
     for written in _write(solution, output, name, plot=plot, csv=csv, page=page):
         screen.print(written, soft_wrap=True)
     if not solution.status:
@@ -191,7 +193,9 @@ class _Progress:
     """A bar that appears once an analysis takes more than a second, and leaves nothing behind."""
 
     def __init__(self, screen: Console) -> None:
-        self._screen, self._started, self._bar, self._task = screen, perf_counter(), None, None
+        self._screen, self._started = screen, perf_counter()
+        self._bar: Any = None
+        self._task: Any = None
 
     def __enter__(self) -> _Progress:
         return self

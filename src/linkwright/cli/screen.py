@@ -53,7 +53,7 @@ class Loaded:
     warnings: list[str] = field(default_factory=list)
 
 
-def load(path: Path | str, **options: str | None) -> Loaded:
+def load(path: Path | str, **options: Any) -> Loaded:
     """Read a model; options that are None are left to the reader. Warnings are kept, not printed."""
     import linkwright as lw
 
