@@ -59,15 +59,16 @@ class Places:
         self.body_colours: dict[int, str] = {}
         self.more_grounds: list[str] = []
         self.ground_inertia: tuple[float, Floats, Floats] | None = None
+        self.unphysical: dict[int, Floats] = {}  # inertias that no body can have, and are wanted all the same
         self.exact_frames: dict[str, Floats] = {}
         self.exact_starts: dict[int, Floats] = {}
         self.where: dict[str, Span] = {}  # of the names that checks of the whole may complain about
         self.b = Builder()
 
-    def each(self, head: str, read: Callable[[Statement], None], spoils: tuple[Registry[Any], ...] = ()) -> None:
-        """Every statement of a kind; a fault ends one statement alone."""
+    def each(self, heads: str, read: Callable[[Statement], None], spoils: tuple[Registry[Any], ...] = ()) -> None:
+        """Every statement with one of these (last) words as its head; a fault ends one statement alone."""
         for statement in self.parsed.statements:
-            if statement.head.text.lower().split()[-1] != head:
+            if _last_word(statement) not in heads.split():
                 continue
             try:
                 read(statement)
@@ -195,7 +196,9 @@ class Places:
 
     def _ground(self, s: Statement, name: Word) -> None:
         weights = ("mass", "com", "inertia") if name.text == self.ground.name else ()
-        a = self.attributes(s, "ground body", (*POSE, "center of gravity", "colour", *weights), ("ground",))
+        a = self.attributes(
+            s, "ground body", (*POSE, "center of gravity", "colour", *weights), ("ground", "unphysical")
+        )
         pose = self.pose(a)
         if name.text == self.ground.name:
             place = Place(name.text, Triad(self.ground, np.eye(3), np.zeros(3), None))
@@ -217,7 +220,9 @@ class Places:
             self.body_colours[body] = colour_of(colour.value, self.scope)
 
     def _body(self, s: Statement, name: Word) -> None:
-        a = self.attributes(s, "body", (*POSE, "center of gravity", "com", "mass", "inertia", "colour"), ("ground",))
+        a = self.attributes(
+            s, "body", (*POSE, "center of gravity", "com", "mass", "inertia", "colour"), ("ground", "unphysical")
+        )
         pose = self.pose(a)
         centre = a.get("center of gravity")
         if centre is not None:
@@ -226,6 +231,9 @@ class Places:
             if not pose.given:
                 pose = Pose(pose.r, self._array(self.scope.vector(centre.value, 3)), True)
         mass, com, inertia = self._weights(a, pose)
+        if "unphysical" in a.flags and not is_bound(inertia):
+            self.unphysical[len(self.b._body_rows)] = np.array(inertia)
+            inertia = [0.0] * 6
         body = self.b.body(name.text, mass, com, inertia)
         if pose.given:
             self.b.place(body, pose.p, rotation=pose.r)
@@ -258,9 +266,10 @@ class Places:
         if tensor is not None:
             inertia = self.scope.vector(tensor.value, 3, 6)
             inertia += [0.0] * (6 - len(inertia))
-            if impossible_inertias(np.array([self._now(inertia)]))[0]:
+            if "unphysical" not in a.flags and impossible_inertias(np.array([self._now(inertia)]))[0]:
                 text = f"no body can have the inertia of {a.owner}: xx, yy, zz (, xy, xz, yz) about the centre of "
-                raise Fault(tensor.value, text + "gravity, where no moment exceeds the sum of the other two")
+                text += "gravity, where no moment exceeds the sum of the other two; correct it, or add: unphysical"
+                raise Fault(tensor.value, text)
         return mass, at, inertia
 
     # -- triads -------------------------------------------------------------------------------------------
@@ -305,6 +314,10 @@ class Places:
             a = Attributes(f"a triad of {owner}", item, item.value.items, self.problems, ("associated body", *POSE))
             return self._on_body(a, None)
         return self.place_of(item.value, "triad").triad
+
+
+def _last_word(statement: Statement) -> str:
+    return statement.head.text.lower().split()[-1]
 
 
 def _is_ground(item: Item) -> bool:
