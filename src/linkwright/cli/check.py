@@ -58,11 +58,13 @@ def _freedom(mechanism: Mechanism) -> list[str]:
     """How well the mechanism goes together, what is left free and what is redundant."""
     from linkwright.constraints.kinematics import Kinematics
     from linkwright.mechanism.system import System
+    from linkwright.views import count
 
     d = mechanism.description
     system, kinematics = d.system or System(), Kinematics(d)
     state = kinematics.assemble(system.start, system.assembly_tolerance)
-    lines = [f"assembled to {state.miss:.1e} m at t = {system.start:g} s, in {state.iterations} iterations"]
+    rounds = count(state.iterations, "iteration")
+    lines = [f"assembled to {state.miss:.1e} m at t = {system.start:g} s, in {rounds}"]
     return lines + kinematics.freedom(state, system.start).sentences()
 
 
