@@ -62,7 +62,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return 1
     except _WrongWords as error:
         return _tell_usage(error)
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):
+        tell_error("interrupted")
         return 130
     except OSError as error:
         tell_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
