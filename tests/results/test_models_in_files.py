@@ -9,8 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import linkwright as lw
 
-pytest.importorskip("linkwright.formats.mks.printer", reason="the .mks language has no printer yet")
-
 TIME = np.linspace(0.0, 1.0, 11)
 
 
