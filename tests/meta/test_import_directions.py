@@ -21,7 +21,7 @@ MAY = {
     "model": {"programs", "kernels", "mechanism", "tape"},
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},
-    "cli": {"model", "programs"},
+    "cli": {"model", "programs", "formats"},
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
 #: answer that is compiled already needs no recursion.

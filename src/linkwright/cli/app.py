@@ -10,6 +10,7 @@ import typer
 from linkwright import __version__
 from linkwright.cli.bench import bench
 from linkwright.cli.check import check
+from linkwright.cli.convert import convert
 from linkwright.cli.demo import demo
 from linkwright.cli.export import export
 from linkwright.cli.screen import tell_error, tell_text
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (check, export, demo, bench):
+for verb in (check, convert, export, demo, bench):
     app.command()(verb)
 
 

@@ -17,7 +17,7 @@ _SMALL = 1e-12  # of the largest eigenvalue of the mass matrix
 
 
 def check(
-    model: Annotated[Path, typer.Argument(help="A model file: .urdf or .dh.toml.", show_default=False)],
+    model: Annotated[Path, typer.Argument(help="A model file: .mks, .urdf or .dh.toml.", show_default=False)],
     base: Annotated[str | None, typer.Option(help="URDF: 'fixed' or 'floating'.", show_default="fixed")] = None,
     mimic: Annotated[str | None, typer.Option(help="URDF: 'follow' or 'independent'.", show_default="follow")] = None,
     fixed: Annotated[
