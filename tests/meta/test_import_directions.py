@@ -26,7 +26,7 @@ MAY = {
     "sources": {"model", "building", "formats", "mechanism", "tape"},
     "results": {"mechanism", "spatial"},
     "viewer": {"results", "mechanism", "spatial"},
-    "cli": {"model", "programs", "viewer"},
+    "cli": {"model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats"},
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
 #: answer that is compiled already needs no recursion.

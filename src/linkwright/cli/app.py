@@ -10,6 +10,7 @@ import typer
 from linkwright import __version__
 from linkwright.cli.bench import bench
 from linkwright.cli.check import check
+from linkwright.cli.convert import convert
 from linkwright.cli.demo import demo
 from linkwright.cli.export import export
 from linkwright.cli.run import run as run_model
@@ -29,7 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(run_model)
-for verb in (check, view, export, demo, bench):
+for verb in (check, view, convert, export, demo, bench):
     app.command()(verb)
 
 

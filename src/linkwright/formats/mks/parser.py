@@ -99,6 +99,10 @@ def parse(problems: Problems) -> Parsed:
     """The statements of a text; what is wrong with their form is added to the problems."""
     text = _without_comments(problems)
     parsed = Parsed()
+    if not text.strip():
+        problems.add_at(0, 0, "there is no model in it; a model begins with MODEL and its name")
+        return parsed
+    whole = not problems  # a comment without end hides the rest
     at = _opened(text, problems, parsed)
     stops = [m.start() + 1 for m in re.finditer('"[^"\n]*"|;', text) if m[0] == ";"]
     while True:
@@ -109,7 +113,8 @@ def parse(problems: Problems) -> Parsed:
             _check_rest(text, closing.end(), problems)
             return parsed
         if at >= len(text):
-            problems.add_at(len(text.rstrip()), len(text.rstrip()), "ENDMODEL is missing at the end of the file")
+            if whole:
+                problems.add_at(len(text.rstrip()), len(text.rstrip()), "ENDMODEL is missing at the end of the file")
             return parsed
         k = bisect_left(stops, at + 1)
         end = stops[k] if k < len(stops) else len(text)
@@ -225,6 +230,7 @@ def _explained(text: str, at: int, end: int, error: UnexpectedInput) -> tuple[in
         stop = word.end() if word else start + 1
         expected = set(error.allowed or ())
     else:
+        word = None
         start = stop = len(text[:end].rstrip())
         expected = set(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
     found = text[start:stop]
@@ -235,6 +241,13 @@ def _explained(text: str, at: int, end: int, error: UnexpectedInput) -> tuple[in
         return start, stop, f"{shown!r} begins no statement{_close_head(text, start, found)}"
     if found == '"':
         return start, stop, "this quote is not closed on its line"
+    if found == "=":
+        words = re.search(r"([^\W\d]\w*(?:\s+[^\W\d]\w*)*)\s*\Z", text[max(at, start - 200) : start])
+        if words and "COMMA" in expected:
+            first = start - len(words[0])
+            return first, first + len(words[1]), f"expected a comma before {words[1]!r}"
+    if isinstance(error, UnexpectedCharacters) and not word:
+        return start, stop, f"{found!r} has no meaning here"
     wanted = in_words(expected)
     if not found:
         return start, stop, f"expected {wanted}, but the file ends"

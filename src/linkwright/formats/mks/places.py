@@ -120,7 +120,7 @@ class Places:
 
     def _pqr(self, node: Node, owner: str) -> tuple[Array, Array]:
         p, q, r = self._vectors(node, "three points")
-        h, f = ([b - a for a, b in zip(p, x, strict=True)] for x in (q, r))
+        h, f = (self._straight([0.0 if a == b else b - a for a, b in zip(p, x, strict=True)]) for x in (q, r))
         if are_parallel(self._now(h), self._now(f)):
             raise Fault(node, f"p, q and r of {owner} lie on one line or coincide; they must span a plane")
         return axes_of(h, f), self._array(p)
@@ -138,7 +138,7 @@ class Places:
         h, f = a.get("h"), a.get("f")
         if h is None and f is None:
             return np.eye(3)
-        hh: list[Numeric] = [0.0, 0.0, 1.0] if h is None else self.scope.vector(h.value, 3)
+        hh: list[Numeric] = [0.0, 0.0, 1.0] if h is None else self._straight(self.scope.vector(h.value, 3))
         if f is None and h is not None:
             if is_bound(hh):
                 raise Fault(h.value, f"h of {a.owner} depends on a parameter; give f = (..) too")
@@ -146,10 +146,21 @@ class Places:
                 raise Fault(h.value, f"h of {a.owner} is zero; give it a direction")
             return axis_frame(np.array(hh))
         assert f is not None
-        ff = self.scope.vector(f.value, 3)
+        ff = self._straight(self.scope.vector(f.value, 3))
         if are_parallel(self._now(hh), self._now(ff)):
             raise Fault(f.value, f"h and f of {a.owner} are parallel or zero; give two directions")
         return axes_of(hh, ff)
+
+    def _straight(self, v: list[Numeric]) -> list[Numeric]:
+        """A direction that a parameter only makes longer or shorter, without the parameter.
+
+        Axes that are constant are worth much: along a coordinate axis they stay, whatever a length becomes.
+        """
+        along = [k for k, x in enumerate(v) if isinstance(x, Expression) or x != 0.0]
+        if len(along) != 1 or not isinstance(v[along[0]], Expression):
+            return v
+        value = self._now(v)[along[0]]
+        return [float((value > 0.0) - (value < 0.0)) if k in along else 0.0 for k in range(3)]
 
     def _now(self, entries: list[Numeric]) -> list[float]:
         return now_of(entries, self.scope.values)

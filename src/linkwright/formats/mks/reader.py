@@ -168,7 +168,7 @@ class Reader(Links):
         if kind != "kinematic":
             if kind in _ANALYSES:
                 raise Fault(item, f"{kind} analysis cannot be asked for in a model file yet; use KINEMATIC ANALYSIS")
-            raise Fault(item, f"there is no {kind!r} analysis{did_you_mean(kind, _ANALYSES)}; use KINEMATIC ANALYSIS")
+            raise Fault(item, f"there is no {kind!r} analysis; write KINEMATIC ANALYSIS")
         settings["analysis"] = "kinematic"
 
     def read_gravity(self) -> None:
