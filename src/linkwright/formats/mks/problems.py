@@ -83,6 +83,8 @@ class Problems:
         low = max(0, column - _WIDTH // 2) if last - first > _WIDTH else 0
         source = self.text[first + low : min(last, first + low + _WIDTH)].rstrip()
         source = "".join(c if c.isprintable() else " " for c in source)
+        if not source:
+            return Problem(line, column + 1, message)
         wide = max(1, min(end, last, first + low + _WIDTH) - start)
         excerpt = f"    {source}\n    {' ' * (column - low)}^{'~' * (wide - 1)}"
         return Problem(line, column + 1, message, excerpt)
