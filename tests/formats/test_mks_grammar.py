@@ -4,7 +4,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lark import Lark
 
@@ -73,6 +73,7 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=20))
 def test_whatever_the_scanner_takes_the_grammar_takes_alike(pieces: list[str]) -> None:
     text = f"BODY a ({' '.join(pieces)});"

@@ -134,7 +134,7 @@ def larger(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression
     return st.one_of(*calls, inner.map(lambda x: Lookup(spline, x)))
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.recursive(LEAVES, larger, max_leaves=12))
 def test_an_expression_comes_back_as_the_same_tree(tree):
     scope = Scope()

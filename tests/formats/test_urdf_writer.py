@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwright as lw
@@ -81,6 +81,7 @@ def test_names_are_quoted_as_xml_wants_them(tmp_path):
     assert_same_dynamics(b.description(), tmp_path)
 
 
+@settings(deadline=None)
 @given(st.tuples(*[st.floats(-3.2, 3.2)] * 3))
 def test_roll_pitch_yaw_gives_the_rotation_back(angles):
     r = rpy_matrix(angles)

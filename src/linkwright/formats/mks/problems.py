@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import NoReturn, Protocol
 
-from linkwright.errors import MksError, Problem
+from linkwright.errors import MksError
 
 MOST = 50  # problems told of one file
 _LONGEST = 400  # letters of a message, which may name something long
 _WIDTH = 110  # columns of a line that are shown
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong in a text: where (counted from 1), what, and the line with a caret beneath it."""
+
+    line: int
+    column: int
+    message: str
+    excerpt: str = ""
 
 
 class Span(Protocol):

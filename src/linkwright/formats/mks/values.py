@@ -23,7 +23,6 @@ CONSTANTS = {"pi": math.pi}
 MAX_SIZE = 100_000  # operations in an expression, with the parameters put in
 MAX_TOTAL = 3_000_000  # operations in all expressions of a file
 MAX_POINTS = 100_000  # of a table
-MAX_NAME = 200
 _TABLE_MISS = 1e-9  # of the largest y: how far rounding may take a spline from its last point
 # An angle stays one in these; those that give an angle; which arguments carry it.
 _KEEP_ANGLE = {"neg": (0,), "add": (0, 1), "sub": (0, 1), "mul": (0, 1), "div": (0,), "abs": (0,), "min": (0, 1)}
