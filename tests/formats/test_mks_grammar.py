@@ -22,7 +22,7 @@ STATEMENTS = [
     "GEAR gg (joint = a, joint = b, ratio = 2);",
     'SHAPE s (triad = t, sphere = 2, colour = red, mesh = "x.stl");',
     "BODY b (mass = -1, com = ( -1 , 2,3 ));",
-    'SCREW JOINT j (triad = (associated body = "a b", axes = [(1,0,0), (0,1,0),(0,0,1)]) , triad = (h = (1,0,0)), cut);',
+    'SCREW JOINT j (triad = (associated body = "a b", axes = [(1,0,0),(0,1,0),(0,0,1)]), triad = (h = (1,0,0)), cut);',
 ]
 
 
