@@ -101,10 +101,10 @@ class _Printer:
         bound = self.d.bindings.get((array, flat))
         return number_text(value) if bound is None else expression_text(bound)
 
-    def _vector(self, array: str, row: int) -> str:
+    def _vector(self, array: str, row: int, most: int = 6) -> str:
         values = np.asarray(getattr(self.d, array)[row]).tolist()
         n = len(values)
-        return f"({', '.join(self._entry(array, n * row + k, x) for k, x in enumerate(values))})"
+        return f"({', '.join(self._entry(array, n * row + k, x) for k, x in enumerate(values[:most]))})"
 
     def _is_bound(self, array: str, row: int, size: int) -> bool:
         return bool(self.d.bindings) and any((array, size * row + k) in self.d.bindings for k in range(size))
@@ -164,7 +164,8 @@ class _Printer:
         if d.com[k].tobytes() != _ZERO or self._is_bound("com", k, 3):
             parts.append(f"com = {self._vector('com', k)}")
         if d.inertia[k].tobytes().strip(b"\0") or self._is_bound("inertia", k, 6):
-            parts.append(f"inertia = {self._vector('inertia', k)}")
+            mixed = d.inertia[k, 3:].tobytes() != _ZERO or any(("inertia", 6 * k + i) in d.bindings for i in (3, 4, 5))
+            parts.append(f"inertia = {self._vector('inertia', k, 6 if mixed else 3)}")
             parts += ["unphysical"] * bool(self.unphysical[k])
         return _statement("BODY", d.body_names[k], parts)
 
