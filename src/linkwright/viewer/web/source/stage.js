@@ -179,9 +179,13 @@ export class Stage {
         target.addScaledVector(axis, 0.5 * distance * (Math.min(...slopes) + Math.max(...slopes)));
       }
     }
+    // What is left of the last turn by hand must not turn the new view.
+    this.controls.enableDamping = false;
+    this.controls.update();
     this.camera.position.copy(eye).multiplyScalar(distance).add(target);
     this.camera.lookAt(target);
     this.controls.update();
+    this.controls.enableDamping = true;
     this.moved = false;
     this.ask();
   }
