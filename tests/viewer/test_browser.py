@@ -223,7 +223,7 @@ def test_a_traced_point_has_the_velocity_of_its_place_on_the_body(open_page: Ope
 def test_a_click_on_a_plot_moves_the_time(open_page: Opener) -> None:
     with open_page() as page:
         box = page.box(".drawing >> nth=1")
-        page.page.mouse.click(box["x"] + 52 + 0.25 * (box["width"] - 64), box["y"] + box["height"] / 2)
+        page.page.mouse.click(box["x"] + 56 + 0.25 * (box["width"] - 68), box["y"] + box["height"] / 2)
         assert page.value("linkwright.time") == pytest.approx(2.0, abs=0.05)
 
 
