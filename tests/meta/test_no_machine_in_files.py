@@ -14,8 +14,9 @@ PLACES = re.compile(r"(?<![\w.~$}])/(?:" + "|".join(["home", "root", "work", "Us
 def files() -> list[Path]:
     found = [f for f in ROOT.iterdir() if f.is_file() and f.name != ".git"]
     for folder in FOLDERS:
-        inside = (f for f in (ROOT / folder).rglob("*") if f.is_file())
-        found += [f for f in inside if not {"__pycache__", "node_modules"} & set(f.parts)]
+        found += [
+            f for f in (ROOT / folder).rglob("*") if f.is_file() and not {"__pycache__", "node_modules"} & set(f.parts)
+        ]
     return sorted(f for f in found if f.suffix in ENDINGS)
 
 

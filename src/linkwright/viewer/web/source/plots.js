@@ -8,7 +8,7 @@ const QUANTITIES = [
   { key: "acceleration", title: "Acceleration", short: "Acc", unit: "m/s²" },
 ];
 const AXES = ["x", "y", "z"];
-const [LEFT, RIGHT, TOP, BOTTOM] = [52, 12, 8, 22];
+const [LEFT, RIGHT, TOP, BOTTOM] = [56, 12, 8, 22];
 const SINGLE = 400; // pixels of height under which one plot is shown at a time
 
 export class Plots {
@@ -136,7 +136,10 @@ class Chart {
     if (!(low <= high)) [low, high] = [-1, 1];
     // What is constant up to rounding is drawn as a line in the middle.
     const least = Math.max(1e-6 * Math.max(Math.abs(low), Math.abs(high)), 1e-9);
-    if (high - low < least) [low, high] = [low - Math.max(0.5 * Math.abs(low), 1e-3), high + Math.max(0.5 * Math.abs(high), 1e-3)];
+    if (high - low < least) {
+      const room = Math.abs(low) < 1e-9 ? 1 : 0.5 * Math.abs(low);
+      [low, high] = [low - room, high + room];
+    }
     const room = 0.06 * (high - low);
     this.range = [low - room, high + room];
   }
@@ -162,7 +165,7 @@ class Chart {
       return;
     }
     const [left, right, floor] = [LEFT, this.width - RIGHT, this.height - BOTTOM];
-    for (const { value, text } of ticks(...this.range, Math.max(2, Math.min(6, (floor - TOP) / 34)))) {
+    for (const { value, text } of ticks(...this.range, Math.max(2, Math.min(7, (floor - TOP) / 27)))) {
       const y = Math.round(this.y(value)) + 0.5;
       this.back.append(svg("line", { class: value === 0 ? "zero" : "rule", x1: left, x2: right, y1: y, y2: y }));
       this.back.append(label(text, left - 7, y + 3.5, "end"));
