@@ -69,6 +69,7 @@ class Stepper:
         e = programs.layout.equations
         self.programs, self.free = programs, free
         self.sizes = e.sizes
+        self._rate_tolerance = 1e-6 * max(1.0, e.size)
         nb, turns = e.nb, max(int(e.first_angle[-1]), 1)
         self._t, self._h = np.zeros(1), np.zeros(1)
         self._q, self._v, self._a = np.zeros((nb, 7)), np.zeros((nb, 6)), np.zeros((nb, 6))
@@ -115,7 +116,7 @@ class Stepper:
 
     def consistent(self, step: Step) -> bool:
         """Whether the laws' rates can be followed."""
-        return step.rate_residual <= 1e-6 * (1.0 + step.speed) * max(1.0, float(self.sizes.max(initial=0.0)))
+        return step.rate_residual <= self._rate_tolerance * (1.0 + step.speed)
 
     def smooth(self, step: Step) -> bool:
         """Whether the step stays on its branch."""
@@ -271,7 +272,7 @@ def between(first: State, second: State, t: float) -> State:
 
 def shift_between_all(q: Floats, to: Floats) -> Floats:
     """`shift_between` for every body."""
-    return np.array([shift_between(one, other) for one, other in zip(q, to, strict=True)], dtype=float).reshape(-1, 6)
+    return np.ascontiguousarray(np.asarray(shift_between(q.T, to.T), dtype=np.float64).T)
 
 
 def times_of(start: float, end: float, interval: float) -> Floats:
