@@ -48,8 +48,8 @@ SUMMARY = (
 class Step(NamedTuple):
     """What `SUMMARY` names, of one step."""
 
-    iterations: int
-    rounds: int
+    iterations: float
+    rounds: float
     residual: float
     rate_residual: float
     jump: float
@@ -57,7 +57,7 @@ class Step(NamedTuple):
     mismatch: float
     speed: float
     pivot: float
-    lost: int
+    lost: float
 
 
 def evaluation(layout: Layout) -> Program:
