@@ -9,6 +9,7 @@ import linkwright as lw
 from constraints.ladders import START, ladder
 from linkwright.constraints import march
 from linkwright.constraints.kinematics import Kinematics
+from linkwright.mechanism.expression import Call
 
 
 def slider(law):
@@ -30,7 +31,7 @@ def slider(law):
 MOTIONS = {
     "a ladder": (lambda: ladder(3, START + 0.4 * np.sin(lw.TIME)), np.linspace(0.0, 3.0, 400)),
     "with freedom": (lambda: slider(8.0 + 3.0 * np.sin(lw.TIME)), np.linspace(0.0, 3.0, 900)),
-    "with a corner": (lambda: slider(8.0 + np.abs(lw.TIME - 1.0)), np.linspace(0.0, 2.0, 301)),
+    "with a corner": (lambda: slider(8.0 + Call("abs", (lw.TIME - 1.0,))), np.linspace(0.0, 2.0, 301)),
     "out of reach": (lambda: slider(8.0 + 5.0 * lw.TIME), np.linspace(0.0, 2.0, 301)),
     "one point": (lambda: slider(8.0 + lw.TIME), np.zeros(1)),
     "far apart": (lambda: slider(8.0 + 3.0 * np.sin(lw.TIME)), np.linspace(0.0, 8.0, 17)),
