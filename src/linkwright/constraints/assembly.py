@@ -112,14 +112,11 @@ def settle(programs: Programs, q: Floats, angles: Floats | None, t: float) -> As
 
 def row_norms(programs: Programs, jacobian: Floats) -> Floats:
     """How fast each equation changes with the bodies' shifts and turns: divides Φ into metres."""
-    e = programs.layout.equations
-    squares = np.zeros(e.count)
-    for x in programs.layout.incidences:
-        c = e.constraints[x.constraint]
-        m, row = c.form.size, int(e.first[x.constraint])
-        part = jacobian[x.at : x.at + 6 * m].reshape(m, 6).copy()
-        part[:, 3:] /= e.sizes[x.body]
-        squares[row : row + m] += np.sum(part**2, axis=1)
+    layout = programs.layout
+    rows, bodies = layout.entries
+    parts = layout.parts(jacobian).copy()
+    parts[:, 3:] /= layout.equations.sizes[bodies, None]
+    squares = np.bincount(rows, np.sum(parts**2, axis=1), minlength=layout.equations.count)
     return np.sqrt(np.where(squares > 0.0, squares, 1.0))
 
 

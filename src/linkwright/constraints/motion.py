@@ -107,25 +107,28 @@ class Stepper:
         there = (out["q_there"].copy(), out["v_there"].copy(), out["a_there"].copy())
         return State(t, *there, out["angles_there"].copy())
 
-    def closes(self, step: Step) -> bool:
+    # Each of these is for one step or, with arrays in it, for many.
+    def closes(self, step: Step) -> Any:
         """Whether a position was found."""
-        return step.residual <= self.tolerance and step.iterations < ITERATIONS * max(step.rounds, 1.0)
+        return (step.residual <= self.tolerance) & (step.iterations < ITERATIONS * np.maximum(step.rounds, 1.0))
 
-    def regular(self, step: Step) -> bool:
-        """Whether the equations there are as independent as elsewhere."""
-        return step.lost == self.lost and step.pivot >= SINGULAR * self.largest_pivot
+    def regular(self, step: Step, largest: Any = None) -> Any:
+        """Whether the equations there are as independent as elsewhere, where the pivots were as large as `largest`."""
+        return (step.lost == self.lost) & (
+            step.pivot >= SINGULAR * (self.largest_pivot if largest is None else largest)
+        )
 
-    def consistent(self, step: Step) -> bool:
+    def consistent(self, step: Step) -> Any:
         """Whether the laws' rates can be followed."""
         return step.rate_residual <= self._rate_tolerance * (1.0 + step.speed)
 
-    def smooth(self, step: Step) -> bool:
+    def smooth(self, step: Step) -> Any:
         """Whether the step stays on its branch."""
         near = step.jump <= JUMP * step.travelled + SLACK
-        return near and step.mismatch <= MISMATCH * step.speed + 1e-12
+        return near & (step.mismatch <= MISMATCH * step.speed + 1e-12)
 
     def good(self, step: Step) -> bool:
-        return self.closes(step) and self.regular(step) and self.consistent(step) and self.smooth(step)
+        return bool(self.closes(step) & self.regular(step) & self.consistent(step) & self.smooth(step))
 
     def distance(self, one: State, other: State) -> float:
         """The largest shift or turn between two states, shifts as parts of the bodies' sizes."""
@@ -273,7 +276,7 @@ def between(first: State, second: State, t: float) -> State:
 
 def shift_between_all(q: Floats, to: Floats) -> Floats:
     """`shift_between` for every body."""
-    return np.array([shift_between(one, other) for one, other in zip(q, to, strict=True)], dtype=float).reshape(-1, 6)
+    return np.ascontiguousarray(np.asarray(shift_between(q.T, to.T), dtype=np.float64).T)
 
 
 def times_of(start: float, end: float, interval: float) -> Floats:

@@ -1,4 +1,4 @@
-"""The three programs of an analysis: an evaluation, one correction (for assembly), one step in time."""
+"""The programs of an analysis: an evaluation, one correction (for assembly), one step in time, a motion's free part."""
 
 from __future__ import annotations
 
@@ -93,6 +93,20 @@ def correction(layout: Layout) -> Program:
     return w.b.build()
 
 
+def allowance(layout: Layout) -> Program:
+    """q, angles, t, motion → motion − J⁺J motion, the part that the constraints allow."""
+    w = Recording(layout, "allowance")
+    motion, allowed = w.b.input("motion", (w.nb, 6)), w.b.output("allowed", (w.nb, 6))
+    x = _Algebra(w, w.b.data("damping", np.zeros(1)))
+    w.evaluate_laws()
+    w.equations(w.q, x.rest)
+    x.solver.factor()
+    x.forbidden(motion)
+    parts = [(motion, 6), (x.pulled, 6), (w.weights, 6)]
+    w.each_body(lambda d, z, weight: d - z * weight, parts, [(allowed, 6)])
+    return w.b.build()
+
+
 def step(layout: Layout, free: bool) -> Program:
     """q, angles, t, v, a, h: the state at t − h → the state at t, and how it was found (`SUMMARY`).
 
@@ -124,6 +138,13 @@ class _Algebra:
         """output = W⁻¹ pulled."""
         w = self.w
         w.each_body(lambda z, weight: z * weight, [(self.pulled, 6), (w.weights, 6)], [(output, 6)])
+
+    def forbidden(self, motion: Ref) -> None:
+        """pulled = W J⁺J motion."""
+        self.w.b.add(Zero(self.rhs.operand))
+        self.solver.push(motion, self.rhs, 1.0)
+        self.solver.solve(self.rhs, self.lam)
+        self.solver.pull(self.lam, self.pulled)
 
     def newton(self, phi: Ref, delta: Ref) -> None:
         """delta = −J⁺ Φ."""
@@ -254,10 +275,7 @@ class _Step:
         states = [(w.q, 7), (self.v0, 6), (self.a0, 6), (self.q, 7), (self.v, 6), (self.a, 6)]
         self._each(missed, states, [(self.delta, 6)])
         x = self.algebra
-        b.add(Zero(x.rhs.operand))
-        x.solver.push(self.delta, x.rhs, 1.0)
-        x.solver.solve(x.rhs, x.lam)
-        x.solver.pull(x.lam, x.pulled)
+        x.forbidden(self.delta)
         bound = [(self.delta, 6), (x.pulled, 6), (w.weights, 6)]
         w.each_body(lambda d, z, weight: d - z * weight, bound, [(self.delta, 6)])
         w.each_body(moved, [(self.q, 7), (self.delta, 6)], [(self.next_aim, 7)])
@@ -340,6 +358,10 @@ class Programs:
     def _correction(self) -> Program:
         return correction(self.layout)
 
+    @cached_property
+    def _allowance(self) -> Program:
+        return allowance(self.layout)
+
     def evaluate(self, q: Floats, angles: Floats, t: Floats, v: Floats) -> tuple[Floats, ...]:
         """The laws with their rates, the parts of J, Φ, J̇ v, and the angles counted at q."""
         named = self._named(self._evaluation, q=q, angles=angles, t=t, v=v)
@@ -350,6 +372,10 @@ class Programs:
         named = self._named(self._correction, q=q, angles=angles, t=t, damping=damping)
         return named["phi"], named["delta"], named["changed"], named["pivots"]
 
+    def allowed(self, q: Floats, angles: Floats, t: Floats, motion: Floats) -> Floats:
+        """The part of a motion (nb, 6) that the constraints allow."""
+        return self._named(self._allowance, q=q, angles=angles, t=t, motion=motion)["allowed"]
+
     def step(self, free: bool) -> Program:
         """The program of a step in time; for one with freedom left, of the least-norm motion."""
         if free not in self._steps:
@@ -359,5 +385,6 @@ class Programs:
     def _named(self, program: Program, **given: Floats) -> dict[str, Floats]:
         """The outputs of a program by their names."""
         inputs = {**self.numbers, **given}
-        results = program(*(inputs[b.name] for b in program.inputs))
+        found = program(*(inputs[b.name] for b in program.inputs))
+        results = found if isinstance(found, tuple) else (found,)
         return dict(zip((b.name for b in program.outputs), results, strict=True))

@@ -68,14 +68,26 @@ class Layout:
         sizes = [len(c.record) for c in self.equations.constraints]
         return [0, *np.cumsum(sizes).tolist()]
 
-    def dense(self, values: Any) -> Any:
+    @cached_property
+    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """For every six numbers of the parts of J: their equation, and their body."""
+        e = self.equations
+        sizes = np.array([e.constraints[x.constraint].form.size for x in self.incidences], dtype=np.int64)
+        first = np.array([e.first[x.constraint] for x in self.incidences], dtype=np.int64)
+        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        bodies = np.array([x.body for x in self.incidences], dtype=np.int64)
+        return np.repeat(first, sizes) + within, np.repeat(bodies, sizes)
+
+    def parts(self, values: Floats) -> Floats:
+        """The parts of J as rows of six, one for each of `entries`."""
+        return values[: self.jacobian_size].reshape(-1, 6)
+
+    def dense(self, values: Floats) -> Floats:
         """J (m, 6 nb) of its parts."""
         e = self.equations
-        j = np.zeros((e.count, 6 * e.nb))
-        for x in self.incidences:
-            m, row = e.constraints[x.constraint].form.size, int(e.first[x.constraint])
-            j[row : row + m, 6 * x.body : 6 * x.body + 6] = values[x.at : x.at + 6 * m].reshape(m, 6)
-        return j
+        j = np.zeros((e.count, e.nb, 6))
+        j[self.entries] = self.parts(values)
+        return j.reshape(e.count, 6 * e.nb)
 
 
 def numbers(e: Equations) -> dict[str, Floats]:

@@ -14,7 +14,7 @@ from linkwright.constraints.programs import Programs, Step
 
 Floats = NDArray[np.float64]
 #: Up to so many entries of J the equations that became dependent are looked for.
-DENSE = 4_000_000
+DENSE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _dependent(programs: Programs, state: State) -> list[Constraint]:
     if e.count * 6 * e.nb > DENSE:
         return []
     j, _ = _weighed(programs, state.q, state.angles, state.t)
-    u, s, _ = np.linalg.svd(j)
+    u, s, _ = np.linalg.svd(j, full_matrices=False)
     # Equations that are redundant everywhere have singular values of rounding; the one meant is the next.
     order = np.argsort(s)
     small = next((int(k) for k in order if s[k] > 1e-9 * s.max()), int(order[0]))
