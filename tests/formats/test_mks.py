@@ -230,6 +230,11 @@ def test_a_first_ground_that_is_moved_is_a_frame_too():
     np.testing.assert_array_equal(d.frames.p, [[1, 0, 0], [1, 0, 0]])
 
 
+def test_a_first_ground_that_is_drawn_where_ground_is_gives_ground_its_name():
+    d = model("BODY wall (ground, pqr = [(0,0,0), (0,0,1), (1,0,0)]); BODY a (mass = 1);")
+    assert (d.ground_name, d.more_grounds, len(d.frames.names)) == ("wall", (), 0)
+
+
 @pytest.mark.parametrize(
     "axes",
     [

@@ -43,6 +43,7 @@ def test_the_sample_comes_back():
     text = assert_round(read_mks(SAMPLE))
     assert "DRIVER d1 (block.x = 8 + 3*sin(TIME));" in text
     assert "REVOLUTE JOINT rev1 (triad = rev1ground, triad = rev1pend1);" in text
+    assert "TRANSLATIONAL JOINT trans1 (triad = trans1block," in text
 
 
 @pytest.mark.parametrize("options", [{}, {"base": "floating"}, {"fixed": "keep", "friction": "apply"}], ids=str)
