@@ -1,6 +1,6 @@
 # Every target sets up what it needs: `.venv`, then the package and its tools, again only when pyproject.toml changes.
 #
-#   make demo       a real robot's table, its dynamics and their speed
+#   make demo       a mechanism from its model file to its animation
 #   make test       lint, types, and the tests without the long grids
 #   make test-full  the same with the long grids
 #   make lint       lint and types alone

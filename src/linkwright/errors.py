@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -27,6 +28,27 @@ class FormatError(ModelError):
         super().__init__(where + message, element=element)
         self.file = file
         self.line = line
+
+
+class MksError(FormatError):
+    """A `.mks` file that cannot be read; its message has several lines, with a caret beneath each place.
+
+    `problems` holds each problem that was found: its line, column, message and excerpt.
+    """
+
+    def __init__(self, problems: Sequence[Any], *, file: str) -> None:
+        parts = [f"{file}:{p.line}:{p.column}: {p.message}\n{p.excerpt}".rstrip() for p in problems]
+        super().__init__("\n".join(parts))
+        self.problems = tuple(problems)
+        self.file = file
+        self.line = problems[0].line if problems else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _mks_error, (self.problems, self.file)
+
+
+def _mks_error(problems: tuple[Any, ...], file: str) -> MksError:
+    return MksError(problems, file=file)
 
 
 class NameNotFound(LinkwrightError, KeyError):

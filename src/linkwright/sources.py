@@ -10,8 +10,8 @@ from linkwright.tape.program import Program
 
 
 def load(path: str | PathLike[str], **options: Any) -> Mechanism:
-    """The mechanism in a file: `.urdf` (base="fixed"|"floating", mimic="follow"|"independent",
-    fixed="merge"|"keep") or `.dh.toml`."""
+    """The mechanism in a file: `.mks` (parameters={name: value}), `.dh.toml`, or `.urdf` (base="fixed"|"floating",
+    mimic="follow"|"independent", fixed="merge"|"keep")."""
     from linkwright.formats import read
 
     return Mechanism(read(fspath(path), **options))

@@ -14,10 +14,10 @@ def test_a_status_reads_as_sentences_with_its_notes_and_advice() -> None:
         message="the driver 'motor' cannot go on at t = 0.25 s",
         reason="dead centre",
         notes=("passed a singular position at t = 0.1 s",),
-        advice="Shorten the coupler.",
+        advice="shorten the coupler",
     )
     assert str(status) == (
-        "the driver 'motor' cannot go on at t = 0.25 s. passed a singular position at t = 0.1 s. Shorten the coupler."
+        "the driver 'motor' cannot go on at t = 0.25 s. Passed a singular position at t = 0.1 s. Shorten the coupler."
     )
 
 

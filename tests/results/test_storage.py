@@ -16,7 +16,7 @@ from motions import crank, crank_motion
 from numpy.testing import assert_array_equal
 
 import linkwright as lw
-from linkwright.errors import FormatError, LinkwrightError, ModelError
+from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning, ModelError
 from linkwright.results.solution import QUANTITIES, Solution
 from linkwright.results.status import Counters, Status
 
@@ -44,8 +44,12 @@ def language(monkeypatch: pytest.MonkeyPatch) -> None:
             raise ModelError("line 1: no such model")
         return crank().description
 
-    modules = {"linkwright.formats.mks": {}, "linkwright.formats.mks.printer": {"write_mks": lambda d: MODEL}}
-    for name, content in {**modules, "linkwright.formats.mks.reader": {"parse_mks": parse}}.items():
+    contents: dict[str, dict[str, Any]] = {
+        "linkwright.formats.mks": {},
+        "linkwright.formats.mks.printer": {"write_mks": lambda d: MODEL},
+        "linkwright.formats.mks.reader": {"parse_mks": parse, "MAX_BYTES": 1000},
+    }
+    for name, content in contents.items():
         module = types.ModuleType(name)
         vars(module).update(content)
         monkeypatch.setitem(sys.modules, name, module)
@@ -98,8 +102,8 @@ def test_any_reader_of_netcdf_finds_labels_and_units(file: Path) -> None:
     with xarray.open_dataset(file, engine="h5netcdf") as data:
         assert_array_equal(data.position.sel(body="crank", axis="x"), crank_motion(TIME).position("crank")[:, 0])
         assert data.velocity.attrs["units"] == "m/s"
-        assert data.attrs["model"] == MODEL
-        assert json.loads(data.attrs["status"])["reason"] == "dead centre"
+        assert list(data.parameter.values) == ["e0", "e1", "e2", "e3"]
+        assert "the driver 'motor' cannot go on" in data.attrs["outcome"]
 
 
 def test_a_solution_that_was_opened_is_saved_to_the_same_bits(file: Path, tmp_path: Path) -> None:
@@ -121,6 +125,14 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(file: Path, monk
     assert os.listdir(file.parent) == ["x.nc"]
 
 
+def test_a_model_too_large_to_read_again_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    printer = sys.modules["linkwright.formats.mks.printer"]
+    monkeypatch.setattr(printer, "write_mks", lambda d: "x" * 1001)
+    with pytest.warns(LinkwrightWarning, match=r"x\.nc is written, but its model is too large"):
+        crank_motion(TIME).save(tmp_path / "x.nc")
+    assert (tmp_path / "x.nc").exists()
+
+
 def test_meshes_are_looked_for_beside_the_file(file: Path) -> None:
     assert lw.open(file).description.folder == str(file.parent)
 
@@ -135,13 +147,13 @@ def refused(path: Path, match: str) -> None:
 
 def test_what_is_no_file_of_ours_is_refused_with_a_word(tmp_path: Path) -> None:
     refused(tmp_path / "missing.nc", "cannot be read: No such file")
-    refused(tmp_path, "is a folder; give a file")
+    refused(tmp_path, "is no file; give one that Solution.save wrote")
     for name, content in {"empty": b"", "text": b"MODEL crank;\n", "zeros": bytes(4096)}.items():
         (tmp_path / name).write_bytes(content)
         refused(tmp_path / name, "is no NetCDF 4 file; give one that Solution.save wrote")
     with h5py.File(tmp_path / "other.nc", "w") as other:
         other["position"] = np.zeros(3)
-    refused(tmp_path / "other.nc", "has no attribute 'format': it is not a solution")
+    refused(tmp_path / "other.nc", "has no variable 'header': it is not a solution")
 
 
 def test_a_file_cut_short_anywhere_is_refused(file: Path) -> None:
@@ -151,16 +163,28 @@ def test_a_file_cut_short_anywhere_is_refused(file: Path) -> None:
         refused(file, "cut short|no NetCDF")
 
 
-def attribute(name: str, value: Any) -> Callable[[Any], None]:
+def header(**values: Any) -> Callable[[Any], None]:
+    """A header with other values; None takes one away."""
+
     def change(group: Any) -> None:
-        group.attrs[name] = value
+        old = json.loads(group["header"][...].tobytes())
+        content(json.dumps({k: v for k, v in {**old, **values}.items() if v is not None}))(group)
 
     return change
 
 
 def status(**values: Any) -> Callable[[Any], None]:
     def change(group: Any) -> None:
-        group.attrs["status"] = json.dumps({**json.loads(group.attrs["status"]), **values})
+        old = json.loads(group["header"][...].tobytes())["status"]
+        header(status={**old, **values})(group)
+
+    return change
+
+
+def content(text: str) -> Callable[[Any], None]:
+    def change(group: Any) -> None:
+        del group["header"]
+        group["header"] = np.frombuffer(text.encode(), np.uint8)
 
     return change
 
@@ -195,31 +219,36 @@ def virtual(group: Any) -> None:
 
 
 SHAPE = (11, 2, 3)
-TEXT = h5py.string_dtype()
 DEFECTS: dict[str, tuple[Callable[[Any], None], str]] = {
-    "no model": (lambda g: g.attrs.__delitem__("model"), "has no attribute 'model'"),
-    "model of numbers": (attribute("model", [1, 2]), "an attribute 'model' that is no text"),
-    "other model": (attribute("model", "x"), r"a model that cannot be read \(line 1: no such model\)"),
-    "other format": (attribute("format", "movie"), "has the format 'movie'"),
-    "newer version": (attribute("format_version", 2), r"format version 2 \(written by .*update Linkwright"),
-    "huge version": (attribute("format_version", np.uint64(2**64 - 1)), "update Linkwright"),
-    "no version": (attribute("format_version", "1"), "which is none"),
-    "version zero": (attribute("format_version", 0), "which is none"),
-    "status no JSON": (attribute("status", "{"), "'status' that is no JSON"),
-    "status nested": (attribute("status", "[" * 100_000), "'status' that is no JSON"),
-    "status a list": (attribute("status", "[]"), "'status' that is not what it should be"),
-    "status more": (status(more=1), "'status' that is not what it should be"),
-    "status empty": (attribute("status", "{}"), "a status that is not what it should be"),
-    "ok a word": (status(ok="yes"), "a status that is not what it should be"),
-    "note a number": (status(notes=[1]), "a status that is not what it should be"),
-    "time a word": (status(time="soon"), "a status that is not what it should be"),
-    "residual a list": (status(residual=[]), "a status that is not what it should be"),
-    "element a number": (status(element=3), "a status that is not what it should be"),
-    "count a word": (attribute("counters", '{"points": "many"}'), "counts 'points' as 'many'"),
-    "count negative": (attribute("counters", '{"points": -1}'), "counts 'points' as -1"),
-    "count endless": (attribute("counters", '{"points": ' + "9" * 5000 + "}"), "'counters' that is no JSON"),
+    "no header": (variable("header"), "has no variable 'header'"),
+    "no JSON": (content("{"), "a header that is no JSON"),
+    "no ASCII": (content('"ü"'), "a header that is no JSON"),
+    "nested": (content("[" * 100_000), "a header that is no JSON"),
+    "a list": (content("[]"), "a header that is not of the format"),
+    "endless number": (content("9" * 5000), "a header that is no JSON"),
+    "words in place of bytes": (variable("header", data=np.zeros(3)), "'header' of type float64"),
+    "no model": (header(model=None), "has no model"),
+    "model a number": (header(model=1), "has no model"),
+    "other model": (header(model="x"), r"a model that cannot be read \(line 1: no such model\)"),
+    "other format": (header(format="movie"), "not of the format 'linkwright solution'"),
+    "newer version": (header(version=2), "has the format version 2, written by .*; update Linkwright"),
+    "version a word": (header(version="1"), "which is none"),
+    "version zero": (header(version=0), "which is none"),
+    "version true": (header(version=True), "which is none"),
+    "status a list": (header(status=[]), "words on its status that are not"),
+    "status more": (status(more=1), "words on its status that are not"),
+    "status empty": (header(status={}), "words on its status that are not"),
+    "ok a word": (status(ok="yes"), "words on its status that are not"),
+    "note a number": (status(notes=[1]), "words on its status that are not"),
+    "time a word": (status(time="soon"), "words on its status that are not"),
+    "residual a list": (status(residual=[]), "words on its status that are not"),
+    "element a number": (status(element=3), "words on its status that are not"),
+    "no counters": (header(counters=None), "counters that are not"),
+    "count a word": (header(counters={"points": "many"}), "counts 'points' as 'many'"),
+    "count negative": (header(counters={"points": -1}), "counts 'points' as -1"),
+    "other bodies": (header(bodies=["a", "b"]), "names other bodies"),
+    "bodies a number": (header(bodies=2), "names other bodies"),
     "no velocity": (variable("velocity"), "has no variable 'velocity'"),
-    "no bodies": (variable("body"), "has no variable 'body'"),
     "wrong shape": (variable("velocity", data=np.zeros((11, 3, 2))), r"'velocity' of shape \(11, 3, 2\) where"),
     "wrong rank": (variable("time", data=np.zeros((11, 1))), r"'time' of shape \(11, 1\) where"),
     "scalar": (variable("time", data=0.0), r"'time' of shape \(\) where"),
@@ -232,9 +261,6 @@ DEFECTS: dict[str, tuple[Callable[[Any], None], str]] = {
     "huge and whole": (variable("time", shape=(10**12,), dtype="f8"), "packed or cut short"),
     "packed": (variable("velocity", data=np.zeros(SHAPE), compression="gzip"), "packed or cut short"),
     "endless time": (variable("time", data=np.full(11, np.nan)), "times that are no numbers"),
-    "other bodies": (variable("body", data=np.array(["a", "b"], dtype=object), dtype=TEXT), "names other bodies"),
-    "bodies in a table": (variable("body", shape=(2, 2), dtype=TEXT), "'body' that is no list of names"),
-    "bodies of lists": (variable("body", shape=(2,), dtype=h5py.vlen_dtype("i4")), "'body' that is no list"),
     "soft link": (link("velocity", h5py.SoftLink("/position")), "a link in place of the variable 'velocity'"),
     "external link": (link("velocity", h5py.ExternalLink("y.nc", "/position")), "a link in place of the variable"),
     "group": (group_in_place, "a group in place of the variable 'velocity'"),

@@ -27,7 +27,10 @@ MISMATCH = 0.1
 #: How far the state found may be from the predicted one: this part of the way, and this part of the bodies' sizes.
 JUMP, SLACK = 0.3, 0.02
 #: Below this part of the largest pivot so far the equations are taken for dependent.
-SINGULAR = 1e-5
+SINGULAR = 1e-4
+#: Half the width of the stretch around such a position that is interpolated, in parts of the bodies' sizes or radians:
+#: rounding errors of accelerations grow with its inverse cube, those of the interpolation with its fourth power.
+WINDOW = 0.02
 #: The shortest step, as a part of the print interval.
 SHORTEST = 1e-8
 #: The free part of a motion is integrated until halving a step changes it by less than this part of the sizes.
@@ -66,6 +69,7 @@ class Stepper:
         e = programs.layout.equations
         self.programs, self.free = programs, free
         self.sizes = e.sizes
+        self._rate_tolerance = 1e-6 * e.size
         nb, turns = e.nb, max(int(e.first_angle[-1]), 1)
         self._t, self._h = np.zeros(1), np.zeros(1)
         self._q, self._v, self._a = np.zeros((nb, 7)), np.zeros((nb, 6)), np.zeros((nb, 6))
@@ -73,6 +77,7 @@ class Stepper:
         program = programs.step(free)
         given = {"q": self._q, "angles": self._angles, "t": self._t, "v": self._v, "a": self._a, "h": self._h}
         self._out = {port.name: np.zeros(port.shape) for port in program.outputs}
+        given.update(programs.numbers)
         inputs = [given[port.name] for port in program.inputs]
         self._call: Callable[[], None] = program.bound(inputs, list(self._out.values()))
         self._summary = self._out["summary"]
@@ -89,7 +94,7 @@ class Stepper:
         self._angles[...] = state.angles
         self._t[0], self._h[0] = t, t - state.t
         self._call()
-        step = Step(*self._summary.tolist())
+        step = Step._make(self._summary.tolist())
         work = self.work
         work.steps += 1
         if step.iterations == step.iterations:  # else NaN
@@ -99,7 +104,8 @@ class Stepper:
 
     def found(self, t: float) -> State:
         out = self._out
-        return State(t, *(out[name].copy() for name in ("q_there", "v_there", "a_there", "angles_there")))
+        there = (out["q_there"].copy(), out["v_there"].copy(), out["a_there"].copy())
+        return State(t, *there, out["angles_there"].copy())
 
     def closes(self, step: Step) -> bool:
         """Whether a position was found."""
@@ -111,7 +117,7 @@ class Stepper:
 
     def consistent(self, step: Step) -> bool:
         """Whether the laws' rates can be followed."""
-        return step.rate_residual <= 1e-6 * (1.0 + step.speed) * max(1.0, float(self.sizes.max(initial=0.0)))
+        return step.rate_residual <= self._rate_tolerance * (1.0 + step.speed)
 
     def smooth(self, step: Step) -> bool:
         """Whether the step stays on its branch."""
@@ -139,6 +145,8 @@ class Follower:
     def to(self, t: float) -> State | None:
         """The state at a time, or None where the motion stops; `state` is then the last good one."""
         s = self.stepper
+        if t < self.state.t:
+            return between(self.before, self.state, t)
         step = s.attempt(self.state, t)
         if s.good(step) and (not s.free or step.rounds <= 1):
             s.largest_pivot = max(s.largest_pivot, step.pivot)
@@ -197,16 +205,30 @@ class Follower:
         """Across a position where the equations are dependent, to the nearest time after it that is regular."""
         s = self.stepper
         length = 2.0 * SHORTEST * self.interval
-        # Seen from a little before, so that velocities are well known there.
         while length < 0.5 * self.interval:
             there = self.state.t + length
             step = s.attempt(self.state, there)
             if s.good(step):
-                self.before, self.state = self.state, s.found(there)
-                s.work.notes.append(f"passed a singular position near t = {self.before.t:.6g}")
+                beyond = s.found(there)
+                # Pivots grow with the square of the distance from the singular position.
+                near, far = (np.sqrt(max(x.pivot, 0.0)) for x in (s.attempt(self.state, self.state.t), step))
+                middle = self.state.t + length * float(near / (near + far))
+                self._widen(beyond, middle, step.speed)
+                s.work.notes.append(f"passed a singular position at t = {middle:.5g}")
                 return True
             length *= 1.5
         return False
+
+    def _widen(self, beyond: State, middle: float, speed: float) -> None:
+        """Move both ends of a leap away from the singular position, so far that rounding errors are small there."""
+        s = self.stepper
+        window = WINDOW / max(speed, 1e-12)
+        ends = [self.state, beyond]
+        for k, there in enumerate((middle - window, middle + window)):
+            step = s.attempt(ends[k], there)
+            if s.good(step) and abs(there - middle) > abs(ends[k].t - middle):
+                ends[k] = s.found(there)
+        self.before, self.state = ends
 
     def _kink(self, t: float, shortest: float) -> bool:
         """Over a corner of a law: the velocity jumps, and the position does not."""
@@ -216,7 +238,9 @@ class Follower:
         far_from_singular = step.pivot >= 1e-3 * s.largest_pivot and step.lost == s.lost
         if s.closes(step) and s.consistent(step) and far_from_singular and step.jump < 1e-4:
             self.before, self.state = self.state, s.found(there)
-            s.work.notes.append(f"the velocity jumps at t = {self.state.t:.6g}: a driver's law has a corner there")
+            note = f"the velocity jumps at t = {self.state.t:.6g}: a driver's law has a corner there"
+            if note not in s.work.notes:
+                s.work.notes.append(note)
             return True
         return False
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from linkwright.constraints.recorded import (
     Layout,
     Recording,
     moved,
+    numbers,
     shift_between,
     state_rates,
     unit,
@@ -45,12 +45,11 @@ SUMMARY = (
 )
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """What `SUMMARY` names, of one step."""
 
-    iterations: int
-    rounds: int
+    iterations: float
+    rounds: float
     residual: float
     rate_residual: float
     jump: float
@@ -58,7 +57,7 @@ class Step:
     mismatch: float
     speed: float
     pivot: float
-    lost: int
+    lost: float
 
 
 def evaluation(layout: Layout) -> Program:
@@ -330,6 +329,7 @@ class Programs:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
+        self.numbers = numbers(layout.equations)
         self._steps: dict[bool, Program] = {}
 
     @cached_property
@@ -342,12 +342,12 @@ class Programs:
 
     def evaluate(self, q: Floats, angles: Floats, t: Floats, v: Floats) -> tuple[Floats, ...]:
         """The laws with their rates, the parts of J, Φ, J̇ v, and the angles counted at q."""
-        named = _named(self._evaluation, q, angles, t, v)
+        named = self._named(self._evaluation, q=q, angles=angles, t=t, v=v)
         return named["laws"], named["jacobian"], named["phi"], named["bias"], named["angles_there"]
 
     def correct(self, q: Floats, angles: Floats, t: Floats, damping: Floats) -> tuple[Floats, ...]:
         """Φ, the least change of q, q so changed, the pivots."""
-        named = _named(self._correction, q, angles, t, damping)
+        named = self._named(self._correction, q=q, angles=angles, t=t, damping=damping)
         return named["phi"], named["delta"], named["changed"], named["pivots"]
 
     def step(self, free: bool) -> Program:
@@ -356,7 +356,8 @@ class Programs:
             self._steps[free] = step(self.layout, free)
         return self._steps[free]
 
-
-def _named(program: Program, *arrays: Floats) -> dict[str, Floats]:
-    """The outputs of a program by their names."""
-    return dict(zip((b.name for b in program.outputs), program(*arrays), strict=True))
+    def _named(self, program: Program, **given: Floats) -> dict[str, Floats]:
+        """The outputs of a program by their names."""
+        inputs = {**self.numbers, **given}
+        results = program(*(inputs[b.name] for b in program.inputs))
+        return dict(zip((b.name for b in program.outputs), results, strict=True))

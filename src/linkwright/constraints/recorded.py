@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwright.constraints import blocks
 from linkwright.constraints.elimination import Elimination, Incidence
@@ -22,6 +23,8 @@ from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_prod
 from linkwright.tape.build import ProgramBuilder, Ref, record
 from linkwright.tape.functions import absolute, maximum, where
 from linkwright.tape.program import ITEM, Copy, Each, Program, Statement, Zero
+
+Floats = NDArray[np.float64]
 
 #: Newton's method ends when the last correction is below this part of the bodies' sizes; the next would be its square.
 NEWTON = 3e-9
@@ -75,6 +78,19 @@ class Layout:
         return j
 
 
+def numbers(e: Equations) -> dict[str, Floats]:
+    """The inputs that hold a mechanism's numbers: records, the entries of W⁻¹, the bodies' sizes, the parameters."""
+    weights = np.ones((e.nb, 6))
+    weights[:, 3:] /= e.sizes[:, None] ** 2
+    parameters = list(e.description.parameters.values())
+    return {
+        "records": np.concatenate([c.record for c in e.constraints] or [np.zeros(1)]),
+        "weights": weights,
+        "lengths": e.sizes.copy(),
+        "parameters": np.array(parameters or [0.0], dtype=np.float64),
+    }
+
+
 class Recording:
     """A program under construction, with the buffers that all of them share."""
 
@@ -86,11 +102,9 @@ class Recording:
         self.q = b.input("q", (e.nb, 7))
         self.angles = b.input("angles", (max(int(e.first_angle[-1]), 1),))
         self.t = b.input("t", (1,))
-        self.records = b.data("records", np.concatenate([c.record for c in e.constraints] or [np.zeros(1)]))
-        weights = np.ones((e.nb, 6))
-        weights[:, 3:] /= e.sizes[:, None] ** 2
-        self.weights = b.data("weights", weights)
-        self.lengths = b.data("lengths", e.sizes)
+        # The mechanism's numbers are inputs: mechanisms that differ by them alone share their code.
+        given = numbers(e)
+        self.records, self.weights, self.lengths, self.parameters = (b.input(n, x.shape) for n, x in given.items())
         self.r = b.temporary("R", (e.nb, 9))
         self.laws = b.temporary("laws", (max(len(e.constraints), 1), 3))
         self.jacobian = b.temporary("J", (max(layout.jacobian_size, 1),))
@@ -106,24 +120,27 @@ class Recording:
     # -- laws -------------------------------------------------------------------------------------------------
     def evaluate_laws(self) -> None:
         """The value, rate and second rate of every driver's law."""
-        parameters = self.e.description.parameters
+        names = list(self.e.description.parameters)
+        count = self.parameters.shape[0]
+        rest = np.zeros(count)
         for k in self.e.drivers:
             law = self.e.constraints[k].law
             assert law is not None
 
-            def value(t: Array, law: Any = law) -> Array:
-                return np.array([law.evaluate({**parameters, "TIME": t[0]}) + 0.0 * t[0]])
+            def value(t: Array, p: Array, law: Any = law) -> Array:
+                known = dict(zip(names, p, strict=False))
+                return np.array([law.evaluate({**known, "TIME": t[0]}) + 0.0 * t[0]])
 
-            once = record(value, 1).forward()
+            once = record(value, 1, count).forward()
             twice = once.forward()
 
-            def rates(t: Array, once: Program = once, twice: Program = twice) -> Array:
-                one = np.ones(1)
-                f, fd = once(t, one)
-                fdd = twice(t, one, one, np.zeros(1))[3]
+            def rates(t: Array, p: Array, once: Program = once, twice: Program = twice) -> Array:
+                one, none = np.ones(1), np.zeros(1)
+                f, fd = once(t, p, one, rest)
+                fdd = twice(t, p, one, rest, one, rest, none, rest)[3]
                 return np.array([f[0], fd[0], fdd[0]])
 
-            self.b.call(rates, [self.t], [self.laws.part(3 * k, (3,))])
+            self.b.call(rates, [self.t, self.parameters], [self.laws.part(3 * k, (3,))])
 
     # -- constraints ------------------------------------------------------------------------------------------
     def _rows(self, members: list[int], side: int) -> int:

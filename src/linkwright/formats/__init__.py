@@ -10,11 +10,11 @@ from typing import Any
 from linkwright.errors import FormatError
 from linkwright.mechanism.description import Description
 
-_LATER = (".mks", ".xml", ".sdf")
+_LATER = (".xml", ".sdf")
 
 
 def read(path: str | Path, **options: Any) -> Description:
-    """The description in a model file: `.urdf`, `.dh.toml`. Options are those of the format's reader."""
+    """The description in a model file: `.mks`, `.urdf`, `.dh.toml`. Options are those of the format's reader."""
     file, name = str(path), Path(path).name.lower()
     if not Path(path).exists():
         raise FormatError("there is no such file", file=file)
@@ -26,10 +26,13 @@ def read(path: str | Path, **options: Any) -> Description:
         from linkwright.formats.urdf import read_urdf as reader
     elif name.endswith(".dh.toml"):
         from linkwright.formats.dh import read_dh as reader
+    elif name.endswith(".mks"):
+        from linkwright.formats.mks.reader import read_mks as reader
     elif name.endswith(_LATER):
-        raise FormatError(f"{Path(path).suffix} files are not read yet; .urdf and .dh.toml are", file=file)
+        raise FormatError(f"{Path(path).suffix} files are not read yet; .mks, .urdf and .dh.toml are", file=file)
     else:
-        raise FormatError(f"files ending in {Path(path).suffix!r} are not read; .urdf and .dh.toml are", file=file)
+        ending = Path(path).suffix
+        raise FormatError(f"files ending in {ending!r} are not read; .mks, .urdf and .dh.toml are", file=file)
     known = [p.name for p in inspect.signature(reader).parameters.values() if p.kind is p.KEYWORD_ONLY]
     for option in options:
         if option not in known:

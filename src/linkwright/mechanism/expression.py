@@ -5,7 +5,7 @@ One table of functions serves floats, arrays and recorded scalars. Nothing here 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -198,10 +198,17 @@ class Lookup(Expression):
         return self.argument.names()
 
     def __str__(self) -> str:
-        return f"table({self.argument}; {len(self.table.breaks)} points)"
+        points = ", ".join(f"({x!r}, {y!r})" for x, y in self.table.points())
+        return f"table({self.argument}, {points})"
 
 
 TIME = Name("TIME")
+
+
+def tabulated(argument: Expression, points: Sequence[Sequence[float]]) -> Lookup:
+    """The natural cubic spline through points (x, y), of an expression."""
+    x, y = zip(*points, strict=True)
+    return Lookup(Table.spline(x, y), argument)
 
 
 def as_expression(value: Any) -> Expression:

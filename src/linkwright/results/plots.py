@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from textwrap import shorten, wrap
+from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -148,7 +148,7 @@ def _draw(
     head, body = 0.72 + 0.2 * len(notes), 0.7 + 1.9 * high  # inches
     figure = Figure(figsize=(max(6.4, 1.0 + 3.0 * wide), head + body), layout="constrained", facecolor="white")
     top, main = figure.subfigures(2, 1, squeeze=False, height_ratios=[head, body])[:, 0]
-    _head(top, solution, head, _shared(grid), notes)
+    _head(top, solution, head, _shared(grid), notes, most=27 * max(2, wide))
     axes = main.subplots(high, wide, sharex=True, squeeze=False)
     for r in range(high):
         largest = max((_largest(c.y) for c in grid[r] if c is not None), default=0.0)
@@ -162,7 +162,7 @@ def _draw(
             if r == high - 1:
                 ax.set_xlabel("time [s]", color=_INK, fontsize=9.5)
             if r == 0:
-                ax.set_title(name, fontsize=11, color=_INK, parse_math=False)
+                ax.set_title(_cut(name, 33 if wide > 1 else 66), fontsize=11, color=_INK, parse_math=False)
     return figure
 
 
@@ -232,11 +232,15 @@ def _notes(solution: Solution, columns: Sequence[str], left_out: Sequence[str]) 
     return wrap(f"Not shown: {shown}; name them to see them.", 40 * max(2, len(columns)))
 
 
-def _head(figure: SubFigure, solution: Solution, inches: float, shared: list[str], notes: list[str]) -> None:
-    """The model's name, what the lines are, how the run ended if badly, and what is not shown."""
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _head(figure: SubFigure, solution: Solution, inches: float, shared: list[str], notes: list[str], most: int) -> None:
+    """The model's name, cut to `most` letters, what the lines are, how the run ended if badly, what is not shown."""
     from matplotlib.lines import Line2D
 
-    title = shorten(solution.description.name, 200, placeholder=" …")
+    title = _cut(solution.description.name, most)
     figure.text(0.01, 1 - 0.08 / inches, title, fontsize=13, fontweight="bold", color=_INK, va="top", parse_math=False)
     lines = [
         Line2D([], [], color=colour, linestyle=dashes, linewidth=1.7, label=label)

@@ -37,7 +37,8 @@ class Status:
             element = f" at {self.element!r}" if self.element else ""
             when = f" at t = {self.time:g} s" if self.time is not None else ""
             text = f"stopped{when}: {self.reason}{element}"
-        return " ".join(_sentence(part) for part in (text, *self.notes, self.advice) if part)
+        more = [part[:1].upper() + part[1:] for part in (*self.notes, self.advice)]
+        return " ".join(_sentence(part) for part in (text, *more) if part)
 
 
 @dataclass(frozen=True)

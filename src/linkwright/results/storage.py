@@ -1,7 +1,8 @@
 """Solutions in NetCDF files, with the model in them; files are untrusted, and every defect is told.
 
-A file is one that any NetCDF reader opens: the variables of `Solution.data`, and as attributes the model as `.mks`
-text, status and counters as JSON, and versions.
+A file is one that any NetCDF reader opens: the variables of `Solution.data`, and `header`, the bytes of a JSON text
+with the model as `.mks` text, status, counters and versions. What is read back are plain arrays of numbers alone:
+texts as NetCDF keeps them go through the heap of the HDF5 library, which a damaged file can send round in circles.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ import dataclasses
 import json
 import math
 import os
+import stat
 from dataclasses import replace
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import FormatError, LinkwrightError
+from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
 from linkwright.mechanism.description import Description
 from linkwright.results.files import whole
 from linkwright.results.solution import QUANTITIES, Solution
@@ -30,17 +33,26 @@ _LARGEST_COUNT = 2**63 - 1
 def save(solution: Solution, path: str | os.PathLike[str]) -> None:
     """Write a solution, whole or not at all."""
     from linkwright import __version__
-    from linkwright.formats.mks.printer import write_mks  # type: ignore[import-not-found,unused-ignore]
+    from linkwright.formats.mks.printer import write_mks
+    from linkwright.formats.mks.reader import MAX_BYTES
 
-    attributes = {
+    model: str = write_mks(solution.description)
+    if len(model) > MAX_BYTES:
+        # The numbers are worth more than the model: other readers of NetCDF have them.
+        text = f"{path} is written, but its model is too large for lw.open; read its numbers with xarray.open_dataset"
+        warn(text, LinkwrightWarning, stacklevel=3)
+    header = {
         "format": FORMAT,
-        "format_version": VERSION,
-        "linkwright_version": __version__,
-        "status": json.dumps(_plain(dataclasses.asdict(solution.status)), allow_nan=False),
-        "counters": json.dumps(dataclasses.asdict(solution.counters)),
-        "model": write_mks(solution.description),
+        "version": VERSION,
+        "linkwright": __version__,
+        "bodies": list(solution.description.body_names),
+        "status": _plain(dataclasses.asdict(solution.status)),
+        "counters": dataclasses.asdict(solution.counters),
+        "model": model,
     }
-    data = solution.data.assign_attrs(attributes)
+    content = np.frombuffer(json.dumps(header, allow_nan=False).encode("ascii"), np.uint8)
+    what = {"long_name": "model, status and counters: bytes of a JSON text"}
+    data = solution.data.assign(header=("byte", content, what)).assign_attrs(source=f"Linkwright {__version__}")
     with whole(path) as temporary:
         data.to_netcdf(temporary, engine="h5netcdf", format="NETCDF4", encoding={v: {"_FillValue": None} for v in data})
 
@@ -51,13 +63,15 @@ def open(path: str | os.PathLike[str]) -> Solution:
 
     file = os.fspath(path)
     try:
-        size = os.stat(file).st_size
-        opened = h5py.File(file, "r")
+        found = os.stat(file)
+        if not stat.S_ISREG(found.st_mode):
+            raise FormatError("is no file; give one that Solution.save wrote", file=file)
+        opened = h5py.File(file, "r", locking=False)  # files are replaced whole, never changed
     except OSError as error:
         raise FormatError(_why_not(file, error), file=file) from error
     with opened:
         try:
-            return _read(_Stored(opened, file, size))
+            return _read(_Stored(opened, file, found.st_size))
         except LinkwrightError:
             raise
         except (OSError, RuntimeError, ValueError, TypeError, KeyError, MemoryError) as error:
@@ -66,8 +80,6 @@ def open(path: str | os.PathLike[str]) -> Solution:
 
 
 def _why_not(file: str, error: OSError) -> str:
-    if error.errno is not None and not os.path.isfile(file):
-        return "is a folder; give a file" if os.path.isdir(file) else f"cannot be read: {os.strerror(error.errno)}"
     if "truncated" in str(error):
         return f"is cut short; copy it anew, or {_AGAIN}"
     if error.strerror:
@@ -84,24 +96,14 @@ class _Stored:
     def wrong(self, message: str) -> FormatError:
         return FormatError(f"{message}; {_AGAIN}", file=self.file)
 
-    def attribute(self, name: str) -> Any:
-        if name not in self.group.attrs:
-            raise self.wrong(f"has no attribute {name!r}: it is not a solution, or it is damaged")
-        return self.group.attrs[name]
-
-    def text(self, name: str) -> str:
-        value = self.attribute(name)
-        if not isinstance(value, str):
-            raise self.wrong(f"has an attribute {name!r} that is no text")
-        return value
-
     def _dataset(self, name: str, kind: str) -> Any:
         import h5py
 
-        if name not in self.group:
-            raise self.wrong(f"has no variable {name!r}")
         # Links to other files, and data kept in other files, could be anybody's.
-        if not isinstance(self.group.get(name, getlink=True), h5py.HardLink):
+        link = self.group.get(name, getlink=True)
+        if link is None:
+            raise self.wrong(f"has no variable {name!r}")
+        if not isinstance(link, h5py.HardLink):
             raise self.wrong(f"has a link in place of the variable {name!r}")
         found = self.group[name]
         if not isinstance(found, h5py.Dataset):
@@ -129,43 +131,46 @@ class _Stored:
             raise self.wrong(f"has a variable {name!r} of type {found.dtype} where {wanted} is needed")
         return np.asarray(found[...] if found.size else np.zeros(found.shape), dtype=wanted)
 
-    def names(self, name: str) -> list[str]:
-        import h5py
-
-        found = self._dataset(name, "O")
-        if len(found.shape) != 1 or h5py.check_string_dtype(found.dtype) is None:
-            raise self.wrong(f"has a variable {name!r} that is no list of names")
-        return [str(x) for x in found.asstr()[...]] if found.size else []
+    def header(self) -> dict[str, Any]:
+        """The header, as far as it is one of ours."""
+        if self.group.get("header", getlink=True) is None:
+            raise self.wrong("has no variable 'header': it is not a solution, or it is damaged")
+        content = self.numbers("header", (None,), np.uint8).tobytes()
+        try:
+            header = json.loads(content.decode("ascii"))
+        except (ValueError, RecursionError) as error:
+            raise self.wrong(f"has a header that is no JSON ({error})") from error
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
+            raise self.wrong(f"has a header that is not of the format {FORMAT!r}")
+        version = header.get("version")
+        if type(version) is not int or version < 1:
+            raise self.wrong(f"has the format version {version!r}, which is none")
+        if version > VERSION:
+            text = f"has the format version {version}, written by Linkwright {header.get('linkwright')}"
+            raise FormatError(f"{text}; update Linkwright to read it", file=self.file)
+        return header
 
 
 def _read(stored: _Stored) -> Solution:
-    if stored.text("format") != FORMAT:
-        raise stored.wrong(f"has the format {stored.text('format')!r}, not {FORMAT!r}")
-    found = np.asarray(stored.attribute("format_version"))  # NetCDF keeps a number as a list of one
-    if found.size != 1 or found.dtype.kind not in "iu" or found.item() < 1:
-        raise stored.wrong(f"has the format version {found}, which is none")
-    version = found.item()
-    if version > VERSION:
-        written = f"written by Linkwright {stored.text('linkwright_version')}"
-        raise FormatError(f"has format version {version} ({written}); update Linkwright to read it", file=stored.file)
-    status, counters = _status(stored), _counters(stored)
-    description = _model(stored)
-    names = stored.names("body")
-    if names != list(description.body_names):
+    header = stored.header()
+    status, counters = _status(stored, header.get("status")), _counters(stored, header.get("counters"))
+    description = _model(stored, header.get("model"))
+    if header.get("bodies") != list(description.body_names):
         raise stored.wrong("names other bodies than its own model does")
     time = stored.numbers("time", (None,))
     if not np.isfinite(time).all():
         raise stored.wrong("has times that are no numbers")
-    points = len(time)
-    arrays = {q: stored.numbers(q, (points, len(names), size)) for q, (size, _, _) in QUANTITIES.items()}
+    points, bodies = len(time), description.nb
+    arrays = {q: stored.numbers(q, (points, bodies, size)) for q, (size, _, _) in QUANTITIES.items()}
     iterations = stored.numbers("iterations", (points,), np.int64)
     return Solution.of(description, time, **arrays, status=status, counters=counters, iterations=iterations)
 
 
-def _model(stored: _Stored) -> Description:
-    from linkwright.formats.mks.reader import parse_mks  # type: ignore[import-not-found,unused-ignore]
+def _model(stored: _Stored, text: Any) -> Description:
+    from linkwright.formats.mks.reader import parse_mks
 
-    text = stored.text("model")
+    if not isinstance(text, str):
+        raise stored.wrong("has no model in its header")
     try:
         description: Description = parse_mks(text)
     except LinkwrightError as error:
@@ -180,18 +185,14 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return {k: repr(float(x)) if isinstance(x, float) and not math.isfinite(x) else x for k, x in values.items()}
 
 
-def _json(stored: _Stored, name: str, known: set[str]) -> dict[str, Any]:
-    try:
-        values = json.loads(stored.text(name))
-    except (ValueError, RecursionError) as error:
-        raise stored.wrong(f"has an attribute {name!r} that is no JSON ({error})") from error
-    if not isinstance(values, dict) or not set(values) <= known:
-        raise stored.wrong(f"has an attribute {name!r} that is not what it should be")
+def _fields(stored: _Stored, name: str, values: Any, of: type[Status] | type[Counters]) -> dict[str, Any]:
+    if not isinstance(values, dict) or not set(values) <= {f.name for f in dataclasses.fields(of)}:
+        raise stored.wrong(f"has {name} that are not what they should be")
     return values
 
 
-def _status(stored: _Stored) -> Status:
-    values = _json(stored, "status", {f.name for f in dataclasses.fields(Status)})
+def _status(stored: _Stored, given: Any) -> Status:
+    values = _fields(stored, "words on its status", given, Status)
 
     def number(x: Any) -> float | None:
         return float(x) if isinstance(x, float | int) or x in ("inf", "-inf", "nan") else None
@@ -208,7 +209,7 @@ def _status(stored: _Stored) -> Status:
         and number(residual) is not None
     )
     if not fits or notes is None:
-        raise stored.wrong("has a status that is not what it should be")
+        raise stored.wrong("has words on its status that are not what they should be")
     message, reason, advice = texts
     seen = number(residual)
     return Status(
@@ -223,8 +224,8 @@ def _status(stored: _Stored) -> Status:
     )
 
 
-def _counters(stored: _Stored) -> Counters:
-    values = _json(stored, "counters", {f.name for f in dataclasses.fields(Counters)})
+def _counters(stored: _Stored, given: Any) -> Counters:
+    values = _fields(stored, "counters", given, Counters)
     for name, value in values.items():
         if type(value) is not int or not 0 <= value <= _LARGEST_COUNT:
             raise stored.wrong(f"counts {name!r} as {value!r}")

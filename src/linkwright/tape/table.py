@@ -32,11 +32,24 @@ class Table:
         n = len(xs)
         second = np.zeros(n)
         if n > 2:
-            matrix = np.diag(2 * (h[:-1] + h[1:])) + np.diag(h[1:-1], 1) + np.diag(h[1:-1], -1)
-            second[1:-1] = np.linalg.solve(matrix, 6 * np.diff(slope))
+            second[1:-1] = _tridiagonal(2 * (h[:-1] + h[1:]), h[1:-1], 6 * np.diff(slope))
         c1 = slope - h * (2 * second[:-1] + second[1:]) / 6
         pieces = np.stack([ys[:-1], c1, second[:-1] / 2, np.diff(second) / (6 * h)], axis=1)
         return cls(tuple(xs.tolist()), tuple(map(tuple, pieces.tolist())))
+
+    def points(self) -> list[tuple[float, float]]:
+        """The points (x, y) at the breaks: the natural spline through them is this table, if it is one at all.
+
+        The last y is not kept anywhere: of the numbers that rounding leaves in doubt, one that gives this table again.
+        """
+        xs, ys = list(self.breaks), [c[0] for c in self.coefficients]
+        y = low = high = float(self(xs[-1]))
+        near = [y]
+        for _ in range(4):
+            low, high = float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))
+            near += [low, high]
+        exact = (last for last in near if Table.spline(xs, [*ys, last]) == self)
+        return [*zip(xs, ys, strict=False), (xs[-1], next(exact, y))]
 
     @cached_property
     def is_zero(self) -> bool:
@@ -60,3 +73,16 @@ class Table:
         i = np.clip(np.searchsorted(self.breaks, x, side="right") - 1, 0, len(c) - 1)
         d = x - np.asarray(self.breaks)[i]
         return ((c[i, 3] * d + c[i, 2]) * d + c[i, 1]) * d + c[i, 0]
+
+
+def _tridiagonal(middle: Any, beside: Any, right: Any) -> Any:
+    """The solution of a symmetric, diagonally dominant tridiagonal system, by elimination."""
+    d, y, e = middle.tolist(), right.tolist(), beside.tolist()
+    for k in range(1, len(d)):
+        factor = e[k - 1] / d[k - 1]
+        d[k] -= factor * e[k - 1]
+        y[k] -= factor * y[k - 1]
+    y[-1] /= d[-1]
+    for k in range(len(d) - 2, -1, -1):
+        y[k] = (y[k] - e[k] * y[k + 1]) / d[k]
+    return np.array(y)

@@ -1,0 +1,1 @@
+"""The modelling language `.mks`: read into descriptions, and written from them."""

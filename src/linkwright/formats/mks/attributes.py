@@ -1,0 +1,154 @@
+"""The entries of one statement, looked up by label; unknown, repeated and missing ones are told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Generic, TypeVar
+
+from linkwright.formats.mks.problems import Fault, Problems, Span, did_you_mean, either
+from linkwright.formats.mks.syntax import MAX_NAME, Item, Word
+from linkwright.formats.mks.values import words_of
+
+T = TypeVar("T")
+_ALIASES = {
+    "centre of gravity": "center of gravity",
+    "center of mass": "center of gravity",
+    "centre of mass": "center of gravity",
+    "color": "colour",
+    "body": "associated body",
+}
+_TWICE = ("triad", "joint")
+
+
+class Attributes:
+    """The items of a statement. `owner` is how messages call it, `at` where what is missing is told."""
+
+    def __init__(
+        self,
+        owner: str,
+        at: Span,
+        items: Sequence[Item],
+        problems: Problems,
+        labels: Collection[str],
+        flags: Collection[str] = (),
+    ) -> None:
+        self.owner, self.at = owner, at
+        self.flags: dict[str, Item] = {}
+        self._items: dict[str, list[Item]] = {}
+        wrong = False
+        for item in items:
+            message = self._sorted(item, labels, flags)
+            if message:
+                problems.add(item if item.label is None else item.label, message)
+                wrong = True
+        if wrong:
+            raise Fault
+
+    def _sorted(self, item: Item, labels: Collection[str], flags: Collection[str]) -> str:
+        """Put an item where it belongs; what is wrong with it."""
+        if item.label is None:
+            word = words_of(item.value)
+            if word is None or word not in flags:
+                if word is not None:
+                    close = did_you_mean(word, [*flags, *labels])
+                    return f"{self.owner} has no attribute {word!r}{close or self._all([*labels, *flags])}"
+                return f"this value has no label; write it as one of: {', '.join(labels)}"
+            if word in self.flags:
+                return f"{word!r} is there twice; remove one"
+            self.flags[word] = item
+            return ""
+        key = _ALIASES.get(item.key, item.key)
+        if key not in labels:
+            if not key:
+                return f"{self.owner} has no such attribute{self._all(labels)}"
+            if key in flags:
+                return f"{key!r} takes no value; write the word alone"
+            return f"{self.owner} has no attribute {item.key!r}{did_you_mean(key, labels) or self._all(labels)}"
+        found = self._items.setdefault(key, [])
+        if len(found) >= (2 if key in _TWICE and key in labels else 1):
+            return f"{item.key!r} is there {'a third time' if key in _TWICE else 'twice'}; remove one"
+        found.append(item)
+        return ""
+
+    @staticmethod
+    def _all(labels: Collection[str]) -> str:
+        return f"; it takes {either(list(labels))}" if len(labels) <= 8 else ""
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._items
+
+    def get(self, key: str) -> Item | None:
+        """The item of a label, or None."""
+        return self._items[key][0] if key in self._items else None
+
+    def need(self, key: str) -> Item:
+        """The item of a label that must be there."""
+        if key not in self._items:
+            raise Fault(self.at, f"{self.owner} has no {key!r}; add {key} = ...")
+        return self._items[key][0]
+
+    def pair(self, key: str) -> tuple[Item, Item]:
+        """The two items of a label that must be there twice."""
+        found = self._items.get(key, [])
+        if len(found) != 2:
+            raise Fault(self.at, f"{self.owner} needs {key} = ... twice; it is there {'once' if found else 'nowhere'}")
+        return found[0], found[1]
+
+    def one_of(self, keys: Sequence[str]) -> Item:
+        """The one item among labels of which exactly one must be there."""
+        found = sorted((self._items[key][0] for key in keys if key in self._items), key=lambda item: item.start)
+        if len(found) > 1 and found[1].label is not None:
+            raise Fault(found[1].label, f"{self.owner} has {found[0].key!r} already; keep one of the two")
+        if not found:
+            raise Fault(self.at, f"{self.owner} needs one of {either(list(keys))}")
+        return found[0]
+
+
+class Registry(Generic[T]):
+    """Things by name. Spelling is kept; letters are compared without their case."""
+
+    def __init__(self, what: str, broken: Collection[str] = ()) -> None:
+        self.what, self._broken = what, set(broken)
+        self._things: dict[str, tuple[str, T]] = {}
+
+    def claim(self, word: Word) -> None:
+        """Refuse a name that is taken or too long."""
+        key = word.text.lower()
+        if not word.text.strip():
+            raise Fault(word, "a name cannot be empty")
+        if len(word.text) > MAX_NAME:
+            raise Fault(word, f"this name has {len(word.text)} letters; {MAX_NAME} at most")
+        if key in self._things:
+            taken = self._things[key][0]
+            case = "" if taken == word.text else " (names do not differ by the case of letters)"
+            raise Fault(word, f"there is a {self.what} {taken!r} already{case}; choose another name")
+
+    def put(self, word: Word, thing: T) -> None:
+        self.claim(word)
+        self._things[word.text.lower()] = (word.text, thing)
+
+    def spoil(self, name: str) -> None:
+        """A name whose statement could not be read: looking it up ends quietly."""
+        self._broken.add(name.lower())
+
+    def find(self, name: str) -> T | None:
+        """The thing of this name, or None."""
+        found = self._things.get(name.lower())
+        return None if found is None else found[1]
+
+    def is_broken(self, name: str) -> bool:
+        return name.lower() in self._broken
+
+    def get(self, word: Word, what: str = "") -> T:
+        """The thing of this name; the fault offers a close one."""
+        found = self._things.get(word.text.lower())
+        if found is not None:
+            return found[1]
+        if self.is_broken(word.text):
+            raise Fault
+        hint = did_you_mean(word.text, self.names)
+        raise Fault(word, f"there is no {what or self.what} {word.text!r}{hint}")
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self._things.values()]

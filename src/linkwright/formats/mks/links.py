@@ -1,0 +1,341 @@
+"""Joints, gears, rods and drivers of a model file."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwright.formats.mks.attributes import Attributes, Registry
+from linkwright.formats.mks.axes import turn_as_drawn, turned
+from linkwright.formats.mks.parser import Parsed
+from linkwright.formats.mks.places import Places
+from linkwright.formats.mks.problems import Fault, Problems, did_you_mean, either
+from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Statement, Word
+from linkwright.formats.mks.values import Numeric, Scope, Value
+from linkwright.mechanism.bound import is_bound
+from linkwright.mechanism.builder_parts import Joint, Triad
+from linkwright.mechanism.expression import Call, Expression, Number
+from linkwright.mechanism.kinds import KINDS
+
+DEGREE = math.pi / 180.0
+#: What the coordinates of a joint are called, in their order, and which of them are angles.
+COORDINATES: dict[str, tuple[str, ...]] = {
+    "revolute": ("angle",),
+    "screw": ("angle",),
+    "prismatic": ("shift",),
+    "cylindrical": ("angle", "shift"),
+    "universal": ("angle1", "angle2"),
+    "planar": ("x", "y", "angle"),
+}
+#: Kinds whose coordinates are all angles, so that their limits are.
+ANGULAR = ("revolute", "screw", "universal")
+LIMITS = {"lower": "lower", "upper": "upper", "velocity limit": "velocity", "effort limit": "effort"}
+LOSSES = ("damping", "friction", "armature")
+FLAGS = ("cut", "passive", "actuated", "exact", "lossless")
+
+
+@dataclass(eq=False)
+class Linked:
+    """A joint or tie by name; `joint` is None for a tie."""
+
+    joint: Joint | None = None
+
+
+class Links(Places):
+    """Reads what stands between bodies."""
+
+    def __init__(self, parsed: Parsed, problems: Problems, scope: Scope) -> None:
+        super().__init__(parsed, problems, scope)
+        self.unit = 1.0  # radians in the unit of plain angles
+        self.joints: Registry[Linked] = Registry("joint or tie", parsed.broken)
+        self.edges: list[tuple[int, int]] = []  # bodies that joints hold together in the tree
+        self.lossless: dict[int, dict[str, float]] = {}
+
+    # -- angles -------------------------------------------------------------------------------------------
+    def angle(self, value: Value) -> Value:
+        """A value in radians: one without units is in the unit of the model."""
+        if value.angle or self.unit == 1.0:
+            return value
+        if value.number is not None:
+            return Value(Number(value.number * self.unit), value.number * self.unit, True)
+        made = Call("mul", (value.expression, Number(self.unit)))
+        return Value(made, None, True, value.size + 2, value.depth + 1)
+
+    # -- joints -------------------------------------------------------------------------------------------
+    def read_joints(self) -> None:
+        self.each("joint", self._joint, (self.joints,))
+
+    def _joint(self, s: Statement) -> None:
+        assert s.kind is not None
+        name = self.name(s)
+        self.joints.claim(name)
+        kind = s.kind.text.lower()
+        kind = {"translational": "prismatic"}.get(kind, kind)
+        pitch = ("pitch",) if kind == "screw" else ()
+        a = self.attributes(s, "joint", ("triad", *pitch, *LIMITS, *LOSSES), FLAGS)
+        first, second = a.pair("triad")
+        i, j = self.side(first, a.owner), self.side(second, a.owner)
+        if i.body == j.body:
+            raise Fault(second.value, f"{a.owner} joins {i.body.name!r} to itself; name triads of two bodies")
+        if "exact" not in a.flags:
+            j = self._agreeing(kind, i, j)
+        options = self._joint_options(a, kind)
+        held: dict[str, float] = {}
+        if "lossless" in a.flags:
+            held = {key: options.pop(key) for key in LOSSES[:2] if key in options}
+        joint = self.b.joint(kind, i, j, name.text, **options)
+        self.joints.put(name, Linked(joint))
+        if held:
+            self.lossless[joint.number] = held
+        if "cut" not in a.flags:
+            self.edges.append((i.body.number, j.body.number))
+
+    def _agreeing(self, kind: str, i: Triad, j: Triad) -> Triad:
+        """Triad j with its axes turned to agree with those of i, as the bodies are drawn."""
+        if i.body.number not in self.drawn or j.body.number not in self.drawn:
+            return j
+        drawn = [self.drawn[t.body.number][0] @ self._rotation_now(t) for t in (i, j)]
+        turn = turn_as_drawn(kind, drawn[0], drawn[1])
+        return j if turn is None else Triad(j.body, turned(j.rotation, turn), j.origin, None)
+
+    def _rotation_now(self, triad: Triad) -> Any:
+        r = triad.rotation
+        return np.array(self._now(list(r.reshape(-1)))).reshape(3, 3) if is_bound(r) else r
+
+    def _joint_options(self, a: Attributes, kind: str) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        for label, key in LIMITS.items():
+            item = a.get(label)
+            if item is not None:
+                value = self.scope.value(item.value)
+                if kind in ANGULAR and key in ("lower", "upper"):
+                    value = self.angle(value)
+                options[key] = self._plain(value, item.value)
+        if options.get("lower", -math.inf) > options.get("upper", math.inf):
+            raise Fault(a.need("lower"), f"the lower limit of {a.owner} is above its upper limit; swap them")
+        for key in ("velocity", "effort"):
+            if options.get(key, 0.0) < 0.0:
+                raise Fault(a.need(f"{key} limit").value, f"the {key} limit of {a.owner} is negative; give 0 or more")
+        for key in LOSSES:
+            item = a.get(key)
+            if item is not None:
+                value = self.scope.value(item.value)
+                options[key] = (
+                    self.scope.settled(value, item.value) if key == "armature" else self._plain(value, item.value)
+                )
+                if self._now([options[key]])[0] < 0.0:
+                    raise Fault(item.value, f"the {key} of {a.owner} is negative; give 0 or more")
+        if kind == "screw":
+            item = a.need("pitch")
+            options["pitch"] = self.scope.numeric(item.value)
+            if options["pitch"] == 0.0:
+                raise Fault(item.value, f"the pitch of {a.owner} is zero; give metres a radian")
+        options["cut"] = "cut" in a.flags
+        if "passive" in a.flags and "actuated" in a.flags:
+            raise Fault(a.flags["actuated"], f"{a.owner} is passive and actuated; keep one")
+        if "passive" in a.flags or "actuated" in a.flags:
+            options["actuated"] = "actuated" in a.flags
+        return options
+
+    def _plain(self, value: Value, node: Node) -> float:
+        if value.number is None:
+            raise Fault(node, "this cannot depend on a parameter; give a plain number")
+        return value.number
+
+    def hold_loose_bodies(self) -> None:
+        """A free joint from ground to the first body of each group that no joint connects to ground."""
+        count = len(self.b._body_rows)
+        group = list(range(count + 1))  # the last one is ground
+
+        def root(k: int) -> int:
+            while group[k] != k:
+                group[k] = group[group[k]]
+                k = group[k]
+            return k
+
+        for a, b in self.edges:
+            group[root(a % (count + 1))] = root(b % (count + 1))
+        bodies = [p.triad.body for p in map(self.bodies.find, self.bodies.names) if p is not None]
+        for body in sorted((x for x in bodies if x.number >= 0), key=lambda x: x.number):
+            if root(body.number) != root(count):
+                group[root(body.number)] = root(count)
+                names = (f"{body.name}_free{k if k > 1 else ''}" for k in range(1, len(group) + 2))
+                name = next(n for n in names if self.joints.find(n) is None)
+                self.b.joint("free", self.b.ground, body, name)
+                self.joints.put(Word(0, 0, name), Linked(self.b._joints[name]))
+
+    # -- gears and ties -----------------------------------------------------------------------------------
+    def read_gears(self) -> None:
+        names: Registry[bool] = Registry("gear", self.parsed.broken)
+        followers: dict[int, str] = {}
+        leaders: dict[int, str] = {}
+
+        def gear(s: Statement) -> None:
+            name = self.name(s)
+            names.put(name, True)
+            a = self.attributes(s, "gear", ("joint", "ratio", "offset"))
+            ends = a.pair("joint")
+            follower, leader = (self._one_coordinate(item, a.owner) for item in ends)
+            if follower == leader:
+                raise Fault(ends[1].value, f"{a.owner} couples {follower.name!r} with itself; name two joints")
+            if follower.number in followers:
+                other = followers[follower.number]
+                text = f"joint {follower.name!r} follows another in gear {other!r} already; keep one"
+                raise Fault(ends[0].value, text)
+            if leader.number in followers or follower.number in leaders:
+                bad, at = (leader, ends[1]) if leader.number in followers else (follower, ends[0])
+                raise Fault(at.value, f"joint {bad.name!r} both leads and follows; name the first leader in both gears")
+            ratio, offset = a.get("ratio"), a.get("offset")
+            r: Numeric = 1.0 if ratio is None else self.scope.numeric(ratio.value)
+            o: Numeric = 0.0
+            if offset is not None:
+                value = self.scope.value(offset.value)
+                o = self.scope.settled(self.angle(value) if follower.kind in ANGULAR else value, offset.value)
+            self.b.mimic(follower, leader, r, o)
+            followers[follower.number] = leaders[leader.number] = name.text
+
+        self.each("gear", gear)
+
+    def _one_coordinate(self, item: Item, owner: str) -> Joint:
+        joint = self.joint_of(item.value)
+        if KINDS[joint.kind].nq != 1:
+            has = f"{joint.name!r} is {joint.kind} and has {KINDS[joint.kind].nq}"
+            text = f"{owner} needs joints of one coordinate; {has}"
+            raise Fault(item.value, text)
+        return joint
+
+    def joint_of(self, node: Node) -> Joint:
+        if not isinstance(node, Word):
+            raise Fault(node, "expected the name of a joint")
+        found = self.joints.get(node, "joint").joint
+        if found is None:
+            raise Fault(node, f"{node.text!r} is not a joint; name a joint")
+        return found
+
+    def read_ties(self) -> None:
+        self.each("rod line plane", self._tie, (self.joints,))
+
+    def _tie(self, s: Statement) -> None:
+        what = s.head.text.lower().split()[-1]
+        if what == "rod":
+            self._rod(s)
+        else:
+            self._point_on(s, what)
+
+    def _rod(self, s: Statement) -> None:
+        name = self.name(s)
+        self.joints.claim(name)
+        a = self.attributes(s, "rod", ("triad", "length"))
+        first, second = self._two(*a.pair("triad"), a.owner)
+        item = a.need("length")
+        value = self.scope.value(item.value)
+        if not self.scope.now(value, item.value) > 0.0:
+            raise Fault(item.value, f"the length of {a.owner} is not positive; two points that meet are a joint")
+        self.b.rod(first, second, value.expression, name.text)
+        self.joints.put(name, Linked())
+
+    def _point_on(self, s: Statement, what: str) -> None:
+        name = self.name(s)
+        self.joints.claim(name)
+        a = self.attributes(s, f"point on {what}", (what, "point"))
+        first, second = self._two(a.need(what), a.need("point"), a.owner)
+        (self.b.point_on_line if what == "line" else self.b.point_on_plane)(first, second, name.text)
+        self.joints.put(name, Linked())
+
+    def _two(self, first: Item, second: Item, owner: str) -> tuple[str, str]:
+        return self._two_places(first.value, second.value, owner)
+
+    def _two_places(self, first: Node, second: Node, owner: str) -> tuple[str, str]:
+        a, b = self.place_of(first, "triad"), self.place_of(second, "triad")
+        if a.triad.body == b.triad.body:
+            text = f"{owner} is between {a.name!r} and {b.name!r}, both on {a.triad.body.name!r}; name two bodies"
+            raise Fault(second, text)
+        return a.name, b.name
+
+    # -- drivers ------------------------------------------------------------------------------------------
+    def read_drivers(self) -> None:
+        self.drivers: Registry[bool] = Registry("driver", self.parsed.broken)
+        self.each("driver", self._driver)
+
+    def _driver(self, s: Statement) -> None:
+        name = self.name(s)
+        self.drivers.put(name, True)
+        if len(s.items) != 1:
+            raise Fault(s.items[1], f"driver {name.text!r} drives one thing; write another DRIVER for the next")
+        item = s.items[0]
+        if isinstance(item.label, Dotted):
+            self._drive_coordinate(name, item.label, item.value)
+        elif isinstance(item.label, Applied):
+            self._drive_between(name, item.label, item.value)
+        else:
+            text = "expected what is driven and its law, such as: block.x = 2*sin(TIME), rev1.angle = TIME, "
+            raise Fault(item, text + "distance(a, b) = 3 or angle(a.f, b.f) = TIME")
+
+    def _law_of(self, node: Node, *, angle: bool) -> Expression:
+        value = self.scope.value(node, time=True)
+        return (self.angle(value) if angle else value).expression
+
+    def _drive_coordinate(self, name: Word, target: Dotted, law: Node) -> None:
+        part = target.part.text.lower()
+        place, linked = self.places.find(target.name.text), self.joints.find(target.name.text)
+        if place is not None and (part in ("x", "y", "z") or linked is None):
+            if part not in ("x", "y", "z"):
+                text = f"{place.name!r} has the coordinates x, y and z, not {target.part.text!r}"
+                raise Fault(target.part, text)
+            if place.triad.body == self.b.ground:
+                text = f"driver {name.text!r} drives {place.name!r}, which is on ground and cannot move"
+                raise Fault(target.name, text)
+            self.b.driver("absolute", place.name, self._law_of(law, angle=False), coordinate=part, name=name.text)
+            return
+        if linked is None:
+            if self.places.is_broken(target.name.text) or self.joints.is_broken(target.name.text):
+                raise Fault
+            hint = did_you_mean(target.name.text, [*self.places.names, *self.joints.names])
+            raise Fault(target.name, f"there is no body, triad or joint {target.name.text!r}{hint}")
+        joint = self.joint_of(target.name)
+        names = COORDINATES.get(joint.kind, ())
+        if not names:
+            text = f"joint {joint.name!r} is {joint.kind}: its coordinates cannot be driven one by one; "
+            raise Fault(target, text + "drive a point, a distance or an angle instead")
+        index = coordinate_index(joint.kind, part)
+        if index is None:
+            raise Fault(target.part, f"joint {joint.name!r} is {joint.kind} and has {either(list(names))} to be driven")
+        made = self._law_of(law, angle=names[index].startswith("angle"))
+        self.b.driver("joint", joint, made, index=index, name=name.text)
+
+    def _drive_between(self, name: Word, target: Applied, law: Node) -> None:
+        what = target.function.text.lower()
+        if what not in ("distance", "angle"):
+            hint = did_you_mean(what, ["distance", "angle"]) or "; there are distance(a, b) and angle(a.f, b.f)"
+            raise Fault(target.function, f"{target.function.text!r} cannot be driven{hint}")
+        if len(target.arguments) != 2:
+            raise Fault(target.function, f"{what} is between two triads, not {len(target.arguments)}")
+        owner = f"driver {name.text!r}"
+        ends, axes = [], []
+        for argument in target.arguments:
+            axis = "f"
+            if isinstance(argument, Dotted) and what == "angle":
+                axis = argument.part.text.lower()
+                if axis not in ("f", "g", "h"):
+                    raise Fault(argument.part, f"a triad has the axes f, g and h, not {argument.part.text!r}")
+                argument = argument.name
+            ends.append(argument)
+            axes.append(axis)
+        first, second = self._two_places(ends[0], ends[1], owner)
+        made = self._law_of(law, angle=what == "angle")
+        self.b.driver(what, first, made, other=second, axes=(axes[0], axes[1]), name=name.text)  # type: ignore[arg-type]
+
+
+def coordinate_index(kind: str, part: str) -> int | None:
+    """Which coordinate of a joint a word means: its name, or q and its number."""
+    names = COORDINATES.get(kind, ())
+    if part in names:
+        return names.index(part)
+    if part == "q" and len(names) == 1:
+        return 0
+    if part[:1] == "q" and part[1:] in ("0", "1", "2") and int(part[1:]) < len(names):
+        return int(part[1:])
+    return None

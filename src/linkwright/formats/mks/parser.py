@@ -1,0 +1,286 @@
+"""From text to statements; after an error reading goes on with the next statement, so that all errors are told."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from threading import Lock
+from typing import Any
+
+from lark import Lark
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from linkwright.formats.mks.problems import Fault, Problems, did_you_mean, either
+from linkwright.formats.mks.scanner import scan
+from linkwright.formats.mks.syntax import MAX_NAME, Maker, Statement, Word
+
+MAX_NESTING = 100
+MAX_POWERS = 2000  # in one statement
+MAX_ENTRIES = 250_000  # in one statement: a large table
+_LOCK = Lock()  # the parser is one object with a state
+HEADS = (
+    "SYSTEM",
+    "PARAMETER",
+    "GRAVITY",
+    "BODY",
+    "TRIAD",
+    "REVOLUTE JOINT",
+    "TRANSLATIONAL JOINT",
+    "PRISMATIC JOINT",
+    "CYLINDRICAL JOINT",
+    "UNIVERSAL JOINT",
+    "SPHERICAL JOINT",
+    "PLANAR JOINT",
+    "SCREW JOINT",
+    "FIXED JOINT",
+    "FREE JOINT",
+    "ROD",
+    "POINT ON LINE",
+    "POINT ON PLANE",
+    "GEAR",
+    "DRIVER",
+    "SHAPE",
+    "TRACE",
+    "ENDMODEL",
+)
+_HEAD = "|".join(head.replace(" ", r"\s+") for head in HEADS)
+# A line that looks like the beginning of a statement: where to go on after an error.
+_FRESH = re.compile(rf'^[ \t]*(?=(?:{_HEAD})\b(?:\s+[^\W\d"]\w*|\s+"[^"\n]*"|)\s*(?:\(|=|;|\Z))', re.I | re.M)
+_HEAD_AND_NAME = re.compile(rf'\s*(?:{_HEAD})\s+("[^"\n]*"|[^\W\d]\w*)', re.I)
+_PIECE = re.compile(r'"[^"\n]*"|#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z)', re.S)
+_NAME = re.compile(r'"[^"\n]*"|[^\W\d]\w*')
+_SIGNS_IN_A_ROW = re.compile(r"(?:[-+−]\s*){50}")
+_OPENING = re.compile(r"model\b", re.I)
+_CLOSING = re.compile(r"endmodel\b", re.I)
+_SPACE = re.compile(r"[ \t\r\n\f]*")
+
+_SIGNS = {
+    "COMMA": "a comma",
+    "RPAR": "a closing parenthesis",
+    "RSQB": "a closing bracket",
+    "SEMICOLON": "a semicolon",
+    "EQUAL": "an equals sign",
+    "LPAR": "an opening parenthesis",
+    "JOINT": "the word JOINT",
+    "DOT": "a dot",
+}
+_ENDS = ("EQUAL", "COMMA", "RPAR", "RSQB", "SEMICOLON")
+
+
+@dataclass
+class Parsed:
+    """The statements of a text; `broken` are the names (in small letters) of those that could not be read."""
+
+    name: Word | None = None
+    statements: list[Statement] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+    end: int = 0
+
+
+@lru_cache(maxsize=1)
+def _parser() -> tuple[Any, Maker]:
+    grammar = files("linkwright.formats.mks").joinpath("grammar.lark").read_text(encoding="utf-8")
+    maker = Maker()
+    return Lark(grammar, parser="lalr", start=["statement"], maybe_placeholders=False, transformer=maker), maker
+
+
+def parsed_by_grammar(text: str, at: int, end: int) -> Statement:
+    """The statement between two places, by the grammar."""
+    tree, maker = _parser()
+    with _LOCK:
+        maker.base = at
+        return tree.parse(text[at:end], start="statement")  # type: ignore[no-any-return]
+
+
+def parse(problems: Problems) -> Parsed:
+    """The statements of a text; what is wrong with their form is added to the problems."""
+    text = _without_comments(problems)
+    parsed = Parsed()
+    if not text.strip():
+        problems.add_at(0, 0, "there is no model in it; a model begins with MODEL and its name")
+        return parsed
+    whole = not problems  # a comment without end hides the rest
+    at = _opened(text, problems, parsed)
+    stops = [m.start() + 1 for m in re.finditer('"[^"\n]*"|;', text) if m[0] == ";"]
+    while True:
+        at = _skip(text, at)
+        parsed.end = at
+        closing = _CLOSING.match(text, at)
+        if closing:
+            _check_rest(text, closing.end(), problems)
+            return parsed
+        if at >= len(text):
+            if whole:
+                problems.add_at(len(text.rstrip()), len(text.rstrip()), "ENDMODEL is missing at the end of the file")
+            return parsed
+        k = bisect_left(stops, at + 1)
+        end = stops[k] if k < len(stops) else len(text)
+        try:
+            made = scan(text, at, end)
+            if made is None:
+                _check_nesting(text, at, end)
+                made = parsed_by_grammar(text, at, end)
+            parsed.statements.append(made)
+            at = end
+        except UnexpectedInput as error:
+            at = _recovered(text, at, end, error, problems, parsed)
+        except Fault as fault:
+            problems.add_fault(fault)
+            _note_broken(text, at, parsed)
+            at = _fresh(text, at, fault.at.start if fault.at is not None else at, end)
+
+
+def _without_comments(problems: Problems) -> str:
+    """The text with blanks in the place of comments."""
+
+    def blank(match: re.Match[str]) -> str:
+        piece = match[0]
+        if piece[0] == '"':
+            return piece
+        if piece.startswith("/*") and (len(piece) < 4 or not piece.endswith("*/")):
+            problems.add_at(match.start(), match.start() + 2, "this comment has no end; close it with */")
+        return re.sub(r"[^\n]", " ", piece)
+
+    return _PIECE.sub(blank, problems.text)
+
+
+def _opened(text: str, problems: Problems, parsed: Parsed) -> int:
+    """Read `MODEL name`; where the statements begin."""
+    at = _skip(text, 1 if text.startswith("\ufeff") else 0)
+    opening = _OPENING.match(text, at)
+    if not opening:
+        word = _NAME.match(text, at)
+        end = word.end() if word else at + 1
+        problems.add_at(at, end, "a model begins with MODEL and its name, such as: MODEL slider_crank")
+        return at
+    at = _skip(text, opening.end())
+    name = _NAME.match(text, at)
+    if not name:
+        problems.add_at(at, at + 1, "expected the name of the model")
+        return at
+    if len(name[0]) > MAX_NAME:
+        problems.add_at(at, name.end(), f"this name has {len(name[0])} letters; {MAX_NAME} at most")
+    quoted = name[0].startswith('"')
+    parsed.name = Word(at, name.end(), name[0].strip('"') if quoted else name[0], quoted)
+    at = _skip(text, name.end())
+    return at + 1 if text.startswith(";", at) else at
+
+
+def _check_rest(text: str, at: int, problems: Problems) -> None:
+    at = _skip(text, at)
+    at = _skip(text, at + 1) if text.startswith(";", at) else at
+    if at < len(text):
+        problems.add_at(at, at + 1, "nothing may follow ENDMODEL; one file holds one model")
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _check_nesting(text: str, start: int, end: int) -> None:
+    """Refuse what would take the parser long before it could see that it is nonsense."""
+    signs = _SIGNS_IN_A_ROW.search(text, start, end)
+    if signs:
+        raise Fault(Word(signs.start(), signs.start() + 1, ""), "too many signs in a row")
+    if text.count("^", start, end) + text.count("**", start, end) > MAX_POWERS:
+        raise Fault(Word(start, start + 1, ""), f"more than {MAX_POWERS} powers in one statement")
+    if text.count(",", start, end) > MAX_ENTRIES:
+        raise Fault(Word(start, start + 1, ""), f"more than {MAX_ENTRIES} values in one statement")
+    if text.count("(", start, end) + text.count("[", start, end) <= MAX_NESTING:
+        return
+    depth = 0
+    for m in re.compile(r'"[^"\n]*"|[()\[\]]').finditer(text, start, end):
+        depth += 1 if m[0] in "([" else -1 if m[0] in ")]" else 0
+        if depth > MAX_NESTING:
+            raise Fault(Word(m.start(), m.end(), ""), f"more than {MAX_NESTING} brackets one inside the other")
+
+
+def _recovered(text: str, at: int, end: int, error: UnexpectedInput, problems: Problems, parsed: Parsed) -> int:
+    """Tell an error of form; where to go on."""
+    start, stop, message = _explained(text, at, end, error)
+    problems.add_at(start, stop, message)
+    _note_broken(text, at, parsed)
+    return _fresh(text, at, start, end)
+
+
+def _fresh(text: str, at: int, wrong: int, end: int) -> int:
+    """Where to go on after an error in a statement: at a line that begins another, or after its semicolon."""
+    fresh = _FRESH.search(text, max(text.rfind("\n", 0, wrong) + 1, at + 1), end)
+    return fresh.end() if fresh else end
+
+
+def _note_broken(text: str, at: int, parsed: Parsed) -> None:
+    named = _HEAD_AND_NAME.match(text, at)
+    if named:
+        parsed.broken.add(named[1].strip('"').lower())
+
+
+def _explained(text: str, at: int, end: int, error: UnexpectedInput) -> tuple[int, int, str]:
+    """Where an error is, and what it is in words."""
+    if isinstance(error, UnexpectedToken) and error.token.type != "$END":
+        start = at + (error.token.start_pos or 0)
+        word = _NAME.match(text, start)
+        stop = word.end() if word else start + len(error.token)
+        expected = set(error.accepts or error.expected or ())
+    elif isinstance(error, UnexpectedCharacters):
+        start = at + (error.pos_in_stream or 0)
+        word = _NAME.match(text, start)
+        stop = word.end() if word else start + 1
+        expected = set(error.allowed or ())
+    else:
+        word = None
+        start = stop = len(text[:end].rstrip())
+        expected = set(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
+    found = text[start:stop]
+    if "ENDMODEL" in expected or {"BODY", "TRIAD"} <= expected:
+        shown = found if len(found) <= 40 else found[:40] + "..."
+        if found == ";":
+            return start, stop, "there is no statement before this semicolon"
+        return start, stop, f"{shown!r} begins no statement{_close_head(text, start, found)}"
+    if found == '"':
+        return start, stop, "this quote is not closed on its line"
+    if found == "=":
+        words = re.search(r"([^\W\d]\w*(?:\s+[^\W\d]\w*)*)\s*\Z", text[max(at, start - 200) : start])
+        if words and "COMMA" in expected:
+            first = start - len(words[0])
+            return first, first + len(words[1]), f"expected a comma before {words[1]!r}"
+    if isinstance(error, UnexpectedCharacters) and not word:
+        return start, stop, f"{found!r} has no meaning here"
+    wanted = in_words(expected)
+    if not found:
+        return start, stop, f"expected {wanted}, but the file ends"
+    if _is_fresh(text, start, end) and "SEMICOLON" in expected:
+        return start, stop, f"expected a semicolon before {found!r}"
+    shown = found if len(found) <= 40 else found[:40] + "..."
+    return start, stop, f"expected {wanted}, not {shown!r}"
+
+
+def _is_fresh(text: str, start: int, end: int) -> bool:
+    fresh = _FRESH.search(text, text.rfind("\n", 0, start) + 1, end)
+    return bool(fresh and fresh.end() == start)
+
+
+def _close_head(text: str, at: int, word: str) -> str:
+    """The head that a wrong one is meant to be, judged by one word, two or three."""
+    words = re.compile(r"[^\W\d]\w*(?:\s+[^\W\d]\w*){0,2}").match(text, at)
+    given = words[0].split() if words else [word]
+    if len(given) > 1 and given[1].upper() == "JOINT":
+        return did_you_mean(" ".join(given[:2]), [head for head in HEADS if head.endswith("JOINT")])
+    return did_you_mean(given[0], HEADS) or did_you_mean(" ".join(given[:2]), HEADS)
+
+
+def in_words(expected: set[str]) -> str:
+    """What the parser would take, for people."""
+    ends = [name for name in _ENDS if name in expected]
+    if "NUMBER" in expected:
+        return "a value"
+    if ends:
+        return either([_SIGNS[name] for name in ends])
+    if "WORD" in expected or "QUOTED" in expected:
+        return "a name"
+    known = [words for name, words in _SIGNS.items() if name in expected]
+    return either(known) if known else "something else"

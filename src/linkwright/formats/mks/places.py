@@ -1,0 +1,339 @@
+"""Bodies and triads of a model file: where they are drawn, and what they weigh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import LinkwrightError
+from linkwright.formats.mks.attributes import Attributes, Registry
+from linkwright.formats.mks.axes import are_parallel, axes_of
+from linkwright.formats.mks.colours import colour_of
+from linkwright.formats.mks.parser import Parsed
+from linkwright.formats.mks.problems import Fault, Problems, Span
+from linkwright.formats.mks.syntax import Group, Item, Listed, Node, Statement, Word
+from linkwright.formats.mks.values import Numeric, Scope, now_of
+from linkwright.mechanism.bound import is_bound
+from linkwright.mechanism.builder import Builder
+from linkwright.mechanism.builder_parts import Body, Triad
+from linkwright.mechanism.checks import ROTATION_TOLERANCE, impossible_inertias, rotation_faults
+from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.frames import axis_frame
+
+Floats = NDArray[np.float64]
+Array = Any  # of floats, or of floats and expressions
+POSE = ("origin", "pqr", "h", "f", "axes")
+_SAME = 1e-9  # metres by which two descriptions of one point may differ
+
+
+@dataclass(eq=False)
+class Place:
+    """A body or triad by name; `triad` is the frame in the axes of the body that carries it."""
+
+    name: str
+    triad: Triad
+
+
+@dataclass(eq=False)
+class Pose:
+    """A frame as written; `axes` are None where only an origin is given."""
+
+    r: Array
+    p: Array
+    given: bool = False  # whether anything of it is written
+    axes_given: bool = False
+
+
+class Places:
+    """Reads BODY and TRIAD."""
+
+    def __init__(self, parsed: Parsed, problems: Problems, scope: Scope) -> None:
+        self.parsed, self.problems, self.scope = parsed, problems, scope
+        self.places: Registry[Place] = Registry("body or triad", parsed.broken)
+        self.bodies: Registry[Place] = Registry("body", parsed.broken)
+        self.drawn: dict[int, tuple[Floats, Floats]] = {-1: (np.eye(3), np.zeros(3))}
+        self.body_colours: dict[int, str] = {}
+        self.more_grounds: list[str] = []
+        self.ground_inertia: tuple[float, Floats, Floats] | None = None
+        self.unphysical: dict[int, Floats] = {}  # inertias that no body can have, and are wanted all the same
+        self.exact_frames: dict[str, Floats] = {}
+        self.exact_starts: dict[int, Floats] = {}
+        self.where: dict[str, Span] = {}  # of the names that checks of the whole may complain about
+        self.b = Builder()
+
+    def each(self, heads: str, read: Callable[[Statement], None], spoils: tuple[Registry[Any], ...] = ()) -> None:
+        """Every statement with one of these (last) words as its head; a fault ends one statement alone."""
+        for statement in self.parsed.statements:
+            if _last_word(statement) not in heads.split():
+                continue
+            try:
+                read(statement)
+                continue
+            except Fault as fault:
+                self.problems.add_fault(fault)
+            except LinkwrightError as error:
+                self.problems.add(statement.name or statement.head, str(error))
+            if statement.name is not None:
+                for registry in spoils:
+                    registry.spoil(statement.name.text)
+
+    def name(self, statement: Statement) -> Word:
+        assert statement.name is not None
+        self.where.setdefault(statement.name.text, statement.name)
+        return statement.name
+
+    def attributes(self, s: Statement, what: str, labels: tuple[str, ...], flags: tuple[str, ...] = ()) -> Attributes:
+        owner = f"{what} {s.name.text!r}" if s.name is not None else what
+        return Attributes(owner, s.name or s.head, s.items, self.problems, labels, flags)
+
+    # -- frames -------------------------------------------------------------------------------------------
+    def pose(self, a: Attributes) -> Pose:
+        """The frame that origin, pqr, h, f and axes describe."""
+        axes = a.one_of(("pqr", "axes")) if "pqr" in a or "axes" in a else None
+        if axes is not None:
+            for key in ("h", "f"):
+                extra = a.get(key)
+                if extra is not None and extra.label is not None:
+                    raise Fault(extra.label, f"{a.owner} has {axes.key!r} already, which holds its axes; keep one")
+        origin = a.get("origin")
+        p: Array = np.zeros(3) if origin is None else self._array(self.scope.vector(origin.value, 3))
+        if axes is not None and axes.key == "pqr":
+            r, first = self._pqr(axes.value, a.owner)
+            if origin is not None:
+                self._check_same(p, first, origin.value, a.owner)
+            p = first if origin is None else p
+        elif axes is not None:
+            r = self._literal(axes.value, a.owner)
+        else:
+            r = self._directions(a)
+        given = any(key in a for key in POSE)
+        return Pose(r, p, given, axes is not None or "h" in a or "f" in a)
+
+    def _vectors(self, node: Node, what: str) -> list[list[Numeric]]:
+        if not isinstance(node, Listed) or len(node.entries) != 3:
+            raise Fault(node, f"expected {what} in brackets: [(..), (..), (..)]")
+        return [self.scope.vector(entry, 3) for entry in node.entries]
+
+    def _pqr(self, node: Node, owner: str) -> tuple[Array, Array]:
+        p, q, r = self._vectors(node, "three points")
+        h, f = (self._straight([0.0 if a == b else b - a for a, b in zip(p, x, strict=True)]) for x in (q, r))
+        if are_parallel(self._now(h), self._now(f)):
+            raise Fault(node, f"p, q and r of {owner} lie on one line or coincide; they must span a plane")
+        return axes_of(h, f), self._array(p)
+
+    def _literal(self, node: Node, owner: str) -> Array:
+        columns = self._vectors(node, "three axes f, g, h")
+        rotation = np.stack([self._array(c) for c in columns], axis=1)
+        off, left = rotation_faults(np.array([self._now(list(rotation.reshape(-1)))]).reshape(1, 3, 3))
+        if off[0] > ROTATION_TOLERANCE or left[0]:
+            how = "are left-handed" if off[0] <= ROTATION_TOLERANCE else f"are off by {off[0]:.2g}"
+            raise Fault(node, f"the axes of {owner} {how}; they must be right-handed orthogonal unit vectors")
+        return rotation
+
+    def _directions(self, a: Attributes) -> Array:
+        h, f = a.get("h"), a.get("f")
+        if h is None and f is None:
+            return np.eye(3)
+        hh: list[Numeric] = [0.0, 0.0, 1.0] if h is None else self._straight(self.scope.vector(h.value, 3))
+        if f is None and h is not None:
+            if is_bound(hh):
+                raise Fault(h.value, f"h of {a.owner} depends on a parameter; give f = (..) too")
+            if not any(hh):
+                raise Fault(h.value, f"h of {a.owner} is zero; give it a direction")
+            return axis_frame(np.array(hh))
+        assert f is not None
+        ff = self._straight(self.scope.vector(f.value, 3))
+        if are_parallel(self._now(hh), self._now(ff)):
+            raise Fault(f.value, f"h and f of {a.owner} are parallel or zero; give two directions")
+        return axes_of(hh, ff)
+
+    def _straight(self, v: list[Numeric]) -> list[Numeric]:
+        """A direction that a parameter only makes longer or shorter, without the parameter.
+
+        Axes that are constant are worth much: along a coordinate axis they stay, whatever a length becomes.
+        """
+        along = [k for k, x in enumerate(v) if isinstance(x, Expression) or x != 0.0]
+        if len(along) != 1 or not isinstance(v[along[0]], Expression):
+            return v
+        value = self._now(v)[along[0]]
+        return [float((value > 0.0) - (value < 0.0)) if k in along else 0.0 for k in range(3)]
+
+    def _now(self, entries: list[Numeric]) -> list[float]:
+        return now_of(entries, self.scope.values)
+
+    def _array(self, entries: list[Any]) -> Array:
+        return np.array(entries, dtype=object if is_bound(entries) else np.float64)
+
+    def _check_same(self, p: Array, first: Array, node: Node, owner: str) -> None:
+        a, b = self._now(list(p)), self._now(list(first))
+        if any(abs(x - y) > _SAME * max(1.0, abs(x), abs(y)) for x, y in zip(a, b, strict=True)):
+            text = f"the origin of {owner} is ({_listed(a)}), but its p is ({_listed(b)}); make them the same"
+            raise Fault(node, text)
+
+    # -- bodies -------------------------------------------------------------------------------------------
+    def read_bodies(self) -> None:
+        bodies = [s for s in self.parsed.statements if s.head.text.lower() == "body"]
+        grounds = [s for s in bodies if any(_is_ground(item) for item in s.items)]
+        taken = {s.name.text.lower() for s in self.parsed.statements if s.name is not None}
+        # A first ground that is moved is a frame on ground like any other; ground itself needs a name then.
+        first = grounds[0] if grounds and not any(i.key in POSE for i in grounds[0].items) else None
+        spare = next(n for n in ("ground", "world", "universe", "the ground") if n not in taken)
+        self.b = Builder(self._model_name(), ground=spare if first is None or first.name is None else first.name.text)
+        self.ground = self.b.ground
+        for parameter, value in self.scope.values.items():
+            self.b.parameter(parameter, value)
+        self.each("body", self._ground_or_body, (self.places, self.bodies))
+        if not self.parsed.broken and not self.problems:
+            at = self.parsed.name or Word(0, 1, "")
+            if not bodies or len(bodies) == len(grounds):
+                self.problems.add(at, "the model has no bodies that move; add BODY name (...);")
+            elif not grounds:
+                self.problems.add(at, "the model has no ground; add BODY name (ground);")
+
+    def _model_name(self) -> str:
+        return self.parsed.name.text if self.parsed.name is not None else "mechanism"
+
+    def _ground_or_body(self, s: Statement) -> None:
+        name = self.name(s)
+        self.places.claim(name)
+        if any(_is_ground(item) for item in s.items):
+            self._ground(s, name)
+        else:
+            self._body(s, name)
+
+    def _ground(self, s: Statement, name: Word) -> None:
+        weights = ("mass", "com", "inertia") if name.text == self.ground.name else ()
+        a = self.attributes(
+            s, "ground body", (*POSE, "center of gravity", "colour", *weights), ("ground", "unphysical")
+        )
+        pose = self.pose(a)
+        if name.text == self.ground.name:
+            place = Place(name.text, Triad(self.ground, np.eye(3), np.zeros(3), None))
+            if any(key in a for key in weights):
+                mass, com, inertia = self._weights(a, Pose(np.eye(3), np.zeros(3)))
+                if isinstance(mass, Expression) or is_bound([*com, *inertia]):
+                    raise Fault(name, "mass, com and inertia of ground cannot depend on parameters; give numbers")
+                self.ground_inertia = (float(mass), np.array(com, float), np.array(inertia, float))
+        else:
+            place = Place(name.text, self._framed(name.text, self.ground, pose))
+            self.more_grounds.append(name.text)
+        self._coloured(a, -1)
+        self.places.put(name, place)
+        self.bodies.put(name, place)
+
+    def _coloured(self, a: Attributes, body: int) -> None:
+        colour = a.get("colour")
+        if colour is not None:
+            self.body_colours[body] = colour_of(colour.value, self.scope)
+
+    def _body(self, s: Statement, name: Word) -> None:
+        a = self.attributes(
+            s, "body", (*POSE, "center of gravity", "com", "mass", "inertia", "colour"), ("ground", "unphysical")
+        )
+        pose = self.pose(a)
+        centre = a.get("center of gravity")
+        if centre is not None:
+            if "com" in a:
+                raise Fault(centre, f"{a.owner} has both a center of gravity and a com; keep one")
+            if not pose.given:
+                pose = Pose(pose.r, self._array(self.scope.vector(centre.value, 3)), True)
+        mass, com, inertia = self._weights(a, pose)
+        if "unphysical" in a.flags and not is_bound(inertia):
+            self.unphysical[len(self.b._body_rows)] = np.array(inertia)
+            inertia = [0.0] * 6
+        body = self.b.body(name.text, mass, com, inertia)
+        if pose.given:
+            self.b.place(body, pose.p, rotation=pose.r)
+            values = self._now(list(pose.r.reshape(-1))), self._now(list(pose.p))
+            self.drawn[body.number] = np.array(values[0]).reshape(3, 3), np.array(values[1])
+            if not is_bound(pose.r):
+                self.exact_starts[body.number] = pose.r
+        self._coloured(a, body.number)
+        place = Place(name.text, Triad(body, np.eye(3), np.zeros(3), None))
+        self.places.put(name, place)
+        self.bodies.put(name, place)
+
+    def _weights(self, a: Attributes, pose: Pose) -> tuple[Numeric, Any, Any]:
+        """Mass, centre of mass in the body's frame, and inertia."""
+        mass: Numeric = 0.0
+        given, centre, com = a.get("mass"), a.get("center of gravity"), a.get("com")
+        if given is not None:
+            mass = self.scope.numeric(given.value)
+            if self._now([mass])[0] < 0.0:
+                raise Fault(given.value, f"the mass of {a.owner} is negative; give 0 or more")
+        at: Any = np.zeros(3)
+        if com is not None:
+            at = self.scope.vector(com.value, 3)
+        elif centre is not None:
+            drawn = self.scope.vector(centre.value, 3)
+            apart = [0.0 if x == p else x - p for x, p in zip(drawn, pose.p, strict=True)]
+            at = pose.r.T @ self._array(apart)
+        inertia: list[Numeric] = [0.0] * 6
+        tensor = a.get("inertia")
+        if tensor is not None:
+            inertia = self.scope.vector(tensor.value, 3, 6)
+            inertia += [0.0] * (6 - len(inertia))
+            if "unphysical" not in a.flags and impossible_inertias(np.array([self._now(inertia)]))[0]:
+                text = f"no body can have the inertia of {a.owner}: xx, yy, zz (, xy, xz, yz) about the centre of "
+                text += "gravity, where no moment exceeds the sum of the other two; correct it, or add: unphysical"
+                raise Fault(tensor.value, text)
+        return mass, at, inertia
+
+    # -- triads -------------------------------------------------------------------------------------------
+    def read_triads(self) -> None:
+        self.each("triad", self._triad, (self.places,))
+
+    def _triad(self, s: Statement) -> None:
+        name = self.name(s)
+        self.places.claim(name)
+        a = self.attributes(s, "triad", ("associated body", *POSE))
+        self.places.put(name, Place(name.text, self._on_body(a, name.text)))
+
+    def _on_body(self, a: Attributes, name: str | None) -> Triad:
+        item = a.need("associated body")
+        if not isinstance(item.value, Word):
+            raise Fault(item.value, "expected the name of a body")
+        owner = self.bodies.get(item.value)
+        pose = self.pose(a)
+        if owner.name in self.more_grounds:
+            on = owner.triad
+            pose = Pose(on.rotation @ pose.r, on.origin + on.rotation @ pose.p)
+        return self._framed(name, owner.triad.body, pose)
+
+    def _framed(self, name: str | None, body: Body, pose: Pose) -> Triad:
+        """A triad, its axes exactly as they are."""
+        if name is not None:
+            self.b.frame(body, pose.r, pose.p, name)
+            if not is_bound(pose.r):
+                self.exact_frames[name] = pose.r
+        return Triad(body, pose.r, pose.p, name)
+
+    # -- references -----------------------------------------------------------------------------------------
+    def place_of(self, node: Node, what: str = "body or triad") -> Place:
+        """The body or triad that a value names."""
+        if not isinstance(node, Word):
+            raise Fault(node, f"expected the name of a {what}")
+        return self.places.get(node, what)
+
+    def side(self, item: Item, owner: str) -> Triad:
+        """One side of a joint: a triad, a body, or a frame without a name."""
+        if isinstance(item.value, Group):
+            a = Attributes(f"a triad of {owner}", item, item.value.items, self.problems, ("associated body", *POSE))
+            return self._on_body(a, None)
+        return self.place_of(item.value, "triad").triad
+
+
+def _last_word(statement: Statement) -> str:
+    return statement.head.text.lower().split()[-1]
+
+
+def _is_ground(item: Item) -> bool:
+    return item.label is None and isinstance(item.value, Word) and item.value.text.lower() == "ground"
+
+
+def _listed(values: list[float]) -> str:
+    return ", ".join(f"{x:g}" for x in values)

@@ -1,0 +1,113 @@
+"""What is wrong in a text, collected with its place and shown with a caret beneath it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import NoReturn, Protocol
+
+from linkwright.errors import MksError
+
+MOST = 50  # problems told of one file
+_LONGEST = 400  # letters of a message, which may name something long
+_WIDTH = 110  # columns of a line that are shown
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong in a text: where (counted from 1), what, and the line with a caret beneath it."""
+
+    line: int
+    column: int
+    message: str
+    excerpt: str = ""
+
+
+class Span(Protocol):
+    """Something with a place in the text, from `start` to before `end`."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+class Fault(Exception):
+    """Ends the reading of one statement; without a message, the cause has been told elsewhere."""
+
+    def __init__(self, at: Span | None = None, message: str = "") -> None:
+        super().__init__(message)
+        self.at, self.message = at, message
+
+
+class Enough(Exception):
+    """So many problems that more would not help."""
+
+
+class Problems:
+    """The problems of one text."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text, self.file = text, file
+        self._found: dict[tuple[int, int, str], None] = {}
+        self._lines: list[int] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def add(self, at: Span, message: str) -> None:
+        self.add_at(at.start, at.end, message)
+
+    def add_at(self, start: int, end: int, message: str) -> None:
+        if len(message) > _LONGEST:
+            message = message[:_LONGEST] + "..."
+        self._found[start, end, message] = None
+        if len(self._found) >= MOST:
+            raise Enough
+
+    def add_fault(self, fault: Fault) -> None:
+        """A fault, unless its cause has been told."""
+        if fault.at is not None:
+            self.add(fault.at, fault.message)
+
+    def fail(self) -> NoReturn:
+        """Raise all problems, in the order of the text."""
+        raise MksError([self._shown(*key) for key in sorted(self._found)], file=self.file) from None
+
+    def line_of(self, offset: int) -> int:
+        """The number of a line, from 1."""
+        if self._lines is None:
+            self._lines = [0, *(k + 1 for k, c in enumerate(self.text) if c == "\n")]
+        return bisect_right(self._lines, offset)
+
+    def _shown(self, start: int, end: int, message: str) -> Problem:
+        start = min(start, len(self.text))
+        line = self.line_of(start)
+        assert self._lines is not None
+        first = self._lines[line - 1]
+        last = self.text.find("\n", first)
+        last = len(self.text) if last < 0 else last
+        column = start - first
+        # Of a long line the part about the place is shown.
+        low = max(0, column - _WIDTH // 2) if last - first > _WIDTH else 0
+        source = self.text[first + low : min(last, first + low + _WIDTH)].rstrip()
+        source = "".join(c if c.isprintable() else " " for c in source)
+        if not source:
+            return Problem(line, column + 1, message)
+        wide = max(1, min(end, last, first + low + _WIDTH) - start)
+        excerpt = f"    {source}\n    {' ' * (column - low)}^{'~' * (wide - 1)}"
+        return Problem(line, column + 1, message, excerpt)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """'; did you mean ...?' where a known word is close, else nothing."""
+    spelled = {name.lower(): name for name in list(known)[:5000]}
+    close = get_close_matches(word.lower(), spelled, n=1)
+    return f"; did you mean {spelled[close[0]]!r}?" if close else ""
+
+
+def either(words: list[str]) -> str:
+    """Words in a sentence: a, b or c."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

@@ -1,0 +1,286 @@
+"""`.mks` files into descriptions."""
+
+from __future__ import annotations
+
+import gc
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from linkwright.errors import FormatError, LinkwrightError, MksError
+from linkwright.formats.files import read_bytes
+from linkwright.formats.mks.attributes import Registry
+from linkwright.formats.mks.colours import colour_of
+from linkwright.formats.mks.links import DEGREE, Links
+from linkwright.formats.mks.parser import parse
+from linkwright.formats.mks.problems import Enough, Fault, Problem, Problems, did_you_mean, either
+from linkwright.formats.mks.syntax import Item, Node, Statement, Word
+from linkwright.formats.mks.values import CONSTANTS, Scope, words_of
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.drawing import SHAPE_SIZES
+
+T = TypeVar("T")
+MAX_BYTES = 4 * 2**20
+_TIMES = {
+    "starting time": "start",
+    "ending time": "end",
+    "print interval": "interval",
+    "lu tolerance": "lu_tolerance",
+    "assembly tolerance": "assembly_tolerance",
+}
+_FREEDOM = {"minimum norm": "minimum-norm", "pivoting": "pivoting"}
+_ANGLES = {"degree": DEGREE, "degrees": DEGREE, "deg": DEGREE, "radian": 1.0, "radians": 1.0, "rad": 1.0}
+_ANALYSES = ("kinematic", "dynamic", "static", "equilibrium", "inverse dynamic")
+_MOST_STEPS = 10_000_000
+
+
+def read_mks(path: str | Path, *, parameters: Mapping[str, float] | None = None) -> Description:
+    """The mechanism of a `.mks` file; `parameters` gives some of its PARAMETERs other values."""
+    file = str(path)
+    data = read_bytes(path, MAX_BYTES)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        message = f"the byte {data[error.start]:#04x} is not UTF-8; save the file as UTF-8"
+        raise MksError([Problem(line, column, message)], file=file) from None
+    return parse_mks(text, file, parameters=parameters, folder=str(Path(path).parent))
+
+
+def parse_mks(
+    text: str, file: str = "<text>", *, parameters: Mapping[str, float] | None = None, folder: str = ""
+) -> Description:
+    """The mechanism of a text in the language `.mks`; `folder` is where its meshes are."""
+    if len(text) > MAX_BYTES:
+        raise FormatError(f"is larger than {MAX_BYTES >> 20} MB; a model file is never that large", file=file)
+    problems = Problems(text.replace("\r\n", "\n").replace("\r", "\n"), file)
+    collecting = gc.isenabled()
+    gc.disable()  # a large model is millions of small pieces, none of them garbage
+    try:
+        made = _read(problems, dict(parameters or {}))
+    except Enough:
+        problems.fail()
+    finally:
+        if collecting:
+            gc.enable()
+    return replace(made, folder=folder)
+
+
+def _read(problems: Problems, parameters: dict[str, float]) -> Description:
+    parsed = parse(problems)
+    scope = Scope()
+    reader = Reader(parsed, problems, scope)
+    reader.read_parameters(parameters)
+    reader.read_system()
+    reader.read_bodies()
+    reader.read_triads()
+    reader.read_joints()
+    reader.read_ties()
+    if not problems:
+        reader.hold_loose_bodies()
+    reader.read_gears()
+    reader.read_drivers()
+    reader.read_gravity()
+    reader.read_drawing()
+    if problems:
+        problems.fail()
+    return reader.description()
+
+
+class Reader(Links):
+    """Reads what concerns the whole model, and puts the description together."""
+
+    # -- parameters ---------------------------------------------------------------------------------------
+    def read_parameters(self, given: dict[str, Any]) -> None:
+        for name, value in given.items():
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
+                raise FormatError(f"parameter {name!r} is {value!r}; give a finite number", file=self.problems.file)
+            self.scope.overridden[name.lower()] = float(value)
+        self.each("parameter", self._parameter)
+        for key in self.scope.overridden:
+            if key not in self.parsed.broken and not self.problems:
+                name = next(n for n in given if n.lower() == key)
+                hint = did_you_mean(name, self.scope.names)
+                raise FormatError(f"there is no parameter {name!r}{hint}", file=self.problems.file, element=name)
+
+    def _parameter(self, s: Statement) -> None:
+        name = self.name(s)
+        Registry[bool]("parameter").claim(name)
+        if not name.quoted and (name.text.lower() in CONSTANTS or name.text.lower() == "time"):
+            raise Fault(name, f"{name.text!r} has a meaning of its own; choose another name")
+        if not name.text.isidentifier() or name.text == "TIME":
+            raise Fault(name, f"{name.text!r} cannot name a parameter; use a letter, then letters and digits")
+        try:
+            value = self.scope.value(s.items[0].value)
+            self.scope.now(value, s.items[0].value)
+        except Fault:
+            self.scope.define(name, None)
+            raise
+        self.scope.define(name, value)
+
+    # -- the analysis -------------------------------------------------------------------------------------
+    def read_system(self) -> None:
+        self._settings: dict[str, Any] | None = None
+        self.each("system", self._system)
+
+    def _system(self, s: Statement) -> None:
+        if self._settings is not None:
+            raise Fault(s.head, "there is a SYSTEM already; keep one")
+        settings: dict[str, Any] = {}
+        self._settings = settings
+        rest = []
+        for entry in s.items:
+            words = words_of(entry.value) if entry.label is None else None
+            if words is not None and words.split()[-1] == "analysis":
+                self._analysis(entry, words.removesuffix("analysis").strip(), settings)
+            else:
+                rest.append(entry)
+        a = self.attributes(replace(s, items=tuple(rest)), "SYSTEM", (*_TIMES, "freedom", "angle unit"))
+        for label, key in _TIMES.items():
+            item = a.get(label)
+            if item is not None:
+                settings[key] = self.scope.constant(item.value)
+                if key in ("interval", "lu_tolerance", "assembly_tolerance") and not settings[key] > 0.0:
+                    raise Fault(item.value, f"the {label} is not positive")
+        start, end = settings.get("start", 0.0), settings.get("end", 1.0)
+        if start > end:
+            raise Fault(
+                a.get("ending time") or s.head, f"the ending time {end:g} is before the starting time {start:g}"
+            )
+        if (end - start) / settings.get("interval", 0.01) > _MOST_STEPS:
+            at = a.get("print interval") or s.head
+            raise Fault(at, f"this makes more than {_MOST_STEPS} points in time; make the print interval longer")
+        freedom, unit = a.get("freedom"), a.get("angle unit")
+        if freedom is not None:
+            settings["freedom"] = _choice(freedom, _FREEDOM)
+        if unit is not None:
+            self.unit = _choice(unit, _ANGLES)
+
+    def _analysis(self, item: Item, kind: str, settings: dict[str, Any]) -> None:
+        if "analysis" in settings:
+            raise Fault(item, "the analysis is there twice; keep one")
+        if kind != "kinematic":
+            if kind in _ANALYSES:
+                raise Fault(item, f"{kind} analysis cannot be asked for in a model file yet; use KINEMATIC ANALYSIS")
+            raise Fault(item, f"there is no {kind!r} analysis; write KINEMATIC ANALYSIS")
+        settings["analysis"] = "kinematic"
+
+    def read_gravity(self) -> None:
+        seen: list[Statement] = []
+
+        def gravity(s: Statement) -> None:
+            if seen:
+                raise Fault(s.head, "there is a GRAVITY already; keep one")
+            seen.append(s)
+            self.b.gravity(self.scope.constants(s.items[0].value, 3))
+
+        self.each("gravity", gravity)
+
+    # -- drawing ------------------------------------------------------------------------------------------
+    def read_drawing(self) -> None:
+        self.shapes: Registry[bool] = Registry("shape", self.parsed.broken)
+        self.traces: Registry[bool] = Registry("trace", self.parsed.broken)
+        self.each("shape", self._shape)
+        self.each("trace", self._trace)
+
+    def _shape(self, s: Statement) -> None:
+        name = self.name(s)
+        self.shapes.put(name, True)
+        a = self.attributes(s, "shape", ("associated body", "triad", *SHAPE_SIZES, "scale", "colour"))
+        item = a.one_of(("associated body", "triad"))
+        place = self.place_of(item.value)
+        form = a.one_of(tuple(SHAPE_SIZES))
+        file, sizes = "", form.value
+        if form.key == "mesh":
+            file = self._mesh(form.value)
+            scale = a.get("scale")
+            entries: list[Any] = [1.0] if scale is None else [self.scope.numeric(scale.value)]
+            sizes = form.value if scale is None else scale.value
+        elif "scale" in a:
+            raise Fault(a.need("scale"), f"{a.owner} is no mesh, so that it has no scale; give its sizes in metres")
+        elif form.key == "sphere":
+            entries = [self.scope.numeric(form.value)]
+        else:
+            wanted = SHAPE_SIZES[form.key]  # type: ignore[index]
+            entries = list(self.scope.vector(form.value, len(wanted)))
+        if any(not x > 0.0 for x in self._now(entries)):
+            raise Fault(sizes, f"a size of {a.owner} is not positive")
+        color = self._colour(a.get("colour"), place.triad.body.number)
+        self.b.shape(place.name, form.key, entries, color, file=file, name=name.text)  # type: ignore[arg-type]
+
+    def _mesh(self, node: Node) -> str:
+        if not isinstance(node, Word) or not node.quoted:
+            raise Fault(node, 'expected the file of the mesh in quotes: mesh = "part.stl"')
+        file = node.text
+        if not is_safe_path(file):
+            raise Fault(node, "a mesh lies in the folder of the model file or below; give a path like meshes/part.stl")
+        return file
+
+    def _trace(self, s: Statement) -> None:
+        name = self.name(s)
+        self.traces.put(name, True)
+        a = self.attributes(s, "trace", ("associated body", "triad", "colour"))
+        place = self.place_of(a.one_of(("associated body", "triad")).value)
+        self.b.trace(place.name, self._colour(a.get("colour"), place.triad.body.number), name=name.text)
+
+    def _colour(self, item: Item | None, body: int) -> str:
+        return self.body_colours.get(body, "") if item is None else colour_of(item.value, self.scope)
+
+    # -- the outcome --------------------------------------------------------------------------------------
+    def description(self) -> Description:
+        """The description, checked as a whole."""
+        if self._settings is not None:
+            self.b.system(**self._settings)
+        try:
+            d = self.b.description()
+        except LinkwrightError as error:
+            at = self.where.get(str(getattr(error, "element", ""))) or self.parsed.name or Word(0, 1, "")
+            self.problems.add(at, str(error))
+            self.problems.fail()
+        return self._exact(d)
+
+    def _exact(self, d: Description) -> Description:
+        """The same with axes as they were written, which the builder rounds to zeros and ones where they are near."""
+        changed: dict[str, Any] = {"more_grounds": tuple(self.more_grounds), "ground_inertia": self.ground_inertia}
+        r = np.array(d.frames.r)
+        for k, name in enumerate(d.frames.names):
+            if name in self.exact_frames:
+                r[k] = self.exact_frames[name]
+        changed["frames"] = replace(d.frames, r=r)
+        if d.start is not None:
+            r = np.array(d.start.r)
+            for k, rotation in self.exact_starts.items():
+                r[k] = rotation
+            changed["start"] = replace(d.start, r=r)
+        if self.unphysical:
+            inertia = np.array(d.inertia)
+            for k, packed in self.unphysical.items():
+                inertia[k] = packed
+            changed["inertia"] = inertia
+        for key in ("damping", "friction"):
+            array = np.array(getattr(d, key))
+            for joint, held in self.lossless.items():
+                array[joint] = held.get(key, array[joint])
+            changed[key] = array
+        return replace(d, **changed)
+
+
+def is_safe_path(file: str) -> bool:
+    """Whether a path is relative and stays below the folder that it starts from, on any system."""
+    if not file.strip() or re.search(r'[\\:"\0-\x1f]', file) or file.startswith(("/", "~")):
+        return False
+    return ".." not in file.split("/")
+
+
+def _choice(item: Item, choices: Mapping[str, T]) -> T:
+    """What a value in words stands for."""
+    words = words_of(item.value)
+    if words is None or words not in choices:
+        raise Fault(item.value, f"the {item.key} is {either(list(choices))}")
+    return choices[words]

@@ -1,0 +1,256 @@
+"""Values of a `.mks` text: arithmetic, units, parameters and tables, as numbers and expressions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwright.formats.mks.problems import Fault, did_you_mean
+from linkwright.formats.mks.syntax import MAX_DEPTH, Applied, Dotted, Listed, Node, Num, Phrase, Vector, Word
+from linkwright.mechanism.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, tabulated
+
+Numeric = float | Expression
+UNITS = {"deg": math.pi / 180.0, "degree": math.pi / 180.0, "degrees": math.pi / 180.0, "°": math.pi / 180.0}
+UNITS.update(rad=1.0, radian=1.0, radians=1.0)
+OPERATIONS = ("neg", "add", "sub", "mul", "div", "pow", "lt", "le")
+#: The functions that a text may call, and what they are called in expressions.
+CALLS = {name: name for name in FUNCTIONS if name not in OPERATIONS} | {"ln": "log"}
+CONSTANTS = {"pi": math.pi}
+MAX_SIZE = 100_000  # operations in an expression, with the parameters put in
+MAX_TOTAL = 3_000_000  # operations in all expressions of a file
+MAX_POINTS = 100_000  # of a table
+_TABLE_MISS = 1e-9  # of the largest y: how far rounding may take a spline from its last point
+# An angle stays one in these; those that give an angle; which arguments carry it.
+_KEEP_ANGLE = {"neg": (0,), "add": (0, 1), "sub": (0, 1), "mul": (0, 1), "div": (0,), "abs": (0,), "min": (0, 1)}
+_KEEP_ANGLE.update({"max": (0, 1), "if": (1, 2), "step": (2, 4)})
+_GIVE_ANGLE = ("asin", "acos", "atan", "atan2")
+
+
+@dataclass(slots=True)
+class Value:
+    """An expression, its number if it is constant, and whether it is an angle by its units."""
+
+    expression: Expression
+    number: float | None = None
+    angle: bool = False
+    size: int = 1
+    depth: int = 0
+
+
+class Scope:
+    """The parameters so far, and how values are read with them."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, Value | None]] = {}
+        self.values: dict[str, float] = {}
+        self.overridden: dict[str, float] = {}
+        self._total = 0
+
+    def define(self, name: Word, value: Value | None) -> None:
+        """A parameter; None for one that could not be read."""
+        key = name.text.lower()
+        if key in self._known:
+            raise Fault(name, f"there is a parameter {self._known[key][0]!r} already; choose another name")
+        self._known[key] = (name.text, value)
+        if value is None:
+            return
+        given = self.overridden.pop(key, None)
+        number = value.number if given is None else given
+        if number is not None:
+            self.values[name.text] = number
+            self._known[key] = (name.text, Value(Name(name.text), None, value.angle))
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self._known.values()]
+
+    # -- expressions --------------------------------------------------------------------------------------
+    def value(self, node: Node, *, time: bool = False) -> Value:
+        """An expression of parameters, and of TIME where that is allowed."""
+        made = self._value(node, time)
+        self._total += made.size
+        if made.size > MAX_SIZE or self._total > MAX_TOTAL:
+            raise Fault(node, "this becomes too large when the parameters are put in; simplify the PARAMETERs")
+        if made.depth > MAX_DEPTH:
+            text = f"more than {MAX_DEPTH} operations one inside the other, with the parameters put in; simplify it"
+            raise Fault(node, text)
+        return made
+
+    def _value(self, node: Node, time: bool) -> Value:
+        if isinstance(node, Num):
+            return self._number(node)
+        if isinstance(node, Word):
+            return self._name(node, time)
+        if isinstance(node, Applied):
+            return self._applied(node, time)
+        if isinstance(node, Dotted):
+            raise Fault(node, "coordinates cannot be used in expressions; use parameters and TIME")
+        if isinstance(node, Vector | Listed):
+            raise Fault(node, f"expected one number, not {'a vector' if isinstance(node, Vector) else 'a list'}")
+        raise Fault(node, "expected a number or an expression")
+
+    def _number(self, node: Num) -> Value:
+        value, angle = node.value, False
+        if node.unit is not None:
+            factor = UNITS.get(node.unit.text.lower())
+            if factor is None:
+                known = did_you_mean(node.unit.text, UNITS) or "; angles may have deg or rad, all else is in SI units"
+                raise Fault(node.unit, f"there is no unit {node.unit.text!r}{known}")
+            value, angle = math.copysign(abs(value) * factor, value), True
+        if not math.isfinite(value):
+            raise Fault(node, "this number is too large")
+        return Value(Number(value), value, angle)
+
+    def _name(self, node: Word, time: bool) -> Value:
+        key = node.text.lower()
+        if not node.quoted and key in CONSTANTS:
+            return Value(Number(CONSTANTS[key]), CONSTANTS[key])
+        if not node.quoted and key == "time":
+            if not time:
+                raise Fault(node, "TIME can be used in the laws of drivers only")
+            return Value(TIME)
+        found = self._known.get(key)
+        if found is None:
+            extra = ["TIME"] if time else []
+            hint = did_you_mean(node.text, [*self.names, *extra, *CONSTANTS])
+            raise Fault(node, f"there is no parameter {node.text!r}{hint}")
+        if found[1] is None:
+            raise Fault
+        return found[1]
+
+    def _applied(self, node: Applied, time: bool) -> Value:
+        function = node.function.text if node.operation else node.function.text.lower()
+        if not node.operation:
+            if function == "table":
+                return self._table(node, time)
+            if function not in CALLS:
+                hint = did_you_mean(function, [*CALLS, "table"])
+                raise Fault(node.function, f"there is no function {node.function.text!r}{hint}")
+            function = CALLS[function]
+        arguments = [self._value(a, time) for a in node.arguments]
+        if function in ("min", "max") and len(arguments) > 2:
+            made = arguments[0]
+            for argument in arguments[1:]:
+                made = self._call(node, function, [made, argument])
+            return made
+        wanted = FUNCTIONS[function][0]
+        if len(arguments) != wanted:
+            least = "at least " if function in ("min", "max") else ""
+            count = f"{wanted} argument{'s' * (wanted != 1)}"
+            raise Fault(node.function, f"{node.function.text} takes {least}{count}, not {len(arguments)}")
+        if function == "div" and arguments[1].number == 0.0:
+            raise Fault(node.arguments[1], "division by zero")
+        return self._call(node, function, arguments)
+
+    def _call(self, node: Applied, function: str, arguments: list[Value]) -> Value:
+        size = 1 + sum(a.size for a in arguments)
+        if size > MAX_SIZE:
+            raise Fault(node, "this becomes too large when the parameters are put in; simplify the PARAMETERs")
+        made = Value(Call(function, tuple(a.expression for a in arguments)), size=size)
+        made.depth = 1 + max(a.depth for a in arguments)
+        made.angle = function in _GIVE_ANGLE or any(arguments[k].angle for k in _KEEP_ANGLE.get(function, ()))
+        if all(a.number is not None for a in arguments):
+            made.number = computed(FUNCTIONS[function][1], *(a.number for a in arguments))
+            if made.number is None:
+                raise Fault(node, "this is not a finite real number")
+        return made
+
+    def _table(self, node: Applied, time: bool) -> Value:
+        points = node.arguments[1:]
+        if len(points) < 2:
+            raise Fault(node.function, "a table needs an argument and at least two points: table(x, (0, 0), (1, 2))")
+        if len(points) > MAX_POINTS:
+            raise Fault(node.function, f"a table has at most {MAX_POINTS} points, not {len(points)}")
+        rows = []
+        for point in points:
+            if not isinstance(point, Vector) or len(point) != 2:
+                raise Fault(point, "a point of a table is two numbers in parentheses: (x, y)")
+            rows.append(self.constants(point, 2))
+            if len(rows) > 1 and not rows[-1][0] > rows[-2][0]:
+                raise Fault(point, "the x of a table must increase from point to point")
+        argument = self.value(node.arguments[0], time=time)
+        try:
+            with np.errstate(all="ignore"):
+                made = tabulated(argument.expression, rows)
+        except (ValueError, ArithmeticError):
+            raise Fault(node, "there is no spline through these points; move them apart") from None
+        x, y = rows[-1]
+        with np.errstate(all="ignore"):
+            miss = abs(float(made.table(x)) - y)
+        if not miss <= _TABLE_MISS * max(abs(row[1]) for row in rows):
+            raise Fault(node, "the spline misses these points by rounding alone: they are too close, or too far apart")
+        return Value(made, None, False, argument.size + 1, argument.depth + 1)
+
+    # -- numbers ------------------------------------------------------------------------------------------
+    def constant(self, node: Node) -> float:
+        """A number without parameters."""
+        made = self.value(node)
+        if made.number is None:
+            raise Fault(node, "this cannot depend on a parameter; give a plain number")
+        return made.number
+
+    def numeric(self, node: Node) -> Numeric:
+        """A number, or an expression of parameters that has a finite value now."""
+        return self.settled(self.value(node), node)
+
+    def settled(self, value: Value, node: Node) -> Numeric:
+        if value.number is not None:
+            return value.number
+        self.now(value, node)
+        return value.expression
+
+    def now(self, value: Value, node: Node) -> float:
+        """The value with the present parameters."""
+        if value.number is not None:
+            return value.number
+        found = computed(value.expression.evaluate, self.values)
+        if found is None:
+            raise Fault(node, "this is not a finite real number with these values of the parameters")
+        return found
+
+    def vector(self, node: Node, *counts: int) -> list[Numeric]:
+        """A vector of numbers or expressions."""
+        if not isinstance(node, Vector) or len(node) not in counts:
+            given = f"; {len(node)} given" if isinstance(node, Vector) else ""
+            wanted = " or ".join(map(str, counts))
+            raise Fault(node, f"expected {wanted} numbers in parentheses{given}")
+        if node.values:
+            if not all(map(math.isfinite, node.values)):
+                raise Fault(node, "a number here is too large")
+            return list(node.values)
+        return [self.numeric(entry) for entry in node.entries]
+
+    def constants(self, node: Node, *counts: int) -> list[float]:
+        """A vector of plain numbers."""
+        entries = self.vector(node, *counts)
+        for k, entry in enumerate(entries):
+            if isinstance(entry, Expression):
+                raise Fault(node.entries[k], "this cannot depend on a parameter; give a plain number")  # type: ignore[attr-defined]
+        return entries  # type: ignore[return-value]
+
+
+def computed(function: Any, *arguments: Any) -> float | None:
+    """A function's value, or None where it is not a finite real number."""
+    try:
+        with np.errstate(all="ignore"):
+            value = function(*arguments)
+        made = float(value) if not isinstance(value, complex) else math.nan
+    except (ArithmeticError, ValueError, TypeError):
+        return None
+    return made if math.isfinite(made) else None
+
+
+def words_of(node: Node) -> str | None:
+    """A value that is words, in small letters; None for any other."""
+    if isinstance(node, Phrase):
+        return " ".join(node.words).lower()
+    return node.text.lower() if isinstance(node, Word) and not node.quoted else None
+
+
+def now_of(entries: list[Numeric], parameters: Mapping[str, float]) -> list[float]:
+    """The present values of numbers and expressions that are known to have some."""
+    return [float(x.evaluate(parameters)) if isinstance(x, Expression) else x for x in entries]
