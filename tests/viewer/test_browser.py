@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from browser import DESKTOP, FLAGS, PHONE, Open, chromium, opened
 from numpy.testing import assert_allclose
-from sample_motions import Played, chain, slider_crank, spatial_four_bar
+from sample_motions import Played, chain, every_shape, slider_crank, spatial_four_bar
 from test_page import WICKED
 
 from linkwright.viewer import animate
+from linkwright.viewer.parts import PALETTE
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 pytestmark = pytest.mark.skipif(
@@ -80,6 +81,20 @@ def test_the_whole_motion_stays_inside_the_picture(open_page: Opener, name: str)
             assert colourful[:, :850].any()
             edges = (colourful[:4], colourful[-4:], colourful[:, :4])
             assert not any(edge.any() for edge in edges)
+
+
+def test_every_shape_is_drawn_in_its_colour(open_page: Opener, tmp_path: Path) -> None:
+    MOTIONS["every shape"] = lambda: every_shape(tmp_path)
+    with open_page("every shape") as page:
+        assert page.errors == []
+        pixels = page.picture("#view").astype(float)
+    for color in PALETTE[:6]:
+        hue = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)], float)
+        # Light and shade keep the direction of a colour, less its grey.
+        wanted, seen = hue - hue.mean(), pixels - pixels.mean(axis=-1, keepdims=True)
+        size = np.linalg.norm(seen, axis=-1)
+        alike = (seen @ wanted) / (np.linalg.norm(wanted) * np.maximum(size, 1e-9))
+        assert ((alike > 0.97) & (size > 35)).sum() > 150, color
 
 
 def poses(page: Open) -> tuple[np.ndarray, np.ndarray]:
@@ -207,6 +222,13 @@ def test_the_plots_tell_the_values_at_the_cursor(open_page: Opener) -> None:
     for text, name in zip(told, ("position", "velocity", "acceleration"), strict=True):
         number = float(text.removeprefix("x ").replace("−", "-"))
         assert number == pytest.approx(motion.data[name][20, 2, 0], rel=1e-3)
+
+
+def test_rounding_does_not_show_in_the_plots(open_page: Opener) -> None:
+    with open_page("spatial") as page:
+        page.page.select_option("#place", label="crank")  # which turns about ground's origin
+        page.value("linkwright.setTime(2)")
+        assert set(page.page.locator(".values span").all_inner_texts()) == {"x 0", "y 0", "z 0"}
 
 
 def test_a_traced_point_has_the_velocity_of_its_place_on_the_body(open_page: Opener) -> None:

@@ -28,7 +28,7 @@ export class Plots {
       option.textContent = place.name;
       this.place.append(option);
     }
-    this.charts = QUANTITIES.map((quantity) => new Chart(quantity, motion, seek));
+    this.charts = QUANTITIES.map((quantity) => new Chart(quantity, motion, seek, quantity.key === "position" ? 1e-6 * scene.size : 1e-9));
     document.getElementById("charts").append(...this.charts.map((chart) => chart.element));
     this.chosen = 0;
     const tabs = document.getElementById("tabs");
@@ -93,8 +93,10 @@ function busiest(motion) {
 }
 
 class Chart {
-  constructor(quantity, motion, seek) {
+  // Numbers under `floor` are rounding: the page keeps seven digits of positions from the scene's middle.
+  constructor(quantity, motion, seek, floor) {
     this.quantity = quantity;
+    this.floor = floor;
     this.motion = motion;
     this.element = html("section", "chart");
     const head = html("h2");
@@ -129,13 +131,15 @@ class Chart {
     this.series = values;
     this.svg.setAttribute("aria-label", `${this.quantity.title} of ${name} over time`);
     let [low, high] = [Infinity, -Infinity];
-    for (const x of values ?? []) {
+    for (const [k, value] of (values ?? []).entries()) {
+      const x = Math.abs(value) < this.floor ? 0 : value;
+      values[k] = x;
       if (x < low) low = x;
       if (x > high) high = x;
     }
     if (!(low <= high)) [low, high] = [-1, 1];
     // What is constant up to rounding is drawn as a line in the middle.
-    const least = Math.max(1e-6 * Math.max(Math.abs(low), Math.abs(high)), 1e-9);
+    const least = Math.max(1e-6 * Math.max(Math.abs(low), Math.abs(high)), this.floor);
     if (high - low < least) {
       const room = Math.abs(low) < 1e-9 ? 1 : 0.5 * Math.abs(low);
       [low, high] = [low - room, high + room];

@@ -150,7 +150,7 @@ export class Stage {
   paint() {
     const look = theme();
     this.floor.paint(look);
-    this.world.environmentIntensity = look.dark ? 0.6 : 0.8;
+    this.world.environmentIntensity = (look.dark ? 0.6 : 0.8) * (this.data.view.planar ? 0.6 : 1);
     this.sky.intensity = (look.dark ? 0.35 : 0.55) + (this.fine ? 0 : 1.5);
     this.renderer.setClearColor(new Color(look.dark ? "#0f1216" : "#eef1f4"), 0);
     this.ask();
