@@ -31,6 +31,8 @@ SINGULAR = 1e-4
 #: Half the width of the stretch around such a position that is interpolated, in parts of the bodies' sizes or radians:
 #: rounding errors of accelerations grow with its inverse cube, those of the interpolation with its fourth power.
 WINDOW = 0.02
+#: The longest leap across such a position, in the same parts; and in print intervals, for motions that come to rest.
+LEAP, LEAP_INTERVALS = 0.2, 200.0
 #: The shortest step, as a part of the print interval.
 SHORTEST = 1e-8
 #: The free part of a motion is integrated until halving a step changes it by less than this part of the sizes.
@@ -203,7 +205,10 @@ class Follower:
         """Across a position where the equations are dependent, to the nearest time after it that is regular."""
         s = self.stepper
         length = 2.0 * SHORTEST * self.interval
-        while length < 0.5 * self.interval:
+        # How wide a singular position is does not depend on how often results are printed.
+        speed = s.attempt(self.state, self.state.t).speed
+        longest = max(0.5 * self.interval, min(LEAP / max(speed, 1e-300), LEAP_INTERVALS * self.interval))
+        while length < longest:
             there = self.state.t + length
             step = s.attempt(self.state, there)
             if s.good(step):
