@@ -1,10 +1,11 @@
 # Every target sets up what it needs: `.venv`, then the package and its tools, again only when pyproject.toml changes.
 #
-#   make demo       a real robot's table, its dynamics and their speed
+#   make demo       a mechanism from its model file to its animation
 #   make test       lint, types, and the tests without the long grids
 #   make test-full  the same with the long grids
 #   make lint       lint and types alone
 #   make bench      the benchmarks, beside their peers
+#   make viewer     the page of the animation anew from its sources: needs node and npm
 #   make clean      remove what these targets made
 #
 # PYTHON=... chooses the interpreter; else it is the first of NAMES that is new enough.
@@ -19,10 +20,11 @@ PYTEST := $(PY) -m pytest --numprocesses 2
 PLACE := $(shell pwd | cksum | cut -d' ' -f1)
 MADE := $(VENV)/made-$(PLACE)
 READY := $(VENV)/ready-$(PLACE)
+WEB := src/linkwright/viewer/web
 READY_BENCH := $(VENV)/ready-bench-$(PLACE)
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-full lint bench clean setup
+.PHONY: demo test test-full lint bench viewer clean setup
 
 demo: $(READY)
 	@$(PY) -m linkwright.cli demo
@@ -42,10 +44,14 @@ lint: $(READY)
 bench: $(READY_BENCH)
 	@$(PY) -m linkwright.cli bench
 
+viewer:
+	@cd $(WEB) && npm ci --ignore-scripts --silent && node build.mjs
+	@ls -l $(WEB)/../bundle.js
+
 setup: $(READY)
 
 clean:
-	rm -rf $(VENV) out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(WEB)/node_modules out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(MADE):
@@ -70,6 +76,7 @@ $(MADE):
 $(READY): pyproject.toml | $(MADE)
 	@echo "installing linkwright and its tools into $(VENV); the first time takes a minute or two"
 	@$(PIP) --editable ".[test]"
+	@sh tests/viewer/get_browser.sh
 	@touch $@
 
 $(READY_BENCH): $(READY)

@@ -7,10 +7,10 @@ wrenches are linear part first, in body axes unless said otherwise. SI units, ra
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,102 +24,9 @@ from linkwright.mechanism.merge import lock
 from linkwright.programs import FORWARD_METHODS, SPECS, Maker, Request
 from linkwright.tape.program import Program
 from linkwright.tape.scalar import is_recorded
+from linkwright.views import Body, DofReport, Joint, View
 
 Floats = NDArray[np.float64]
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Body:
-    """A view of one moving body; the inertia is about the centre of mass, in body axes."""
-
-    name: str
-    mass: float
-    com: Floats
-    inertia: Floats
-    parent: str
-    joint: str
-
-
-@dataclass(frozen=True)
-class Joint:
-    """A view of one joint: its place in q and v, its bodies and its limits."""
-
-    name: str
-    kind: str
-    q_slice: slice
-    v_slice: slice
-    parent: str
-    child: str
-    lower: float
-    upper: float
-    velocity_limit: float
-    effort_limit: float
-    mimics: str | None = None
-
-
-class View(Sequence[T]):
-    """A sequence whose entries are made when asked for; also indexed by name."""
-
-    def __init__(self, n: int, make: Callable[[int], T], find: Callable[[str], int]) -> None:
-        self._n, self._make, self._find = n, make, find
-
-    def __len__(self) -> int:
-        return self._n
-
-    @overload
-    def __getitem__(self, k: int | str) -> T: ...
-    @overload
-    def __getitem__(self, k: slice) -> Sequence[T]: ...
-    def __getitem__(self, k: int | str | slice) -> T | Sequence[T]:
-        if isinstance(k, str):
-            return self._make(self._find(k))
-        if isinstance(k, slice):
-            return [self._make(i) for i in range(*k.indices(self._n))]
-        if not -self._n <= k < self._n:
-            raise IndexError(f"{k} is not among the {self._n} entries")
-        return self._make(k % self._n)
-
-    def __iter__(self) -> Iterator[T]:
-        return (self._make(i) for i in range(self._n))
-
-    def __repr__(self) -> str:
-        shown = ", ".join(str(getattr(x, "name", x)) for x in self[:6])
-        return f"<{self._n}: {shown}{', ...' if self._n > 6 else ''}>"
-
-
-@dataclass(frozen=True)
-class DofReport:
-    """How many coordinates and degrees of freedom a mechanism has."""
-
-    bodies: int
-    coordinates: int
-    rates: int
-    loop_equations: int
-    couplings: int
-
-    @property
-    def degrees_of_freedom(self) -> int:
-        """Rates less loop equations, by count: where equations are redundant there are more."""
-        return self.rates - self.loop_equations
-
-    def __str__(self) -> str:
-        parts = [
-            _count(self.bodies, "body", "bodies"),
-            _count(self.coordinates, "coordinate"),
-            _count(self.rates, "rate"),
-        ]
-        if self.couplings:
-            parts.append(_count(self.couplings, "joint that follows another", "joints that follow another"))
-        if self.loop_equations:
-            parts.append(_count(self.loop_equations, "loop equation"))
-        least = "at least " if self.loop_equations else ""
-        freedom = _count(max(self.degrees_of_freedom, 0), "degree of freedom", "degrees of freedom")
-        return f"{', '.join(parts)}: {least}{freedom}"
-
-
-def _count(n: int, one: str, many: str = "") -> str:
-    return f"{n} {one if n == 1 else many or one + 's'}"
 
 
 class Mechanism:
@@ -216,10 +123,19 @@ class Mechanism:
         return Mechanism(lock(self.description, joints))
 
     def dof(self) -> DofReport:
-        """The count of coordinates and degrees of freedom."""
+        """Coordinates and degrees of freedom; with loops, ties or drivers by the rank of their equations, which needs
+        the mechanism assembled, and else by count."""
         d, t, x = self.description, self._maker.topology, self._maker.tree.coordinates
         equations = sum(6 - d.kind_of(j).nv for j in t.loops)
-        return DofReport(d.nb, x.nq, x.nv, equations, int(x.follows.sum()))
+        counted = DofReport(d.nb, x.nq, x.nv, equations, int(x.follows.sum()))
+        if not (t.loops or d.ties or d.drivers):
+            return counted
+        from linkwright.constraints.kinematics import freedom_of
+
+        found = freedom_of(d)
+        if found is None:
+            return counted
+        return replace(counted, rank=found.rank, drivers=found.driven, left=found.left, redundant=found.redundant)
 
     def _body_position(self, name: str) -> int:
         return int(self._maker.topology.position[self.description.body_names.position("body", name)])

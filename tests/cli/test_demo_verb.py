@@ -5,35 +5,48 @@ from pathlib import Path
 import pytest
 from command import linkwright, one_line
 
-from linkwright.cli import bench, demo
+from linkwright.cli import bench, robot
 
 
 @pytest.fixture(autouse=True)
 def _briefly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "BATCH", 64)
-    monkeypatch.setattr(demo, "ROUNDS", 2)
-    monkeypatch.setattr(demo, "SHORTEST", 1e-6)
+    monkeypatch.setattr(robot, "BATCH", 64)
+    monkeypatch.setattr(robot, "ROUNDS", 2)
+    monkeypatch.setattr(robot, "SHORTEST", 1e-6)
 
 
-def test_the_demo_shows_a_table_dynamics_and_speed(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = linkwright(capsys, "demo")
+def test_the_robot_demo_shows_a_table_dynamics_and_speed(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = linkwright(capsys, "demo", "robot")
     assert outcome.code == 0, outcome.err
     for part in ("panda_joint7", "degrees of freedom", "gives tau back", "Pinocchio", "the same accelerations"):
         assert part in outcome.out
 
 
-def test_the_demo_has_an_arm_of_its_own_without_the_robots(
+def test_the_robot_demo_has_an_arm_of_its_own_without_the_robots(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(demo, "panda", lambda: None)
-    outcome = linkwright(capsys, "demo")
+    monkeypatch.setattr(robot, "panda", lambda: None)
+    outcome = linkwright(capsys, "demo", "robot")
     assert outcome.code == 0, outcome.err
     assert "six-joint arm" in outcome.out
     assert "forward_dynamics, one call" in outcome.out
 
 
+def test_the_demo_goes_from_a_model_file_to_its_animation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = linkwright(capsys, "demo", "--output", tmp_path)
+    assert outcome.code == 0, outcome.err
+    for part in ("coordinates", "28", "27", "1 degree of freedom is left, and moves pend2", "newton iterations"):
+        assert part in outcome.out
+    assert {f.suffix for f in tmp_path.iterdir()} >= {".nc", ".html"}
+    assert outcome.out.rstrip().endswith(str(tmp_path / "slider_crank.html"))
+
+
+def test_a_demo_that_is_not_there_is_told_with_those_that_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "did you mean 'robot'" in one_line(linkwright(capsys, "demo", "robots"))
+
+
 def test_times_are_told_in_fitting_units() -> None:
-    assert [demo._time(x) for x in (8.1e-8, 7e-7, 2.5e-6, 0.012, 3.0)] == ["81 ns", "700 ns", "2.5 µs", "12 ms", "3 s"]
+    assert [robot._time(x) for x in (8.1e-8, 7e-7, 2.5e-6, 0.012, 3.0)] == ["81 ns", "700 ns", "2.5 µs", "12 ms", "3 s"]
 
 
 def test_bench_says_where_the_benchmarks_are_if_not_here(

@@ -20,11 +20,13 @@ MAY = {
     "analysis": {"model", "sources", "constraints", "results", "mechanism"},
     "programs": {"mechanism", "spatial", "tape"},
     "recipes": {"programs", "recursions", "mechanism", "spatial", "tape"},
-    "model": {"programs", "kernels", "mechanism", "tape"},
+    "views": set(),
+    "model": {"programs", "constraints", "kernels", "mechanism", "tape", "views"},
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},
     "results": {"mechanism", "spatial"},
-    "cli": {"model", "programs"},
+    "viewer": {"results", "mechanism", "spatial"},
+    "cli": {"model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats"},
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
 #: answer that is compiled already needs no recursion.

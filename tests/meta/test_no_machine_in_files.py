@@ -14,7 +14,8 @@ PLACES = re.compile(r"(?<![\w.~$}])/(?:" + "|".join(["home", "root", "work", "Us
 def files() -> list[Path]:
     found = [f for f in ROOT.iterdir() if f.is_file() and f.name != ".git"]
     for folder in FOLDERS:
-        found += [f for f in (ROOT / folder).rglob("*") if f.is_file() and "__pycache__" not in f.parts]
+        inside = (f for f in (ROOT / folder).rglob("*") if f.is_file())
+        found += [f for f in inside if not {"__pycache__", "node_modules"} & set(f.parts)]
     return sorted(f for f in found if f.suffix in ENDINGS)
 
 

@@ -10,23 +10,27 @@ import typer
 from linkwright import __version__
 from linkwright.cli.bench import bench
 from linkwright.cli.check import check
+from linkwright.cli.convert import convert
 from linkwright.cli.demo import demo
 from linkwright.cli.export import export
-from linkwright.cli.screen import tell_error
-from linkwright.errors import LinkwrightError
+from linkwright.cli.run import run as run_model
+from linkwright.cli.screen import tell_error, tell_text
+from linkwright.cli.view import view
+from linkwright.errors import LinkwrightError, MksError
 
 # Older releases of typer take this class from click, newer ones have their own.
 _WrongWords: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
     name="linkwright",
-    help="Multibody dynamics: look at a model, take its programs elsewhere, see how fast it is.",
+    help="Mechanisms: look at a model, find its motion and watch it, take its programs elsewhere.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (check, export, demo, bench):
+app.command("run")(run_model)
+for verb in (check, view, convert, export, demo, bench):
     app.command()(verb)
 
 
@@ -49,12 +53,18 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; the exit code."""
     try:
         code = app(args=None if arguments is None else list(arguments), prog_name="linkwright", standalone_mode=False)
+    except MksError as error:
+        tell_text(str(error))
+        count = len(error.problems)
+        tell_error(f"{error.file} cannot be read: {count} problem{'s' * (count != 1)}")
+        return 1
     except LinkwrightError as error:
         tell_error(str(error))
         return 1
     except _WrongWords as error:
         return _tell_usage(error)
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):
+        tell_error("interrupted")
         return 130
     except OSError as error:
         tell_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))

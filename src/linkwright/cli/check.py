@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from linkwright.cli.run import Settings, assignments, table
 from linkwright.cli.screen import console, load, model_table, tell_warning
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ _SMALL = 1e-12  # of the largest eigenvalue of the mass matrix
 
 
 def check(
-    model: Annotated[Path, typer.Argument(help="A model file: .urdf or .dh.toml.", show_default=False)],
+    model: Annotated[Path, typer.Argument(help="A model file: .mks, .urdf or .dh.toml.", show_default=False)],
+    set_: Settings = None,
     base: Annotated[str | None, typer.Option(help="URDF: 'fixed' or 'floating'.", show_default="fixed")] = None,
     mimic: Annotated[str | None, typer.Option(help="URDF: 'follow' or 'independent'.", show_default="follow")] = None,
     fixed: Annotated[
@@ -25,19 +27,45 @@ def check(
     ] = None,
 ) -> None:
     """Read MODEL and print its bodies, joints, coordinates and degrees of freedom, and what is odd about it."""
-    loaded = load(model, base=base, mimic=mimic, fixed=fixed)
+    loaded = load(model, base=base, mimic=mimic, fixed=fixed, parameters=assignments(set_) or None)
     mechanism = loaded.mechanism
     screen = console()
     screen.print(mechanism.name, style="bold")
     screen.print(model_table(mechanism))
     screen.print()
+    if constrained(mechanism):
+        screen.print(table(mechanism.description))
+        screen.print()
     for line in summary(mechanism):
         screen.print(line, soft_wrap=True)
     told = loaded.warnings
-    if not any("singular" in warning for warning in told):
+    if constrained(mechanism):
+        for line in _freedom(mechanism):
+            screen.print(line, soft_wrap=True)
+    elif not any("singular" in warning for warning in told):
         told = [*told, *oddities(mechanism)]
     for warning in told:
         tell_warning(warning)
+
+
+def constrained(mechanism: Mechanism) -> bool:
+    """Whether there is more to satisfy than the joints of a tree."""
+    d = mechanism.description
+    return bool(mechanism.loops or d.ties or d.drivers)
+
+
+def _freedom(mechanism: Mechanism) -> list[str]:
+    """How well the mechanism goes together, what is left free and what is redundant."""
+    from linkwright.constraints.kinematics import Kinematics
+    from linkwright.mechanism.system import System
+    from linkwright.views import count
+
+    d = mechanism.description
+    system, kinematics = d.system or System(), Kinematics(d)
+    state = kinematics.assemble(system.start, system.assembly_tolerance)
+    rounds = count(state.iterations, "iteration")
+    lines = [f"assembled to {state.miss:.1e} m at t = {system.start:g} s, in {rounds}"]
+    return lines + kinematics.freedom(state, system.start).sentences()
 
 
 def summary(mechanism: Mechanism) -> list[str]:

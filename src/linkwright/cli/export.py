@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +10,11 @@ import typer
 
 from linkwright.cli.screen import Loaded, console, load, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.formats.files import write_whole
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="A model file: .urdf or .dh.toml.", show_default=False)],
+    model: Annotated[Path, typer.Argument(help="A model file: .mks, .urdf or .dh.toml.", show_default=False)],
     function: Annotated[str, typer.Option(help="A method of a mechanism, by name.")] = "forward_dynamics",
     to: Annotated[str, typer.Option(help="The language: 'c' (C99) or 'cuda'.")] = "c",
     output: Annotated[
@@ -60,24 +59,3 @@ def export(
 
 def _some(loaded: Loaded) -> str:
     return ", ".join(loaded.mechanism.frames[:4])
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all: beside its place, then moved there."""
-    folder = path.parent
-    if path.is_dir():
-        raise LinkwrightError(f"{path}: is a directory; give a file with --output")
-    if not folder.is_dir():
-        raise LinkwrightError(f"{path}: there is no directory {folder}; make it first")
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        # mkstemp makes files for the owner alone; a source file has the rights that any new file would have.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -30,6 +30,11 @@ def tell_error(message: str) -> None:
     _tell("error", "bold red", message)
 
 
+def tell_text(message: str) -> None:
+    """An error of several lines on stderr, as it is: places in a file with the text beneath them."""
+    console(sys.stderr).print(Text(message), soft_wrap=True)
+
+
 def tell_warning(message: str) -> None:
     """One line on stderr."""
     _tell("warning", "yellow", message)
@@ -48,7 +53,7 @@ class Loaded:
     warnings: list[str] = field(default_factory=list)
 
 
-def load(path: Path | str, **options: str | None) -> Loaded:
+def load(path: Path | str, **options: Any) -> Loaded:
     """Read a model; options that are None are left to the reader. Warnings are kept, not printed."""
     import linkwright as lw
 

@@ -13,7 +13,7 @@ from linkwright.constraints.recorded import moved
 from linkwright.errors import AssemblyError
 from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.kinds import KINDS
-from linkwright.spatial.rotation import euler_parameters_matrix
+from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ class Assembled:
 
 def start_state(equations: Equations) -> Floats:
     """The bodies as drawn."""
-    return np.concatenate([equations.start_p, euler_parameters(equations.start_r)], axis=1)
+    return np.concatenate([equations.start_p, euler_parameters(equations.start_r.transpose(1, 2, 0)).T], axis=1)
 
 
 def assemble(programs: Programs, t: float, tolerance: float) -> Assembled:
@@ -162,23 +162,3 @@ def wrong_way(equations: Equations, q: Floats) -> dict[str, float]:
         if gap > 1.0:  # two, for opposite axes
             found[d.joint_names[j]] = gap
     return found
-
-
-def euler_parameters(r: Floats) -> Floats:
-    """Euler parameters (n, 4) of rotations (n, 3, 3), the largest one positive, found from it."""
-    trace = np.trace(r, axis1=1, axis2=2)
-    squares = np.stack([trace, *(2.0 * r[:, k, k] - trace for k in range(3))], axis=1)
-    e = np.empty((len(r), 4))
-    pairs = ((2, 1), (0, 2), (1, 0))
-    for n in range(len(r)):
-        m, big = r[n], int(np.argmax(squares[n]))
-        half = 0.5 * np.sqrt(1.0 + squares[n, big])
-        scale = 0.25 / half
-        if big == 0:
-            e[n] = [half, *(scale * (m[i, j] - m[j, i]) for i, j in pairs)]
-        else:
-            k = big - 1
-            i, j = pairs[k]
-            e[n, 0] = scale * (m[i, j] - m[j, i])
-            e[n, 1:] = [half if x == k else scale * (m[k, x] + m[x, k]) for x in range(3)]
-    return np.asarray(e / np.linalg.norm(e, axis=1)[:, None])

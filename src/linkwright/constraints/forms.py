@@ -75,7 +75,8 @@ def joint(kind_name: str) -> Form:
     def equations(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
         return kind.equations(*between(frames[0], frames[1]), 0.0, 0.0)
 
-    return Form(f"{kind_name} joint", kind.equation_names, equations)
+    word = {"prismatic": "translational"}.get(kind_name, kind_name)
+    return Form(f"{word} joint", kind.equation_names, equations)
 
 
 def _distance(frames: Sequence[Frame]) -> Any:

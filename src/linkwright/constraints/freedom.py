@@ -26,14 +26,39 @@ class FreedomReport:
     rank: int
     redundant: tuple[str, ...]  # "joint 'b': meeting along h"
     moving: tuple[str, ...]  # bodies that the freedom moves
+    driven: int = 0  # how many of the drivers' equations are independent of the others
 
     @property
-    def degrees_of_freedom(self) -> int:
+    def left(self) -> int:
+        """Degrees of freedom that the drivers leave."""
         return self.coordinates - self.rank
 
+    def sentences(self) -> list[str]:
+        """What a person should know of it, a line each; nothing if all is as it should be."""
+        told = []
+        if self.left:
+            what = "1 degree of freedom is" if self.left == 1 else f"{self.left} degrees of freedom are"
+            verb = "moves" if self.left == 1 else "move"
+            told.append(f"{what} left" + (f", and {verb} {_listed(self.moving)}" if self.moving else ""))
+        if self.redundant:
+            what = "equation is" if len(self.redundant) == 1 else "equations are"
+            told.append(
+                f"{len(self.redundant)} {what} redundant, such as {_listed(self.redundant)}; the choice is not unique"
+            )
+        return told
 
-def freedom(programs: Programs, q: Floats, angles: Floats, t: float, pivots: Floats) -> FreedomReport:
-    """The rank at an assembled state; the choice of redundant equations is not unique: the later ones are named."""
+
+def _listed(names: tuple[str, ...], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def freedom(
+    programs: Programs, q: Floats, angles: Floats, t: float, pivots: Floats, *, quick: bool = False
+) -> FreedomReport:
+    """The rank at an assembled state; the choice of redundant equations is not unique: the later ones are named.
+
+    `quick` leaves out, for a large mechanism, which bodies the freedom moves.
+    """
     layout = programs.layout
     e = layout.equations
     _, jacobian, _, _, _ = programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
@@ -44,7 +69,7 @@ def freedom(programs: Programs, q: Floats, angles: Floats, t: float, pivots: Flo
         rest = np.eye(6 * e.nb) - basis.T @ basis
     else:
         dependent = np.flatnonzero(pivots <= RANK_TOLERANCE).tolist()
-        rest = _random_freedom(programs, jacobian, q, angles, t)
+        rest = np.zeros((6 * e.nb, 0)) if quick else _random_freedom(programs, jacobian, q, angles, t)
     rank = e.count - len(dependent)
     redundant = []
     for row in dependent:
@@ -52,10 +77,12 @@ def freedom(programs: Programs, q: Floats, angles: Floats, t: float, pivots: Flo
         redundant.append(f"{constraint}: {about}")
     moving: tuple[str, ...] = ()
     if rank < 6 * e.nb:
-        sizes = np.abs(rest).reshape(e.nb, 6, -1).max(axis=(1, 2))
+        sizes = np.abs(rest).reshape(e.nb, 6, rest.shape[1]).max(axis=(1, 2), initial=0.0)
         names = e.description.body_names
         moving = tuple(names[int(k)] for k in np.flatnonzero(sizes > 1e-6))
-    return FreedomReport(6 * e.nb, e.count, rank, tuple(redundant), moving)
+    gone = set(dependent)
+    driven = sum(int(e.first[k]) not in gone for k in e.drivers)
+    return FreedomReport(6 * e.nb, e.count, rank, tuple(redundant), moving, driven)
 
 
 def _independent_rows(j: Floats) -> tuple[Floats, list[int]]:

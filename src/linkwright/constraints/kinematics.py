@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from linkwright.constraints.assembly import Assembled, assemble
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import Equations
-from linkwright.constraints.freedom import FreedomReport, freedom
+from linkwright.constraints.freedom import FreedomReport
+from linkwright.constraints.freedom import freedom as find_freedom
 from linkwright.constraints.motion import Follower, State, Stepper, initial
 from linkwright.constraints.pivoting import Pivoting
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import Layout
 from linkwright.constraints.stops import Stop, contradiction, explain
-from linkwright.errors import ModelError
+from linkwright.errors import AssemblyError, ModelError
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.system import Freedom
+from linkwright.mechanism.system import Freedom, System
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +62,7 @@ class Kinematics:
 
     def freedom(self, state: Assembled, t: float) -> FreedomReport:
         """Degrees of freedom and redundant equations at an assembled state."""
-        return freedom(self.programs, state.q, state.angles, t, state.pivots)
+        return find_freedom(self.programs, state.q, state.angles, t, state.pivots)
 
     def motion(
         self,
@@ -79,9 +80,16 @@ class Kinematics:
         start = assembled or self.assemble(float(times[0]), assembly_tolerance)
         lost = int(np.sum(start.pivots <= RANK_TOLERANCE))
         free = 6 * self.equations.nb > self.equations.count - lost
+        notes: list[str] = []
+        if lost or free:
+            state = (start.q, start.angles, float(times[0]), start.pivots)
+            notes = find_freedom(self.programs, *state, quick=True).sentences()
         if freedom == "pivoting" and free:
-            return self._by_pivoting(times, start, lu_tolerance, progress)
-        return self._by_least_norm(times, start, free, progress)
+            found = self._by_pivoting(times, start, lu_tolerance, progress)
+        else:
+            found = self._by_least_norm(times, start, free, progress)
+        found.notes = (*notes, *found.notes)
+        return found
 
     def _by_least_norm(
         self, times: Floats, start: Assembled, free: bool, progress: Callable[[int], None] | None
@@ -161,6 +169,17 @@ class Kinematics:
                 when = times[int(bad[0])]
                 text = f"the law of driver {c.name!r} has no finite value at t = {when:g}; change the law or the times"
                 raise ModelError(text, element=c.name)
+
+
+def freedom_of(description: Description) -> FreedomReport | None:
+    """The freedom of a mechanism at its start; None if it does not go together as drawn."""
+    system = description.system or System()
+    kinematics = Kinematics(description)
+    try:
+        state = kinematics.assemble(system.start, system.assembly_tolerance)
+    except AssemblyError:
+        return None
+    return kinematics.freedom(state, system.start)
 
 
 class _Record:

@@ -71,6 +71,7 @@ class Stepper:
         e = programs.layout.equations
         self.programs, self.free = programs, free
         self.sizes = e.sizes
+        self._rate_tolerance = 1e-6 * e.size
         nb, turns = e.nb, max(int(e.first_angle[-1]), 1)
         self._t, self._h = np.zeros(1), np.zeros(1)
         self._q, self._v, self._a = np.zeros((nb, 7)), np.zeros((nb, 6)), np.zeros((nb, 6))
@@ -95,7 +96,7 @@ class Stepper:
         self._angles[...] = state.angles
         self._t[0], self._h[0] = t, t - state.t
         self._call()
-        step = Step(*self._summary.tolist())
+        step = Step._make(self._summary.tolist())
         work = self.work
         work.steps += 1
         if step.iterations == step.iterations:  # else NaN
@@ -105,7 +106,8 @@ class Stepper:
 
     def found(self, t: float) -> State:
         out = self._out
-        return State(t, *(out[name].copy() for name in ("q_there", "v_there", "a_there", "angles_there")))
+        there = (out["q_there"].copy(), out["v_there"].copy(), out["a_there"].copy())
+        return State(t, *there, out["angles_there"].copy())
 
     def closes(self, step: Step) -> bool:
         """Whether a position was found."""
@@ -117,7 +119,7 @@ class Stepper:
 
     def consistent(self, step: Step) -> bool:
         """Whether the laws' rates can be followed."""
-        return step.rate_residual <= 1e-6 * (1.0 + step.speed) * max(1.0, float(self.sizes.max(initial=0.0)))
+        return step.rate_residual <= self._rate_tolerance * (1.0 + step.speed)
 
     def smooth(self, step: Step) -> bool:
         """Whether the step stays on its branch."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +45,11 @@ SUMMARY = (
 )
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """What `SUMMARY` names, of one step."""
 
-    iterations: int
-    rounds: int
+    iterations: float
+    rounds: float
     residual: float
     rate_residual: float
     jump: float
@@ -59,7 +57,7 @@ class Step:
     mismatch: float
     speed: float
     pivot: float
-    lost: int
+    lost: float
 
 
 def evaluation(layout: Layout) -> Program:

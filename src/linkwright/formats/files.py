@@ -1,10 +1,12 @@
-"""Model files as bytes, no more than a model can need."""
+"""Files read, no more than a model can need, and written, whole or not at all."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 
-from linkwright.errors import FormatError
+from linkwright.errors import FormatError, LinkwrightError
 
 MAX_BYTES = 64 * 2**20
 
@@ -19,3 +21,24 @@ def read_bytes(path: str | Path, most: int) -> bytes:
     if len(data) > most:
         raise FormatError(f"is larger than {most >> 20} MB; a model file is never that large", file=str(path))
     return data
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all: beside its place, then moved there."""
+    folder = path.parent
+    if path.is_dir():
+        raise LinkwrightError(f"{path}: is a directory; give a file")
+    if not folder.is_dir():
+        raise LinkwrightError(f"{path}: there is no directory {folder}; make it first")
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        # mkstemp makes files for the owner alone; a source file has the rights that any new file would have.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

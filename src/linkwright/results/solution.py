@@ -229,7 +229,7 @@ class Solution:
 
     def animate(self, path: str | os.PathLike[str], **options: Any) -> Any:
         """Write an animation as one HTML file that any browser shows."""
-        from linkwright.viewer import animate  # type: ignore[import-not-found,unused-ignore]
+        from linkwright.viewer import animate
 
         return animate(self, path, **options)
 

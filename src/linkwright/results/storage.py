@@ -33,8 +33,8 @@ _LARGEST_COUNT = 2**63 - 1
 def save(solution: Solution, path: str | os.PathLike[str]) -> None:
     """Write a solution, whole or not at all."""
     from linkwright import __version__
-    from linkwright.formats.mks.printer import write_mks  # type: ignore[import-not-found,unused-ignore]
-    from linkwright.formats.mks.reader import MAX_BYTES  # type: ignore[import-not-found,unused-ignore]
+    from linkwright.formats.mks.printer import write_mks
+    from linkwright.formats.mks.reader import MAX_BYTES
 
     model: str = write_mks(solution.description)
     if len(model) > MAX_BYTES:
@@ -66,7 +66,7 @@ def open(path: str | os.PathLike[str]) -> Solution:
         found = os.stat(file)
         if not stat.S_ISREG(found.st_mode):
             raise FormatError("is no file; give one that Solution.save wrote", file=file)
-        opened = h5py.File(file, "r")
+        opened = h5py.File(file, "r", locking=False)  # files are replaced whole, never changed
     except OSError as error:
         raise FormatError(_why_not(file, error), file=file) from error
     with opened:
@@ -167,7 +167,7 @@ def _read(stored: _Stored) -> Solution:
 
 
 def _model(stored: _Stored, text: Any) -> Description:
-    from linkwright.formats.mks.reader import parse_mks  # type: ignore[import-not-found,unused-ignore]
+    from linkwright.formats.mks.reader import parse_mks
 
     if not isinstance(text, str):
         raise stored.wrong("has no model in its header")

@@ -91,12 +91,12 @@ class Attributes:
         """The two items of a label that must be there twice."""
         found = self._items.get(key, [])
         if len(found) != 2:
-            raise Fault(self.at, f"{self.owner} needs {key} = ... twice; it is there {len(found)} times")
+            raise Fault(self.at, f"{self.owner} needs {key} = ... twice; it is there {'once' if found else 'nowhere'}")
         return found[0], found[1]
 
     def one_of(self, keys: Sequence[str]) -> Item:
         """The one item among labels of which exactly one must be there."""
-        found = [self._items[key][0] for key in keys if key in self._items]
+        found = sorted((self._items[key][0] for key in keys if key in self._items), key=lambda item: item.start)
         if len(found) > 1 and found[1].label is not None:
             raise Fault(found[1].label, f"{self.owner} has {found[0].key!r} already; keep one of the two")
         if not found:

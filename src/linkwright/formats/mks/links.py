@@ -216,9 +216,14 @@ class Links(Places):
         return found
 
     def read_ties(self) -> None:
-        self.each("rod", self._rod, (self.joints,))
-        self.each("line", lambda s: self._point_on(s, "line"), (self.joints,))
-        self.each("plane", lambda s: self._point_on(s, "plane"), (self.joints,))
+        self.each("rod line plane", self._tie, (self.joints,))
+
+    def _tie(self, s: Statement) -> None:
+        what = s.head.text.lower().split()[-1]
+        if what == "rod":
+            self._rod(s)
+        else:
+            self._point_on(s, what)
 
     def _rod(self, s: Statement) -> None:
         name = self.name(s)

@@ -7,15 +7,20 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
+from threading import Lock
 from typing import Any
 
-from lark import Lark, TextSlice
+from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from linkwright.formats.mks.problems import Fault, Problems, did_you_mean, either
+from linkwright.formats.mks.scanner import scan
 from linkwright.formats.mks.syntax import Maker, Statement, Word
 
 MAX_NESTING = 100
+MAX_POWERS = 2000  # in one statement
+MAX_ENTRIES = 250_000  # in one statement: a large table
+_LOCK = Lock()  # the parser is one object with a state
 HEADS = (
     "SYSTEM",
     "PARAMETER",
@@ -47,6 +52,7 @@ _FRESH = re.compile(rf'^[ \t]*(?=(?:{_HEAD})\b(?:\s+[^\W\d"]\w*|\s+"[^"\n]*"|)\s
 _HEAD_AND_NAME = re.compile(rf'\s*(?:{_HEAD})\s+("[^"\n]*"|[^\W\d]\w*)', re.I)
 _PIECE = re.compile(r'"[^"\n]*"|#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z)', re.S)
 _NAME = re.compile(r'"[^"\n]*"|[^\W\d]\w*')
+_SIGNS_IN_A_ROW = re.compile(r"(?:[-+−]\s*){50}")
 _OPENING = re.compile(r"model\b", re.I)
 _CLOSING = re.compile(r"endmodel\b", re.I)
 _SPACE = re.compile(r"[ \t\r\n\f]*")
@@ -75,18 +81,30 @@ class Parsed:
 
 
 @lru_cache(maxsize=1)
-def _parser() -> Any:
+def _parser() -> tuple[Any, Maker]:
     grammar = files("linkwright.formats.mks").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", start=["statement"], maybe_placeholders=False, transformer=Maker())
+    maker = Maker()
+    return Lark(grammar, parser="lalr", start=["statement"], maybe_placeholders=False, transformer=maker), maker
+
+
+def parsed_by_grammar(text: str, at: int, end: int) -> Statement:
+    """The statement between two places, by the grammar."""
+    tree, maker = _parser()
+    with _LOCK:
+        maker.base = at
+        return tree.parse(text[at:end], start="statement")  # type: ignore[no-any-return]
 
 
 def parse(problems: Problems) -> Parsed:
     """The statements of a text; what is wrong with their form is added to the problems."""
     text = _without_comments(problems)
     parsed = Parsed()
+    if not text.strip():
+        problems.add_at(0, 0, "there is no model in it; a model begins with MODEL and its name")
+        return parsed
+    whole = not problems  # a comment without end hides the rest
     at = _opened(text, problems, parsed)
     stops = [m.start() + 1 for m in re.finditer('"[^"\n]*"|;', text) if m[0] == ";"]
-    tree = _parser()
     while True:
         at = _skip(text, at)
         parsed.end = at
@@ -95,20 +113,24 @@ def parse(problems: Problems) -> Parsed:
             _check_rest(text, closing.end(), problems)
             return parsed
         if at >= len(text):
-            problems.add_at(len(text.rstrip()), len(text.rstrip()), "ENDMODEL is missing at the end of the file")
+            if whole:
+                problems.add_at(len(text.rstrip()), len(text.rstrip()), "ENDMODEL is missing at the end of the file")
             return parsed
         k = bisect_left(stops, at + 1)
         end = stops[k] if k < len(stops) else len(text)
         try:
-            _check_nesting(text, at, end)
-            parsed.statements.append(tree.parse(TextSlice(text, at, end), start="statement"))
+            made = scan(text, at, end)
+            if made is None:
+                _check_nesting(text, at, end)
+                made = parsed_by_grammar(text, at, end)
+            parsed.statements.append(made)
             at = end
         except UnexpectedInput as error:
             at = _recovered(text, at, end, error, problems, parsed)
         except Fault as fault:
             problems.add_fault(fault)
             _note_broken(text, at, parsed)
-            at = end
+            at = _fresh(text, at, fault.at.start if fault.at is not None else at, end)
 
 
 def _without_comments(problems: Problems) -> str:
@@ -158,6 +180,14 @@ def _skip(text: str, at: int) -> int:
 
 
 def _check_nesting(text: str, start: int, end: int) -> None:
+    """Refuse what would take the parser long before it could see that it is nonsense."""
+    signs = _SIGNS_IN_A_ROW.search(text, start, end)
+    if signs:
+        raise Fault(Word(signs.start(), signs.start() + 1, ""), "too many signs in a row")
+    if text.count("^", start, end) + text.count("**", start, end) > MAX_POWERS:
+        raise Fault(Word(start, start + 1, ""), f"more than {MAX_POWERS} powers in one statement")
+    if text.count(",", start, end) > MAX_ENTRIES:
+        raise Fault(Word(start, start + 1, ""), f"more than {MAX_ENTRIES} values in one statement")
     if text.count("(", start, end) + text.count("[", start, end) <= MAX_NESTING:
         return
     depth = 0
@@ -172,8 +202,12 @@ def _recovered(text: str, at: int, end: int, error: UnexpectedInput, problems: P
     start, stop, message = _explained(text, at, end, error)
     problems.add_at(start, stop, message)
     _note_broken(text, at, parsed)
-    line = text.rfind("\n", 0, start) + 1
-    fresh = _FRESH.search(text, max(line, at + 1), end)
+    return _fresh(text, at, start, end)
+
+
+def _fresh(text: str, at: int, wrong: int, end: int) -> int:
+    """Where to go on after an error in a statement: at a line that begins another, or after its semicolon."""
+    fresh = _FRESH.search(text, max(text.rfind("\n", 0, wrong) + 1, at + 1), end)
     return fresh.end() if fresh else end
 
 
@@ -186,16 +220,17 @@ def _note_broken(text: str, at: int, parsed: Parsed) -> None:
 def _explained(text: str, at: int, end: int, error: UnexpectedInput) -> tuple[int, int, str]:
     """Where an error is, and what it is in words."""
     if isinstance(error, UnexpectedToken) and error.token.type != "$END":
-        start = error.token.start_pos or at
+        start = at + (error.token.start_pos or 0)
         word = _NAME.match(text, start)
         stop = word.end() if word else start + len(error.token)
         expected = set(error.accepts or error.expected or ())
     elif isinstance(error, UnexpectedCharacters):
-        start = error.pos_in_stream or at
+        start = at + (error.pos_in_stream or 0)
         word = _NAME.match(text, start)
         stop = word.end() if word else start + 1
         expected = set(error.allowed or ())
     else:
+        word = None
         start = stop = len(text[:end].rstrip())
         expected = set(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
     found = text[start:stop]
@@ -206,6 +241,13 @@ def _explained(text: str, at: int, end: int, error: UnexpectedInput) -> tuple[in
         return start, stop, f"{shown!r} begins no statement{_close_head(text, start, found)}"
     if found == '"':
         return start, stop, "this quote is not closed on its line"
+    if found == "=":
+        words = re.search(r"([^\W\d]\w*(?:\s+[^\W\d]\w*)*)\s*\Z", text[max(at, start - 200) : start])
+        if words and "COMMA" in expected:
+            first = start - len(words[0])
+            return first, first + len(words[1]), f"expected a comma before {words[1]!r}"
+    if isinstance(error, UnexpectedCharacters) and not word:
+        return start, stop, f"{found!r} has no meaning here"
     wanted = in_words(expected)
     if not found:
         return start, stop, f"expected {wanted}, but the file ends"

@@ -59,15 +59,16 @@ class Places:
         self.body_colours: dict[int, str] = {}
         self.more_grounds: list[str] = []
         self.ground_inertia: tuple[float, Floats, Floats] | None = None
+        self.unphysical: dict[int, Floats] = {}  # inertias that no body can have, and are wanted all the same
         self.exact_frames: dict[str, Floats] = {}
         self.exact_starts: dict[int, Floats] = {}
         self.where: dict[str, Span] = {}  # of the names that checks of the whole may complain about
         self.b = Builder()
 
-    def each(self, head: str, read: Callable[[Statement], None], spoils: tuple[Registry[Any], ...] = ()) -> None:
-        """Every statement of a kind; a fault ends one statement alone."""
+    def each(self, heads: str, read: Callable[[Statement], None], spoils: tuple[Registry[Any], ...] = ()) -> None:
+        """Every statement with one of these (last) words as its head; a fault ends one statement alone."""
         for statement in self.parsed.statements:
-            if statement.head.text.lower().split()[-1] != head:
+            if _last_word(statement) not in heads.split():
                 continue
             try:
                 read(statement)
@@ -119,7 +120,7 @@ class Places:
 
     def _pqr(self, node: Node, owner: str) -> tuple[Array, Array]:
         p, q, r = self._vectors(node, "three points")
-        h, f = ([b - a for a, b in zip(p, x, strict=True)] for x in (q, r))
+        h, f = (self._straight([0.0 if a == b else b - a for a, b in zip(p, x, strict=True)]) for x in (q, r))
         if are_parallel(self._now(h), self._now(f)):
             raise Fault(node, f"p, q and r of {owner} lie on one line or coincide; they must span a plane")
         return axes_of(h, f), self._array(p)
@@ -137,7 +138,7 @@ class Places:
         h, f = a.get("h"), a.get("f")
         if h is None and f is None:
             return np.eye(3)
-        hh: list[Numeric] = [0.0, 0.0, 1.0] if h is None else self.scope.vector(h.value, 3)
+        hh: list[Numeric] = [0.0, 0.0, 1.0] if h is None else self._straight(self.scope.vector(h.value, 3))
         if f is None and h is not None:
             if is_bound(hh):
                 raise Fault(h.value, f"h of {a.owner} depends on a parameter; give f = (..) too")
@@ -145,10 +146,21 @@ class Places:
                 raise Fault(h.value, f"h of {a.owner} is zero; give it a direction")
             return axis_frame(np.array(hh))
         assert f is not None
-        ff = self.scope.vector(f.value, 3)
+        ff = self._straight(self.scope.vector(f.value, 3))
         if are_parallel(self._now(hh), self._now(ff)):
             raise Fault(f.value, f"h and f of {a.owner} are parallel or zero; give two directions")
         return axes_of(hh, ff)
+
+    def _straight(self, v: list[Numeric]) -> list[Numeric]:
+        """A direction that a parameter only makes longer or shorter, without the parameter.
+
+        Axes that are constant are worth much: along a coordinate axis they stay, whatever a length becomes.
+        """
+        along = [k for k, x in enumerate(v) if isinstance(x, Expression) or x != 0.0]
+        if len(along) != 1 or not isinstance(v[along[0]], Expression):
+            return v
+        value = self._now(v)[along[0]]
+        return [float((value > 0.0) - (value < 0.0)) if k in along else 0.0 for k in range(3)]
 
     def _now(self, entries: list[Numeric]) -> list[float]:
         return now_of(entries, self.scope.values)
@@ -195,7 +207,9 @@ class Places:
 
     def _ground(self, s: Statement, name: Word) -> None:
         weights = ("mass", "com", "inertia") if name.text == self.ground.name else ()
-        a = self.attributes(s, "ground body", (*POSE, "center of gravity", "colour", *weights), ("ground",))
+        a = self.attributes(
+            s, "ground body", (*POSE, "center of gravity", "colour", *weights), ("ground", "unphysical")
+        )
         pose = self.pose(a)
         if name.text == self.ground.name:
             place = Place(name.text, Triad(self.ground, np.eye(3), np.zeros(3), None))
@@ -217,7 +231,9 @@ class Places:
             self.body_colours[body] = colour_of(colour.value, self.scope)
 
     def _body(self, s: Statement, name: Word) -> None:
-        a = self.attributes(s, "body", (*POSE, "center of gravity", "com", "mass", "inertia", "colour"), ("ground",))
+        a = self.attributes(
+            s, "body", (*POSE, "center of gravity", "com", "mass", "inertia", "colour"), ("ground", "unphysical")
+        )
         pose = self.pose(a)
         centre = a.get("center of gravity")
         if centre is not None:
@@ -226,6 +242,9 @@ class Places:
             if not pose.given:
                 pose = Pose(pose.r, self._array(self.scope.vector(centre.value, 3)), True)
         mass, com, inertia = self._weights(a, pose)
+        if "unphysical" in a.flags and not is_bound(inertia):
+            self.unphysical[len(self.b._body_rows)] = np.array(inertia)
+            inertia = [0.0] * 6
         body = self.b.body(name.text, mass, com, inertia)
         if pose.given:
             self.b.place(body, pose.p, rotation=pose.r)
@@ -258,9 +277,10 @@ class Places:
         if tensor is not None:
             inertia = self.scope.vector(tensor.value, 3, 6)
             inertia += [0.0] * (6 - len(inertia))
-            if impossible_inertias(np.array([self._now(inertia)]))[0]:
+            if "unphysical" not in a.flags and impossible_inertias(np.array([self._now(inertia)]))[0]:
                 text = f"no body can have the inertia of {a.owner}: xx, yy, zz (, xy, xz, yz) about the centre of "
-                raise Fault(tensor.value, text + "gravity, where no moment exceeds the sum of the other two")
+                text += "gravity, where no moment exceeds the sum of the other two; correct it, or add: unphysical"
+                raise Fault(tensor.value, text)
         return mass, at, inertia
 
     # -- triads -------------------------------------------------------------------------------------------
@@ -305,6 +325,10 @@ class Places:
             a = Attributes(f"a triad of {owner}", item, item.value.items, self.problems, ("associated body", *POSE))
             return self._on_body(a, None)
         return self.place_of(item.value, "triad").triad
+
+
+def _last_word(statement: Statement) -> str:
+    return statement.head.text.lower().split()[-1]
 
 
 def _is_ground(item: Item) -> bool:

@@ -10,6 +10,7 @@ from typing import NoReturn, Protocol
 from linkwright.errors import MksError, Problem
 
 MOST = 50  # problems told of one file
+_LONGEST = 400  # letters of a message, which may name something long
 _WIDTH = 110  # columns of a line that are shown
 
 
@@ -49,6 +50,8 @@ class Problems:
         self.add_at(at.start, at.end, message)
 
     def add_at(self, start: int, end: int, message: str) -> None:
+        if len(message) > _LONGEST:
+            message = message[:_LONGEST] + "..."
         self._found[start, end, message] = None
         if len(self._found) >= MOST:
             raise Enough

@@ -168,7 +168,7 @@ class Reader(Links):
         if kind != "kinematic":
             if kind in _ANALYSES:
                 raise Fault(item, f"{kind} analysis cannot be asked for in a model file yet; use KINEMATIC ANALYSIS")
-            raise Fault(item, f"there is no {kind!r} analysis{did_you_mean(kind, _ANALYSES)}; use KINEMATIC ANALYSIS")
+            raise Fault(item, f"there is no {kind!r} analysis; write KINEMATIC ANALYSIS")
         settings["analysis"] = "kinematic"
 
     def read_gravity(self) -> None:
@@ -218,8 +218,7 @@ class Reader(Links):
         if not isinstance(node, Word) or not node.quoted:
             raise Fault(node, 'expected the file of the mesh in quotes: mesh = "part.stl"')
         file = node.text
-        parts = file.split("/")
-        if not file.strip() or re.search(r"[\\:\0]", file) or file.startswith(("/", "~")) or ".." in parts:
+        if not is_safe_path(file):
             raise Fault(node, "a mesh lies in the folder of the model file or below; give a path like meshes/part.stl")
         return file
 
@@ -259,12 +258,24 @@ class Reader(Links):
             for k, rotation in self.exact_starts.items():
                 r[k] = rotation
             changed["start"] = replace(d.start, r=r)
+        if self.unphysical:
+            inertia = np.array(d.inertia)
+            for k, packed in self.unphysical.items():
+                inertia[k] = packed
+            changed["inertia"] = inertia
         for key in ("damping", "friction"):
             array = np.array(getattr(d, key))
             for joint, held in self.lossless.items():
                 array[joint] = held.get(key, array[joint])
             changed[key] = array
         return replace(d, **changed)
+
+
+def is_safe_path(file: str) -> bool:
+    """Whether a path is relative and stays below the folder that it starts from, on any system."""
+    if not file.strip() or re.search(r'[\\:"\0-\x1f]', file) or file.startswith(("/", "~")):
+        return False
+    return ".." not in file.split("/")
 
 
 def _choice(item: Item, choices: Mapping[str, T]) -> T:

@@ -9,6 +9,7 @@ from lark import Token, Transformer
 
 from linkwright.formats.mks.problems import Fault
 
+MAX_WORDS = 12  # in a row
 MAX_DEPTH = 250  # of operations inside operations: the terms of a sum count, each holds the ones before it
 
 
@@ -120,10 +121,12 @@ def _depth(node: Node) -> int:
 
 
 class Maker(Transformer[Token, Any]):
-    """Called by the parser as it goes, with children made already."""
+    """Called by the parser as it goes, with children made already. `base` is where the parsed part begins."""
+
+    base = 0
 
     def _word(self, token: Token) -> Word:
-        start = token.start_pos or 0
+        start = self.base + (token.start_pos or 0)
         return Word(start, start + len(token), str(token))
 
     def _applied(self, function: Word, arguments: tuple[Node, ...], start: int, end: int, operation: bool) -> Applied:
@@ -181,12 +184,14 @@ class Maker(Transformer[Token, Any]):
 
     def longer(self, c: list[Any]) -> Phrase:
         last = self._word(c[1])
+        if len(c[0].words) >= MAX_WORDS:
+            raise Fault(last, "too many words in a row; is a comma missing?")
         return Phrase(c[0].start, last.end, (*c[0].words, last.text))
 
     # -- values -------------------------------------------------------------------------------------------
     def plain_vector(self, c: list[Any]) -> Vector:
         token = c[0]
-        start = token.start_pos
+        start = self.base + token.start_pos
         values = tuple([float(x) for x in token[1:-1].split(",")])
         return Vector(start, start + len(token), (), values)
 
@@ -200,12 +205,12 @@ class Maker(Transformer[Token, Any]):
         return Group(c[0].start - 1, c[-1].end + 1, tuple(c))
 
     def number(self, c: list[Any]) -> Num:
-        start = c[0].start_pos
+        start = self.base + c[0].start_pos
         return Num(start, start + len(c[0]), float(c[0]))
 
     def measured(self, c: list[Any]) -> Num:
         unit = self._word(c[1])
-        return Num(c[0].start_pos, unit.end, float(c[0]), unit)
+        return Num(self.base + c[0].start_pos, unit.end, float(c[0]), unit)
 
     def name(self, c: list[Any]) -> Word:
         word = self._word(c[0])

@@ -1,0 +1,74 @@
+"""`linkwright convert`: a model file in another language."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from linkwright.cli.screen import console, tell_warning
+from linkwright.errors import LinkwrightError
+
+if TYPE_CHECKING:
+    from linkwright.mechanism.description import Description
+
+
+def convert(
+    model: Annotated[Path, typer.Argument(help="A model file: .mks, .urdf or .dh.toml.", show_default=False)],
+    output: Annotated[Path, typer.Argument(help="The file to write: .mks or .urdf.", show_default=False)],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help=".mks: a parameter's value, name=number; may be repeated.")
+    ] = None,
+    base: Annotated[str | None, typer.Option(help="URDF: 'fixed' or 'floating'.", show_default="fixed")] = None,
+    mimic: Annotated[str | None, typer.Option(help="URDF: 'follow' or 'independent'.", show_default="follow")] = None,
+    fixed: Annotated[
+        str | None, typer.Option(help="URDF: fixed joints, 'merge' or 'keep'.", show_default="merge")
+    ] = None,
+) -> None:
+    """Read MODEL and write it as OUTPUT, in the language of that file's ending."""
+    from linkwright.formats import read
+    from linkwright.formats.files import write_whole
+
+    write = _writer(output)
+    options: dict[str, Any] = {"base": base, "mimic": mimic, "fixed": fixed, "parameters": values_of(settings)}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        description = read(model, **{key: value for key, value in options.items() if value is not None})
+        text = write(description)
+    write_whole(output, text)
+    for warning in caught:
+        tell_warning(str(warning.message))
+    meshes = sorted({shape.file for shape in description.shapes if shape.file})
+    if meshes and output.suffix == ".mks" and output.parent.resolve() != model.parent.resolve():
+        tell_warning(f"meshes are looked for beside the model: copy {', '.join(meshes[:8])} to {output.parent}")
+    count = f"{description.nb} bodies, {description.nj} joints"
+    console().print(f"{output}: {description.name}, {count}", soft_wrap=True)
+
+
+def _writer(output: Path) -> Callable[[Description], str]:
+    if output.name.lower().endswith(".mks"):
+        from linkwright.formats.mks.printer import write_mks
+
+        return write_mks
+    if output.name.lower().endswith(".urdf"):
+        from linkwright.formats.urdf_writer import write_urdf
+
+        return write_urdf
+    raise LinkwrightError(f"{output}: models are written as .mks or .urdf; choose one of these endings")
+
+
+def values_of(settings: list[str] | None) -> dict[str, float] | None:
+    """The numbers of `name=number` words."""
+    if not settings:
+        return None
+    values = {}
+    for setting in settings:
+        name, _, number = setting.partition("=")
+        try:
+            values[name.strip()] = float(number)
+        except ValueError:
+            raise LinkwrightError(f"--set {setting!r} is not a name and a number; write --set length=0.5") from None
+    return values

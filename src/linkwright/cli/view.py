@@ -1,0 +1,81 @@
+"""`linkwright view`: a saved motion as a page to look at."""
+
+from __future__ import annotations
+
+import webbrowser
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from linkwright.cli.screen import console, tell_warning
+from linkwright.errors import LinkwrightError
+
+
+def view(
+    solution: Annotated[Path, typer.Argument(help="A solution: a .nc file.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The page to write.", show_default="beside the solution, .html"),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The page's title.", show_default="the model's name")] = None,
+    serve: Annotated[bool, typer.Option("--serve", help="Serve the page on this machine until Ctrl-C.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+) -> None:
+    """Write the motion in SOLUTION as one HTML page that needs nothing else, and say where it is."""
+    import warnings
+
+    import linkwright as lw
+    from linkwright.viewer import animate
+
+    target = solution.with_suffix(".html") if output is None else output
+    if target.absolute() == solution.absolute():
+        raise LinkwrightError(f"{solution}: the page would take the place of the solution; name another with --output")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        page = animate(lw.open(solution), target, title=title)
+    for warning in caught:
+        tell_warning(str(warning.message))
+    console().print(f"{page}: {page.stat().st_size / 1e6:.1f} MB; open it in any browser", soft_wrap=True)
+    if serve:
+        with server(page.read_bytes()) as running:
+            address = f"http://127.0.0.1:{running.server_port}/"
+            console().print(f"{address} until Ctrl-C", soft_wrap=True)
+            if open_:
+                webbrowser.open(address)
+            try:
+                running.serve_forever()
+            except KeyboardInterrupt:
+                console().print("stopped")
+    elif open_:
+        webbrowser.open(page.absolute().as_uri())
+
+
+def server(page: bytes, port: int = 0) -> ThreadingHTTPServer:
+    """A server of one page, for this machine alone, on a free port unless one is given."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            # Another name in front of this address is another site's attempt to read the page.
+            host = self.headers.get("Host", "").rsplit(":", 1)[0]
+            if host not in ("127.0.0.1", "localhost"):
+                return self.send_error(403)
+            if self.path.split("?", 1)[0] not in ("/", "/index.html"):
+                return self.send_error(404)
+            self.send_response(200)
+            for name, value in (
+                ("Content-Type", "text/html; charset=utf-8"),
+                ("Content-Length", str(len(page))),
+                ("Cache-Control", "no-store"),
+                ("X-Content-Type-Options", "nosniff"),
+                ("X-Frame-Options", "DENY"),
+            ):
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    return ThreadingHTTPServer(("127.0.0.1", port), Handler)

@@ -1,0 +1,308 @@
+"""Descriptions into `.mks` text that reads back as the same description."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+from warnings import warn
+
+import numpy as np
+
+from linkwright.errors import LinkwrightWarning, ModelError
+from linkwright.formats.mks.axes import are_parallel, axes_of, turn_as_drawn
+from linkwright.formats.mks.links import COORDINATES
+from linkwright.formats.mks.reader import is_safe_path
+from linkwright.formats.mks.wording import expression_text, name_text, number_text
+from linkwright.mechanism.checks import impossible_inertias, listed
+from linkwright.mechanism.description import GROUND, Description
+from linkwright.mechanism.drawing import Shape
+from linkwright.mechanism.elements import Driver, Element, PointOnLine, Rod, Tie, joint_losses
+from linkwright.mechanism.system import System
+
+Array = Any
+_EYE, _ZERO = np.eye(3).tobytes(), np.zeros(3).tobytes()
+_FREE_FALL = (0.0, 0.0, -9.81)
+
+
+def write_mks(description: Description) -> str:
+    """The text of a description. What the language cannot hold is left out, and told in one warning."""
+    printer = _Printer(description)
+    text = "\n".join(printer.lines()) + "\n"
+    if printer.left_out:
+        warn(f"left out of the .mks text: {listed(printer.left_out)}", LinkwrightWarning, stacklevel=2)
+    return text
+
+
+class _Printer:
+    """Writes one description, statement by statement."""
+
+    def __init__(self, d: Description) -> None:
+        self.d = d
+        self.left_out: list[str] = []
+        self.losses: dict[int, tuple[Element, ...]] = {}
+        self.forces = {x.name: x for x in d.elements}
+        self._check_names()
+        if not d.nb:
+            text = f"{d.name!r} has no bodies that move, and a .mks file needs one"
+            raise ModelError(text, element=d.name)
+        self.unphysical = impossible_inertias(d.inertia)
+        self.frames_at: dict[Any, str] = {}
+        for k, name in enumerate(d.frames.names):
+            key = self._key(int(d.frames.body[k]), "frame", k)
+            self.frames_at.setdefault(key, name)
+
+    def _check_names(self) -> None:
+        d = self.d
+        for what, names in (
+            ("body or frame", [d.ground_name, *d.body_names, *d.frames.names]),
+            ("joint", [*d.joint_names, *(tie.name for tie in d.ties)]),
+            ("driver", [x.name for x in d.drivers]),
+            ("parameter", list(d.parameters)),
+            ("shape", [x.name for x in d.shapes]),
+            ("trace", [x.name for x in d.traces]),
+        ):
+            seen: dict[str, str] = {}
+            for name in names:
+                other = seen.setdefault(name.lower(), name)
+                if len(seen) and other is not name and other != name:
+                    text = f"the {what} names {other!r} and {name!r} differ by case alone, which .mks files cannot hold"
+                    raise ModelError(f"{text}; rename one", element=name)
+
+    def lines(self) -> Iterator[str]:
+        d = self.d
+        yield f"MODEL {name_text(d.name) if d.name.strip() else 'mechanism'}"
+        if d.system is not None:
+            yield _system(d.system)
+        for name, value in d.parameters.items():
+            shown = f'"{name}"' if name.lower() in ("pi", "time") else name_text(name)
+            yield f"PARAMETER {shown} = {number_text(value)};"
+        if tuple(d.gravity.tolist()) != _FREE_FALL:
+            yield f"GRAVITY {_vector(d.gravity)};"
+        yield ""
+        yield self._ground()
+        yield from (self._more_ground(k) for k, name in enumerate(d.frames.names) if name in d.more_grounds)
+        yield from map(self._body, range(d.nb))
+        yield ""
+        yield from (self._triad(k) for k, name in enumerate(d.frames.names) if name not in d.more_grounds)
+        yield from map(self._joint, range(d.nj))
+        yield from map(self._gear, range(len(d.mimics)))
+        yield from map(self._tie, d.ties)
+        yield from map(self._driver, d.drivers)
+        yield from (text for shape in d.shapes if (text := self._shape(shape)))
+        for trace in d.traces:
+            yield _statement("TRACE", trace.name, [f"triad = {name_text(trace.place)}", *_colour(trace.color)])
+        yield "ENDMODEL"
+        kept = {id(x) for part in self.losses.values() for x in part}
+        self.left_out += [f"the force {x.name}" for x in d.elements if id(x) not in kept]
+
+    # -- numbers ------------------------------------------------------------------------------------------
+    def _entry(self, array: str, flat: int, value: float) -> str:
+        bound = self.d.bindings.get((array, flat))
+        return number_text(value) if bound is None else expression_text(bound)
+
+    def _vector(self, array: str, row: int) -> str:
+        values = np.asarray(getattr(self.d, array)[row]).tolist()
+        n = len(values)
+        return f"({', '.join(self._entry(array, n * row + k, x) for k, x in enumerate(values))})"
+
+    def _is_bound(self, array: str, row: int, size: int) -> bool:
+        return bool(self.d.bindings) and any((array, size * row + k) in self.d.bindings for k in range(size))
+
+    def _key(self, body: int, stem: str, row: int) -> Any:
+        """What makes two frames one: the body, every bit, every binding."""
+        r, p = self._arrays(stem)
+        texts = tuple(
+            repr(self.d.bindings.get((array, size * row + k)))
+            for array, size in ((r, 9), (p, 3))
+            if self._is_bound(array, row, size)
+            for k in range(size)
+        )
+        return body, getattr(self.d, r)[row].tobytes(), getattr(self.d, p)[row].tobytes(), texts
+
+    @staticmethod
+    def _arrays(stem: str) -> tuple[str, str]:
+        return (f"{stem}_r", f"{stem}_p") if stem in ("frame", "start") else (f"r{stem}", f"p{stem}")
+
+    def _pose(self, stem: str, row: int) -> list[str]:
+        """origin and axes, or p, q and r where they read back to the last bit."""
+        r_name, p_name = self._arrays(stem)
+        r, p = getattr(self.d, r_name)[row], getattr(self.d, p_name)[row]
+        origin = f"origin = {self._vector(p_name, row)}"
+        if self._is_bound(r_name, row, 9):
+            columns = [", ".join(self._entry(r_name, 9 * row + 3 * i + j, r[i, j]) for i in range(3)) for j in range(3)]
+            return [origin, f"axes = [{', '.join(f'({c})' for c in columns)}]"]
+        if r.tobytes() == _EYE:
+            return [origin]
+        if not self._is_bound(p_name, row, 3):
+            q, f = p + r[:, 2], p + r[:, 0]
+            h, x = (q - p).tolist(), (f - p).tolist()
+            if not are_parallel(h, x) and axes_of(h, x).tobytes() == r.tobytes():
+                return [f"pqr = [{_vector(p)}, {_vector(q)}, {_vector(f)}]"]
+        return [origin, f"axes = [{', '.join(_vector(r[:, k]) for k in range(3))}]"]
+
+    # -- bodies and triads --------------------------------------------------------------------------------
+    def _ground(self) -> str:
+        parts = ["ground"]
+        if self.d.ground_inertia is not None:
+            mass, com, inertia = self.d.ground_inertia
+            parts += [f"mass = {number_text(mass)}", f"com = {_vector(com)}", f"inertia = {_vector(inertia)}"]
+            parts += ["unphysical"] * bool(impossible_inertias(inertia[None])[0])
+        return _statement("BODY", self.d.ground_name, parts)
+
+    def _more_ground(self, k: int) -> str:
+        return _statement("BODY", self.d.frames.names[k], ["ground", *self._pose("frame", k)])
+
+    def _body(self, k: int) -> str:
+        d = self.d
+        placed = d.start is not None and bool(d.start.placed[k])
+        parts = self._pose("start", k) if placed else []
+        bare = (d.mass[k].tobytes() + d.com[k].tobytes() + d.inertia[k].tobytes()).strip(b"\0") == b""
+        bound = any(self._is_bound(array, k, n) for array, n in (("mass", 1), ("com", 3), ("inertia", 6)))
+        if not bare or bound or not parts:
+            parts.append(f"mass = {self._entry('mass', k, float(d.mass[k]))}")
+        if d.com[k].tobytes() != _ZERO or self._is_bound("com", k, 3):
+            parts.append(f"com = {self._vector('com', k)}")
+        if d.inertia[k].tobytes().strip(b"\0") or self._is_bound("inertia", k, 6):
+            parts.append(f"inertia = {self._vector('inertia', k)}")
+            parts += ["unphysical"] * bool(self.unphysical[k])
+        return _statement("BODY", d.body_names[k], parts)
+
+    def _body_name(self, body: int) -> str:
+        return name_text(self.d.ground_name if body == GROUND else self.d.body_names[body])
+
+    def _triad(self, k: int) -> str:
+        d = self.d
+        parts = [f"associated body = {self._body_name(int(d.frames.body[k]))}", *self._pose("frame", k)]
+        return _statement("TRIAD", d.frames.names[k], parts)
+
+    # -- joints -------------------------------------------------------------------------------------------
+    def _side(self, joint: int, side: str) -> str:
+        body = int((self.d.parent if side == "i" else self.d.child)[joint])
+        key = self._key(body, side, joint)
+        if key in self.frames_at:
+            return f"triad = {name_text(self.frames_at[key])}"
+        if key[1:] == (_EYE, _ZERO, ()):
+            return f"triad = {self._body_name(body)}"
+        return f"triad = (associated body = {self._body_name(body)}, {', '.join(self._pose(side, joint))})"
+
+    def _joint(self, k: int) -> str:
+        d, name, kind = self.d, self.d.joint_names[k], self.d.kind_of(k)
+        parts = [self._side(k, "i"), self._side(k, "j")]
+        if kind.name == "screw":
+            parts.append(f"pitch = {self._entry('pitch', k, float(d.pitch[k]))}")
+        for label, array in (
+            ("lower", d.lower),
+            ("upper", d.upper),
+            ("velocity limit", d.velocity_limit),
+            ("effort limit", d.effort_limit),
+            ("damping", d.damping),
+            ("friction", d.friction),
+        ):
+            if math.isfinite(array[k]) and (array[k] != 0.0 or label not in ("damping", "friction")):
+                parts.append(f"{label} = {number_text(array[k])}")
+        if d.armature[k] != 0.0 or self._is_bound("armature", k, 1):
+            parts.append(f"armature = {self._entry('armature', k, float(d.armature[k]))}")
+        parts += self._lossless(k, name, kind.nv)
+        if k in d.cuts:
+            parts.append("cut")
+        if (k in d.passive) != (kind.name == "free"):
+            parts.append("passive" if k in d.passive else "actuated")
+        if self._would_turn(k, kind.name):
+            parts.append("exact")
+        word = {"prismatic": "translational"}.get(kind.name, kind.name)
+        return _statement(f"{word.upper()} JOINT", name, parts)
+
+    def _lossless(self, k: int, name: str, rates: int) -> list[str]:
+        """Whether damping and friction are only noted; those that act are forces, which this joint stands for."""
+        losses = joint_losses(name, rates, float(self.d.damping[k]), float(self.d.friction[k]))
+        if not losses:
+            return []
+        found = tuple(self.forces[x.name] for x in losses if self.forces.get(x.name) == x)
+        if len(found) < len(losses):
+            return ["lossless"]
+        self.losses[k] = found
+        return []
+
+    def _would_turn(self, k: int, kind: str) -> bool:
+        d = self.d
+        turns = []
+        for body, r in ((int(d.parent[k]), d.ri[k]), (int(d.child[k]), d.rj[k])):
+            if body == GROUND:
+                turns.append(r)
+            elif d.start is not None and d.start.placed[body]:
+                turns.append(d.start.r[body] @ r)
+        return len(turns) == 2 and turn_as_drawn(kind, turns[0], turns[1]) is not None
+
+    # -- couplings, ties, drivers, drawing ----------------------------------------------------------------
+    def _gear(self, k: int) -> str:
+        d, m = self.d, self.d.mimics[k]
+        parts = [f"joint = {name_text(d.joint_names[j])}" for j in (m.follower, m.leader)]
+        parts.append(f"ratio = {self._entry('gear', 2 * k, m.ratio)}")
+        if m.offset != 0.0 or ("gear", 2 * k + 1) in d.bindings:
+            parts.append(f"offset = {self._entry('gear', 2 * k + 1, m.offset)}")
+        return _statement("GEAR", f"gear{k + 1}", parts)
+
+    def _tie(self, tie: Tie) -> str:
+        if isinstance(tie, Rod):
+            ends = [f"triad = {name_text(x)}" for x in (tie.first, tie.second)]
+            return _statement("ROD", tie.name, [*ends, f"length = {expression_text(tie.length)}"])
+        point = f"point = {name_text(tie.point)}"
+        if isinstance(tie, PointOnLine):
+            return _statement("POINT ON LINE", tie.name, [f"line = {name_text(tie.line)}", point])
+        return _statement("POINT ON PLANE", tie.name, [f"plane = {name_text(tie.plane)}", point])
+
+    def _driver(self, driver: Driver) -> str:
+        d = self.d
+        if driver.kind == "absolute":
+            place, _, coordinate = driver.target.rpartition(".")
+            what = f"{name_text(place)}.{coordinate}"
+        elif driver.kind == "joint":
+            kind = d.kind_of(d.joint_names.position("joint", driver.target)).name
+            part = COORDINATES[kind][driver.index]
+            # x and y of a place go first where a joint has the same name.
+            what = f"{name_text(driver.target)}.{f'q{driver.index}' if part in 'xy' else part}"
+        else:
+            ends = [name_text(driver.target), name_text(driver.other or "")]
+            if driver.kind == "angle":
+                ends = [f"{end}.{axis}" for end, axis in zip(ends, driver.axes, strict=True)]
+            what = f"{driver.kind}({', '.join(ends)})"
+        return _statement("DRIVER", driver.name, [f"{what} = {expression_text(driver.law)}"])
+
+    def _shape(self, shape: Shape) -> str:
+        sizes = [expression_text(x) for x in shape.size]
+        parts = [f"triad = {name_text(shape.place)}"]
+        if shape.kind == "mesh":
+            if not is_safe_path(shape.file):
+                self.left_out.append(f"the shape {shape.name}, whose file is not below the model's folder")
+                return ""
+            parts += [f'mesh = "{shape.file}"', f"scale = {sizes[0]}"]
+        else:
+            joined = ", ".join(sizes)
+            parts.append(f"{shape.kind} = {joined if len(sizes) == 1 else f'({joined})'}")
+        return _statement("SHAPE", shape.name, [*parts, *_colour(shape.color)])
+
+
+def _system(s: System) -> str:
+    settings = {
+        "starting time": s.start,
+        "ending time": s.end,
+        "print interval": s.interval,
+        "lu tolerance": s.lu_tolerance,
+        "assembly tolerance": s.assembly_tolerance,
+    }
+    parts = [f"{label} = {number_text(value)}" for label, value in settings.items()]
+    freedom = s.freedom.replace("-", " ")
+    return f"SYSTEM ({', '.join([f'{s.analysis.upper()} ANALYSIS', *parts, f'freedom = {freedom}'])});"
+
+
+def _statement(head: str, name: str, parts: list[str]) -> str:
+    return f"{head} {name_text(name)} ({', '.join(parts)});"
+
+
+def _vector(values: Array) -> str:
+    return f"({', '.join(number_text(float(x)) for x in values)})"
+
+
+def _colour(color: str) -> list[str]:
+    return [f'colour = "{color}"'] if color else []

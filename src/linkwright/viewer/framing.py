@@ -1,0 +1,110 @@
+"""From where a motion is seen: which way is up, where the eye is, and what must be in the picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwright.viewer.motion import Floats, Motion
+
+_FLAT = 1e-8  # of the motion's squares: what a planar motion may leave its plane
+_THIN = 0.4  # a flat mechanism's depth, of its width
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Axes of the picture as rows: right, up, and towards the eye. Planar motions are seen face-on."""
+
+    planar: bool
+    axes: Floats
+
+
+def view_of(motion: Motion, points: Floats, gravity: Any) -> View:
+    """The view of a motion whose bodies have these points (n, 3), in ground's axes at the first time."""
+    g = np.asarray(gravity, dtype=np.float64)
+    normal = _plane_normal(motion, points)
+    if normal is not None:
+        return View(True, _facing(normal, g))
+    up = -g if np.linalg.norm(g) > 0.0 else np.array([0.0, 0.0, 1.0])
+    up = up / np.linalg.norm(up)
+    # The widest side across the picture, seen a little from its right.
+    flat = points - points.mean(axis=0)
+    flat = flat - np.outer(flat @ up, up)
+    wide = _positive(np.linalg.svd(flat.T @ flat)[0][:, 0])
+    if abs(wide @ up) > 0.5:
+        wide = _positive(np.cross(up, [0.0, 1.0, 0.0] if abs(up[1]) < 0.9 else [0.0, 0.0, 1.0]))
+    toward = np.cross(wide, up)
+    turned = np.cos(0.55) * toward + np.sin(0.55) * wide
+    return View(False, np.stack([np.cross(up, turned), up, turned]))
+
+
+def box(corners: Floats, axes: Floats) -> tuple[Floats, Floats]:
+    """The middle, in ground's axes, and the half sides of the box around points, along the picture's axes."""
+    seen = corners.reshape(-1, 3) @ axes.T
+    low, high = seen.min(axis=0), seen.max(axis=0)
+    return 0.5 * (low + high) @ axes, 0.5 * (high - low)
+
+
+def outermost(points: Floats, count: int = 96) -> Floats:
+    """Those of many points (n, 3) that lie farthest out, each in one of so many directions spread over a sphere."""
+    k = np.arange(count) + 0.5
+    height, angle = 1.0 - 2.0 * k / count, np.pi * (1.0 + 5.0**0.5) * k
+    ring = np.sqrt(1.0 - height**2)
+    directions = np.stack([ring * np.cos(angle), ring * np.sin(angle), height], axis=1)
+    best, value = np.zeros(count, np.intp), np.full(count, -np.inf)
+    for start in range(0, len(points), 20_000):  # in pieces: a long motion of many bodies has millions of points
+        far = points[start : start + 20_000] @ directions.T
+        here = far.argmax(axis=0)
+        better = far[here, np.arange(count)] > value
+        best[better], value[better] = start + here[better], far.max(axis=0)[better]
+    return points[np.unique(best)]
+
+
+def _facing(normal: Floats, gravity: Floats) -> Floats:
+    """The axes of a picture of a plane: up against gravity where that lies in the plane, else y, else z."""
+    weight = gravity - (gravity @ normal) * normal
+    if np.linalg.norm(weight) > 1e-6 * max(float(np.linalg.norm(gravity)), 1e-300):
+        up = -weight
+    else:
+        up = np.array([0.0, 1.0, 0.0]) if abs(normal[2]) > 0.9 else np.array([0.0, 0.0, 1.0])
+        up = up - (up @ normal) * normal
+    up = up / np.linalg.norm(up)
+    right = _positive(np.cross(up, normal))
+    return np.stack([right, up, np.cross(right, up)])
+
+
+def _positive(direction: Floats) -> Floats:
+    """A unit vector whose largest component is positive."""
+    unit = direction / np.linalg.norm(direction)
+    return unit if unit[int(np.argmax(np.abs(unit)))] > 0 else -unit
+
+
+def _plane_normal(motion: Motion, points: Floats) -> Floats | None:
+    """The normal of the plane that everything moves in, or None where the motion is spatial."""
+    spread = points - points.mean(axis=0)
+    size = float(np.abs(spread).max()) or 1.0
+    # Planar about n: no shift along n and no turn about anything but n; both are quadratic in n.
+    shifts = ((motion.origins - motion.origins[:1]) / size).reshape(-1, 3)
+    r = motion.turns @ motion.turns[0].transpose(0, 2, 1)
+    spin = np.stack([r[..., 2, 1] - r[..., 1, 2], r[..., 0, 2] - r[..., 2, 0], r[..., 1, 0] - r[..., 0, 1]], axis=-1)
+    spin = spin.reshape(-1, 3)
+    moves = shifts.T @ shifts + np.eye(3) * (spin * spin).sum() - spin.T @ spin
+    if np.trace(moves) > 1e-12:
+        values, vectors = np.linalg.eigh(moves)
+        free = vectors[:, values <= _FLAT * values[-1]]
+        if not free.shape[1]:
+            return None
+    else:
+        free = np.eye(3)
+    # Several normals are left for a straight motion or none: the thinnest side of the mechanism, z before y before x.
+    thickness = free.T @ (spread.T @ spread / size**2 + 1e-9 * np.diag([3.0, 2.0, 1.0])) @ free
+    normal: Floats = free @ np.linalg.eigh(thickness)[1][:, 0]
+    normal = np.where(np.abs(normal) < 1e-9, 0.0, normal)
+    normal = normal / np.linalg.norm(normal)
+    depth = float(np.ptp(points @ normal))
+    across = points - np.outer(points @ normal, normal)
+    if depth > _THIN * float(np.ptp(across, axis=0).max()):
+        return None
+    return normal

@@ -1,0 +1,272 @@
+"""A mechanism and its motion as plain data for the page: what is drawn, where it goes, and from where it is seen."""
+
+from __future__ import annotations
+
+import base64
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from linkwright.errors import FormatError, LinkwrightWarning
+from linkwright.mechanism.description import GROUND, Description
+from linkwright.mechanism.elements import Rod
+from linkwright.results.places import place
+from linkwright.spatial.rotation import euler_parameters
+from linkwright.viewer.figure import Skeleton, color_of, skeleton, sticks
+from linkwright.viewer.framing import View, box, outermost, view_of
+from linkwright.viewer.joints import anchors, joint_parts, stretched
+from linkwright.viewer.meshes import Mesh, read_mesh
+from linkwright.viewer.motion import Floats, Motion, along, checked, counted
+from linkwright.viewer.parts import POST, Part, bar, corners, solid
+
+MAX_BODIES = 2000
+MAX_TRIADS = 400
+MESH_BUDGET = 5_000_000  # bytes of all meshes on one page
+_FORMAT = 1
+
+
+def scene(
+    description: Description,
+    time: Any,
+    position: Any,
+    orientation: Any,
+    *,
+    velocity: Any = None,
+    angular_velocity: Any = None,
+    acceleration: Any = None,
+    angular_acceleration: Any = None,
+    title: str | None = None,
+    notes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The scene of a motion: time (T,), position (T, nb, 3), orientation (T, nb, 4) e0..e3 and, if known, their rates.
+
+    Everything in it is JSON; arrays are base64 of little-endian numbers.
+    """
+    told = list(notes)
+    drawn = min(description.nb, MAX_BODIES)
+    if drawn < description.nb:
+        told.append(f"the first {drawn:,} of {description.nb:,} bodies are drawn")
+    quantities = {
+        "position": position,
+        "orientation": orientation,
+        "velocity": velocity,
+        "angular_velocity": angular_velocity,
+        "acceleration": acceleration,
+        "angular_acceleration": angular_acceleration,
+    }
+    motion = checked(time, quantities, description.nb, drawn)
+    told += motion.notes
+    meshes: list[Mesh] = []
+    shapes = _shapes(description, motion, meshes, told)
+    extent = [motion.places(body, _bounds(part, meshes))[0] for body, parts in shapes.items() for part in parts]
+    bones = skeleton(description, motion, np.concatenate([np.zeros((0, 3)), *extent]))
+    parts = {body: shapes.get(body, []) for body in range(GROUND, drawn)}
+    glyphs = joint_parts(description, motion, bones.radius, color_of)
+    sliders = {body for body, part in glyphs if body >= 0 and part.color == color_of(body)}
+    for body in range(drawn):
+        # A body that is one point is its slider where it has one.
+        if body not in shapes and (bones.bars[body] or body not in sliders):
+            parts[body] = sticks(bones, body, color_of(body))
+    for body, part in glyphs:
+        if body in shapes and part.color == color_of(body):
+            continue  # and its shape is its slider
+        own = body in sliders and part.color == color_of(body) and not bones.bars[body]
+        parts[body].append(replace(part, layer="body") if own else part)
+
+    view = view_of(motion, _first_points(motion, parts, meshes), description.gravity)
+    reach = np.concatenate(
+        [motion.places(body, _hull(found, meshes)).reshape(-1, 3) for body, found in parts.items() if found]
+        or [np.zeros((1, 3))]
+    )
+    origin, half = box(reach, view.axes)
+    floor = _floor(view, origin, half, bones)
+    if GROUND not in shapes:
+        parts[GROUND] += _posts(anchors(description, motion, bones.radius), floor, view, bones)
+    origin = np.array([_round(x) for x in origin])
+    return {
+        "format": _FORMAT,
+        "name": description.name,
+        "title": description.name if title is None else title,
+        "notes": told,
+        "unit": _round(bones.radius),
+        "size": _round(bones.size),
+        "origin": origin.tolist(),
+        "view": {
+            "planar": view.planar,
+            "axes": _rows(view.axes),
+            "half": _row(np.maximum(half, 2.0 * bones.radius)),
+            "floor": _row(floor),
+            "reach": _rows(outermost(reach) - origin),
+        },
+        "bodies": [
+            {
+                "name": description.body_names[body],
+                "color": color_of(body),
+                "middle": _row(_hull(parts[body], meshes).mean(axis=0)),
+                "parts": [_part(part) for part in parts[body]],
+            }
+            for body in range(drawn)
+        ],
+        "ground": {"name": description.ground_name, "parts": [_part(part) for part in parts[GROUND]]},
+        "show": {"joints": not all(body in shapes for body in range(drawn))},
+        "meshes": [
+            {"vertices": _packed(mesh.vertices, "<f4"), "triangles": _packed(mesh.triangles, "<u4")} for mesh in meshes
+        ],
+        "triads": _triads(description, drawn, told),
+        "links": _links(description, drawn),
+        "traces": _traces(description, drawn),
+        "data": {
+            "count": len(motion.time),
+            "time": _packed(motion.time, "<f8"),
+            **{
+                name: _packed(array - origin if name == "position" else array, "<f4")
+                for name, array in motion.values.items()
+            },
+        },
+    }
+
+
+def _shapes(description: Description, motion: Motion, meshes: list[Mesh], told: list[str]) -> dict[int, list[Part]]:
+    """The shapes of the model on their bodies. A mesh that cannot be drawn is told, and leaves sticks in its place."""
+    found: dict[int, list[Part]] = {}
+    known: dict[str, int | FormatError] = {}
+    for shape in description.shapes:
+        at = place(description, shape.place)
+        if at.body >= motion.count:
+            continue
+        size = tuple(float(x.evaluate(description.parameters)) for x in shape.size)
+        mesh = -1
+        if shape.kind == "mesh":
+            if shape.file not in known:
+                known[shape.file] = _mesh(description.folder, shape.file, meshes)
+            entry = known[shape.file]
+            if isinstance(entry, FormatError):
+                text = f"shape {shape.name!r} is not drawn: {entry}"
+                told.append(text)
+                warnings.warn(LinkwrightWarning(text), stacklevel=4)
+                continue
+            mesh = entry
+        color = shape.color or (color_of(at.body) if at.body != GROUND else POST)
+        found.setdefault(at.body, []).append(Part(shape.kind, size, at.p, at.r, color, "body", mesh))
+    return found
+
+
+def _mesh(folder: str, file: str, meshes: list[Mesh]) -> int | FormatError:
+    try:
+        mesh = read_mesh(folder, file)
+    except FormatError as error:
+        return error
+    if sum(other.bytes for other in meshes) + mesh.bytes > MESH_BUDGET:
+        return FormatError("the meshes together are too large for one page; draw coarser ones", file=file)
+    meshes.append(mesh)
+    return len(meshes) - 1
+
+
+def _bounds(part: Part, meshes: list[Mesh]) -> Floats:
+    """The corners (8, 3) of the box around a part, in its body's axes."""
+    if part.mesh < 0:
+        return corners(part)
+    low, high = (f(meshes[part.mesh].vertices, axis=0) * part.size[0] for f in (np.min, np.max))
+    middle, half = 0.5 * (low + high).astype(np.float64), 0.5 * (high - low).astype(np.float64)
+    around = Part("box", tuple(2.0 * half), part.at + part.turn @ middle, part.turn, "")
+    return corners(around)
+
+
+def _hull(parts: list[Part], meshes: list[Mesh]) -> Floats:
+    """The corners (8, 3) of the box around all parts of a body, in its axes."""
+    found = np.concatenate([_bounds(part, meshes) for part in parts])
+    low, high = found.min(axis=0), found.max(axis=0)
+    return corners(Part("box", tuple(high - low), 0.5 * (low + high), np.eye(3), ""))
+
+
+def _first_points(motion: Motion, parts: dict[int, list[Part]], meshes: list[Mesh]) -> Floats:
+    found = [motion.places(body, _bounds(part, meshes))[0] for body, many in parts.items() for part in many]
+    return np.concatenate(found or [np.zeros((1, 3))])
+
+
+def _floor(view: View, middle: Floats, half: Floats, bones: Skeleton) -> Floats:
+    """A point of the floor below a spatial mechanism, or of the board behind a planar one."""
+    axis, reach = (view.axes[2], half[2]) if view.planar else (view.axes[1], half[1])
+    point: Floats = middle - axis * (reach + (2.0 if view.planar else 1.2) * bones.radius)
+    return point
+
+
+def _posts(points: list[Floats], floor: Floats, view: View, bones: Skeleton) -> list[Part]:
+    """What carries ground's joints: posts on the board behind a planar mechanism, short stands elsewhere."""
+    unit, found = bones.radius, []
+    down = -view.axes[2] if view.planar else -view.axes[1]
+    for point in points:
+        deep = float((floor - point) @ down)
+        if not deep > 0.5 * unit:
+            continue
+        length = deep if view.planar or deep < 0.35 * bones.size else 4.0 * unit
+        end = point + length * down
+        found.append(bar(point, end, 0.8 * unit, POST, kind="cylinder", layer="joint"))
+        foot = end - 0.3 * unit * down
+        found.append(solid("cylinder", (2.8 * unit, 0.6 * unit), foot, along(down), POST))
+    return found
+
+
+def _triads(description: Description, drawn: int, told: list[str]) -> list[dict[str, Any]]:
+    frames = description.frames
+    rows = [k for k, body in enumerate(frames.body.tolist()) if body < drawn]
+    if len(rows) > MAX_TRIADS:
+        told.append(f"{MAX_TRIADS} of {counted(len(rows), 'triad')} are drawn")
+    return [
+        {
+            "name": frames.names[k],
+            "body": int(frames.body[k]),
+            "at": _row(frames.p[k]),
+            "turn": _row(euler_parameters(frames.r[k])),
+        }
+        for k in rows[:MAX_TRIADS]
+    ]
+
+
+def _links(description: Description, drawn: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": thing.name,
+            "kind": "rod" if isinstance(thing, Rod) else "force",
+            "ends": [{"body": end.body, "at": _row(end.p)} for end in ends],
+        }
+        for thing, *ends in stretched(description, drawn)
+    ]
+
+
+def _traces(description: Description, drawn: int) -> list[dict[str, Any]]:
+    found = []
+    for trace in description.traces:
+        at = place(description, trace.place)
+        if 0 <= at.body < drawn:
+            color = trace.color or color_of(at.body)
+            entry = {"name": trace.name, "place": trace.place, "body": at.body, "at": _row(at.p), "color": color}
+            found.append(entry)
+    return found
+
+
+def _part(part: Part) -> dict[str, Any]:
+    entry: dict[str, Any] = {"kind": part.kind, "size": _row(part.size), "color": part.color, "layer": part.layer}
+    entry["at"], entry["turn"] = _row(part.at), _row(euler_parameters(part.turn))
+    if part.mesh >= 0:
+        entry["mesh"] = part.mesh
+    return entry
+
+
+def _packed(array: Any, dtype: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(array, dtype=np.dtype(dtype)).tobytes()).decode("ascii")
+
+
+def _round(x: Any) -> float:
+    return float(f"{float(x):.8g}")
+
+
+def _row(values: Any) -> list[float]:
+    return [_round(x) for x in np.asarray(values, dtype=np.float64).reshape(-1)]
+
+
+def _rows(matrix: Any) -> list[list[float]]:
+    return [_row(row) for row in matrix]

@@ -1,0 +1,270 @@
+// Plots of a point's motion over time, drawn as SVG, with a cursor at the current time.
+
+import { number, ticks } from "./format.js";
+
+const QUANTITIES = [
+  { key: "position", title: "Position", short: "Pos", unit: "m" },
+  { key: "velocity", title: "Velocity", short: "Vel", unit: "m/s" },
+  { key: "acceleration", title: "Acceleration", short: "Acc", unit: "m/s²" },
+];
+const AXES = ["x", "y", "z"];
+const [LEFT, RIGHT, TOP, BOTTOM] = [52, 12, 8, 22];
+const SINGLE = 400; // pixels of height under which one plot is shown at a time
+
+export class Plots {
+  // `seek(t)` is called when the reader points at a time.
+  constructor(scene, motion, seek) {
+    this.motion = motion;
+    this.seek = seek;
+    this.panel = document.getElementById("plots");
+    this.place = document.getElementById("place");
+    this.places = [
+      ...scene.traces.map((trace) => ({ name: `${trace.name} (trace)`, body: trace.body, at: trace.at })),
+      ...scene.bodies.map((body, k) => ({ name: body.name, body: k, at: [0, 0, 0] })),
+    ];
+    for (const [k, place] of this.places.entries()) {
+      const option = document.createElement("option");
+      option.value = String(k);
+      option.textContent = place.name;
+      this.place.append(option);
+    }
+    this.charts = QUANTITIES.map((quantity) => new Chart(quantity, motion, seek));
+    document.getElementById("charts").append(...this.charts.map((chart) => chart.element));
+    this.chosen = 0;
+    const tabs = document.getElementById("tabs");
+    this.tabs = QUANTITIES.map((quantity, k) => {
+      const tab = document.createElement("button");
+      tab.type = "button";
+      tab.textContent = quantity.short;
+      tab.setAttribute("aria-label", quantity.title);
+      tab.addEventListener("click", () => this.choose(k));
+      return tab;
+    });
+    tabs.append(...this.tabs);
+    this.place.value = String(scene.traces.length ? 0 : busiest(motion));
+    this.place.addEventListener("change", () => this.load());
+    new ResizeObserver(() => this.layout()).observe(this.panel);
+    this.load();
+    this.choose(0);
+  }
+
+  load() {
+    const place = this.places[Number(this.place.value)];
+    if (!place) return;
+    const history = this.motion.history(place.body, place.at);
+    for (const chart of this.charts) chart.load(history[chart.quantity.key], place.name);
+    this.layout();
+  }
+
+  choose(k) {
+    this.chosen = k;
+    for (const [j, tab] of this.tabs.entries()) tab.setAttribute("aria-pressed", String(j === k));
+    this.layout();
+  }
+
+  layout() {
+    const single = this.panel.clientHeight < SINGLE;
+    this.panel.classList.toggle("single", single);
+    for (const [k, chart] of this.charts.entries()) {
+      chart.element.hidden = single && k !== this.chosen;
+      if (!chart.element.hidden) chart.draw();
+    }
+    this.show(this.now ?? this.motion.start);
+  }
+
+  show(t) {
+    this.now = t;
+    for (const chart of this.charts) if (!chart.element.hidden) chart.show(t);
+  }
+}
+
+// The body that goes the longest way, to be shown first.
+function busiest(motion) {
+  const way = new Float64Array(motion.bodies);
+  const step = Math.max(1, Math.floor(motion.time.length / 200));
+  for (let k = step; k < motion.time.length; k += step) {
+    for (let b = 0; b < motion.bodies; b++) {
+      const [now, was] = [(k * motion.bodies + b) * 3, ((k - step) * motion.bodies + b) * 3];
+      for (let i = 0; i < 3; i++) way[b] += Math.abs(motion.position[now + i] - motion.position[was + i]);
+    }
+  }
+  const most = Math.max(0, ...way);
+  return Math.max(0, way.findLastIndex((x) => x >= 0.999 * most));
+}
+
+class Chart {
+  constructor(quantity, motion, seek) {
+    this.quantity = quantity;
+    this.motion = motion;
+    this.element = html("section", "chart");
+    const head = html("h2");
+    head.append(quantity.title, html("small", "", quantity.unit));
+    this.values = html("span", "values");
+    this.readings = AXES.map((axis) => html("span", axis));
+    this.values.append(...this.readings);
+    head.append(this.values);
+    this.drawing = html("div", "drawing");
+    this.svg = svg("svg", { role: "img" });
+    this.back = svg("g");
+    this.front = svg("g");
+    this.svg.append(this.back, this.front);
+    this.drawing.append(this.svg);
+    this.element.append(head, this.drawing);
+    const point = (event) => {
+      const inside = event.clientX - this.drawing.getBoundingClientRect().left - LEFT;
+      const width = this.drawing.clientWidth - LEFT - RIGHT;
+      const part = Math.min(1, Math.max(0, inside / width));
+      seek(motion.start + part * (motion.end - motion.start));
+    };
+    this.drawing.addEventListener("pointerdown", (event) => {
+      this.drawing.setPointerCapture(event.pointerId);
+      point(event);
+    });
+    this.drawing.addEventListener("pointermove", (event) => {
+      if (this.drawing.hasPointerCapture(event.pointerId)) point(event);
+    });
+  }
+
+  load(values, name) {
+    this.series = values;
+    this.svg.setAttribute("aria-label", `${this.quantity.title} of ${name} over time`);
+    let [low, high] = [Infinity, -Infinity];
+    for (const x of values ?? []) {
+      if (x < low) low = x;
+      if (x > high) high = x;
+    }
+    if (!(low <= high)) [low, high] = [-1, 1];
+    // What is constant up to rounding is drawn as a line in the middle.
+    const least = Math.max(1e-6 * Math.max(Math.abs(low), Math.abs(high)), 1e-9);
+    if (high - low < least) [low, high] = [low - Math.max(0.5 * Math.abs(low), 1e-3), high + Math.max(0.5 * Math.abs(high), 1e-3)];
+    const room = 0.06 * (high - low);
+    this.range = [low - room, high + room];
+  }
+
+  x(t) {
+    const span = this.motion.end - this.motion.start;
+    return LEFT + (this.width - LEFT - RIGHT) * (span > 0 ? (t - this.motion.start) / span : 0.5);
+  }
+
+  y(value) {
+    const [low, high] = this.range;
+    return this.height - BOTTOM - ((this.height - TOP - BOTTOM) * (value - low)) / (high - low);
+  }
+
+  draw() {
+    this.width = this.drawing.clientWidth;
+    this.height = this.drawing.clientHeight;
+    this.back.replaceChildren();
+    this.front.replaceChildren();
+    if (this.width < LEFT + 40 || this.height < TOP + BOTTOM + 20) return;
+    if (!this.series) {
+      this.back.append(label("not in this solution", this.width / 2, this.height / 2, "middle"));
+      return;
+    }
+    const [left, right, floor] = [LEFT, this.width - RIGHT, this.height - BOTTOM];
+    for (const { value, text } of ticks(...this.range, Math.max(2, Math.min(6, (floor - TOP) / 34)))) {
+      const y = Math.round(this.y(value)) + 0.5;
+      this.back.append(svg("line", { class: value === 0 ? "zero" : "rule", x1: left, x2: right, y1: y, y2: y }));
+      this.back.append(label(text, left - 7, y + 3.5, "end"));
+    }
+    const { start, end } = this.motion;
+    const marks = end > start ? ticks(start, end, Math.max(2, (right - left) / 52)) : [];
+    for (const [k, { value, text }] of marks.entries()) {
+      const x = Math.round(this.x(value)) + 0.5;
+      this.back.append(svg("line", { class: "rule", x1: x, x2: x, y1: TOP, y2: floor }));
+      const last = k === marks.length - 1;
+      const near = x > right - 14;
+      this.back.append(label(last ? `${text} s` : text, near ? Math.min(x + 8, this.width - 2) : x, floor + 15, near ? "end" : "middle"));
+    }
+    for (const [axis, name] of AXES.entries()) {
+      this.back.append(svg("path", { class: `curve ${name}`, d: this.path(axis) }));
+    }
+    this.cursor = svg("line", { class: "cursor", y1: TOP, y2: floor });
+    this.dots = AXES.map((name) => svg("circle", { class: `dot ${name}`, r: 3.4 }));
+    this.front.append(this.cursor, ...this.dots);
+  }
+
+  // One path of a component; where points crowd, the lowest and highest of each pixel.
+  path(axis) {
+    const { time } = this.motion;
+    const pieces = [];
+    let pen = false;
+    const put = (k) => {
+      const value = this.series[3 * k + axis];
+      if (!Number.isFinite(value)) {
+        pen = false;
+        return;
+      }
+      pieces.push(`${pen ? "L" : "M"}${this.x(time[k]).toFixed(2)} ${this.y(value).toFixed(2)}`);
+      pen = true;
+    };
+    const bins = Math.ceil(this.width);
+    if (time.length <= 3 * bins) {
+      for (let k = 0; k < time.length; k++) put(k);
+      return pieces.join("");
+    }
+    const per = time.length / bins;
+    for (let bin = 0; bin < bins; bin++) {
+      const [first, last] = [Math.floor(bin * per), Math.min(time.length - 1, Math.floor((bin + 1) * per))];
+      let [low, high] = [first, first];
+      for (let k = first; k <= last; k++) {
+        if (this.series[3 * k + axis] < this.series[3 * low + axis]) low = k;
+        if (this.series[3 * k + axis] > this.series[3 * high + axis]) high = k;
+      }
+      put(Math.min(low, high));
+      if (low !== high) put(Math.max(low, high));
+    }
+    put(time.length - 1);
+    return pieces.join("");
+  }
+
+  // The value of a component at t, straight between time points.
+  value(axis, t) {
+    const { time } = this.motion;
+    const k = this.motion.before(t);
+    const here = this.series[3 * k + axis];
+    if (k + 1 >= time.length || !(time[k + 1] > time[k])) return here;
+    const s = (t - time[k]) / (time[k + 1] - time[k]);
+    return here + s * (this.series[3 * (k + 1) + axis] - here);
+  }
+
+  show(t) {
+    if (!this.series) return;
+    const x = this.x(t);
+    for (const [axis, name] of AXES.entries()) {
+      const value = this.value(axis, t);
+      this.readings[axis].textContent = `${name} ${number(this.rounded(value))}`;
+      if (this.cursor && Number.isFinite(value)) {
+        this.dots[axis].setAttribute("cx", x.toFixed(2));
+        this.dots[axis].setAttribute("cy", this.y(value).toFixed(2));
+      }
+    }
+    if (!this.cursor) return;
+    this.cursor.setAttribute("x1", x.toFixed(2));
+    this.cursor.setAttribute("x2", x.toFixed(2));
+  }
+
+  // What is nothing beside the plot's range is shown as nothing: the page's numbers have seven digits.
+  rounded(value) {
+    return Math.abs(value) < 1e-6 * Math.max(Math.abs(this.range[0]), Math.abs(this.range[1])) ? 0 : value;
+  }
+}
+
+function html(tag, kind = "", text = "") {
+  const made = document.createElement(tag);
+  if (kind) made.className = kind;
+  if (text) made.textContent = text;
+  return made;
+}
+
+function svg(tag, attributes = {}) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+  return made;
+}
+
+function label(text, x, y, anchor) {
+  const made = svg("text", { x, y, "text-anchor": anchor });
+  made.textContent = text;
+  return made;
+}

@@ -1,0 +1,117 @@
+"""Views of a mechanism's bodies and joints, and the report on its freedom: what `Mechanism` hands out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Body:
+    """A view of one moving body; the inertia is about the centre of mass, in body axes."""
+
+    name: str
+    mass: float
+    com: Floats
+    inertia: Floats
+    parent: str
+    joint: str
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A view of one joint: its place in q and v, its bodies and its limits."""
+
+    name: str
+    kind: str
+    q_slice: slice
+    v_slice: slice
+    parent: str
+    child: str
+    lower: float
+    upper: float
+    velocity_limit: float
+    effort_limit: float
+    mimics: str | None = None
+
+
+class View(Sequence[T]):
+    """A sequence whose entries are made when asked for; also indexed by name."""
+
+    def __init__(self, n: int, make: Callable[[int], T], find: Callable[[str], int]) -> None:
+        self._n, self._make, self._find = n, make, find
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, k: int | str) -> T: ...
+    @overload
+    def __getitem__(self, k: slice) -> Sequence[T]: ...
+    def __getitem__(self, k: int | str | slice) -> T | Sequence[T]:
+        if isinstance(k, str):
+            return self._make(self._find(k))
+        if isinstance(k, slice):
+            return [self._make(i) for i in range(*k.indices(self._n))]
+        if not -self._n <= k < self._n:
+            raise IndexError(f"{k} is not among the {self._n} entries")
+        return self._make(k % self._n)
+
+    def __iter__(self) -> Iterator[T]:
+        return (self._make(i) for i in range(self._n))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(str(getattr(x, "name", x)) for x in self[:6])
+        return f"<{self._n}: {shown}{', ...' if self._n > 6 else ''}>"
+
+
+@dataclass(frozen=True)
+class DofReport:
+    """How many coordinates and degrees of freedom a mechanism has.
+
+    Of a mechanism with loops, ties or drivers that goes together as drawn: `rank` is that of all constraint equations
+    of its bodies, drivers included, `drivers` how many of the drivers' are independent, `left` the degrees of freedom
+    that the drivers leave, and `redundant` names equations that say nothing new (the choice is not unique).
+    """
+
+    bodies: int
+    coordinates: int
+    rates: int
+    loop_equations: int
+    couplings: int
+    rank: int | None = None
+    drivers: int = 0
+    left: int = 0
+    redundant: tuple[str, ...] = ()
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Without drivers: by rank where it is known, else rates less loop equations."""
+        return self.rates - self.loop_equations if self.rank is None else self.left + self.drivers
+
+    def __str__(self) -> str:
+        parts = [
+            count(self.bodies, "body", "bodies"),
+            count(self.coordinates, "coordinate"),
+            count(self.rates, "rate"),
+        ]
+        if self.couplings:
+            parts.append(count(self.couplings, "joint that follows another", "joints that follow another"))
+        if self.loop_equations:
+            parts.append(count(self.loop_equations, "loop equation"))
+        least = "at least " if self.loop_equations and self.rank is None else ""
+        freedom = count(max(self.degrees_of_freedom, 0), "degree of freedom", "degrees of freedom")
+        driven = f", {self.drivers} driven, {self.left} left" if self.drivers else ""
+        return f"{', '.join(parts)}: {least}{freedom}{driven}"
+
+
+def count(n: int, one: str, many: str = "") -> str:
+    """A number with its noun."""
+    return f"{n} {one if n == 1 else many or one + 's'}"

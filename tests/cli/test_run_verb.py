@@ -1,0 +1,123 @@
+"""`linkwright run` and `linkwright check` on mechanisms with drivers: good input, bad input, motions that stop."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import linkwright
+
+import linkwright as lw
+
+SAMPLE = Path(__file__).resolve().parents[2] / "examples" / "models" / "slider_crank.mks"
+
+
+def rewritten(folder: Path, old: str, new: str) -> Path:
+    """The sample with something else in it."""
+    text = SAMPLE.read_text(encoding="utf-8")
+    assert old in text
+    path = folder / "changed.mks"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    return path
+
+
+def test_a_run_prints_the_table_and_writes_results_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = linkwright(capsys, "run", SAMPLE, "-o", tmp_path, "--csv", "--plot")
+    assert outcome.code == 0, outcome.err
+    assert outcome.err == ""
+    rows = [line.split() for line in outcome.out.splitlines()]
+    assert ["trans1", "translational", "joint", "5"] in rows
+    assert ["equations", "27"] in rows
+    assert ["degrees", "of", "freedom", "by", "count", "1"] in rows
+    assert sorted(f.name for f in tmp_path.iterdir()) == [f"slider_crank.{x}" for x in ("csv", "html", "nc", "png")]
+    sol = lw.open(tmp_path / "slider_crank.nc")
+    np.testing.assert_allclose(sol.position("block")[:, 0], 8 + 3 * np.sin(sol.time), atol=1e-12)
+
+
+def test_other_times_and_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("-o", tmp_path, "--times", "0:1:0.5", "--no-page", "--freedom", "pivoting")
+    outcome = linkwright(capsys, "run", SAMPLE, *words)
+    assert outcome.code == 0, outcome.err
+    assert [f.name for f in tmp_path.iterdir()] == ["slider_crank.nc"]
+    np.testing.assert_array_equal(lw.open(tmp_path / "slider_crank.nc").time, [0.0, 0.5, 1.0])
+
+
+def test_a_parameter_is_set_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = rewritten(tmp_path, "BODY g1", "PARAMETER stroke = 3;\nBODY g1")
+    model.write_text(model.read_text().replace("3*sin", "stroke*sin"))
+    words = ("run", model, "-o", tmp_path, "--times", "0:1:0.5", "--no-page")
+    assert linkwright(capsys, *words, "--set", "stroke=1.5").code == 0
+    sol = lw.open(tmp_path / "changed.nc")
+    np.testing.assert_allclose(sol.position("block")[:, 0], 8 + 1.5 * np.sin(sol.time), atol=1e-12)
+    outcome = linkwright(capsys, *words, "--set", "strok=1.5")
+    assert outcome.code == 1
+    assert "did you mean 'stroke'" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--set", "stroke"), "give NAME=VALUE"),
+        (("--set", "stroke=much"), "give NAME=VALUE"),
+        (("--times", "0:8"), "give START:END:INTERVAL"),
+        (("--times", "8:0:0.1"), "the end must not be before the start"),
+        (("--times", "0:1:1e-12"), "more than ten million points"),
+        (("--freedom", "pivotting"), "did you mean 'pivoting'"),
+    ],
+)
+def test_wrong_words_are_told_in_one_line(words, told, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = linkwright(capsys, "run", SAMPLE, "-o", tmp_path / "new", *words)
+    assert outcome.code == 1
+    assert told in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_motion_that_stops_is_kept_as_far_as_it_went(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = rewritten(tmp_path, "8.00 + 3*sin(TIME)", "8 + 2*TIME")
+    outcome = linkwright(capsys, "run", model, "-o", tmp_path)
+    assert outcome.code == 1
+    assert "driver 'd1' asks for what is out of reach" in outcome.err
+    assert "change the driver's law" in outcome.err
+    sol = lw.open(tmp_path / "changed.nc")
+    assert sol.status.reason == "out of reach"
+    assert sol.status.time == pytest.approx(4.0, abs=1e-4)
+    assert len(sol) == 40
+
+
+def test_a_mechanism_that_does_not_go_together_names_its_joints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = rewritten(tmp_path, "8.00 + 3*sin(TIME)", "28")
+    outcome = linkwright(capsys, "run", model, "-o", tmp_path / "new")
+    assert outcome.code == 1
+    assert "does not go together at t = 0" in outcome.err
+    assert "misses by" in outcome.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_that_is_a_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "taken").touch()
+    outcome = linkwright(capsys, "run", SAMPLE, "-o", tmp_path / "taken", "--times", "0:0.2:0.1")
+    assert "is a file; name a folder" in outcome.err
+
+
+def test_a_robot_has_nothing_to_run(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = linkwright(capsys, "run", SAMPLE.with_name("arm.urdf"))
+    assert outcome.code == 1
+    assert "says no times" in outcome.err
+
+
+def test_check_names_the_redundant_equations_of_a_planar_four_bar(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = linkwright(capsys, "check", SAMPLE.with_name("four_bar.mks"))
+    assert outcome.code == 0, outcome.err
+    assert "3 equations are redundant" in outcome.out
+    assert "the choice is not unique" in outcome.out
+
+
+def test_check_tells_the_freedom_of_the_sample(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = linkwright(capsys, "check", SAMPLE)
+    assert outcome.code == 0, outcome.err
+    assert "2 degrees of freedom, 1 driven, 1 left" in outcome.out
+    assert "1 degree of freedom is left, and moves pend2" in outcome.out

@@ -1,0 +1,84 @@
+"""Whatever the text, the reader gives a description or one of its own errors."""
+
+from pathlib import Path
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from linkwright.errors import ModelError
+from linkwright.formats.mks.printer import write_mks
+from linkwright.formats.mks.reader import parse_mks
+from linkwright.mechanism.description import Description
+
+SAMPLE = (Path(__file__).resolve().parents[2] / "examples/models/slider_crank.mks").read_text(encoding="utf-8")
+RICH = """MODEL rich
+SYSTEM (KINEMATIC ANALYSIS, ending time = 2, angle unit = degree, freedom = pivoting);
+PARAMETER L = 2; PARAMETER half = L/2;
+BODY g (ground); BODY g2 (ground, pqr = [(1,0,0),(1,0,1),(1,1,0)]);
+BODY crank (center of gravity = (half, 0, 0), pqr = [(0,0,0),(0,0,1),(L,0,0)], mass = 2*L, inertia = (1,1,1));
+BODY arm (mass = 1, colour = red);
+TRIAD tip (associated body = crank, origin = (L, 0, 0));
+REVOLUTE JOINT r1 (triad = g, triad = crank, lower = -90, upper = 1 rad, damping = 0.1);
+CYLINDRICAL JOINT "odd name" (triad = (associated body = g2, h = (1,0,0)), triad = arm, cut, passive);
+SCREW JOINT s1 (triad = tip, triad = arm, pitch = 0.1);
+ROD rod1 (triad = tip, triad = g2, length = half + sqrt(2));
+POINT ON LINE pl (line = g, point = arm);
+GEAR gg (joint = s1, joint = r1, ratio = -L, offset = 90);
+DRIVER d1 (r1.angle = 30 + 10*sin(2*pi*TIME));
+DRIVER d2 (tip.y = -TIME^2 + 2**-1);
+DRIVER d3 (distance(tip, g2) = max(1, 2, L) + if(TIME < 1, 1, 2));
+DRIVER d4 (angle(crank, g.h) = table(TIME, (0,0), (1,1), (2,4)));
+SHAPE box1 (associated body = crank, box = (L, 0.1, 0.1)); TRACE tr (triad = tip, colour = "#aabbcc");
+GRAVITY (0, -9.81, 0);
+ENDMODEL
+"""
+WORDS = st.sampled_from(
+    [
+        *RICH.replace("(", " ( ").replace(")", " ) ").replace(",", " , ").replace(";", " ; ").split(),
+        *("-", "^", "[", "]", '"', "/*", "*/", "#", "\n", "1e308", "1e-308", "0", "°", "deg", ".", "<", "if(", "é"),
+    ]
+)
+
+
+def read_or_refuse(text: str) -> Description | None:
+    try:
+        return parse_mks(text)
+    except ModelError:  # and its kinds, FormatError and MksError
+        return None
+
+
+@given(st.text(max_size=400))
+@example("MODEL a ENDMODEL")
+@example("\ufeffMODEL a")
+def test_any_text_is_read_or_refused(text: str) -> None:
+    read_or_refuse(text)
+
+
+@given(st.lists(WORDS, max_size=60))
+def test_any_words_in_a_row_are_read_or_refused(words: list[str]) -> None:
+    read_or_refuse("MODEL m BODY g (ground); BODY a (mass = 1); " + " ".join(words) + " ENDMODEL")
+
+
+@given(st.lists(WORDS, max_size=25))
+def test_any_law_is_read_or_refused(words: list[str]) -> None:
+    read_or_refuse(f"MODEL m BODY g (ground); BODY a (mass = 1); DRIVER d (a.x = {' '.join(words)}); ENDMODEL")
+
+
+@st.composite
+def changed(draw: st.DrawFn) -> str:
+    """A good file with a few places cut out, doubled, exchanged or written over."""
+    text = draw(st.sampled_from([SAMPLE, RICH]))
+    for _ in range(draw(st.integers(1, 4))):
+        a = draw(st.integers(0, len(text)))
+        b = draw(st.integers(a, min(len(text), a + draw(st.sampled_from([1, 5, 40])))))
+        put = draw(st.one_of(st.just(""), WORDS, st.text(max_size=3), st.just(text[a:b] * 2)))
+        text = text[:a] + put + text[b:]
+    return text
+
+
+@settings(max_examples=200)
+@given(changed())
+def test_a_good_file_with_changes_is_read_or_refused_and_printed_if_read(text: str) -> None:
+    description = read_or_refuse(text)
+    if description is not None:
+        assert read_or_refuse(write_mks(description)) is not None
