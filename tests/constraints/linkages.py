@@ -102,12 +102,16 @@ def four_bar_top(lengths: Sequence[float], angle: Any, side: float = 1.0) -> Flo
     return closed(a * unit(angle), np.broadcast_to([g, 0.0, 0.0], (*np.shape(angle), 3)), c, r, side)
 
 
-def slider_crank(crank: float, coupler: float, law: Any, start: float, off: float = 0.0) -> lw.Mechanism:
+def slider_crank(
+    crank: float, coupler: float, law: Any, start: float, off: float = 0.0, **parameters: float
+) -> lw.Mechanism:
     """A driven crank at ground's origin, a coupler, and a block that slides along x at the height `off`."""
     tip = crank * unit(start)
     x = tip[0] + np.sqrt(coupler**2 - (tip[1] - off) ** 2)
     end = np.array([x, off, 0.0])
     with lw.Builder("slider-crank") as b:
+        for name, value in parameters.items():
+            b.parameter(name, value)
         turning = bar(b, "crank", (0, 0, 0), tip)
         rod = bar(b, "coupler", tip, end)
         block = b.body("block")
@@ -115,7 +119,7 @@ def slider_crank(crank: float, coupler: float, law: Any, start: float, off: floa
         first = pin(b, "revolute", b.ground, (0, 0, 0), turning, (0, 0, 0), "A")
         pin(b, "revolute", turning, (crank, 0, 0), rod, (0, 0, 0), "B")
         pin(b, "revolute", rod, (coupler, 0, 0), block, (0, 0, 0), "C")
-        along = dict(h=(1.0, 0.0, 0.0), f=(0.0, 1.0, 0.0))
+        along = {"h": (1.0, 0.0, 0.0), "f": (0.0, 1.0, 0.0)}
         b.joint("prismatic", b.triad(b.ground, origin=(0, off, 0), **along), b.triad(block, **along), "guide")
         if law is not None:
             b.driver("joint", first, law, name="motor")

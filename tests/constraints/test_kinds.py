@@ -62,7 +62,8 @@ def _rod(b):
     pivot = b.joint("revolute", b.ground, crank, "rod crank pivot")
     b.joint("revolute", b.triad(b.ground, origin=APART, **ALONG_X), b.triad(rocker), "rod rocker pivot")
     b.place(rocker, APART, h=(1, 0, 0), f=(0, 0, 1))
-    b.rod(b.triad(crank, origin=(CRANK, 0, 0), name="rod from"), b.triad(rocker, origin=(ROCKER, 0, 0), name="rod to"), ROD)
+    b.triad(rocker, origin=(ROCKER, 0, 0), name="rod to")
+    b.rod(b.triad(crank, origin=(CRANK, 0, 0)), "rod to", ROD)
     b.driver("joint", pivot, TURN)
 
 
@@ -102,7 +103,8 @@ def _table(b):
     b.joint("prismatic", b.triad(b.ground, origin=(0.8, 0.1, 0)), plunger, "plunger guide")
     b.point_on_plane(table, plunger)
     b.place(table, rotation=_about_y(0.3))
-    b.driver("angle", b.triad(b.ground, name="upright"), np.pi / 2 + 0.3 + 0.5 * np.sin(TIME), other=table, axes=("h", "f"))
+    law = np.pi / 2 + 0.3 + 0.5 * np.sin(TIME)
+    b.driver("angle", b.triad(b.ground, name="upright"), law, other=table, axes=("h", "f"))
 
 
 def _about_y(angle):

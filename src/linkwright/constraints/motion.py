@@ -1,8 +1,8 @@
 """Motion in time: Newton's method from point to point with prediction, never on another branch without saying so.
 
-A step is accepted when its velocities agree with its accelerations; else it is halved. Where the equations become
-dependent (a dead centre), the step leaps across and points inside are interpolated between both sides; where that
-fails, the motion stops and tells why.
+A step is accepted when its velocities agree with its accelerations and both its ends are on one branch; else it is
+halved. Where the equations become dependent (a dead centre), the step leaps across and points inside are interpolated
+between both sides; where that fails, the motion stops and tells why.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints.assembly import Assembled
+from linkwright.constraints.branch import Branch
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.programs import Programs, Step
 from linkwright.constraints.recorded import ITERATIONS, shift_between, state_rates
@@ -24,13 +25,19 @@ Floats = NDArray[np.float64]
 
 #: How far velocities may differ from what the accelerations make of them, as a part of the speed.
 MISMATCH = 0.1
+#: The same as a part of the largest speed so far: a body that comes to rest, or starts, may do so at once.
+REST = 1e-4
 #: How far the state found may be from the predicted one: this part of the way, and this part of the bodies' sizes.
 JUMP, SLACK = 0.3, 0.02
 #: Below this part of the largest pivot so far the equations are taken for dependent.
-SINGULAR = 1e-4
+SINGULAR = 1e-5
+#: And below this part such a position may be near.
+NEAR = 1e-2
 #: Half the width of the stretch around such a position that is interpolated, in parts of the bodies' sizes or radians:
 #: rounding errors of accelerations grow with its inverse cube, those of the interpolation with its fourth power.
 WINDOW = 0.02
+#: How far the constraints may be missed in between, as a part of the mechanism's size.
+INTERPOLATED = 1e-6
 #: The longest leap across such a position, in the same parts; and in print intervals, for motions that come to rest.
 LEAP, LEAP_INTERVALS = 0.2, 200.0
 #: The shortest step, as a part of the print interval.
@@ -48,9 +55,7 @@ class State:
     v: Floats
     a: Floats
     angles: Floats
-
-    def copy(self) -> State:
-        return State(self.t, self.q.copy(), self.v.copy(), self.a.copy(), self.angles.copy())
+    jacobian: Floats | None = None  # as stored; None where it is not needed
 
 
 @dataclass
@@ -86,6 +91,8 @@ class Stepper:
         self.tolerance = max(1e-9 * e.size, 4.0 * miss)
         self.lost = int(np.sum(assembled.pivots <= RANK_TOLERANCE))
         self.largest_pivot = float(np.min(assembled.pivots[assembled.pivots > RANK_TOLERANCE], initial=1.0))
+        self.fastest, self.interval = 0.0, 0.0
+        self._branch = Branch(programs.layout, assembled.pivots)
         self.work = Work()
         rest = np.zeros((nb, 6))
         self.start = State(t, assembled.q, rest, rest, assembled.angles)
@@ -107,7 +114,7 @@ class Stepper:
     def found(self, t: float) -> State:
         out = self._out
         there = (out["q_there"].copy(), out["v_there"].copy(), out["a_there"].copy())
-        return State(t, *there, out["angles_there"].copy())
+        return State(t, *there, out["angles_there"].copy(), out["jacobian"].copy())
 
     def closes(self, step: Step) -> bool:
         """Whether a position was found."""
@@ -122,12 +129,44 @@ class Stepper:
         return step.rate_residual <= self._rate_tolerance * (1.0 + step.speed)
 
     def smooth(self, step: Step) -> bool:
-        """Whether the step stays on its branch."""
-        near = step.jump <= JUMP * step.travelled + SLACK
-        return near and step.mismatch <= MISMATCH * step.speed + 1e-12
+        """Whether the step ends where its beginning leads."""
+        if step.jump > JUMP * step.travelled + SLACK:
+            return False
+        if step.mismatch <= MISMATCH * step.speed + REST * self.fastest + 1e-12:
+            return True
+        # At rest there is no speed to compare with, but there may be an acceleration.
+        return not self.near_singular(step) and step.mismatch <= REST * self.interval * self._acceleration()
+
+    def near_singular(self, step: Step) -> bool:
+        return step.lost != self.lost or step.pivot < NEAR * self.largest_pivot
+
+    def _acceleration(self) -> float:
+        a = np.abs(self._out["a_there"])
+        a[:, :3] /= self.sizes[:, None]
+        return float(np.max(a, initial=0.0))
 
     def good(self, step: Step) -> bool:
-        return self.closes(step) and self.regular(step) and self.consistent(step) and self.smooth(step)
+        """Whether a step may be accepted, if both its ends are on one branch or a leap is meant."""
+        if not (self.closes(step) and self.regular(step) and self.consistent(step)):
+            return False
+        self.fastest = max(self.fastest, step.speed)
+        return self.smooth(step)
+
+    def stays(self, state: State, step: Step) -> bool:
+        """Whether the step last attempted from a state is good and on the state's branch."""
+        if not self.good(step):
+            return False
+        # Pivots are squared sines of angles between equations, and change no faster than the bodies move times the
+        # inverse of the smallest sine: in so short a step none can have vanished.
+        if step.pivot > 2.0 * step.travelled:
+            return True
+        return state.jacobian is None or self._branch.same(state.jacobian, self._out["jacobian"])
+
+    def holds(self, state: State) -> bool:
+        """Whether the constraints hold at an interpolated state."""
+        e, rest = self.programs.layout.equations, np.zeros_like(state.v)
+        phi = self.programs.evaluate(state.q, state.angles, np.array([state.t]), rest)[2]
+        return float(np.max(np.abs(phi), initial=0.0)) <= max(INTERPOLATED * e.size, self.tolerance)
 
     def distance(self, one: State, other: State) -> float:
         """The largest shift or turn between two states, shifts as parts of the bodies' sizes."""
@@ -142,7 +181,7 @@ class Follower:
     def __init__(self, stepper: Stepper, state: State, interval: float) -> None:
         self.stepper, self.state, self.interval = stepper, state, interval
         self.before = state  # the state at the beginning of the last step
-        self._length = interval
+        self._length = stepper.interval = interval
 
     def to(self, t: float) -> State | None:
         """The state at a time, or None where the motion stops; `state` is then the last good one."""
@@ -150,7 +189,7 @@ class Follower:
         if t < self.state.t:
             return between(self.before, self.state, t)
         step = s.attempt(self.state, t)
-        if s.good(step) and (not s.free or step.rounds <= 1):
+        if s.stays(self.state, step) and (not s.free or step.rounds <= 1):
             s.largest_pivot = max(s.largest_pivot, step.pivot)
             self.before, self.state = self.state, s.found(t)
             return self.state
@@ -179,7 +218,7 @@ class Follower:
     def _try(self, t: float) -> bool:
         s = self.stepper
         step = s.attempt(self.state, t)
-        if not s.good(step):
+        if not s.stays(self.state, step):
             return False
         whole = s.found(t)
         if s.free and step.rounds > 1:
@@ -195,10 +234,10 @@ class Follower:
         """The same step in two halves, if the free motion is then known well enough."""
         s = self.stepper
         middle_time = 0.5 * (self.state.t + whole.t)
-        if not s.good(s.attempt(self.state, middle_time)):
+        if not s.stays(self.state, s.attempt(self.state, middle_time)):
             return None
         middle = s.found(middle_time)
-        if not s.good(s.attempt(middle, whole.t)):
+        if not s.stays(middle, s.attempt(middle, whole.t)):
             return None
         end = s.found(whole.t)
         return end if s.distance(whole, end) <= FREE_ERROR else None
@@ -208,32 +247,37 @@ class Follower:
         s = self.stepper
         length = 2.0 * SHORTEST * self.interval
         # How wide a singular position is does not depend on how often results are printed.
-        speed = s.attempt(self.state, self.state.t).speed
-        longest = max(0.5 * self.interval, min(LEAP / max(speed, 1e-300), LEAP_INTERVALS * self.interval))
+        here = s.attempt(self.state, self.state.t)
+        if not s.near_singular(here):
+            return False
+        longest = max(0.5 * self.interval, min(LEAP / max(here.speed, 1e-300), LEAP_INTERVALS * self.interval))
         while length < longest:
             there = self.state.t + length
             step = s.attempt(self.state, there)
             if s.good(step):
                 beyond = s.found(there)
                 # Pivots grow with the square of the distance from the singular position.
-                near, far = (np.sqrt(max(x.pivot, 0.0)) for x in (s.attempt(self.state, self.state.t), step))
+                near, far = (np.sqrt(max(x.pivot, 0.0)) for x in (here, step))
                 middle = self.state.t + length * float(near / (near + far))
-                self._widen(beyond, middle, step.speed)
+                ends = self._widened(beyond, middle, step.speed)
+                if not s.holds(between(*ends, middle)):
+                    return False  # out of reach in between
+                self.before, self.state = ends
                 s.work.notes.append(f"passed a singular position at t = {middle:.5g}")
                 return True
             length *= 1.5
         return False
 
-    def _widen(self, beyond: State, middle: float, speed: float) -> None:
-        """Move both ends of a leap away from the singular position, so far that rounding errors are small there."""
+    def _widened(self, beyond: State, middle: float, speed: float) -> tuple[State, State]:
+        """Both ends of a leap moved away from the singular position, so far that rounding errors are small there."""
         s = self.stepper
-        window = WINDOW / max(speed, 1e-12)
+        window = min(WINDOW / max(speed, 1e-300), LEAP_INTERVALS * self.interval)
         ends = [self.state, beyond]
         for k, there in enumerate((middle - window, middle + window)):
             step = s.attempt(ends[k], there)
-            if s.good(step) and abs(there - middle) > abs(ends[k].t - middle):
+            if s.stays(ends[k], step) and abs(there - middle) > abs(ends[k].t - middle):
                 ends[k] = s.found(there)
-        self.before, self.state = ends
+        return ends[0], ends[1]
 
     def _kink(self, t: float, shortest: float) -> bool:
         """Over a corner of a law: the velocity jumps, and the position does not."""
