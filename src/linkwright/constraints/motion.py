@@ -182,6 +182,7 @@ class Follower:
         self.stepper, self.state, self.interval = stepper, state, interval
         self.before = state  # the state at the beginning of the last step
         self._length = stepper.interval = interval
+        self._corner = -np.inf  # when the last corner of a law was passed
 
     def to(self, t: float) -> State | None:
         """The state at a time, or None where the motion stops; `state` is then the last good one."""
@@ -287,9 +288,9 @@ class Follower:
         far_from_singular = step.pivot >= 1e-3 * s.largest_pivot and step.lost == s.lost
         if s.closes(step) and s.consistent(step) and far_from_singular and step.jump < 1e-4:
             self.before, self.state = self.state, s.found(there)
-            note = f"the velocity jumps at t = {self.state.t:.6g}: a driver's law has a corner there"
-            if note not in s.work.notes:
-                s.work.notes.append(note)
+            if there - self._corner > 4.0 * shortest:  # else it is the same one, told apart by rounding
+                s.work.notes.append(f"the velocity jumps at t = {there:.6g}: a driver's law has a corner there")
+            self._corner = there
             return True
         return False
 
