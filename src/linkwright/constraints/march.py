@@ -50,13 +50,18 @@ class March:
         self._call(k, count)
         step = Step(*self._summary[k : k + count].T)
         largest = np.maximum.accumulate(np.concatenate([[s.largest_pivot], step.pivot]))
-        good = s.closes(step) & s.regular(step, largest[:-1]) & s.consistent(step) & s.smooth(step)
+        fastest = np.maximum.accumulate(np.concatenate([[s.fastest], step.speed]))
+        good = s.closes(step) & s.regular(step, largest[:-1]) & s.consistent(step)
+        good &= s.near(step) & s.smooth(step, fastest[1:])
         if s.free:
             good &= step.rounds <= 1
+        if not np.all(s.short(step) | ~good):
+            there = slice(k, k + count + 1)
+            good &= s.branch.same(self.q[there], self._angles[there], self.times[there]) | s.short(step)
         bad = np.flatnonzero(~good)
         taken = int(bad[0]) if len(bad) else count
         self._length = 2 * count if taken == count else 1
-        s.largest_pivot = float(largest[taken])
+        s.largest_pivot, s.fastest = float(largest[taken]), float(fastest[taken])
         iterations = np.asarray(step.iterations)[:taken].astype(np.int64)
         s.work.iterations += int(iterations.sum())
         s.work.rounds += int(np.maximum(step.rounds, 1.0)[:taken].sum())

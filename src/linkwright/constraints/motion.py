@@ -1,8 +1,8 @@
 """Motion in time: Newton's method from point to point with prediction, never on another branch without saying so.
 
-A step is accepted when its velocities agree with its accelerations; else it is halved. Where the equations become
-dependent (a dead centre), the step leaps across and points inside are interpolated between both sides; where that
-fails, the motion stops and tells why.
+A step is accepted when its velocities agree with its accelerations and both its ends are on one branch; else it is
+halved. Where the equations become dependent (a dead centre), the step leaps across and points inside are interpolated
+between both sides; where that fails, the motion stops and tells why.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints.assembly import Assembled
+from linkwright.constraints.branch import Branch
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.programs import Programs, Step
 from linkwright.constraints.recorded import ITERATIONS, shift_between, state_rates
@@ -24,13 +25,21 @@ Floats = NDArray[np.float64]
 
 #: How far velocities may differ from what the accelerations make of them, as a part of the speed.
 MISMATCH = 0.1
+#: The same as a part of the largest speed so far: a body that comes to rest, or starts, may do so at once.
+REST = 1e-4
 #: How far the state found may be from the predicted one: this part of the way, and this part of the bodies' sizes.
 JUMP, SLACK = 0.3, 0.02
 #: Below this part of the largest pivot so far the equations are taken for dependent.
-SINGULAR = 1e-4
+SINGULAR = 1e-5
+#: And below this part such a position may be near.
+NEAR = 1e-2
 #: Half the width of the stretch around such a position that is interpolated, in parts of the bodies' sizes or radians:
 #: rounding errors of accelerations grow with its inverse cube, those of the interpolation with its fourth power.
 WINDOW = 0.02
+#: How far the constraints may be missed in between, as a part of the mechanism's size.
+INTERPOLATED = 1e-6
+#: The longest leap across such a position, in the same parts; and in print intervals, for motions that come to rest.
+LEAP, LEAP_INTERVALS = 0.2, 200.0
 #: The shortest step, as a part of the print interval.
 SHORTEST = 1e-8
 #: The free part of a motion is integrated until halving a step changes it by less than this part of the sizes.
@@ -46,9 +55,6 @@ class State:
     v: Floats
     a: Floats
     angles: Floats
-
-    def copy(self) -> State:
-        return State(self.t, self.q.copy(), self.v.copy(), self.a.copy(), self.angles.copy())
 
 
 @dataclass
@@ -84,6 +90,8 @@ class Stepper:
         self.tolerance = max(1e-9 * e.size, 4.0 * miss)
         self.lost = int(np.sum(assembled.pivots <= RANK_TOLERANCE))
         self.largest_pivot = float(np.min(assembled.pivots[assembled.pivots > RANK_TOLERANCE], initial=1.0))
+        self.fastest, self.interval = 0.0, 0.0
+        self.branch = Branch(programs, assembled.pivots)
         self.work = Work()
         rest = np.zeros((nb, 6))
         self.start = State(t, assembled.q, rest, rest, assembled.angles)
@@ -122,13 +130,55 @@ class Stepper:
         """Whether the laws' rates can be followed."""
         return step.rate_residual <= self._rate_tolerance * (1.0 + step.speed)
 
-    def smooth(self, step: Step) -> Any:
-        """Whether the step stays on its branch."""
-        near = step.jump <= JUMP * step.travelled + SLACK
-        return near & (step.mismatch <= MISMATCH * step.speed + 1e-12)
+    def near(self, step: Step) -> Any:
+        """Whether the state found is near the predicted one."""
+        return step.jump <= JUMP * step.travelled + SLACK
+
+    def smooth(self, step: Step, fastest: Any) -> Any:
+        """Whether the velocities of both ends agree with the accelerations, where bodies were as fast as `fastest`."""
+        return step.mismatch <= MISMATCH * step.speed + REST * fastest + 1e-12
+
+    def short(self, step: Step) -> Any:
+        """Whether the step is too short for the equations to have been dependent in between.
+
+        Pivots are squared sines of angles between equations, and change no faster than the bodies move times the
+        inverse of the smallest sine.
+        """
+        return step.pivot > 2.0 * step.travelled
+
+    def near_singular(self, step: Step) -> bool:
+        return step.lost != self.lost or step.pivot < NEAR * self.largest_pivot
+
+    def _acceleration(self) -> float:
+        a = np.abs(self._out["a_there"])
+        a[:, :3] /= self.sizes[:, None]
+        return float(np.max(a, initial=0.0))
 
     def good(self, step: Step) -> bool:
-        return bool(self.closes(step) & self.regular(step) & self.consistent(step) & self.smooth(step))
+        """Whether a step may be accepted, if both its ends are on one branch or a leap is meant."""
+        if not (self.closes(step) & self.regular(step) & self.consistent(step) & self.near(step)):
+            return False
+        self.fastest = max(self.fastest, step.speed)
+        if self.smooth(step, self.fastest):
+            return True
+        # At rest there is no speed to compare with, but there may be an acceleration.
+        return not self.near_singular(step) and step.mismatch <= REST * self.interval * self._acceleration()
+
+    def stays(self, state: State, step: Step) -> bool:
+        """Whether the step last attempted from a state is good and on the state's branch."""
+        if not self.good(step):
+            return False
+        if self.short(step) or state is self.start:
+            return True
+        out = self._out
+        ends = ((state.q, out["q_there"]), (state.angles, out["angles_there"]), (state.t, float(self._t[0])))
+        return bool(self.branch.same(*(np.stack(pair) for pair in ends))[0])
+
+    def holds(self, state: State) -> bool:
+        """Whether the constraints hold at an interpolated state."""
+        e, rest = self.programs.layout.equations, np.zeros_like(state.v)
+        phi = self.programs.evaluate(state.q, state.angles, np.array([state.t]), rest)[2]
+        return float(np.max(np.abs(phi), initial=0.0)) <= max(INTERPOLATED * e.size, self.tolerance)
 
     def distance(self, one: State, other: State) -> float:
         """The largest shift or turn between two states, shifts as parts of the bodies' sizes."""
@@ -143,7 +193,8 @@ class Follower:
     def __init__(self, stepper: Stepper, state: State, interval: float) -> None:
         self.stepper, self.state, self.interval = stepper, state, interval
         self.before = state  # the state at the beginning of the last step
-        self._length = interval
+        self._length = stepper.interval = interval
+        self._corner = -np.inf  # when the last corner of a law was passed
 
     def to(self, t: float) -> State | None:
         """The state at a time, or None where the motion stops; `state` is then the last good one."""
@@ -151,7 +202,7 @@ class Follower:
         if t < self.state.t:
             return between(self.before, self.state, t)
         step = s.attempt(self.state, t)
-        if s.good(step) and (not s.free or step.rounds <= 1):
+        if s.stays(self.state, step) and (not s.free or step.rounds <= 1):
             s.largest_pivot = max(s.largest_pivot, step.pivot)
             self.before, self.state = self.state, s.found(t)
             return self.state
@@ -180,7 +231,7 @@ class Follower:
     def _try(self, t: float) -> bool:
         s = self.stepper
         step = s.attempt(self.state, t)
-        if not s.good(step):
+        if not s.stays(self.state, step):
             return False
         whole = s.found(t)
         if s.free and step.rounds > 1:
@@ -196,10 +247,10 @@ class Follower:
         """The same step in two halves, if the free motion is then known well enough."""
         s = self.stepper
         middle_time = 0.5 * (self.state.t + whole.t)
-        if not s.good(s.attempt(self.state, middle_time)):
+        if not s.stays(self.state, s.attempt(self.state, middle_time)):
             return None
         middle = s.found(middle_time)
-        if not s.good(s.attempt(middle, whole.t)):
+        if not s.stays(middle, s.attempt(middle, whole.t)):
             return None
         end = s.found(whole.t)
         return end if s.distance(whole, end) <= FREE_ERROR else None
@@ -208,30 +259,38 @@ class Follower:
         """Across a position where the equations are dependent, to the nearest time after it that is regular."""
         s = self.stepper
         length = 2.0 * SHORTEST * self.interval
-        while length < 0.5 * self.interval:
+        # How wide a singular position is does not depend on how often results are printed.
+        here = s.attempt(self.state, self.state.t)
+        if not s.near_singular(here):
+            return False
+        longest = max(0.5 * self.interval, min(LEAP / max(here.speed, 1e-300), LEAP_INTERVALS * self.interval))
+        while length < longest:
             there = self.state.t + length
             step = s.attempt(self.state, there)
             if s.good(step):
                 beyond = s.found(there)
                 # Pivots grow with the square of the distance from the singular position.
-                near, far = (np.sqrt(max(x.pivot, 0.0)) for x in (s.attempt(self.state, self.state.t), step))
+                near, far = (np.sqrt(max(x.pivot, 0.0)) for x in (here, step))
                 middle = self.state.t + length * float(near / (near + far))
-                self._widen(beyond, middle, step.speed)
+                ends = self._widened(beyond, middle, step.speed)
+                if not s.holds(between(*ends, middle)):
+                    return False  # out of reach in between
+                self.before, self.state = ends
                 s.work.notes.append(f"passed a singular position at t = {middle:.5g}")
                 return True
             length *= 1.5
         return False
 
-    def _widen(self, beyond: State, middle: float, speed: float) -> None:
-        """Move both ends of a leap away from the singular position, so far that rounding errors are small there."""
+    def _widened(self, beyond: State, middle: float, speed: float) -> tuple[State, State]:
+        """Both ends of a leap moved away from the singular position, so far that rounding errors are small there."""
         s = self.stepper
-        window = WINDOW / max(speed, 1e-12)
+        window = min(WINDOW / max(speed, 1e-300), LEAP_INTERVALS * self.interval)
         ends = [self.state, beyond]
         for k, there in enumerate((middle - window, middle + window)):
             step = s.attempt(ends[k], there)
-            if s.good(step) and abs(there - middle) > abs(ends[k].t - middle):
+            if s.stays(ends[k], step) and abs(there - middle) > abs(ends[k].t - middle):
                 ends[k] = s.found(there)
-        self.before, self.state = ends
+        return ends[0], ends[1]
 
     def _kink(self, t: float, shortest: float) -> bool:
         """Over a corner of a law: the velocity jumps, and the position does not."""
@@ -241,9 +300,9 @@ class Follower:
         far_from_singular = step.pivot >= 1e-3 * s.largest_pivot and step.lost == s.lost
         if s.closes(step) and s.consistent(step) and far_from_singular and step.jump < 1e-4:
             self.before, self.state = self.state, s.found(there)
-            note = f"the velocity jumps at t = {self.state.t:.6g}: a driver's law has a corner there"
-            if note not in s.work.notes:
-                s.work.notes.append(note)
+            if there - self._corner > 4.0 * shortest:  # else it is the same one, told apart by rounding
+                s.work.notes.append(f"the velocity jumps at t = {there:.6g}: a driver's law has a corner there")
+            self._corner = there
             return True
         return False
 

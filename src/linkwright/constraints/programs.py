@@ -286,7 +286,7 @@ class _Step:
         b.statements = outside
         carried = [(self.aim.operand, self.next_aim.operand)]
         # After a loop only what it carries is defined: the outputs carry themselves.
-        carried += [(ref.operand, ref.operand) for ref in (self.q, self.v, self.a, self.phi, self.w.r)]
+        carried += [(ref.operand, ref.operand) for ref in (self.q, self.v, self.a, self.phi, w.r)]
         b.add(Loop(ROUNDS, tuple(body), tuple(carried), self.done.operand))
 
     def _largest_part(self, shifts: Ref, into: Ref) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints.assembly import misses, row_norms, settle
+from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.motion import State, Stepper
 from linkwright.constraints.programs import Programs, Step
@@ -44,6 +45,9 @@ def explain(stepper: Stepper, state: State, ahead: float, last: Step) -> Stop:
     if found.miss > stepper.tolerance:
         worst = misses(programs, found, ahead)
         name = next(iter(worst))
+        if _redundant_driver(stepper, state, name):
+            told = contradiction(programs, state.q, state.angles, ahead)
+            return replace(told, time=state.t, residual=found.miss)
         element: str | None = driver or name.split("'")[1]
         who = f"driver {driver!r} asks for what is out of reach" if driver else f"{name} is out of reach"
         message = f"stopped at t = {state.t:.6g}: {who}; a little later {name} misses by {found.miss:.2g} m"
@@ -72,6 +76,17 @@ def contradiction(programs: Programs, q: Floats, angles: Floats, t: float) -> St
         advice = "the mechanism has no freedom left for it: remove the driver, or a constraint"
     message = f"locked up at t = {t:.6g}: {who}"
     return Stop("lock-up", message, t, element, 0.0, advice)
+
+
+def _redundant_driver(stepper: Stepper, state: State, name: str) -> bool:
+    """Whether an element is a driver whose equation repeats others, so that it cannot be followed on its own."""
+    if not stepper.lost:
+        return False
+    programs = stepper.programs
+    e = programs.layout.equations
+    pivots = programs.correct(state.q, state.angles, np.array([state.t]), np.zeros(1))[3]
+    lost = {str(e.equation(int(row))[0]) for row in np.flatnonzero(pivots <= RANK_TOLERANCE)}
+    return name.startswith("driver") and name in lost
 
 
 def _first_driver(e: Equations) -> str | None:
