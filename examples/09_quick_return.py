@@ -66,7 +66,7 @@ for axis in (top, bottom):
         axis.axvspan(start, start + np.degrees(slow), color="tab:green", alpha=0.12, linewidth=0)
     axis.set_xlim(0, 360)
     axis.grid(alpha=0.3)
-bottom.annotate("working stroke", (200, 0.15), color="tab:green", ha="center")
+bottom.annotate("working stroke", (105, 0.3), color="tab:green", ha="center")
 top.legend()
 Path("out").mkdir(exist_ok=True)
 figure.savefig("out/09_quick_return.png", dpi=120)

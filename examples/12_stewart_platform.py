@@ -62,6 +62,7 @@ space.plot(*sol.position("rim").T, color="goldenrod", linewidth=1)
 space.set(title="The platform at 0 and 90°, and a path on its rim", xlabel="x (m)", ylabel="y (m)", zlabel="z (m)")
 space.set_aspect("equal")
 space.view_init(22, -60)
+space.locator_params(nbins=4)
 for n in range(1, 7):
     leg = np.linalg.norm(sol.position(f"head{n}") - sol.position(f"foot{n}"), axis=1)
     plane.plot(t, leg, label=f"leg {n}")
