@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import Layout
 from linkwright.mechanism.description import GROUND
@@ -46,7 +45,7 @@ class Branch:
                 continue
             number = {body: k for k, body in enumerate(bodies)}
             kept = [row for c in constraints for row in range(int(e.first[c]), int(e.first[c + 1]))]
-            strong = [row for row in kept if pivots[row] > RANK_TOLERANCE]
+            strong = [row for row in kept if pivots[row] > programs.tolerance]
             free = len(strong) < 6 * len(bodies)
             if free:
                 kept = strong

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.programs import Programs
 
 Floats = NDArray[np.float64]
@@ -65,11 +64,11 @@ def freedom(
     if e.count * 6 * e.nb <= DENSE:
         j = layout.dense(jacobian)
         j[:, np.arange(6 * e.nb) % 6 >= 3] /= np.repeat(e.sizes, 3)
-        basis, dependent = _independent_rows(j)
+        basis, dependent = _independent_rows(j, max(DEPENDENT, np.sqrt(10.0 * programs.tolerance)))
         rank = len(basis)
         rest = np.eye(6 * e.nb) - basis.T @ basis
     else:
-        dependent = np.flatnonzero(pivots <= RANK_TOLERANCE).tolist()
+        dependent = np.flatnonzero(pivots <= programs.tolerance).tolist()
         rank = e.count - len(dependent)
         known = quick or rank == 6 * e.nb
         rest = np.zeros((6 * e.nb, 0)) if known else _random_freedom(programs, q, angles, t)
@@ -87,7 +86,7 @@ def freedom(
     return FreedomReport(6 * e.nb, e.count, rank, tuple(redundant), moving, driven)
 
 
-def _independent_rows(j: Floats) -> tuple[Floats, list[int]]:
+def _independent_rows(j: Floats, tolerance: float) -> tuple[Floats, list[int]]:
     """An orthonormal basis of the rows (twice orthogonalised), and the rows that those before them span."""
     room = np.empty((min(j.shape), j.shape[1]))
     rank = 0
@@ -98,7 +97,7 @@ def _independent_rows(j: Floats) -> tuple[Floats, list[int]]:
         rest = row - basis.T @ (basis @ row)
         rest = rest - basis.T @ (basis @ rest)
         left = float(np.linalg.norm(rest))
-        if size == 0.0 or left <= DEPENDENT * size or rank == j.shape[1]:
+        if size == 0.0 or left <= tolerance * size or rank == j.shape[1]:
             dependent.append(k)
         else:
             room[rank] = rest / left

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints.assembly import Assembled, assemble
-from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.freedom import FreedomReport
 from linkwright.constraints.freedom import freedom as find_freedom
@@ -79,7 +78,7 @@ class Kinematics:
         times = self._checked(times)
         self._check_laws(times)
         start = assembled or self.assemble(float(times[0]), assembly_tolerance)
-        lost = int(np.sum(start.pivots <= RANK_TOLERANCE))
+        lost = int(np.sum(start.pivots <= self.programs.tolerance))
         free = 6 * self.equations.nb > self.equations.count - lost
         notes: list[str] = []
         if lost or free:

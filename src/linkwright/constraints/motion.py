@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from linkwright.constraints.assembly import Assembled
 from linkwright.constraints.branch import Branch
-from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.programs import Programs, Step
 from linkwright.constraints.recorded import ITERATIONS, shift_between, state_rates
 from linkwright.spatial.rotation import quaternion_product
@@ -87,9 +86,9 @@ class Stepper:
         inputs = [given[port.name] for port in program.inputs]
         self._call: Callable[[], None] = program.bound(inputs, list(self._out.values()))
         self._summary = self._out["summary"]
-        self.tolerance = max(1e-9 * e.size, 4.0 * miss)
-        self.lost = int(np.sum(assembled.pivots <= RANK_TOLERANCE))
-        self.largest_pivot = float(np.min(assembled.pivots[assembled.pivots > RANK_TOLERANCE], initial=1.0))
+        self.tolerance = max(1e-9 * e.size, 10.0 * miss)
+        self.lost = int(np.sum(assembled.pivots <= programs.tolerance))
+        self.largest_pivot = float(np.min(assembled.pivots[assembled.pivots > programs.tolerance], initial=1.0))
         self.fastest, self.interval = 0.0, 0.0
         self.branch = Branch(programs, assembled.pivots)
         self.work = Work()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints.elimination import RANK_TOLERANCE, Solver
+from linkwright.constraints.elimination import Solver
 from linkwright.constraints.recorded import (
     ITERATIONS,
     NEWTON,
@@ -121,7 +121,7 @@ class _Algebra:
 
     def __init__(self, w: Recording, damping: Ref) -> None:
         self.w, b, m, nb = w, w.b, w.m, w.nb
-        self.solver = Solver(b, w.layout.plan, w.jacobian, w.weights, damping)
+        self.solver = Solver(b, w.layout.plan, w.jacobian, w.weights, damping, w.tolerance)
         self.rhs, self.rest = b.temporary("rhs", (m,)), b.temporary("rest", (m,))
         self.change = b.temporary("change", (m,))
         self.pulled = b.temporary("pulled", (nb, 6))
@@ -330,16 +330,16 @@ class _Step:
         if not w.m:
             return
 
-        def told(small: Array, number: Array, pivot: Array) -> tuple[Array, Array]:
-            gone = pivot[0] <= RANK_TOLERANCE
+        def told(small: Array, number: Array, pivot: Array, tolerance: Array) -> tuple[Array, Array]:
+            gone = pivot[0] <= tolerance[0]
             return (
                 np.array([minimum(small[0], where(gone, 1.0, pivot[0]))]),
                 np.array([number[0] + where(gone, 1.0, 0.0)]),
             )
 
-        block = trace(told, [(1,)] * 3)[0]
+        block = trace(told, [(1,)] * 4)[0]
         pivot = self.algebra.solver.pivots.part(0, (1,)).at((1, ITEM))
-        b.add(Each(w.m, (b.case(block, [smallest, lost, pivot], [smallest, lost]),), "outward"))
+        b.add(Each(w.m, (b.case(block, [smallest, lost, pivot, w.tolerance], [smallest, lost]),), "outward"))
 
 
 class Programs:
@@ -349,6 +349,15 @@ class Programs:
         self.layout = layout
         self.numbers = numbers(layout.equations)
         self._steps: dict[bool, Program] = {}
+
+    @property
+    def tolerance(self) -> float:
+        """The part of a row's own size below which its pivot is lost; larger if the constraints cannot all be met."""
+        return float(self.numbers["tolerance"][0])
+
+    @tolerance.setter
+    def tolerance(self, value: float) -> None:
+        self.numbers["tolerance"][0] = value
 
     @cached_property
     def _evaluation(self) -> Program:

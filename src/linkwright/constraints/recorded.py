@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints import blocks
-from linkwright.constraints.elimination import Elimination, Incidence
+from linkwright.constraints.elimination import RANK_TOLERANCE, Elimination, Incidence
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.forms import Form
 from linkwright.mechanism.description import GROUND
@@ -91,7 +91,7 @@ class Layout:
 
 
 def numbers(e: Equations) -> dict[str, Floats]:
-    """The inputs that hold a mechanism's numbers: records, the entries of W⁻¹, the bodies' sizes, the parameters."""
+    """The inputs that hold a mechanism's numbers: records, the entries of W⁻¹, sizes, parameters, rank tolerance."""
     weights = np.ones((e.nb, 6))
     weights[:, 3:] /= e.sizes[:, None] ** 2
     parameters = list(e.description.parameters.values())
@@ -100,6 +100,7 @@ def numbers(e: Equations) -> dict[str, Floats]:
         "weights": weights,
         "lengths": e.sizes.copy(),
         "parameters": np.array(parameters or [0.0], dtype=np.float64),
+        "tolerance": np.array([RANK_TOLERANCE]),
     }
 
 
@@ -116,7 +117,8 @@ class Recording:
         self.t = b.input("t", (1,))
         # The mechanism's numbers are inputs: mechanisms that differ by them alone share their code.
         given = numbers(e)
-        self.records, self.weights, self.lengths, self.parameters = (b.input(n, x.shape) for n, x in given.items())
+        inputs = [b.input(name, x.shape) for name, x in given.items()]
+        self.records, self.weights, self.lengths, self.parameters, self.tolerance = inputs
         self.r = b.temporary("R", (e.nb, 9))
         self.laws = b.temporary("laws", (max(len(e.constraints), 1), 3))
         self.jacobian = b.temporary("J", (max(layout.jacobian_size, 1),))

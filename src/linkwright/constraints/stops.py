@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints.assembly import misses, row_norms, settle
-from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.motion import State, Stepper
 from linkwright.constraints.programs import Programs, Step
@@ -85,7 +84,7 @@ def _redundant_driver(stepper: Stepper, state: State, name: str) -> bool:
     programs = stepper.programs
     e = programs.layout.equations
     pivots = programs.correct(state.q, state.angles, np.array([state.t]), np.zeros(1))[3]
-    lost = {str(e.equation(int(row))[0]) for row in np.flatnonzero(pivots <= RANK_TOLERANCE)}
+    lost = {str(e.equation(int(row))[0]) for row in np.flatnonzero(pivots <= programs.tolerance)}
     return name.startswith("driver") and name in lost
 
 
