@@ -42,6 +42,8 @@ INTERPOLATED = 1e-6
 LEAP, LEAP_INTERVALS = 0.2, 200.0
 #: The shortest step, as a part of the print interval.
 SHORTEST = 1e-8
+#: How much larger the misfit of single redundant equations may be than when all share it.
+MISFIT = 100.0
 #: The free part of a motion is integrated until halving a step changes it by less than this part of the sizes.
 FREE_ERROR = 1e-10
 
@@ -88,7 +90,7 @@ class Stepper:
         inputs = [given[port.name] for port in program.inputs]
         self._call: Callable[[], None] = program.bound(inputs, list(self._out.values()))
         self._summary = self._out["summary"]
-        self.tolerance = max(1e-9 * e.size, 4.0 * miss)
+        self.miss, self.tolerance = miss, max(1e-9 * e.size, 4.0 * miss)
         self.lost = int(np.sum(assembled.pivots <= RANK_TOLERANCE))
         self.largest_pivot = float(np.min(assembled.pivots[assembled.pivots > RANK_TOLERANCE], initial=1.0))
         self.fastest, self.interval = 0.0, 0.0
@@ -340,4 +342,9 @@ def times_of(start: float, end: float, interval: float) -> Floats:
 def initial(stepper: Stepper) -> tuple[State, Step]:
     """The assembled state with its velocity and acceleration."""
     step: Any = stepper.attempt(stepper.start, stepper.start.t)
+    # Redundant equations that contradict a little share the misfit in an assembly; in a motion those left out have it
+    # all, and more of them may be left out.
+    if stepper.tolerance < step.residual <= MISFIT * stepper.miss:
+        stepper.tolerance = 4.0 * step.residual
+        stepper.lost = int(step.lost)
     return stepper.found(stepper.start.t), step
