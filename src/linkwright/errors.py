@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 
@@ -31,25 +30,25 @@ class FormatError(ModelError):
         self.line = line
 
 
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong in a text: where (counted from 1), what, and the line with a caret beneath it."""
-
-    line: int
-    column: int
-    message: str
-    excerpt: str = ""
-
-
 class MksError(FormatError):
-    """A `.mks` file that cannot be read; its message has several lines, and `problems` holds each problem found."""
+    """A `.mks` file that cannot be read; its message has several lines, with a caret beneath each place.
 
-    def __init__(self, problems: Sequence[Problem], *, file: str) -> None:
+    `problems` holds each problem that was found: its line, column, message and excerpt.
+    """
+
+    def __init__(self, problems: Sequence[Any], *, file: str) -> None:
         parts = [f"{file}:{p.line}:{p.column}: {p.message}\n{p.excerpt}".rstrip() for p in problems]
         super().__init__("\n".join(parts))
         self.problems = tuple(problems)
         self.file = file
         self.line = problems[0].line if problems else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _mks_error, (self.problems, self.file)
+
+
+def _mks_error(problems: tuple[Any, ...], file: str) -> MksError:
+    return MksError(problems, file=file)
 
 
 class NameNotFound(LinkwrightError, KeyError):

@@ -76,3 +76,9 @@ def test_a_model_in_which_nothing_moves_is_told(tmp_path: Path, capsys: pytest.C
     outcome = linkwright(capsys, "check", model)
     assert outcome.code == 0
     assert "nothing moves" in outcome.err
+
+
+def test_a_model_with_a_loop_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = linkwright(capsys, "check", ARM.with_name("slider_crank.mks"))
+    assert outcome.code == 0, outcome.err
+    assert "loops closed by: sph2" in outcome.out

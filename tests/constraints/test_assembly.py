@@ -91,13 +91,13 @@ def test_a_small_misfit_is_told_if_it_is_above_the_assembly_tolerance():
     assert all(1e-5 < miss < 1e-3 for miss in list(told.value.misses.values())[:1])
 
 
-@pytest.mark.parametrize("off", [1e-9, 1e-6, 5e-4])
-def test_a_misfit_within_the_assembly_tolerance_is_no_harm(off):
-    sol = lw.analyse(_misfit(off, 1e-3))
+@pytest.mark.parametrize("size", [1e-9, 1e-8, 1e-6, 1e-4, 5e-4])
+def test_a_misfit_such_as_rounded_numbers_make_is_no_harm(size):
+    sol = lw.analyse(_misfit(size, 1e-3))
     assert sol.status, sol.status
     top = sol.position("coupler") + 3.0 * matrices(sol.orientation("coupler"))[:, :, 0]
-    np.testing.assert_allclose(top[:, :2], four_bar_top(LENGTHS, 0.9 + sol.time)[:, :2], atol=1e-9 + 0.01 * off)
-    np.testing.assert_allclose(sol.joint("A")[:, 0], 0.9 + sol.time, atol=1e-9)
+    np.testing.assert_allclose(top[:, :2], four_bar_top(LENGTHS, 0.9 + sol.time)[:, :2], atol=10.0 * size)
+    np.testing.assert_allclose(sol.joint("A")[:, 0], 0.9 + sol.time, atol=10.0 * size)
 
 
 def test_a_joint_that_would_close_with_opposite_axes_is_named():

@@ -5,7 +5,6 @@ import pytest
 from linkages import bar, closed, four_bar_top, pin, slider_crank, unit
 
 import linkwright as lw
-from linkwright.constraints.branch import _odd
 from linkwright.mechanism.expression import TIME, Name
 
 FAR = (0.0, 0.0, 0.0)
@@ -130,8 +129,3 @@ def test_a_dead_centre_whose_law_goes_on_smoothly_is_passed():
     np.testing.assert_allclose(sol.joint_rate("pivot")[:, 0], 1.0, atol=1e-7)
     np.testing.assert_allclose(sol.angular_acceleration("arm"), 0.0, atol=1e-5)
     assert len([note for note in sol.status.notes if "singular" in note]) == 2
-
-
-@pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2], [1, 2, 0], [3, 2, 1, 0], [3, 0, 1, 2]])
-def test_a_permutation_is_odd_as_its_determinant_says(order):
-    assert np.linalg.det(np.eye(len(order))[order]) == pytest.approx(1 - 2 * _odd(np.array(order)))

@@ -205,7 +205,7 @@ def test_a_wrong_toml_file_is_a_format_error_that_names_it(toml, text, message):
 
 
 def test_reading_dispatches_on_the_ending(tmp_path):
-    for ending in (".mks", ".xml", ".sdf"):
+    for ending in (".xml", ".sdf"):
         (tmp_path / f"m{ending}").write_text("")
         with pytest.raises(FormatError, match="not read yet"):
             read(tmp_path / f"m{ending}")

@@ -1,5 +1,6 @@
 """Every file in mks_bad is wrong, and the text beside it is what the reader says of it."""
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,10 @@ def test_only_so_many_problems_are_told() -> None:
     with pytest.raises(MksError) as caught:
         parse_mks("MODEL m\n" + "BDY a (mass = 1);\n" * 1000 + "ENDMODEL")
     assert len(caught.value.problems) == 50
+
+
+def test_an_error_crosses_from_one_process_to_another() -> None:
+    with pytest.raises(MksError) as caught:
+        parse_mks("MODEL m", "m.mks")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.problems, again.line) == (str(caught.value), caught.value.problems, 1)

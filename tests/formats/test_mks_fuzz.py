@@ -47,6 +47,7 @@ def read_or_refuse(text: str) -> Description | None:
         return None
 
 
+@settings(deadline=None)
 @given(st.text(max_size=400))
 @example("MODEL a ENDMODEL")
 @example("\ufeffMODEL a")
@@ -54,11 +55,13 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     read_or_refuse(text)
 
 
+@settings(deadline=None)
 @given(st.lists(WORDS, max_size=60))
 def test_any_words_in_a_row_are_read_or_refused(words: list[str]) -> None:
     read_or_refuse("MODEL m BODY g (ground); BODY a (mass = 1); " + " ".join(words) + " ENDMODEL")
 
 
+@settings(deadline=None)
 @given(st.lists(WORDS, max_size=25))
 def test_any_law_is_read_or_refused(words: list[str]) -> None:
     read_or_refuse(f"MODEL m BODY g (ground); BODY a (mass = 1); DRIVER d (a.x = {' '.join(words)}); ENDMODEL")
@@ -76,7 +79,7 @@ def changed(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(changed())
 def test_a_good_file_with_changes_is_read_or_refused_and_printed_if_read(text: str) -> None:
     description = read_or_refuse(text)

@@ -4,7 +4,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lark import Lark
 
@@ -20,7 +20,9 @@ STATEMENTS = [
     'TRIAD "my triad" (associated body = crank, origin = (-1, 0, 2e3));',
     "Revolute  Joint j (triad = a, triad = b, lower = 1, velocity limit = 2, cut);",
     "GEAR gg (joint = a, joint = b, ratio = 2);",
-    "SHAPE s (triad = t, sphere = 2, colour = red);",
+    'SHAPE s (triad = t, sphere = 2, colour = red, mesh = "x.stl");',
+    "BODY b (mass = -1, com = ( -1 , 2,3 ));",
+    'SCREW JOINT j (triad = (associated body = "a b", axes = [(1,0,0),(0,1,0),(0,0,1)]), triad = (h = (1,0,0)), cut);',
 ]
 
 
@@ -36,10 +38,10 @@ def test_the_scanner_makes_what_the_grammar_makes(text: str) -> None:
     "text",
     [
         "BODY b (mass = 1 + 2);",
-        "BODY b (mass = -1);",
+        "BODY b (mass = --1);",
         "BODY b (mass = 3 kg);",
-        'SHAPE s (triad = t, mesh = "x.stl");',
-        "REVOLUTE JOINT j (triad = (associated body = a, origin = (0,0,0)), triad = b);",
+        "REVOLUTE JOINT j (triad = (associated body = (a = b), origin = (0,0,0)), triad = b);",
+        "REVOLUTE JOINT j (triad = (associated body = a, ground), triad = b);",
         "DRIVER d (a.x = 2);",
         "BODY b (mass = 1),;",
         "BODY b ();",
@@ -69,10 +71,14 @@ PIECES = st.sampled_from(
         "of",
         "ground",
         " ",
+        "mass = 1",
+        "a = (b = 1",
+        "a = (b c = (1,2)),",
     ]
 )
 
 
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=20))
 def test_whatever_the_scanner_takes_the_grammar_takes_alike(pieces: list[str]) -> None:
     text = f"BODY a ({' '.join(pieces)});"

@@ -302,6 +302,32 @@ def test_a_loop_inside_a_loop_starts_anew_each_time():
     check(b.build(), [np.linspace(-4.0, 5.0, 16)[:, None].copy()], 16)
 
 
+def _carrying(size):
+    """y = q doubled until the first number is over 100, at most five times."""
+    b = ProgramBuilder("carrying")
+    q, y = b.input("q", (size,)), b.output("y", (size,))
+    following, done = b.temporary("following", (size,)), b.temporary("done", (1,))
+    b.add(Copy(q.operand, y.operand))
+    double, _, _ = trace(lambda x: 2.0 * x, [(1,)])
+    twice = b.case(double, [y.part(0, (1,)).at((1, ITEM))], [following.part(0, (1,)).at((1, ITEM))])
+    flag, _, _ = trace(lambda x: np.array([F.where(x[0] > 100.0, 1.0, 0.0)]), [(1,)])
+    ends = b.case(flag, [following.part(0, (1,))], [done])
+    body = (Each(size, (twice,), "map"), Each(1, (ends,)))
+    b.add(Loop(5, body, ((y.operand, following.operand),), done.operand))
+    return b.build()
+
+
+@pytest.mark.parametrize("size", [3, 64, 65, 200])
+def test_a_loop_carries_few_numbers_and_many(size):
+    rng = np.random.default_rng(size)
+    check(_carrying(size), [rng.uniform(1.0, 60.0, (16, size))], 16)
+
+
+def test_a_loops_text_does_not_grow_with_what_it_carries():
+    short, long = (len(llvm_text(_carrying(size), "kernel", 1, 1)) for size in (200, 200_000))
+    assert long < 1.05 * short
+
+
 # -- long blocks ---------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("length", [SEGMENT - 100, SEGMENT + 500, 3 * SEGMENT])
 def test_a_long_block_is_cut_and_gives_the_same(length):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.description import Description
 from linkwright.spatial.rotation import euler_parameters
 from linkwright.viewer.motion import along
+from linkwright.viewer.parts import PALETTE
 
 Poses = Callable[[float], tuple[np.ndarray, np.ndarray]]
 _STEP = 1e-4
@@ -134,6 +136,32 @@ def spatial_four_bar(points: int = 121) -> Played:
         return np.array([foot, (pin + tip) / 2, hinge]), np.array(turns)
 
     return played(b.description(), np.linspace(0, 4 * np.pi, points), poses)
+
+
+def every_shape(folder: Path) -> Played:
+    """A turning plate that carries one of each shape; the mesh is a file in `folder`."""
+    b = Builder("every shape")
+    plate = b.body("plate", 1.0, (0, 0, 0), (1, 1, 1))
+    b.joint("revolute", "ground", plate)
+    (folder / "wedge.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n")
+    sizes = {
+        "box": (1, 1, 1),
+        "cylinder": (0.5, 1),
+        "cone": (0.5, 1),
+        "sphere": 0.6,
+        "capsule": (0.3, 0.8),
+        "mesh": 1.2,
+    }
+    for k, (kind, size) in enumerate(sizes.items()):
+        file = {"file": "wedge.obj"} if kind == "mesh" else {}
+        b.shape(b.triad(plate, (2.0 * (k % 3), 2.0 * (k // 3), 0)), kind, size, PALETTE[k], **file)
+
+    def poses(t: float) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros((1, 3)), np.array([[np.cos(t / 2), 0, 0, np.sin(t / 2)]])
+
+    motion = played(b.description(), np.linspace(0, 2, 21), poses)
+    motion.description = replace(motion.description, folder=str(folder))
+    return motion
 
 
 def chain(links: int = 20, points: int = 61) -> Played:

@@ -216,6 +216,11 @@ def test_of_very_many_bodies_the_first_are_drawn_and_it_is_told(monkeypatch: pyt
     assert made["notes"] == ["the first 5 of 8 bodies are drawn"]
 
 
+def test_joints_that_would_hide_their_links_are_not_shown_at_first() -> None:
+    assert scene_of(chain(20, 2))["show"]["joints"]
+    assert not scene_of(chain(200, 2))["show"]["joints"]
+
+
 def test_one_time_point_is_a_still_picture() -> None:
     made = scene_of(slider_crank(points=1))
     assert made["data"]["count"] == 1

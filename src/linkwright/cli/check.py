@@ -89,6 +89,8 @@ def oddities(mechanism: Mechanism) -> list[str]:
     """What is allowed, and yet will surprise: here, directions in which nothing has inertia."""
     if not mechanism.nv:
         return ["nothing moves: every joint is fixed"]
+    if mechanism.loops:  # there is no one mass matrix to look at
+        return []
     values, vectors = np.linalg.eigh(mechanism.mass_matrix(mechanism.neutral()))
     if values[0] > _SMALL * values[-1]:
         return []

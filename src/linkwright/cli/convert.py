@@ -5,15 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from linkwright.cli.screen import console, tell_warning
 from linkwright.errors import LinkwrightError
-
-if TYPE_CHECKING:
-    from linkwright.mechanism.description import Description
 
 
 def convert(
@@ -48,7 +45,7 @@ def convert(
     console().print(f"{output}: {description.name}, {count}", soft_wrap=True)
 
 
-def _writer(output: Path) -> Callable[[Description], str]:
+def _writer(output: Path) -> Callable[[Any], str]:
     if output.name.lower().endswith(".mks"):
         from linkwright.formats.mks.printer import write_mks
 

@@ -190,26 +190,24 @@ def _times(text: str) -> Any:
 
 
 class _Progress:
-    """A bar that appears once an analysis takes more than a second, and leaves nothing behind."""
+    """A bar on a terminal, while an analysis runs; it leaves nothing behind."""
 
     def __init__(self, screen: Console) -> None:
-        self._screen, self._started = screen, perf_counter()
         self._bar: Any = None
-        self._task: Any = None
+        if screen.is_terminal:
+            from rich.progress import Progress
+
+            self._bar = Progress(console=screen, transient=True)
+            self._task = self._bar.add_task("assembling", total=None)
 
     def __enter__(self) -> _Progress:
+        if self._bar is not None:
+            self._bar.start()
         return self
 
     def __call__(self, point: int, points: int) -> None:
-        if point % 64 or perf_counter() - self._started < 1.0:
-            return
-        if self._bar is None:
-            from rich.progress import Progress
-
-            self._bar = Progress(console=self._screen, transient=True)
-            self._bar.start()
-            self._task = self._bar.add_task("time points", total=points)
-        self._bar.update(self._task, completed=point)
+        if self._bar is not None and not point % 64:
+            self._bar.update(self._task, description="time points", total=points, completed=point)
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints.elimination import RANK_TOLERANCE
+from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import Layout
 from linkwright.mechanism.description import GROUND
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Up to so many columns of J a part is dense.
-DENSE = 300
+#: Parts with more columns of J than this are not compared: there the smoothness of steps alone tells.
+LARGEST = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,20 +28,24 @@ class _Parts:
     """Parts of equal shape: where the entries of J stand in its store, and how columns are scaled."""
 
     gather: Ints  # (parts, rows, columns); the place behind the store's end is 0
-    scale: Floats  # (parts, columns): the square root of W⁻¹
+    scale: Floats  # (parts, 1, columns): the square root of W⁻¹
     rows: bool  # more columns than independent rows: the products are of rows
 
 
 class Branch:
-    """Compares the Jacobians, as they are stored, of two states."""
+    """Compares states, each with the one before it."""
 
-    def __init__(self, layout: Layout, pivots: Floats) -> None:
+    def __init__(self, programs: Programs, pivots: Floats) -> None:
+        self._programs = programs
+        layout = programs.layout
         shapes: dict[tuple[int, int, bool], list[tuple[Ints, Floats]]] = {}
         e = layout.equations
         for constraints, bodies in _parts(layout):
+            if 6 * len(bodies) > LARGEST:
+                continue
             number = {body: k for k, body in enumerate(bodies)}
             kept = [row for c in constraints for row in range(int(e.first[c]), int(e.first[c + 1]))]
-            strong = [row for row in kept if pivots[row] > RANK_TOLERANCE]
+            strong = [row for row in kept if pivots[row] > programs.tolerance]
             free = len(strong) < 6 * len(bodies)
             if free:
                 kept = strong
@@ -62,49 +66,31 @@ class Branch:
             _Parts(np.stack([g for g, _ in group]), np.stack([s for _, s in group])[:, None, :], free)
             for (_, _, free), group in shapes.items()
         ]
-        self._store = np.zeros((2, layout.jacobian_size + 1))
 
-    def same(self, first: Floats, second: Floats) -> bool:
-        """Whether two states, given by their J, are on one branch."""
-        self._store[0, :-1], self._store[1, :-1] = first, second
-        return all(_agree(part, *self._store) for part in self._parts)
+    def same(self, q: Floats, angles: Floats, times: Floats) -> NDArray[np.bool_]:
+        """For states (n, ...) one after another, whether each but the first is on the branch of the one before it."""
+        steps = len(q) - 1
+        good = np.ones(steps, bool)
+        if not self._parts:
+            return good
+        rest = np.zeros((q.shape[1], 6))
+        stored = self._programs.evaluate(q, angles, np.asarray(times)[:, None], rest)[1]
+        j = np.concatenate([stored, np.zeros((len(q), 1))], axis=1)
+        for part in self._parts:
+            good &= _agree(part, j).all(axis=1)
+        return good
 
 
-def _agree(part: _Parts, first: Floats, second: Floats) -> bool:
-    count, m, n = part.gather.shape
-    if n > DENSE:
-        return all(_sparse_agree(part, k, first, second) for k in range(count))
+def _agree(part: _Parts, stored: Floats) -> NDArray[np.bool_]:
+    """For every step and every part of equal shape, whether the determinants have one sign."""
+    _, m, n = part.gather.shape
+    j = stored[:, part.gather] * part.scale
     if m == n:  # the sign of a product is the product of the signs, and better known
-        signs = [np.linalg.slogdet(x[part.gather])[0] for x in (first, second)]
-        return not bool(np.any(signs[0] * signs[1] < 0.0))
-    j0, j1 = first[part.gather] * part.scale, second[part.gather] * part.scale
-    product = j0 @ j1.transpose(0, 2, 1) if part.rows else j0.transpose(0, 2, 1) @ j1
-    return not bool(np.any(np.linalg.slogdet(product)[0] < 0.0))
-
-
-def _sparse_agree(part: _Parts, k: int, first: Floats, second: Floats) -> bool:
-    from scipy.sparse import csc_array  # type: ignore[import-untyped]
-    from scipy.sparse.linalg import splu  # type: ignore[import-untyped]
-
-    j0, j1 = (csc_array(x[part.gather[k]] * part.scale[k]) for x in (first, second))
-    try:
-        factors = splu(csc_array(j0 @ j1.T if part.rows else j0.T @ j1))
-    except RuntimeError:  # exactly singular: other checks tell
-        return True
-    negative = int(np.sum(factors.U.diagonal() < 0.0)) + _odd(factors.perm_r) + _odd(factors.perm_c)
-    return negative % 2 == 0
-
-
-def _odd(permutation: NDArray[np.int32]) -> int:
-    """1 for an odd permutation."""
-    seen = np.zeros(len(permutation), bool)
-    swaps = 0
-    for k in range(len(permutation)):
-        while not seen[k]:
-            seen[k] = True
-            k = int(permutation[k])
-            swaps += not seen[k]
-    return swaps % 2
+        signs = np.linalg.slogdet(j)[0]
+        return np.asarray(signs[:-1] * signs[1:] >= 0.0)
+    first, second = j[:-1], j[1:]
+    product = first @ second.transpose(0, 1, 3, 2) if part.rows else first.transpose(0, 1, 3, 2) @ second
+    return np.asarray(np.linalg.slogdet(product)[0] >= 0.0)
 
 
 def _parts(layout: Layout) -> list[tuple[list[int], list[int]]]:

@@ -22,7 +22,8 @@ from linkwright.tape.block import Block
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import Case, Copy, Each, Zero
 
-#: A pivot below this part of its row's own size is lost: about the square of an angle between equations.
+#: A pivot below this part of its row's own size is lost, if the constraints can be met: about the square of an angle
+#: between equations.
 RANK_TOLERANCE = 1e-11
 
 
@@ -102,11 +103,19 @@ class Solver:
     """Statements that factor S and solve with it, on the buffers of a program under construction.
 
     `jacobian` keeps the parts of J, `weights` the six entries of W⁻¹ for every body; `damping` is one number, by which
-    the diagonal of S is enlarged.
+    the diagonal of S is enlarged, and `tolerance` another: a pivot below this part of its row's own size is lost.
     """
 
-    def __init__(self, builder: ProgramBuilder, plan: Elimination, jacobian: Ref, weights: Ref, damping: Ref) -> None:
-        self.b, self.plan = builder, plan
+    def __init__(
+        self,
+        builder: ProgramBuilder,
+        plan: Elimination,
+        jacobian: Ref,
+        weights: Ref,
+        damping: Ref,
+        tolerance: Ref,
+    ) -> None:
+        self.b, self.plan, self.tolerance = builder, plan, tolerance
         self.jacobian, self.weights, self.damping = jacobian, weights, damping
         count = sum(plan.sizes)
         self.s = builder.temporary("S", (plan.store,))
@@ -167,7 +176,7 @@ class Solver:
         one, two, three = columns
         if key[0] == "pivot":
             m = key[1]
-            inputs = [self._block(self.s, (m, m), one), self._block(self.scale, (m,), three)]
+            inputs = [self._block(self.s, (m, m), one), self._block(self.scale, (m,), three), self.tolerance]
             outputs = [self._block(self.g, (m, m), two), self._block(self.pivots, (m,), three)]
             return self.b.case(pivot_block(m), inputs, outputs)
         if key[0] == "scale":
@@ -258,11 +267,11 @@ def diagonal_block(m: int) -> Block:
 def pivot_block(m: int) -> Block:
     """A generalised inverse, and the pivots as parts of the rows' own sizes."""
 
-    def outputs(s: Array, scale: Array) -> tuple[Array, Array]:
-        inverse, pivots = swept(s, scale, RANK_TOLERANCE)
+    def outputs(s: Array, scale: Array, tolerance: Array) -> tuple[Array, Array]:
+        inverse, pivots = swept(s, scale, tolerance[0])
         return inverse, np.array([p / n for p, n in zip(pivots, scale, strict=True)])
 
-    return trace(outputs, [(m, m), (m,)])[0]
+    return trace(outputs, [(m, m), (m,), (1,)])[0]
 
 
 @cache

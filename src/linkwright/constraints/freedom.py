@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.programs import Programs
 
 Floats = NDArray[np.float64]
 #: Up to so many entries of J the rank is found on the dense matrix, in the order of the file.
-DENSE = 4_000_000
+DENSE = 400_000
 #: A row counts as dependent when less than this part of it is independent of those before.
 DEPENDENT = 1e-8
 
@@ -65,12 +64,14 @@ def freedom(
     if e.count * 6 * e.nb <= DENSE:
         j = layout.dense(jacobian)
         j[:, np.arange(6 * e.nb) % 6 >= 3] /= np.repeat(e.sizes, 3)
-        basis, dependent = _independent_rows(j)
+        basis, dependent = _independent_rows(j, max(DEPENDENT, np.sqrt(10.0 * programs.tolerance)))
+        rank = len(basis)
         rest = np.eye(6 * e.nb) - basis.T @ basis
     else:
-        dependent = np.flatnonzero(pivots <= RANK_TOLERANCE).tolist()
-        rest = np.zeros((6 * e.nb, 0)) if quick else _random_freedom(programs, jacobian, q, angles, t)
-    rank = e.count - len(dependent)
+        dependent = np.flatnonzero(pivots <= programs.tolerance).tolist()
+        rank = e.count - len(dependent)
+        known = quick or rank == 6 * e.nb
+        rest = np.zeros((6 * e.nb, 0)) if known else _random_freedom(programs, q, angles, t)
     redundant = []
     for row in dependent:
         constraint, about = e.equation(row)
@@ -85,42 +86,35 @@ def freedom(
     return FreedomReport(6 * e.nb, e.count, rank, tuple(redundant), moving, driven)
 
 
-def _independent_rows(j: Floats) -> tuple[Floats, list[int]]:
+def _independent_rows(j: Floats, tolerance: float) -> tuple[Floats, list[int]]:
     """An orthonormal basis of the rows (twice orthogonalised), and the rows that those before them span."""
-    basis = np.zeros((0, j.shape[1]))
+    room = np.empty((min(j.shape), j.shape[1]))
+    rank = 0
     dependent: list[int] = []
     for k, row in enumerate(j):
+        basis = room[:rank]
         size = float(np.linalg.norm(row))
         rest = row - basis.T @ (basis @ row)
         rest = rest - basis.T @ (basis @ rest)
         left = float(np.linalg.norm(rest))
-        if size == 0.0 or left <= DEPENDENT * size or len(basis) == j.shape[1]:
+        if size == 0.0 or left <= tolerance * size or rank == j.shape[1]:
             dependent.append(k)
         else:
-            basis = np.vstack([basis, rest / left])
-    return basis, dependent
+            room[rank] = rest / left
+            rank += 1
+    return room[:rank], dependent
 
 
-def _random_freedom(programs: Programs, jacobian: Floats, q: Floats, angles: Floats, t: float) -> Floats:
-    """A few random motions with all parts that the constraints forbid taken away, by least squares."""
-    from scipy.sparse import csr_array  # type: ignore[import-untyped]
-    from scipy.sparse.linalg import lsmr  # type: ignore[import-untyped]
-
-    layout = programs.layout
-    e = layout.equations
-    rows, columns, entries = [], [], []
-    for x in layout.incidences:
-        m, row = e.constraints[x.constraint].form.size, int(e.first[x.constraint])
-        part = jacobian[x.at : x.at + 6 * m].reshape(m, 6).copy()
-        part[:, 3:] /= e.sizes[x.body]
-        rows.append(np.repeat(np.arange(row, row + m), 6))
-        columns.append(np.tile(np.arange(6 * x.body, 6 * x.body + 6), m))
-        entries.append(part.reshape(-1))
-    shape = (e.count, 6 * e.nb)
-    j = csr_array((np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape=shape)
+def _random_freedom(programs: Programs, q: Floats, angles: Floats, t: float) -> Floats:
+    """A few random motions with all parts that the constraints forbid taken away."""
+    e = programs.layout.equations
+    lengths = np.ones((e.nb, 6))
+    lengths[:, 3:] = e.sizes[:, None]
     rng = np.random.default_rng(0)
     found = []
     for _ in range(3):
-        any_motion = rng.normal(size=6 * e.nb)
-        found.append(any_motion - lsmr(j, j @ any_motion, atol=1e-13, btol=1e-13, maxiter=4 * 6 * e.nb)[0])
+        motion = rng.normal(size=(e.nb, 6)) / lengths
+        for _ in range(2):  # the second time takes away what rounding left
+            motion = programs.allowed(q, angles, np.array([t]), motion)
+        found.append((motion * lengths).reshape(-1))
     return np.stack(found, axis=1)

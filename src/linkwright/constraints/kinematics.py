@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints.assembly import Assembled, assemble
-from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.freedom import FreedomReport
 from linkwright.constraints.freedom import freedom as find_freedom
+from linkwright.constraints.march import March
 from linkwright.constraints.motion import Follower, State, Stepper, initial
 from linkwright.constraints.pivoting import Pivoting
 from linkwright.constraints.programs import Programs
@@ -78,7 +78,7 @@ class Kinematics:
         times = self._checked(times)
         self._check_laws(times)
         start = assembled or self.assemble(float(times[0]), assembly_tolerance)
-        lost = int(np.sum(start.pivots <= RANK_TOLERANCE))
+        lost = int(np.sum(start.pivots <= self.programs.tolerance))
         free = 6 * self.equations.nb > self.equations.count - lost
         notes: list[str] = []
         if lost or free:
@@ -106,7 +106,19 @@ class Kinematics:
             record.add(state, int(step.iterations))
             interval = float(np.max(np.diff(times), initial=0.0)) or 1.0
             follower = Follower(stepper, state, interval)
-            for k in range(1, len(times)):
+            march = March(stepper, times, record.q, record.v, record.a)
+            while record.n < len(times):
+                k = record.n
+                if follower.state.t == times[k - 1]:
+                    iterations = march.ahead(k - 1, follower.state)
+                    if len(iterations):
+                        record.reached(iterations)
+                        k = record.n
+                        follower.before = march.state(k - 2)
+                        follower.state = march.state(k - 1)
+                        if progress is not None:
+                            progress(k - 1)
+                        continue
                 before = work.iterations
                 found = follower.to(float(times[k]))
                 if found is None:
@@ -197,6 +209,11 @@ class _Record:
         self.q[k], self.v[k], self.a[k] = state.q, state.v, state.a
         self.iterations[k] = iterations
         self.n += 1
+
+    def reached(self, iterations: NDArray[np.int64]) -> None:
+        """So many more points are in their rows already."""
+        self.iterations[self.n : self.n + len(iterations)] = iterations
+        self.n += len(iterations)
 
     def motion(self, stop: Stop | None, notes: tuple[str, ...], *work: int) -> Motion:
         n = self.n

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from linkwright.constraints.assembly import Assembled
 from linkwright.constraints.branch import Branch
-from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.programs import Programs, Step
 from linkwright.constraints.recorded import ITERATIONS, shift_between, state_rates
 from linkwright.spatial.rotation import quaternion_product
@@ -42,8 +41,6 @@ INTERPOLATED = 1e-6
 LEAP, LEAP_INTERVALS = 0.2, 200.0
 #: The shortest step, as a part of the print interval.
 SHORTEST = 1e-8
-#: How much larger the misfit of single redundant equations may be than when all share it.
-MISFIT = 100.0
 #: The free part of a motion is integrated until halving a step changes it by less than this part of the sizes.
 FREE_ERROR = 1e-10
 
@@ -57,7 +54,6 @@ class State:
     v: Floats
     a: Floats
     angles: Floats
-    jacobian: Floats | None = None  # as stored; None where it is not needed
 
 
 @dataclass
@@ -90,11 +86,11 @@ class Stepper:
         inputs = [given[port.name] for port in program.inputs]
         self._call: Callable[[], None] = program.bound(inputs, list(self._out.values()))
         self._summary = self._out["summary"]
-        self.miss, self.tolerance = miss, max(1e-9 * e.size, 4.0 * miss)
-        self.lost = int(np.sum(assembled.pivots <= RANK_TOLERANCE))
-        self.largest_pivot = float(np.min(assembled.pivots[assembled.pivots > RANK_TOLERANCE], initial=1.0))
+        self.tolerance = max(1e-9 * e.size, 10.0 * miss)
+        self.lost = int(np.sum(assembled.pivots <= programs.tolerance))
+        self.largest_pivot = float(np.min(assembled.pivots[assembled.pivots > programs.tolerance], initial=1.0))
         self.fastest, self.interval = 0.0, 0.0
-        self._branch = Branch(programs.layout, assembled.pivots)
+        self.branch = Branch(programs, assembled.pivots)
         self.work = Work()
         rest = np.zeros((nb, 6))
         self.start = State(t, assembled.q, rest, rest, assembled.angles)
@@ -116,28 +112,38 @@ class Stepper:
     def found(self, t: float) -> State:
         out = self._out
         there = (out["q_there"].copy(), out["v_there"].copy(), out["a_there"].copy())
-        return State(t, *there, out["angles_there"].copy(), out["jacobian"].copy())
+        return State(t, *there, out["angles_there"].copy())
 
-    def closes(self, step: Step) -> bool:
+    # Each of these is for one step or, with arrays in it, for many.
+    def closes(self, step: Step) -> Any:
         """Whether a position was found."""
-        return step.residual <= self.tolerance and step.iterations < ITERATIONS * max(step.rounds, 1.0)
+        return (step.residual <= self.tolerance) & (step.iterations < ITERATIONS * np.maximum(step.rounds, 1.0))
 
-    def regular(self, step: Step) -> bool:
-        """Whether the equations there are as independent as elsewhere."""
-        return step.lost == self.lost and step.pivot >= SINGULAR * self.largest_pivot
+    def regular(self, step: Step, largest: Any = None) -> Any:
+        """Whether the equations there are as independent as elsewhere, where the pivots were as large as `largest`."""
+        return (step.lost == self.lost) & (
+            step.pivot >= SINGULAR * (self.largest_pivot if largest is None else largest)
+        )
 
-    def consistent(self, step: Step) -> bool:
+    def consistent(self, step: Step) -> Any:
         """Whether the laws' rates can be followed."""
         return step.rate_residual <= self._rate_tolerance * (1.0 + step.speed)
 
-    def smooth(self, step: Step) -> bool:
-        """Whether the step ends where its beginning leads."""
-        if step.jump > JUMP * step.travelled + SLACK:
-            return False
-        if step.mismatch <= MISMATCH * step.speed + REST * self.fastest + 1e-12:
-            return True
-        # At rest there is no speed to compare with, but there may be an acceleration.
-        return not self.near_singular(step) and step.mismatch <= REST * self.interval * self._acceleration()
+    def near(self, step: Step) -> Any:
+        """Whether the state found is near the predicted one."""
+        return step.jump <= JUMP * step.travelled + SLACK
+
+    def smooth(self, step: Step, fastest: Any) -> Any:
+        """Whether the velocities of both ends agree with the accelerations, where bodies were as fast as `fastest`."""
+        return step.mismatch <= MISMATCH * step.speed + REST * fastest + 1e-12
+
+    def short(self, step: Step) -> Any:
+        """Whether the step is too short for the equations to have been dependent in between.
+
+        Pivots are squared sines of angles between equations, and change no faster than the bodies move times the
+        inverse of the smallest sine.
+        """
+        return step.pivot > 2.0 * step.travelled
 
     def near_singular(self, step: Step) -> bool:
         return step.lost != self.lost or step.pivot < NEAR * self.largest_pivot
@@ -149,20 +155,23 @@ class Stepper:
 
     def good(self, step: Step) -> bool:
         """Whether a step may be accepted, if both its ends are on one branch or a leap is meant."""
-        if not (self.closes(step) and self.regular(step) and self.consistent(step)):
+        if not (self.closes(step) & self.regular(step) & self.consistent(step) & self.near(step)):
             return False
         self.fastest = max(self.fastest, step.speed)
-        return self.smooth(step)
+        if self.smooth(step, self.fastest):
+            return True
+        # At rest there is no speed to compare with, but there may be an acceleration.
+        return not self.near_singular(step) and step.mismatch <= REST * self.interval * self._acceleration()
 
     def stays(self, state: State, step: Step) -> bool:
         """Whether the step last attempted from a state is good and on the state's branch."""
         if not self.good(step):
             return False
-        # Pivots are squared sines of angles between equations, and change no faster than the bodies move times the
-        # inverse of the smallest sine: in so short a step none can have vanished.
-        if step.pivot > 2.0 * step.travelled:
+        if self.short(step) or state is self.start:
             return True
-        return state.jacobian is None or self._branch.same(state.jacobian, self._out["jacobian"])
+        out = self._out
+        ends = ((state.q, out["q_there"]), (state.angles, out["angles_there"]), (state.t, float(self._t[0])))
+        return bool(self.branch.same(*(np.stack(pair) for pair in ends))[0])
 
     def holds(self, state: State) -> bool:
         """Whether the constraints hold at an interpolated state."""
@@ -325,7 +334,7 @@ def between(first: State, second: State, t: float) -> State:
 
 def shift_between_all(q: Floats, to: Floats) -> Floats:
     """`shift_between` for every body."""
-    return np.array([shift_between(one, other) for one, other in zip(q, to, strict=True)], dtype=float).reshape(-1, 6)
+    return np.ascontiguousarray(np.asarray(shift_between(q.T, to.T), dtype=np.float64).T)
 
 
 def times_of(start: float, end: float, interval: float) -> Floats:
@@ -342,9 +351,4 @@ def times_of(start: float, end: float, interval: float) -> Floats:
 def initial(stepper: Stepper) -> tuple[State, Step]:
     """The assembled state with its velocity and acceleration."""
     step: Any = stepper.attempt(stepper.start, stepper.start.t)
-    # Redundant equations that contradict a little share the misfit in an assembly; in a motion those left out have it
-    # all, and more of them may be left out.
-    if stepper.tolerance < step.residual <= MISFIT * stepper.miss:
-        stepper.tolerance = 4.0 * step.residual
-        stepper.lost = int(step.lost)
     return stepper.found(stepper.start.t), step

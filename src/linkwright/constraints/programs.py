@@ -1,4 +1,4 @@
-"""The three programs of an analysis: an evaluation, one correction (for assembly), one step in time."""
+"""The programs of an analysis: an evaluation, one correction (for assembly), one step in time, a motion's free part."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints.elimination import RANK_TOLERANCE, Solver
+from linkwright.constraints.elimination import Solver
 from linkwright.constraints.recorded import (
     ITERATIONS,
     NEWTON,
@@ -93,6 +93,20 @@ def correction(layout: Layout) -> Program:
     return w.b.build()
 
 
+def allowance(layout: Layout) -> Program:
+    """q, angles, t, motion → motion − J⁺J motion, the part that the constraints allow."""
+    w = Recording(layout, "allowance")
+    motion, allowed = w.b.input("motion", (w.nb, 6)), w.b.output("allowed", (w.nb, 6))
+    x = _Algebra(w, w.b.data("damping", np.zeros(1)))
+    w.evaluate_laws()
+    w.equations(w.q, x.rest)
+    x.solver.factor()
+    x.forbidden(motion)
+    parts = [(motion, 6), (x.pulled, 6), (w.weights, 6)]
+    w.each_body(lambda d, z, weight: d - z * weight, parts, [(allowed, 6)])
+    return w.b.build()
+
+
 def step(layout: Layout, free: bool) -> Program:
     """q, angles, t, v, a, h: the state at t − h → the state at t, and how it was found (`SUMMARY`).
 
@@ -107,7 +121,7 @@ class _Algebra:
 
     def __init__(self, w: Recording, damping: Ref) -> None:
         self.w, b, m, nb = w, w.b, w.m, w.nb
-        self.solver = Solver(b, w.layout.plan, w.jacobian, w.weights, damping)
+        self.solver = Solver(b, w.layout.plan, w.jacobian, w.weights, damping, w.tolerance)
         self.rhs, self.rest = b.temporary("rhs", (m,)), b.temporary("rest", (m,))
         self.change = b.temporary("change", (m,))
         self.pulled = b.temporary("pulled", (nb, 6))
@@ -124,6 +138,13 @@ class _Algebra:
         """output = W⁻¹ pulled."""
         w = self.w
         w.each_body(lambda z, weight: z * weight, [(self.pulled, 6), (w.weights, 6)], [(output, 6)])
+
+    def forbidden(self, motion: Ref) -> None:
+        """pulled = W J⁺J motion."""
+        self.w.b.add(Zero(self.rhs.operand))
+        self.solver.push(motion, self.rhs, 1.0)
+        self.solver.solve(self.rhs, self.lam)
+        self.solver.pull(self.lam, self.pulled)
 
     def newton(self, phi: Ref, delta: Ref) -> None:
         """delta = −J⁺ Φ."""
@@ -178,7 +199,6 @@ class _Step:
             self._settle()
         w.count_turns(self.q, self.angles)
         self._tell()
-        b.make_output(w.jacobian, "jacobian")
         return b.build()
 
     def _figure(self, name: str) -> Ref:
@@ -255,10 +275,7 @@ class _Step:
         states = [(w.q, 7), (self.v0, 6), (self.a0, 6), (self.q, 7), (self.v, 6), (self.a, 6)]
         self._each(missed, states, [(self.delta, 6)])
         x = self.algebra
-        b.add(Zero(x.rhs.operand))
-        x.solver.push(self.delta, x.rhs, 1.0)
-        x.solver.solve(x.rhs, x.lam)
-        x.solver.pull(x.lam, x.pulled)
+        x.forbidden(self.delta)
         bound = [(self.delta, 6), (x.pulled, 6), (w.weights, 6)]
         w.each_body(lambda d, z, weight: d - z * weight, bound, [(self.delta, 6)])
         w.each_body(moved, [(self.q, 7), (self.delta, 6)], [(self.next_aim, 7)])
@@ -269,7 +286,7 @@ class _Step:
         b.statements = outside
         carried = [(self.aim.operand, self.next_aim.operand)]
         # After a loop only what it carries is defined: the outputs carry themselves.
-        carried += [(ref.operand, ref.operand) for ref in (self.q, self.v, self.a, self.phi, w.r, w.jacobian)]
+        carried += [(ref.operand, ref.operand) for ref in (self.q, self.v, self.a, self.phi, w.r)]
         b.add(Loop(ROUNDS, tuple(body), tuple(carried), self.done.operand))
 
     def _largest_part(self, shifts: Ref, into: Ref) -> None:
@@ -313,16 +330,16 @@ class _Step:
         if not w.m:
             return
 
-        def told(small: Array, number: Array, pivot: Array) -> tuple[Array, Array]:
-            gone = pivot[0] <= RANK_TOLERANCE
+        def told(small: Array, number: Array, pivot: Array, tolerance: Array) -> tuple[Array, Array]:
+            gone = pivot[0] <= tolerance[0]
             return (
                 np.array([minimum(small[0], where(gone, 1.0, pivot[0]))]),
                 np.array([number[0] + where(gone, 1.0, 0.0)]),
             )
 
-        block = trace(told, [(1,)] * 3)[0]
+        block = trace(told, [(1,)] * 4)[0]
         pivot = self.algebra.solver.pivots.part(0, (1,)).at((1, ITEM))
-        b.add(Each(w.m, (b.case(block, [smallest, lost, pivot], [smallest, lost]),), "outward"))
+        b.add(Each(w.m, (b.case(block, [smallest, lost, pivot, w.tolerance], [smallest, lost]),), "outward"))
 
 
 class Programs:
@@ -333,6 +350,15 @@ class Programs:
         self.numbers = numbers(layout.equations)
         self._steps: dict[bool, Program] = {}
 
+    @property
+    def tolerance(self) -> float:
+        """The part of a row's own size below which its pivot is lost; larger if the constraints cannot all be met."""
+        return float(self.numbers["tolerance"][0])
+
+    @tolerance.setter
+    def tolerance(self, value: float) -> None:
+        self.numbers["tolerance"][0] = value
+
     @cached_property
     def _evaluation(self) -> Program:
         return evaluation(self.layout)
@@ -340,6 +366,10 @@ class Programs:
     @cached_property
     def _correction(self) -> Program:
         return correction(self.layout)
+
+    @cached_property
+    def _allowance(self) -> Program:
+        return allowance(self.layout)
 
     def evaluate(self, q: Floats, angles: Floats, t: Floats, v: Floats) -> tuple[Floats, ...]:
         """The laws with their rates, the parts of J, Φ, J̇ v, and the angles counted at q."""
@@ -351,6 +381,10 @@ class Programs:
         named = self._named(self._correction, q=q, angles=angles, t=t, damping=damping)
         return named["phi"], named["delta"], named["changed"], named["pivots"]
 
+    def allowed(self, q: Floats, angles: Floats, t: Floats, motion: Floats) -> Floats:
+        """The part of a motion (nb, 6) that the constraints allow."""
+        return self._named(self._allowance, q=q, angles=angles, t=t, motion=motion)["allowed"]
+
     def step(self, free: bool) -> Program:
         """The program of a step in time; for one with freedom left, of the least-norm motion."""
         if free not in self._steps:
@@ -360,5 +394,6 @@ class Programs:
     def _named(self, program: Program, **given: Floats) -> dict[str, Floats]:
         """The outputs of a program by their names."""
         inputs = {**self.numbers, **given}
-        results = program(*(inputs[b.name] for b in program.inputs))
+        found = program(*(inputs[b.name] for b in program.inputs))
+        results = found if isinstance(found, tuple) else (found,)
         return dict(zip((b.name for b in program.outputs), results, strict=True))

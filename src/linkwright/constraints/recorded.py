@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints import blocks
-from linkwright.constraints.elimination import Elimination, Incidence
+from linkwright.constraints.elimination import RANK_TOLERANCE, Elimination, Incidence
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.forms import Form
 from linkwright.mechanism.description import GROUND
@@ -68,18 +68,30 @@ class Layout:
         sizes = [len(c.record) for c in self.equations.constraints]
         return [0, *np.cumsum(sizes).tolist()]
 
-    def dense(self, values: Any) -> Any:
+    @cached_property
+    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """For every six numbers of the parts of J: their equation, and their body."""
+        e = self.equations
+        sizes = np.array([e.constraints[x.constraint].form.size for x in self.incidences], dtype=np.int64)
+        first = np.array([e.first[x.constraint] for x in self.incidences], dtype=np.int64)
+        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        bodies = np.array([x.body for x in self.incidences], dtype=np.int64)
+        return np.repeat(first, sizes) + within, np.repeat(bodies, sizes)
+
+    def parts(self, values: Floats) -> Floats:
+        """The parts of J as rows of six, one for each of `entries`."""
+        return values[: self.jacobian_size].reshape(-1, 6)
+
+    def dense(self, values: Floats) -> Floats:
         """J (m, 6 nb) of its parts."""
         e = self.equations
-        j = np.zeros((e.count, 6 * e.nb))
-        for x in self.incidences:
-            m, row = e.constraints[x.constraint].form.size, int(e.first[x.constraint])
-            j[row : row + m, 6 * x.body : 6 * x.body + 6] = values[x.at : x.at + 6 * m].reshape(m, 6)
-        return j
+        j = np.zeros((e.count, e.nb, 6))
+        j[self.entries] = self.parts(values)
+        return j.reshape(e.count, 6 * e.nb)
 
 
 def numbers(e: Equations) -> dict[str, Floats]:
-    """The inputs that hold a mechanism's numbers: records, the entries of W⁻¹, the bodies' sizes, the parameters."""
+    """The inputs that hold a mechanism's numbers: records, the entries of W⁻¹, sizes, parameters, rank tolerance."""
     weights = np.ones((e.nb, 6))
     weights[:, 3:] /= e.sizes[:, None] ** 2
     parameters = list(e.description.parameters.values())
@@ -88,6 +100,7 @@ def numbers(e: Equations) -> dict[str, Floats]:
         "weights": weights,
         "lengths": e.sizes.copy(),
         "parameters": np.array(parameters or [0.0], dtype=np.float64),
+        "tolerance": np.array([RANK_TOLERANCE]),
     }
 
 
@@ -104,7 +117,8 @@ class Recording:
         self.t = b.input("t", (1,))
         # The mechanism's numbers are inputs: mechanisms that differ by them alone share their code.
         given = numbers(e)
-        self.records, self.weights, self.lengths, self.parameters = (b.input(n, x.shape) for n, x in given.items())
+        inputs = [b.input(name, x.shape) for name, x in given.items()]
+        self.records, self.weights, self.lengths, self.parameters, self.tolerance = inputs
         self.r = b.temporary("R", (e.nb, 9))
         self.laws = b.temporary("laws", (max(len(e.constraints), 1), 3))
         self.jacobian = b.temporary("J", (max(layout.jacobian_size, 1),))

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints.assembly import misses, row_norms, settle
-from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.motion import State, Stepper
 from linkwright.constraints.programs import Programs, Step
 
 Floats = NDArray[np.float64]
 #: Up to so many entries of J the equations that became dependent are looked for.
-DENSE = 4_000_000
+DENSE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def _redundant_driver(stepper: Stepper, state: State, name: str) -> bool:
     programs = stepper.programs
     e = programs.layout.equations
     pivots = programs.correct(state.q, state.angles, np.array([state.t]), np.zeros(1))[3]
-    lost = {str(e.equation(int(row))[0]) for row in np.flatnonzero(pivots <= RANK_TOLERANCE)}
+    lost = {str(e.equation(int(row))[0]) for row in np.flatnonzero(pivots <= programs.tolerance)}
     return name.startswith("driver") and name in lost
 
 
@@ -127,7 +126,7 @@ def _dependent(programs: Programs, state: State) -> list[Constraint]:
     if e.count * 6 * e.nb > DENSE:
         return []
     j, _ = _weighed(programs, state.q, state.angles, state.t)
-    u, s, _ = np.linalg.svd(j)
+    u, s, _ = np.linalg.svd(j, full_matrices=False)
     # Equations that are redundant everywhere have singular values of rounding; the one meant is the next.
     order = np.argsort(s)
     small = next((int(k) for k in order if s[k] > 1e-9 * s.max()), int(order[0]))

@@ -305,6 +305,10 @@ class _Variant:
         if whole < end - begin:
             self._run(addresses, strides, end - self.width, self.width)
 
+    def in_order(self, arrays: Sequence[Floats], strides: Sequence[int], begin: int, number: int) -> None:
+        """So many states from `begin` on, one after another; for a width of 1."""
+        self._run([address(a) for a in arrays], strides, begin, number)
+
     def run_together(self, arrays: Sequence[Floats], strides: Sequence[int]) -> bool:
         """One state by a team of threads, if its code can be shared out and the threads are free for it now."""
         pool = _pool()

@@ -22,6 +22,9 @@ from linkwright.kernels.unset import uses
 from linkwright.tape.program import Case, Copy, Each, Loop, Operand, Program, Solve, Statement, Walk, Zero
 from linkwright.tape.table import Table
 
+#: Up to so many carried numbers of a loop are moved one by one; a text must not grow with the mechanism.
+CARRIED = 64
+
 
 def llvm_text(program: Program, name: str, width: int, pack: int) -> str:
     """The module's text; `pack` is how many doubles a register holds (sines of one state go together)."""
@@ -328,9 +331,16 @@ class Lowering:
             active = f.op(f"load {t}, ptr {flag}")
             mask = f.op(f"fcmp one {t} {active}, {splat(0.0, self.width)}")
             for current, following in loop.carry:
-                for k in range(current.size):
-                    old, new = f.load(current, "0", str(k)), f.load(following, "0", str(k))
-                    f.store(f.op(f"select {bit} {mask}, {t} {new}, {t} {old}"), current, "0", str(k))
+
+                def carried(i: str, current: Operand = current, following: Operand = following) -> None:
+                    old, new = f.load(current, "0", i), f.load(following, "0", i)
+                    f.store(f.op(f"select {bit} {mask}, {t} {new}, {t} {old}"), current, "0", i)
+
+                if current.size <= CARRIED:
+                    for k in range(current.size):
+                        carried(str(k))
+                else:
+                    f.counted(current.size, inward=False, body=carried)
             if loop.done is not None:
                 done = f.load(loop.done, "0", "0")
                 still = f.op(f"fcmp oeq {t} {done}, {splat(0.0, self.width)}")

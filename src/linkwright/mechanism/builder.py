@@ -335,4 +335,3 @@ class Builder(Kinematics):
 def _spring(stretch: Expression, stiffness: Numeric, rate: Expression, damping: Numeric) -> Expression:
     law = -(as_expression(stiffness) * stretch)
     return law if not isinstance(damping, Expression) and damping == 0.0 else law - as_expression(damping) * rate
-

@@ -271,6 +271,16 @@ class Program:
 
         return bound(compiled(self), inputs, outputs)
 
+    def marched(self, inputs: Sequence[Any], outputs: Sequence[Any], count: int) -> Callable[[int, int], None]:
+        """A function (begin, number) that computes states one after another, each from what the ones before left.
+
+        An input is one array for all states, or `count` of them; outputs may lie where inputs of later states do.
+        """
+        from linkwright.kernels import compiled
+        from linkwright.kernels.bound import marched
+
+        return marched(compiled(self), inputs, outputs, count)
+
     @cached_property
     def _straight(self) -> Block | None:
         """The whole program as one block, where that can be."""

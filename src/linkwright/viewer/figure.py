@@ -15,6 +15,8 @@ from linkwright.viewer.parts import PALETTE, Part, bar, solid
 
 _THICK, _SLIM, _LEAST = 0.0155, 0.16, 0.0022  # a bar's radius: of the mechanism, of a usual bar, and at least
 
+_POINTS = 64  # of one body that are drawn
+
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
@@ -25,6 +27,7 @@ class Skeleton:
     size: float  # of the mechanism
     radius: float  # of a bar
     bars: dict[int, list[tuple[Floats, Floats]]] = field(default_factory=dict)
+    crowded: bool = False  # whether joints would hide the bars between them
     stalks: dict[int, list[tuple[Floats, Floats]]] = field(default_factory=dict)  # from a bar to a point beside it
 
 
@@ -66,7 +69,8 @@ def skeleton(description: Description, motion: Motion, extent: Floats) -> Skelet
     radius = _THICK * size
     if lengths:
         radius = max(min(radius, _SLIM * float(np.median(lengths))), _LEAST * size)
-    return Skeleton(merged, rest, size, radius, bars, stalks)
+    crowded = bool(lengths) and 6.0 * radius > float(np.median(lengths))
+    return Skeleton(merged, rest, size, radius, bars, crowded, stalks)
 
 
 def sticks(skeleton: Skeleton, body: int, color: str) -> list[Part]:
@@ -92,9 +96,10 @@ def color_of(body: int) -> str:
 
 
 def _distinct(points: Iterable[Floats], slack: float) -> Floats:
+    """Points without those that meet; more than a body can show are not looked at."""
     kept: list[Floats] = []
     for point in points:
-        if all(float(np.abs(point - other).max()) > slack for other in kept):
+        if len(kept) < _POINTS and all(float(np.abs(point - other).max()) > slack for other in kept):
             kept.append(np.asarray(point, dtype=np.float64))
     return np.array(kept).reshape(-1, 3)
 
@@ -107,7 +112,6 @@ def _apart(points: Floats, others: Floats, slack: float) -> Floats:
 
 def _bars(points: Floats) -> list[tuple[Floats, Floats]]:
     """The shortest bars that hold all points together; three points that are no line make a triangle."""
-    points = points[:64]
     if len(points) < 2:
         return []
     if len(points) == 3:
@@ -132,7 +136,7 @@ def _bars(points: Floats) -> list[tuple[Floats, Floats]]:
 def _stalks(bars: list[tuple[Floats, Floats]], points: Floats, slack: float) -> list[tuple[Floats, Floats]]:
     """From the nearest place on a bar to each point that no bar passes."""
     found = []
-    for point in points[:64] if bars else ():
+    for point in points if bars else ():
         feet = [a + np.clip((point - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0) * (b - a) for a, b in bars]
         foot = min(feet, key=lambda place: float(np.linalg.norm(point - place)))
         if float(np.linalg.norm(point - foot)) > slack:

@@ -84,7 +84,9 @@ def scene(
     origin, half = box(reach, view.axes)
     floor = _floor(view, origin, half, bones)
     if GROUND not in shapes:
-        parts[GROUND] += _posts(anchors(description, motion, bones.radius), floor, view, bones)
+        posts = _posts(anchors(description, motion, bones.radius), floor, view, bones)
+        parts[GROUND] += posts
+        reach = np.concatenate([reach, *(corners(post) for post in posts)])
     origin = np.array([_round(x) for x in origin])
     return {
         "format": _FORMAT,
@@ -111,7 +113,7 @@ def scene(
             for body in range(drawn)
         ],
         "ground": {"name": description.ground_name, "parts": [_part(part) for part in parts[GROUND]]},
-        "show": {"joints": not all(body in shapes for body in range(drawn))},
+        "show": {"joints": not (bones.crowded or all(body in shapes for body in range(drawn)))},
         "meshes": [
             {"vertices": _packed(mesh.vertices, "<f4"), "triangles": _packed(mesh.triangles, "<u4")} for mesh in meshes
         ],
@@ -202,7 +204,7 @@ def _posts(points: list[Floats], floor: Floats, view: View, bones: Skeleton) -> 
         deep = float((floor - point) @ down)
         if not deep > 0.5 * unit:
             continue
-        length = deep if view.planar or deep < 0.35 * bones.size else 4.0 * unit
+        length = deep if view.planar or deep < 0.6 * bones.size else 4.0 * unit
         end = point + length * down
         found.append(bar(point, end, 0.8 * unit, POST, kind="cylinder", layer="joint"))
         foot = end - 0.3 * unit * down

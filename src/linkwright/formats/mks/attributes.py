@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import Generic, TypeVar
 
 from linkwright.formats.mks.problems import Fault, Problems, Span, did_you_mean, either
-from linkwright.formats.mks.syntax import Item, Word
-from linkwright.formats.mks.values import MAX_NAME, words_of
+from linkwright.formats.mks.syntax import MAX_NAME, Item, Word
+from linkwright.formats.mks.values import words_of
 
 T = TypeVar("T")
 _ALIASES = {

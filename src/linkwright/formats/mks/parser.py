@@ -15,7 +15,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 
 from linkwright.formats.mks.problems import Fault, Problems, did_you_mean, either
 from linkwright.formats.mks.scanner import scan
-from linkwright.formats.mks.syntax import Maker, Statement, Word
+from linkwright.formats.mks.syntax import MAX_NAME, Maker, Statement, Word
 
 MAX_NESTING = 100
 MAX_POWERS = 2000  # in one statement
@@ -161,6 +161,8 @@ def _opened(text: str, problems: Problems, parsed: Parsed) -> int:
     if not name:
         problems.add_at(at, at + 1, "expected the name of the model")
         return at
+    if len(name[0]) > MAX_NAME:
+        problems.add_at(at, name.end(), f"this name has {len(name[0])} letters; {MAX_NAME} at most")
     quoted = name[0].startswith('"')
     parsed.name = Word(at, name.end(), name[0].strip('"') if quoted else name[0], quoted)
     at = _skip(text, name.end())

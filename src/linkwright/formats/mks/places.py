@@ -180,7 +180,7 @@ class Places:
         grounds = [s for s in bodies if any(_is_ground(item) for item in s.items)]
         taken = {s.name.text.lower() for s in self.parsed.statements if s.name is not None}
         # A first ground that is moved is a frame on ground like any other; ground itself needs a name then.
-        first = grounds[0] if grounds and not any(i.key in POSE for i in grounds[0].items) else None
+        first = grounds[0] if grounds and not self._is_moved(grounds[0]) else None
         spare = next(n for n in ("ground", "world", "universe", "the ground") if n not in taken)
         self.b = Builder(self._model_name(), ground=spare if first is None or first.name is None else first.name.text)
         self.ground = self.b.ground
@@ -193,6 +193,15 @@ class Places:
                 self.problems.add(at, "the model has no bodies that move; add BODY name (...);")
             elif not grounds:
                 self.problems.add(at, "the model has no ground; add BODY name (ground);")
+
+    def _is_moved(self, s: Statement) -> bool:
+        """Whether the frame of a ground body is not ground's own; what is wrong with it is told later."""
+        items = tuple(item for item in s.items if item.key in POSE)
+        try:
+            pose = self.pose(Attributes("", s, items, Problems("", ""), POSE))
+        except Fault:
+            return False
+        return is_bound(pose.r) or is_bound(pose.p) or not np.array_equal(pose.r, np.eye(3)) or bool(np.any(pose.p))
 
     def _model_name(self) -> str:
         return self.parsed.name.text if self.parsed.name is not None else "mechanism"

@@ -22,6 +22,7 @@ from linkwright.mechanism.system import System
 
 Array = Any
 _EYE, _ZERO = np.eye(3).tobytes(), np.zeros(3).tobytes()
+_WIDTH = 110
 _FREE_FALL = (0.0, 0.0, -9.81)
 
 
@@ -47,10 +48,10 @@ class _Printer:
             text = f"{d.name!r} has no bodies that move, and a .mks file needs one"
             raise ModelError(text, element=d.name)
         self.unphysical = impossible_inertias(d.inertia)
-        self.frames_at: dict[Any, str] = {}
+        self.frames_at: dict[Any, list[str]] = {}
         for k, name in enumerate(d.frames.names):
             key = self._key(int(d.frames.body[k]), "frame", k)
-            self.frames_at.setdefault(key, name)
+            self.frames_at.setdefault(key, []).append(name)
 
     def _check_names(self) -> None:
         d = self.d
@@ -101,10 +102,10 @@ class _Printer:
         bound = self.d.bindings.get((array, flat))
         return number_text(value) if bound is None else expression_text(bound)
 
-    def _vector(self, array: str, row: int) -> str:
+    def _vector(self, array: str, row: int, most: int = 6) -> str:
         values = np.asarray(getattr(self.d, array)[row]).tolist()
         n = len(values)
-        return f"({', '.join(self._entry(array, n * row + k, x) for k, x in enumerate(values))})"
+        return f"({', '.join(self._entry(array, n * row + k, x) for k, x in enumerate(values[:most]))})"
 
     def _is_bound(self, array: str, row: int, size: int) -> bool:
         return bool(self.d.bindings) and any((array, size * row + k) in self.d.bindings for k in range(size))
@@ -164,7 +165,8 @@ class _Printer:
         if d.com[k].tobytes() != _ZERO or self._is_bound("com", k, 3):
             parts.append(f"com = {self._vector('com', k)}")
         if d.inertia[k].tobytes().strip(b"\0") or self._is_bound("inertia", k, 6):
-            parts.append(f"inertia = {self._vector('inertia', k)}")
+            mixed = d.inertia[k, 3:].tobytes() != _ZERO or any(("inertia", 6 * k + i) in d.bindings for i in (3, 4, 5))
+            parts.append(f"inertia = {self._vector('inertia', k, 6 if mixed else 3)}")
             parts += ["unphysical"] * bool(self.unphysical[k])
         return _statement("BODY", d.body_names[k], parts)
 
@@ -181,7 +183,9 @@ class _Printer:
         body = int((self.d.parent if side == "i" else self.d.child)[joint])
         key = self._key(body, side, joint)
         if key in self.frames_at:
-            return f"triad = {name_text(self.frames_at[key])}"
+            # Where several triads are one, each is used in its turn, as a person would have drawn it.
+            names = self.frames_at[key]
+            return f"triad = {name_text(names.pop(0) if len(names) > 1 else names[0])}"
         if key[1:] == (_EYE, _ZERO, ()):
             return f"triad = {self._body_name(body)}"
         return f"triad = (associated body = {self._body_name(body)}, {', '.join(self._pose(side, joint))})"
@@ -293,11 +297,23 @@ def _system(s: System) -> str:
     }
     parts = [f"{label} = {number_text(value)}" for label, value in settings.items()]
     freedom = s.freedom.replace("-", " ")
-    return f"SYSTEM ({', '.join([f'{s.analysis.upper()} ANALYSIS', *parts, f'freedom = {freedom}'])});"
+    return _filled("SYSTEM (", [f"{s.analysis.upper()} ANALYSIS", *parts, f"freedom = {freedom}"])
 
 
 def _statement(head: str, name: str, parts: list[str]) -> str:
-    return f"{head} {name_text(name)} ({', '.join(parts)});"
+    return _filled(f"{head} {name_text(name)} (", parts)
+
+
+def _filled(opening: str, parts: list[str]) -> str:
+    """A statement in lines that are not longer than need be: breaks stand between its parts."""
+    lines, line = [], opening + parts[0]
+    for part in parts[1:]:
+        if len(line) + len(part) + 4 > _WIDTH:
+            lines.append(line + ",")
+            line = "    " + part
+        else:
+            line += ", " + part
+    return "\n".join([*lines, line + ");"])
 
 
 def _vector(values: Array) -> str:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import NoReturn, Protocol
 
-from linkwright.errors import MksError, Problem
+from linkwright.errors import MksError
 
 MOST = 50  # problems told of one file
 _LONGEST = 400  # letters of a message, which may name something long
 _WIDTH = 110  # columns of a line that are shown
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong in a text: where (counted from 1), what, and the line with a caret beneath it."""
+
+    line: int
+    column: int
+    message: str
+    excerpt: str = ""
 
 
 class Span(Protocol):
@@ -83,6 +94,8 @@ class Problems:
         low = max(0, column - _WIDTH // 2) if last - first > _WIDTH else 0
         source = self.text[first + low : min(last, first + low + _WIDTH)].rstrip()
         source = "".join(c if c.isprintable() else " " for c in source)
+        if not source:
+            return Problem(line, column + 1, message)
         wide = max(1, min(end, last, first + low + _WIDTH) - start)
         excerpt = f"    {source}\n    {' ' * (column - low)}^{'~' * (wide - 1)}"
         return Problem(line, column + 1, message, excerpt)

@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from linkwright.errors import FormatError, LinkwrightError, MksError, Problem
+from linkwright.errors import FormatError, LinkwrightError, MksError
 from linkwright.formats.files import read_bytes
 from linkwright.formats.mks.attributes import Registry
 from linkwright.formats.mks.colours import colour_of
 from linkwright.formats.mks.links import DEGREE, Links
 from linkwright.formats.mks.parser import parse
-from linkwright.formats.mks.problems import Enough, Fault, Problems, did_you_mean, either
+from linkwright.formats.mks.problems import Enough, Fault, Problem, Problems, did_you_mean, either
 from linkwright.formats.mks.syntax import Item, Node, Statement, Word
 from linkwright.formats.mks.values import CONSTANTS, Scope, words_of
 from linkwright.mechanism.description import Description

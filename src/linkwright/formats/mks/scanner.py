@@ -1,6 +1,7 @@
 """Statements of the commonest form, read without the parser: large models are made of them.
 
-`HEAD name (label = value, ...);` where a value is a name, a number, a vector of numbers or three of them in brackets.
+`HEAD name (label = value, ...);` where a value is a name, a number, a vector of numbers, three of them in brackets, or
+such pairs in parentheses.
 The grammar says what a statement is; a test holds this scanner to it. What it does not know it leaves to the parser.
 """
 
@@ -8,22 +9,25 @@ from __future__ import annotations
 
 import re
 
-from linkwright.formats.mks.syntax import Item, Listed, Node, Num, Phrase, Statement, Vector, Word
+from linkwright.formats.mks.syntax import Group, Item, Listed, Node, Num, Phrase, Statement, Vector, Word
 
 _WORD = r"[^\W\d]\w*"
-_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _SIGNED = rf"[+-]?{_NUMBER}"
 _S = r"[ \t\r\n\f]*"
 _VECTOR = rf"\({_S}{_SIGNED}(?:{_S},{_S}{_SIGNED})+{_S}\)"
 _KIND = "revolute|translational|prismatic|cylindrical|universal|spherical|planar|screw|fixed|free"
 _HEAD = re.compile(
-    rf"(?:(?P<head>body|triad|rod|gear|shape|trace)|(?P<kind>{_KIND})\s+(?P<joint>joint))\b{_S}"
+    rf"(?:(?P<head>body|triad|rod|gear|shape|trace)|(?P<kind>{_KIND})[ \t\r\n\f]+(?P<joint>joint))\b{_S}"
     rf'(?P<name>{_WORD}|"[^"\n]*"){_S}\(',
     re.I,
 )
+_LABEL = rf"{_S}(?P<label>{_WORD}(?:[ \t\r\n\f]+{_WORD}){{0,3}}){_S}"
+_GROUP = re.compile(rf"{_LABEL}={_S}\((?={_S}{_WORD}(?:[ \t\r\n\f]+{_WORD}){{0,3}}{_S}=)")
+_AFTER = re.compile(rf"{_S}([,)])")
 _ITEM = re.compile(
-    rf"{_S}(?P<label>{_WORD}(?:[ \t\r\n\f]+{_WORD}){{0,3}}){_S}"
-    rf"(?:={_S}(?:(?P<word>{_WORD})|(?P<number>{_NUMBER})|(?P<vector>{_VECTOR})"
+    rf"{_LABEL}"
+    rf'(?:={_S}(?:(?P<word>{_WORD}|"[^"\n]*")|(?P<number>-?{_NUMBER})|(?P<vector>{_VECTOR})'
     rf"|\[{_S}(?P<v1>{_VECTOR}){_S},{_S}(?P<v2>{_VECTOR}){_S},{_S}(?P<v3>{_VECTOR}){_S}\]){_S})?"
     r"(?P<end>[,)])"
 )
@@ -35,14 +39,10 @@ def scan(text: str, at: int, end: int) -> Statement | None:
     head = _HEAD.match(text, at, end)
     if head is None:
         return None
-    items: list[Item] = []
-    place, stop = head.end(), ","
-    while stop == ",":
-        found = _ITEM.match(text, place, end)
-        if found is None:
-            return None
-        items.append(_item(found))
-        place, stop = found.end(), found["end"]
+    scanned = _items(text, head.end(), end, False)
+    if scanned is None:
+        return None
+    items, place = scanned
     finish = _END.match(text, place, end)
     if finish is None or finish.end() != end:
         return None
@@ -55,14 +55,38 @@ def scan(text: str, at: int, end: int) -> Statement | None:
     return Statement(at, items[-1].end, word, name, tuple(items), kind)
 
 
+def _items(text: str, place: int, end: int, inner: bool) -> tuple[list[Item], int] | None:
+    """Items up to their closing parenthesis, and the place after it; inside a group each has a label."""
+    items: list[Item] = []
+    stop = ","
+    while stop == ",":
+        found = _ITEM.match(text, place, end)
+        if found is not None:
+            items.append(_item(found))
+            place, stop = found.end(), found["end"]
+        else:
+            group = None if inner else _GROUP.match(text, place, end)
+            within = None if group is None else _items(text, group.end(), end, True)
+            after = None if within is None else _AFTER.match(text, within[1], end)
+            if group is None or within is None or after is None:
+                return None
+            parts = within[0]
+            value = Group(parts[0].start - 1, parts[-1].end + 1, tuple(parts))
+            label = _label(group)
+            items.append(Item(label.start, value.end, label, value))
+            place, stop = after.end(), after[1]
+        if inner and items[-1].label is None:
+            return None
+    return items, place
+
+
+def _label(m: re.Match[str]) -> Word | Phrase:
+    start, stop, words = m.start("label"), m.end("label"), m["label"].split()
+    return Word(start, stop, words[0]) if len(words) == 1 else Phrase(start, stop, tuple(words))
+
+
 def _item(m: re.Match[str]) -> Item:
-    start = m.start("label")
-    words = m["label"].split()
-    label: Node
-    if len(words) == 1:
-        label = Word(start, m.end("label"), words[0])
-    else:
-        label = Phrase(start, m.end("label"), tuple(words))
+    label = _label(m)
     value: Node
     if m["vector"] is not None:
         value = _vector(m, "vector")
@@ -70,12 +94,15 @@ def _item(m: re.Match[str]) -> Item:
         parts = (_vector(m, "v1"), _vector(m, "v2"), _vector(m, "v3"))
         value = Listed(parts[0].start - 1, parts[2].end + 1, parts)
     elif m["number"] is not None:
-        value = Num(m.start("number"), m.end("number"), float(m["number"]))
+        number = m["number"]
+        value = Num(m.start("number"), m.end("number"), float(number), None, number[0] == "-")
     elif m["word"] is not None:
-        value = Word(m.start("word"), m.end("word"), m["word"])
+        word = m["word"]
+        quoted = word[0] == '"'
+        value = Word(m.start("word"), m.end("word"), word[1:-1] if quoted else word, quoted)
     else:
         return Item(label.start, label.end, None, label)
-    return Item(start, value.end, label, value)
+    return Item(label.start, value.end, label, value)
 
 
 def _vector(m: re.Match[str], group: str) -> Vector:

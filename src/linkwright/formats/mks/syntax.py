@@ -9,6 +9,7 @@ from lark import Token, Transformer
 
 from linkwright.formats.mks.problems import Fault
 
+MAX_NAME = 200  # letters
 MAX_WORDS = 12  # in a row
 MAX_DEPTH = 250  # of operations inside operations: the terms of a sum count, each holds the ones before it
 

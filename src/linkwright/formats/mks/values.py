@@ -23,7 +23,7 @@ CONSTANTS = {"pi": math.pi}
 MAX_SIZE = 100_000  # operations in an expression, with the parameters put in
 MAX_TOTAL = 3_000_000  # operations in all expressions of a file
 MAX_POINTS = 100_000  # of a table
-MAX_NAME = 200
+_TABLE_MISS = 1e-9  # of the largest y: how far rounding may take a spline from its last point
 # An angle stays one in these; those that give an angle; which arguments carry it.
 _KEEP_ANGLE = {"neg": (0,), "add": (0, 1), "sub": (0, 1), "mul": (0, 1), "div": (0,), "abs": (0,), "min": (0, 1)}
 _KEEP_ANGLE.update({"max": (0, 1), "if": (1, 2), "step": (2, 4)})
@@ -178,8 +178,11 @@ class Scope:
                 made = tabulated(argument.expression, rows)
         except (ValueError, ArithmeticError):
             raise Fault(node, "there is no spline through these points; move them apart") from None
-        if not np.isfinite(made.table.coefficients).all():
-            raise Fault(node, "the spline through these points is not finite; move them apart")
+        x, y = rows[-1]
+        with np.errstate(all="ignore"):
+            miss = abs(float(made.table(x)) - y)
+        if not miss <= _TABLE_MISS * max(abs(row[1]) for row in rows):
+            raise Fault(node, "the spline misses these points by rounding alone: they are too close, or too far apart")
         return Value(made, None, False, argument.size + 1, argument.depth + 1)
 
     # -- numbers ------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ import re
 import numpy as np
 
 from linkwright.errors import ModelError
-from linkwright.formats.mks.syntax import MAX_DEPTH
-from linkwright.formats.mks.values import CALLS, CONSTANTS, MAX_NAME
+from linkwright.formats.mks.syntax import MAX_DEPTH, MAX_NAME
+from linkwright.formats.mks.values import CALLS, CONSTANTS
 from linkwright.mechanism.expression import Call, Expression, Lookup, Name, Number
 
 _PLAIN = re.compile(r"[^\W\d]\w*")

@@ -13,7 +13,7 @@ export function number(x, digits = 4) {
 
 // A number with a fixed count of decimals that suits a range.
 export function decimals(range) {
-  return range > 0 ? Math.min(9, Math.max(0, Math.ceil(2.5 - Math.log10(range)))) : 2;
+  return range > 0 ? Math.min(9, Math.max(0, Math.ceil(2.3 - Math.log10(range)))) : 2;
 }
 
 // 1, 2 or 5 times a power of ten, for about so many steps in a range.
@@ -28,7 +28,7 @@ export function niceStep(range, steps) {
 export function ticks(low, high, steps) {
   const step = niceStep(high - low, steps);
   const size = Math.max(Math.abs(low), Math.abs(high));
-  const power = size >= 1e5 || step < 1e-4 ? Math.floor(Math.log10(size)) : 0;
+  const power = size >= 1e5 || size < 1e-2 ? Math.floor(Math.log10(size)) : 0;
   const places = Math.max(0, -Math.floor(Math.log10(step / 10 ** power) + 1e-9));
   const found = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) {

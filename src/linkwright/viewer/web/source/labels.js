@@ -29,14 +29,15 @@ export class Labels {
     for (const { text, group, middle } of this.items) {
       const seen = this.point.copy(middle).applyQuaternion(group.quaternion).add(group.position).project(camera);
       const inside = Math.abs(seen.x) < 1.1 && Math.abs(seen.y) < 1.1 && seen.z < 1;
-      text.style.visibility = inside ? "visible" : "hidden";
-      const x = ((seen.x + 1) / 2) * width + 10;
-      let y = ((1 - seen.y) / 2) * height - 26;
-      // A name that would lie on another goes below it.
-      for (const other of taken) {
-        if (Math.abs(x - other.x) < 0.5 * (widths.get(text) + other.wide) + 2 && Math.abs(y - other.y) < TALL) y = other.y + TALL;
-      }
-      if (inside) taken.push({ x, y, wide: widths.get(text) });
+      const wide = widths.get(text);
+      const [x0, y0] = [((seen.x + 1) / 2) * width, ((1 - seen.y) / 2) * height];
+      // Beside the body, above or below, where no other name is; in a crowd some names are left out.
+      const corners = [[x0 + 10, y0 - 26], [x0 + 10, y0 + 6], [x0 - 10 - wide, y0 - 26], [x0 - 10 - wide, y0 + 6]];
+      const free = corners.find(([x, y]) => !taken.some((other) => x < other.x + other.wide + 2 && other.x < x + wide + 2 && Math.abs(y - other.y) < TALL));
+      text.style.visibility = inside && free ? "visible" : "hidden";
+      if (!inside || !free) continue;
+      const [x, y] = free;
+      taken.push({ x, y, wide });
       text.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
     }
   }

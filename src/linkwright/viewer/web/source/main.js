@@ -81,6 +81,7 @@ function start() {
     time: { get: () => clock.t },
     playing: { get: () => clock.playing },
     drawn: { get: () => stage?.drawn ?? 0 },
+    eye: { get: () => stage?.camera.position.toArray() ?? null },
   });
   page.ready = true;
   if (!window.matchMedia("(prefers-reduced-motion: reduce)").matches) clock.play();

@@ -8,7 +8,7 @@ const QUANTITIES = [
   { key: "acceleration", title: "Acceleration", short: "Acc", unit: "m/s²" },
 ];
 const AXES = ["x", "y", "z"];
-const [LEFT, RIGHT, TOP, BOTTOM] = [52, 12, 8, 22];
+const [LEFT, RIGHT, TOP, BOTTOM] = [56, 12, 8, 22];
 const SINGLE = 400; // pixels of height under which one plot is shown at a time
 
 export class Plots {
@@ -28,7 +28,7 @@ export class Plots {
       option.textContent = place.name;
       this.place.append(option);
     }
-    this.charts = QUANTITIES.map((quantity) => new Chart(quantity, motion, seek));
+    this.charts = QUANTITIES.map((quantity) => new Chart(quantity, motion, seek, quantity.key === "position" ? 1e-6 * scene.size : 1e-9));
     document.getElementById("charts").append(...this.charts.map((chart) => chart.element));
     this.chosen = 0;
     const tabs = document.getElementById("tabs");
@@ -93,8 +93,10 @@ function busiest(motion) {
 }
 
 class Chart {
-  constructor(quantity, motion, seek) {
+  // Numbers under `floor` are rounding: the page keeps seven digits of positions from the scene's middle.
+  constructor(quantity, motion, seek, floor) {
     this.quantity = quantity;
+    this.floor = floor;
     this.motion = motion;
     this.element = html("section", "chart");
     const head = html("h2");
@@ -129,14 +131,19 @@ class Chart {
     this.series = values;
     this.svg.setAttribute("aria-label", `${this.quantity.title} of ${name} over time`);
     let [low, high] = [Infinity, -Infinity];
-    for (const x of values ?? []) {
+    for (const [k, value] of (values ?? []).entries()) {
+      const x = Math.abs(value) < this.floor ? 0 : value;
+      values[k] = x;
       if (x < low) low = x;
       if (x > high) high = x;
     }
     if (!(low <= high)) [low, high] = [-1, 1];
     // What is constant up to rounding is drawn as a line in the middle.
-    const least = Math.max(1e-6 * Math.max(Math.abs(low), Math.abs(high)), 1e-9);
-    if (high - low < least) [low, high] = [low - Math.max(0.5 * Math.abs(low), 1e-3), high + Math.max(0.5 * Math.abs(high), 1e-3)];
+    const least = Math.max(1e-6 * Math.max(Math.abs(low), Math.abs(high)), this.floor);
+    if (high - low < least) {
+      const room = Math.abs(low) < 1e-9 ? 1 : 0.5 * Math.abs(low);
+      [low, high] = [low - room, high + room];
+    }
     const room = 0.06 * (high - low);
     this.range = [low - room, high + room];
   }
@@ -162,7 +169,7 @@ class Chart {
       return;
     }
     const [left, right, floor] = [LEFT, this.width - RIGHT, this.height - BOTTOM];
-    for (const { value, text } of ticks(...this.range, Math.max(2, Math.min(6, (floor - TOP) / 34)))) {
+    for (const { value, text } of ticks(...this.range, Math.max(2, Math.min(7, (floor - TOP) / 27)))) {
       const y = Math.round(this.y(value)) + 0.5;
       this.back.append(svg("line", { class: value === 0 ? "zero" : "rule", x1: left, x2: right, y1: y, y2: y }));
       this.back.append(label(text, left - 7, y + 3.5, "end"));

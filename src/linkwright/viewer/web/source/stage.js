@@ -63,7 +63,7 @@ export class Stage {
     }
     this.sky = new HemisphereLight("#ffffff", "#b6c0cc", 0.5);
     this.sky.position.copy(this.up);
-    this.sun = new DirectionalLight("#ffffff", 1.9);
+    this.sun = new DirectionalLight("#ffffff", this.fine ? (this.data.view.planar ? 1.2 : 1.6) : 1.9);
     const [x, y, z] = this.data.view.planar ? [-0.45, 0.75, 1.5] : [-0.55, 1.5, 0.7];
     const direction = new Vector3().addScaledVector(this.right, x).addScaledVector(this.up, y).addScaledVector(this.toward, z).normalize();
     this.sun.position.copy(direction).multiplyScalar(3 * this.reach);
@@ -128,9 +128,9 @@ export class Stage {
       this.triads.push(mesh);
     };
     const unit = this.data.unit;
-    add(this.groups[0], [0, 0, 0], [1, 0, 0, 0], 11 * unit);
-    for (const group of this.groups.slice(1, 201)) add(group, [0, 0, 0], [1, 0, 0, 0], 7 * unit);
-    for (const triad of this.data.triads) add(this.groups[triad.body + 1], triad.at, triad.turn, 5.5 * unit);
+    add(this.groups[0], [0, 0, 0], [1, 0, 0, 0], 10 * unit);
+    for (const group of this.groups.slice(1, 201)) add(group, [0, 0, 0], [1, 0, 0, 0], 6 * unit);
+    for (const triad of this.data.triads) add(this.groups[triad.body + 1], triad.at, triad.turn, 4.8 * unit);
   }
 
   #floor() {
@@ -150,7 +150,7 @@ export class Stage {
   paint() {
     const look = theme();
     this.floor.paint(look);
-    this.world.environmentIntensity = look.dark ? 0.5 : 0.62;
+    this.world.environmentIntensity = (look.dark ? 0.6 : 0.8) * (this.data.view.planar ? 0.6 : 1);
     this.sky.intensity = (look.dark ? 0.35 : 0.55) + (this.fine ? 0 : 1.5);
     this.renderer.setClearColor(new Color(look.dark ? "#0f1216" : "#eef1f4"), 0);
     this.ask();
@@ -179,9 +179,13 @@ export class Stage {
         target.addScaledVector(axis, 0.5 * distance * (Math.min(...slopes) + Math.max(...slopes)));
       }
     }
+    // What is left of the last turn by hand must not turn the new view.
+    this.controls.enableDamping = false;
+    this.controls.update();
     this.camera.position.copy(eye).multiplyScalar(distance).add(target);
     this.camera.lookAt(target);
     this.controls.update();
+    this.controls.enableDamping = true;
     this.moved = false;
     this.ask();
   }

@@ -1,0 +1,67 @@
+"""`linkwright convert`: from one language of models to another; and how wrong model files are told."""
+
+import os
+from pathlib import Path
+
+import pytest
+from command import ARM, linkwright, one_line
+
+from linkwright.formats import read
+
+SAMPLE = ARM.with_name("slider_crank.mks")
+
+
+def test_a_urdf_becomes_a_model_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = linkwright(capsys, "convert", ARM, tmp_path / "arm.mks")
+    assert outcome.code == 0, outcome.err
+    assert list(read(tmp_path / "arm.mks").joint_names) == list(read(ARM).joint_names)
+
+
+def test_there_and_back_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    linkwright(capsys, "convert", ARM, tmp_path / "arm.mks")
+    outcome = linkwright(capsys, "convert", tmp_path / "arm.mks", tmp_path / "arm.urdf")
+    assert outcome.code == 0, outcome.err
+    assert list(read(tmp_path / "arm.urdf").body_names) == list(read(ARM).body_names)
+
+
+def test_a_parameter_is_set_on_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "m.mks"
+    model.write_text("MODEL m PARAMETER p = 2; BODY g (ground); BODY a (mass = p); ENDMODEL")
+    linkwright(capsys, "convert", model, tmp_path / "n.mks", "--set", "p=5")
+    assert "PARAMETER p = 5;" in (tmp_path / "n.mks").read_text()
+
+
+def test_what_urdf_cannot_hold_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = one_line(linkwright(capsys, "convert", SAMPLE, tmp_path / "x.urdf"))
+    assert "URDF cannot hold the loop closed by joint 'sph2'" in told
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["x.stl"], "models are written as .mks or .urdf"),
+        (["none/x.mks"], "there is no directory"),
+        (["x.mks", "--set", "p"], "write --set length=0.5"),
+        (["x.mks", "--set", "p=1"], "there is no parameter 'p'"),
+    ],
+)
+def test_wrong_words_are_told_in_a_line(
+    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert told in one_line(linkwright(capsys, "convert", SAMPLE, tmp_path / words[0], *words[1:]))
+
+
+def test_every_problem_of_a_model_file_is_printed_with_its_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "m.mks"
+    model.write_text("MODEL m\nBODY g (grund);\nBODY a (mas = 1);\nENDMODEL\n")
+    outcome = linkwright(capsys, "check", model)
+    assert outcome.code == 1
+    assert "Traceback" not in outcome.err
+    lines = outcome.err.splitlines()
+    assert lines[0].startswith(f"{model}:2:9: ")
+    assert lines[1:3] == ["    BODY g (grund);", "            ^~~~~"]
+    assert lines[3].startswith(f"{model}:3:9: ")
+    assert lines[-1] == f"error: {model} cannot be read: 2 problems"
