@@ -91,7 +91,7 @@ def test_a_small_misfit_is_told_if_it_is_above_the_assembly_tolerance():
     assert all(1e-5 < miss < 1e-3 for miss in list(told.value.misses.values())[:1])
 
 
-@pytest.mark.parametrize("size", [1e-8, 1e-6, 1e-4])
+@pytest.mark.parametrize("size", [1e-9, 1e-8, 1e-6, 1e-4, 5e-4])
 def test_a_misfit_such_as_rounded_numbers_make_is_no_harm(size):
     sol = lw.analyse(_misfit(size, 1e-3))
     assert sol.status, sol.status
