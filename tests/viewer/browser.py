@@ -96,9 +96,11 @@ def opened(browser: Any, path: Path, *, prepare: str = "", clock: bool = False, 
         if prepare:
             page.add_init_script(prepare)
         if clock:
-            page.clock.install()
+            page.clock.install(time=0)
         page.goto(path.as_uri())
         told.until("window.linkwright && (linkwright.ready || linkwright.error)")
+        if clock:
+            page.clock.pause_at(10**6)  # from now on time passes only as it is told to
         yield told
     finally:
         context.close()
