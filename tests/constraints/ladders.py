@@ -1,4 +1,4 @@
-"""Ladders of four-bars: bars on pivots in a row, each joined to the next by a coupler, the first one driven or not."""
+"""Many four-bars: ladders (bars on pivots in a row, each joined to the next by a coupler), and fans on one crank."""
 
 from __future__ import annotations
 
@@ -40,4 +40,25 @@ def ladder(stages, law=None):
             b.joint("revolute", b.triad(coupler, (COUPLER, 0, 0)), b.triad(bars[k + 1], tips[1]), f"far{k}")
         if law is not None:
             b.driver("joint", "pivot0", law, name="drive")
+    return b.build()
+
+
+def fan(arms, law):
+    """Four-bars side by side along the axis of one crank."""
+    even, odd = START, float(odd_angle(START))
+    tip = np.array([EVEN * np.cos(even), EVEN * np.sin(even), 0.0])
+    end = np.array([APART + ODD * np.cos(odd), ODD * np.sin(odd), 0.0])
+    with lw.Builder(f"fan_{arms}") as b:
+        crank = b.body("crank")
+        b.place(crank, (0, 0, 0), f=tip)
+        b.joint("revolute", b.triad(b.ground), crank, "pivot")
+        for k in range(arms):
+            along = np.array([0.0, 0.0, 0.1 * k])
+            coupler, rocker = b.body(f"coupler{k}"), b.body(f"rocker{k}")
+            b.place(coupler, tip + along, f=end - tip)
+            b.place(rocker, np.array([APART, 0.0, 0.0]) + along, f=(np.cos(odd), np.sin(odd), 0))
+            b.joint("revolute", b.triad(crank, (EVEN, 0, 0.1 * k)), b.triad(coupler), f"near{k}")
+            b.joint("revolute", b.triad(coupler, (COUPLER, 0, 0)), b.triad(rocker, (ODD, 0, 0)), f"far{k}")
+            b.joint("revolute", b.triad(b.ground, (APART, 0, 0.1 * k)), b.triad(rocker), f"end{k}")
+        b.driver("joint", "pivot", law, name="drive")
     return b.build()

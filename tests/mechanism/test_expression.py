@@ -37,6 +37,7 @@ POINT = {"x": 0.7, "y": -0.3}
         (x**2, 0.49),
         (2**x, 2**0.7),
         (-x, -0.7),
+        (abs(y), 0.3),
         (np.sin(x), math.sin(0.7)),
         (np.sqrt(x), math.sqrt(0.7)),
         (np.exp(y), math.exp(-0.3)),

@@ -102,6 +102,9 @@ class Expression:
     def __neg__(self) -> Expression:
         return Call("neg", (self,))
 
+    def __abs__(self) -> Expression:
+        return Call("abs", (self,))
+
     # NumPy's element-wise functions find these on the entries of object arrays.
     def sin(self) -> Expression:
         return Call("sin", (self,))
