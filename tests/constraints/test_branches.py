@@ -129,3 +129,41 @@ def test_a_dead_centre_whose_law_goes_on_smoothly_is_passed():
     np.testing.assert_allclose(sol.joint_rate("pivot")[:, 0], 1.0, atol=1e-7)
     np.testing.assert_allclose(sol.angular_acceleration("arm"), 0.0, atol=1e-5)
     assert len([note for note in sol.status.notes if "singular" in note]) == 2
+
+
+def _twins(lengths, count=2):
+    """Equal four-bars on one crank: whatever one of them meets, all meet at the same time."""
+    a, c, r, g = lengths
+    far, tip = np.array([g, 0.0, 0.0]), a * unit(0.5)
+    top = closed(tip, far, c, r, 1.0)
+    with lw.Builder("twins") as b:
+        crank = bar(b, "crank", FAR, tip)
+        motor = pin(b, "revolute", b.ground, FAR, crank, FAR, "A")
+        b.driver("joint", motor, 0.5 + TIME, name="motor")
+        for k in range(count):
+            coupler, rocker = bar(b, f"coupler{k}", tip, top), bar(b, f"rocker{k}", far, top)
+            b.triad(coupler, origin=(c, 0, 0), name=f"top{k}")
+            pin(b, "revolute", crank, (a, 0, 0), coupler, FAR, f"B{k}")
+            pin(b, "revolute", coupler, (c, 0, 0), rocker, (r, 0, 0), f"C{k}")
+            pin(b, "revolute", b.ground, far, rocker, FAR, f"D{k}")
+    return b.build()
+
+
+@pytest.mark.parametrize("off", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("count", [2, 40])
+def test_twins_whose_branches_come_near_at_the_same_time_are_not_confused(off, count):
+    lengths = (1.0, 2.0 + off, 1.0 + 1.3 * off, 2.0)
+    times = np.arange(0.0, 4.0, 0.2)
+    sol = lw.analyse(_twins(lengths, count), times=times)
+    assert sol.status, sol.status
+    for k in range(count):
+        np.testing.assert_allclose(sol.position(f"top{k}"), four_bar_top(lengths, 0.5 + times, 1.0), atol=1e-7)
+
+
+@pytest.mark.parametrize("count", [2, 40])
+def test_twins_pass_their_change_point_on_their_branch_and_it_is_noted(count):
+    times = np.arange(0.0, 4.0, 0.2)
+    sol = lw.analyse(_twins((1.0, 2.0, 1.0, 2.0), count), times=times)
+    assert sol.status, sol.status
+    np.testing.assert_allclose(sol.position(f"top{count - 1}"), parallelogram(1.0, 2.0, 0.5 + times), atol=1e-8)
+    assert any("singular" in note for note in sol.status.notes)

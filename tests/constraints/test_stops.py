@@ -150,3 +150,49 @@ def test_a_distance_that_becomes_zero_is_told():
     assert sol.status.element == "gap"
     assert sol.status.time == pytest.approx(1.0, abs=1e-2)
     np.testing.assert_allclose(sol.position("car")[:, 0], 1.0 - sol.time, atol=1e-9)
+
+
+def _leaning(tilt, law):
+    """An arm on a revolute joint, drawn leaning, whose angle is driven between triads."""
+    with lw.Builder("leaning") as b:
+        arm = b.body("arm")
+        b.place(arm, h=(0.0, -np.sin(tilt), np.cos(tilt)))
+        b.joint("revolute", b.ground, arm, "pivot")
+        b.driver("angle", b.triad(b.ground), law, other=arm, name="turn")
+    return b.build()
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-5, 1e-2])
+def test_an_angle_between_axes_that_are_drawn_roughly_parallel_counts_turns(tilt):
+    sol = lw.analyse(_leaning(tilt, 3.0 * TIME), times=TIMES)
+    assert sol.status, sol.status
+    np.testing.assert_allclose(sol.joint("pivot")[:, 0], 3.0 * TIMES, atol=1e-9)
+
+
+def test_an_angle_in_space_at_its_end_is_told_with_what_to_do():
+    s = lw.analyse(_leaning(0.3, TIME), times=TIMES).status
+    assert (s.ok, s.element) == (False, "turn")
+    assert "parallel" in s.advice
+
+
+def test_an_angle_in_space_goes_no_further_than_half_a_turn():
+    sol = lw.analyse(_leaning(0.3, 1.0 + TIME), times=TIMES)
+    assert sol.status.element == "turn"
+    assert sol.status.time == pytest.approx(np.pi - 1.0, abs=1e-2)
+    assert "π" in sol.status.advice
+
+
+@pytest.mark.parametrize("times", [[0.9, 0.9 + 1e-9, 0.9 + 1e-6, 1.0, 5.0], [0.9, 3.0, 7.0, 14.0, 30.0]])
+def test_times_may_be_near_each_other_or_far_apart(times):
+    sol = lw.analyse(slider_crank(1.0, 3.0, TIME, 0.9), times=times)
+    assert sol.status, sol.status
+    t = np.array(times)
+    np.testing.assert_allclose(sol.position("block")[:, 0], np.cos(t) + np.sqrt(9.0 - np.sin(t) ** 2), atol=1e-9)
+
+
+def test_a_law_that_swings_faster_than_the_print_interval_is_followed():
+    law = 0.9 + 0.8 * np.sin(40.0 * TIME)
+    sol = lw.analyse(slider_crank(1.0, 3.0, law, 0.9), times=TIMES)
+    angle = 0.9 + 0.8 * np.sin(40.0 * TIMES)
+    np.testing.assert_allclose(sol.joint("A")[:, 0], angle, atol=1e-9)
+    np.testing.assert_allclose(sol.position("block")[:, 0], np.cos(angle) + np.sqrt(9 - np.sin(angle) ** 2), atol=1e-9)

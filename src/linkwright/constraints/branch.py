@@ -3,29 +3,31 @@
 Where J has as many independent rows as columns, det J keeps its sign along a branch and changes it where two branches
 cross. With redundant equations det(J₀ᵀJ₁) tells the same of two states near each other (by Cauchy and Binet it is the
 sum of the products of all such determinants), with freedom left det(J₀W⁻¹J₁ᵀ). A step that looks smooth but has the
-wrong sign went from one branch to another. Parts of a mechanism that do not touch are told apart.
+wrong sign went from one branch to another. Each stage of a mechanism is compared by itself: equal loops that meet
+their crossings at the same time would otherwise hide each other.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.constraints.freedom import independent_rows
 from linkwright.constraints.programs import Programs
-from linkwright.constraints.recorded import Layout
-from linkwright.mechanism.description import GROUND
+from linkwright.constraints.stages import Stages
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Parts with more columns of J than this are not compared: there the smoothness of steps alone tells.
+#: Stages with more columns of J than this are not compared: there the smoothness of steps alone tells.
 LARGEST = 300
 
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """Parts of equal shape: where the entries of J stand in its store, and how columns are scaled."""
+    """Stages of equal shape: where the entries of J stand in its store, and how columns are scaled."""
 
     gather: Ints  # (parts, rows, columns); the place behind the store's end is 0
     scale: Floats  # (parts, 1, columns): the square root of W⁻¹
@@ -35,34 +37,43 @@ class _Parts:
 class Branch:
     """Compares states, each with the one before it."""
 
-    def __init__(self, programs: Programs, pivots: Floats) -> None:
-        self._programs = programs
-        layout = programs.layout
-        shapes: dict[tuple[int, int, bool], list[tuple[Ints, Floats]]] = {}
+    def __init__(self, programs: Programs, q: Floats, angles: Floats, t: float) -> None:
+        self._programs, self._start = programs, (q, angles, np.array([t]))
+
+    @cached_property
+    def _parts(self) -> list[_Parts]:
+        """Found when first needed: many motions never come near a crossing."""
+        layout = self._programs.layout
         e = layout.equations
-        for constraints, bodies in _parts(layout):
+        stored = self._programs.evaluate(*self._start, np.zeros((e.nb, 6)))[1]
+        stages = Stages(layout, stored)
+        shapes: dict[tuple[int, int, bool], list[tuple[Ints, Floats]]] = {}
+        for stage in stages.found():
+            bodies, free = list(stage.bodies), False
             if 6 * len(bodies) > LARGEST:
                 continue
-            number = {body: k for k, body in enumerate(bodies)}
-            kept = [row for c in constraints for row in range(int(e.first[c]), int(e.first[c + 1]))]
-            strong = [row for row in kept if pivots[row] > programs.tolerance]
-            free = len(strong) < 6 * len(bodies)
-            if free:
-                kept = strong
+            kept = [row for c in stage.constraints for row in range(int(e.first[c]), int(e.first[c + 1]))]
+            if not stage.determined:
+                block = stages.block(stage.constraints, stage.bodies)
+                dependent = set(independent_rows(block, np.sqrt(self._programs.tolerance))[1])
+                free = len(kept) - len(dependent) < 6 * len(bodies)
+                if free:
+                    kept = [row for k, row in enumerate(kept) if k not in dependent]
             if not kept:
                 continue
-            place = {row: k for k, row in enumerate(kept)}
+            number, place = {body: k for k, body in enumerate(bodies)}, {row: k for k, row in enumerate(kept)}
             gather = np.full((len(kept), 6 * len(bodies)), layout.jacobian_size, np.int64)
-            for c in constraints:
+            for c in stage.constraints:
                 for body, at in layout.part_at[c].items():
                     for k in range(e.constraints[c].form.size):
                         row = place.get(int(e.first[c]) + k)
-                        if row is not None:
-                            gather[row, 6 * number[body] : 6 * number[body] + 6] = np.arange(at + 6 * k, at + 6 * k + 6)
+                        if row is not None and body in number:
+                            first = 6 * number[body]
+                            gather[row, first : first + 6] = np.arange(at + 6 * k, at + 6 * k + 6)
             scale = np.ones((len(bodies), 6))
             scale[:, 3:] /= e.sizes[bodies][:, None]
             shapes.setdefault((*gather.shape, free), []).append((gather, scale.reshape(-1)))
-        self._parts = [
+        return [
             _Parts(np.stack([g for g, _ in group]), np.stack([s for _, s in group])[:, None, :], free)
             for (_, _, free), group in shapes.items()
         ]
@@ -91,27 +102,3 @@ def _agree(part: _Parts, stored: Floats) -> NDArray[np.bool_]:
     first, second = j[:-1], j[1:]
     product = first @ second.transpose(0, 1, 3, 2) if part.rows else first.transpose(0, 1, 3, 2) @ second
     return np.asarray(np.linalg.slogdet(product)[0] >= 0.0)
-
-
-def _parts(layout: Layout) -> list[tuple[list[int], list[int]]]:
-    """Constraints and bodies that hang together, ground left out."""
-    e = layout.equations
-    group = list(range(e.nb))
-
-    def root(k: int) -> int:
-        while group[k] != k:
-            group[k] = group[group[k]]
-            k = group[k]
-        return k
-
-    moving = [[b for b in c.bodies if b != GROUND] for c in e.constraints]
-    for bodies in moving:
-        for b in bodies[1:]:
-            group[root(b)] = root(bodies[0])
-    found: dict[int, tuple[list[int], list[int]]] = {}
-    for b in range(e.nb):
-        found.setdefault(root(b), ([], []))[1].append(b)
-    for k, bodies in enumerate(moving):
-        if bodies:
-            found[root(bodies[0])][0].append(k)
-    return list(found.values())

@@ -20,8 +20,8 @@ from linkwright.mechanism.kinds import KINDS
 
 Floats = NDArray[np.float64]
 Group = Literal["joint", "tie", "gear", "driver"]
-#: Within this sine two drawn h axes count as parallel.
-PARALLEL = 1e-6
+#: Within this sine two h axes count as parallel: bodies are drawn roughly.
+PARALLEL = 0.02
 
 
 @dataclass(frozen=True, eq=False)

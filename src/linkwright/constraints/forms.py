@@ -79,9 +79,13 @@ def joint(kind_name: str) -> Form:
     return Form(f"{word} joint", kind.equation_names, equations)
 
 
+def _length(d: Array) -> Any:
+    """|d|; its derivative is 0 where d is, so that the equation counts as dependent there and is not NaN."""
+    return np.sqrt(dot(d, d) + 1e-300)
+
+
 def _distance(frames: Sequence[Frame]) -> Any:
-    d = frames[1][1] - frames[0][1]
-    return np.sqrt(dot(d, d))
+    return _length(frames[1][1] - frames[0][1])
 
 
 ROD = Form("rod", ("length",), lambda f, n, a, law: np.array([_distance(f) - n[0]]), numbers=1)
@@ -109,7 +113,7 @@ def angle(first: str, second: str, about_h: bool) -> Form:
     def equation(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
         a, b = frames[0][0][:, i], frames[1][0][:, j]
         out = cross(a, b)
-        sine = dot(out, frames[0][0][:, 2]) if about_h else np.sqrt(dot(out, out))
+        sine = dot(out, frames[0][0][:, 2]) if about_h else _length(out)
         measure = Measure(cosine=dot(a, b), sine=sine)
         if about_h:
             return np.array([_beyond(measure, law)])

@@ -64,7 +64,7 @@ def freedom(
     if e.count * 6 * e.nb <= DENSE:
         j = layout.dense(jacobian)
         j[:, np.arange(6 * e.nb) % 6 >= 3] /= np.repeat(e.sizes, 3)
-        basis, dependent = _independent_rows(j, max(DEPENDENT, np.sqrt(10.0 * programs.tolerance)))
+        basis, dependent = independent_rows(j, max(DEPENDENT, np.sqrt(10.0 * programs.tolerance)))
         rank = len(basis)
         rest = np.eye(6 * e.nb) - basis.T @ basis
     else:
@@ -86,7 +86,7 @@ def freedom(
     return FreedomReport(6 * e.nb, e.count, rank, tuple(redundant), moving, driven)
 
 
-def _independent_rows(j: Floats, tolerance: float) -> tuple[Floats, list[int]]:
+def independent_rows(j: Floats, tolerance: float) -> tuple[Floats, list[int]]:
     """An orthonormal basis of the rows (twice orthogonalised), and the rows that those before them span."""
     room = np.empty((min(j.shape), j.shape[1]))
     rank = 0

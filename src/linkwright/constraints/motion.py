@@ -41,6 +41,8 @@ INTERPOLATED = 1e-6
 LEAP, LEAP_INTERVALS = 0.2, 200.0
 #: The shortest step, as a part of the print interval.
 SHORTEST = 1e-8
+#: Up to so many entries of J its singular values are found.
+DENSE = 250_000
 #: The free part of a motion is integrated until halving a step changes it by less than this part of the sizes.
 FREE_ERROR = 1e-10
 
@@ -90,7 +92,7 @@ class Stepper:
         self.lost = int(np.sum(assembled.pivots <= programs.tolerance))
         self.largest_pivot = float(np.min(assembled.pivots[assembled.pivots > programs.tolerance], initial=1.0))
         self.fastest, self.interval = 0.0, 0.0
-        self.branch = Branch(programs, assembled.pivots)
+        self.branch = Branch(programs, assembled.q, assembled.angles, t)
         self.work = Work()
         rest = np.zeros((nb, 6))
         self.start = State(t, assembled.q, rest, rest, assembled.angles)
@@ -178,6 +180,20 @@ class Stepper:
         e, rest = self.programs.layout.equations, np.zeros_like(state.v)
         phi = self.programs.evaluate(state.q, state.angles, np.array([state.t]), rest)[2]
         return float(np.max(np.abs(phi), initial=0.0)) <= max(INTERPOLATED * e.size, self.tolerance)
+
+    def dependent(self, state: State) -> bool:
+        """Whether equations are dependent that elsewhere are not.
+
+        Redundant equations may take each other's place: then pivots vanish, and the rank does not fall.
+        """
+        e, layout = self.programs.layout.equations, self.programs.layout
+        if e.count * 6 * e.nb > DENSE:
+            return True
+        stored = self.programs.evaluate(state.q, state.angles, np.array([state.t]), np.zeros_like(state.v))[1]
+        j = layout.dense(stored)
+        j[:, np.arange(6 * e.nb) % 6 >= 3] /= np.repeat(e.sizes, 3)
+        sizes = np.linalg.svd(j, compute_uv=False)
+        return bool(sizes[e.count - self.lost - 1] < 1e-3 * sizes[0])
 
     def distance(self, one: State, other: State) -> float:
         """The largest shift or turn between two states, shifts as parts of the bodies' sizes."""
@@ -275,7 +291,8 @@ class Follower:
                 if not s.holds(between(*ends, middle)):
                     return False  # out of reach in between
                 self.before, self.state = ends
-                s.work.notes.append(f"passed a singular position at t = {middle:.5g}")
+                if s.dependent(between(*ends, middle)):
+                    s.work.notes.append(f"passed a singular position at t = {middle:.5g}")
                 return True
             length *= 1.5
         return False

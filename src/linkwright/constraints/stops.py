@@ -51,6 +51,7 @@ def explain(stepper: Stepper, state: State, ahead: float, last: Step) -> Stop:
         who = f"driver {driver!r} asks for what is out of reach" if driver else f"{name} is out of reach"
         message = f"stopped at t = {state.t:.6g}: {who}; a little later {name} misses by {found.miss:.2g} m"
         advice = "change the driver's law, or the lengths, so that the mechanism can follow"
+        advice = _of_angle_in_space(e, element) or advice
         return Stop("out of reach", message, state.t, element, found.miss, advice)
     names = ", ".join(map(str, members[:4])) or "its equations"
     message = (
@@ -73,8 +74,19 @@ def contradiction(programs: Programs, q: Floats, angles: Floats, t: float) -> St
     else:
         who = f"{drivers[0] if drivers else 'a driver'} asks for a motion that the joints forbid"
         advice = "the mechanism has no freedom left for it: remove the driver, or a constraint"
+        advice = _of_angle_in_space(e, element) or advice
     message = f"locked up at t = {t:.6g}: {who}"
     return Stop("lock-up", message, t, element, 0.0, advice)
+
+
+def _of_angle_in_space(e: Equations, name: str | None) -> str:
+    """What to do about a driver that is an angle in space; nothing if it is none."""
+    if not any(c.name == name and c.form.key.endswith("in space") for c in e.constraints):
+        return ""
+    return (
+        "an angle in space lies between 0 and π and has no direction at both: draw the h axes of its triads parallel, "
+        "so that it counts turns about them, or drive a joint"
+    )
 
 
 def _redundant_driver(stepper: Stepper, state: State, name: str) -> bool:
@@ -126,6 +138,8 @@ def _dependent(programs: Programs, state: State) -> list[Constraint]:
     if e.count * 6 * e.nb > DENSE:
         return []
     j, _ = _weighed(programs, state.q, state.angles, state.t)
+    if not np.isfinite(j).all():
+        return []
     u, s, _ = np.linalg.svd(j, full_matrices=False)
     # Equations that are redundant everywhere have singular values of rounding; the one meant is the next.
     order = np.argsort(s)
@@ -149,6 +163,8 @@ def _asking(programs: Programs, q: Floats, angles: Floats, t: float) -> list[int
     scale = row_norms(programs, programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))[1])
     for k in e.drivers:
         rhs[e.first[k]] = laws[k, 1] / scale[e.first[k]]
+    if not (np.isfinite(j).all() and np.isfinite(rhs).all()):  # LAPACK may not come back from these
+        return list(e.drivers)
     rest = rhs - j @ np.linalg.lstsq(j, rhs, rcond=1e-9)[0]
     sizes = [float(np.max(np.abs(rest[e.first[k] : e.first[k + 1]]))) for k in range(len(e.constraints))]
     most = max(sizes, default=0.0)
