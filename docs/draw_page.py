@@ -1,33 +1,54 @@
-"""Draw `docs/images/page.png`: the demo's page as a browser shows it. Needs Playwright and Chromium."""
+"""Draw `docs/images/page.png` and `gallery.png`: pages of the animation as a browser shows them.
+
+Needs Playwright, Pillow and Chromium (its path may be given).
+"""
 
 from __future__ import annotations
 
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import linkwright as lw
 from linkwright.cli.demo import SAMPLE
 
-TARGET = Path(__file__).parent / "images" / "page.png"
+HERE = Path(__file__).parent
+MODELS = HERE.parent / "examples" / "models"
 FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking")
+GALLERY = ("peaucellier", "quick_return", "cardan", "stewart")
 
 
-def main(browser: str = "/usr/bin/chromium", time: float = 7.0) -> None:
+def draw(browser: Any, model: Path, target: Path, *, time: float, width: int, height: int, scale: float) -> None:
+    """The page of a model's motion at a time."""
+    page = target.with_suffix(".html")
+    lw.analyse(model).animate(page)
+    tab = browser.new_page(viewport={"width": width, "height": height}, device_scale_factor=scale)
+    tab.goto(page.absolute().as_uri())
+    tab.wait_for_function("window.linkwright && window.linkwright.ready")
+    tab.evaluate(f"window.linkwright.setTime({time})")
+    tab.wait_for_timeout(1000)
+    tab.screenshot(path=target)
+    tab.close()
+
+
+def main(chromium: str = "/usr/bin/chromium") -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        page = Path(folder) / "page.html"
-        lw.analyse(SAMPLE).animate(page)
-        chromium = playwright.chromium.launch(executable_path=browser, args=list(FLAGS))
-        tab = chromium.new_page(viewport={"width": 1280, "height": 720}, device_scale_factor=1.5)
-        tab.goto(page.as_uri())
-        tab.wait_for_function("window.linkwright && window.linkwright.ready")
-        tab.evaluate(f"window.linkwright.setTime({time})")
-        tab.wait_for_timeout(1000)
-        tab.screenshot(path=TARGET)
-        chromium.close()
-    print(TARGET)
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        shot = Path(folder) / "page.png"
+        draw(browser, SAMPLE, shot, time=7.0, width=1280, height=720, scale=1.5)
+        Image.open(shot).convert("P", palette=Image.Palette.ADAPTIVE).save(HERE / "images" / "page.png", optimize=True)
+        whole = Image.new("RGB", (2000, 1160))
+        for k, name in enumerate(GALLERY):
+            shot = Path(folder) / f"{name}.png"
+            draw(browser, MODELS / f"{name}.mks", shot, time=2.0, width=1000, height=580, scale=1.0)
+            whole.paste(Image.open(shot), (k % 2 * 1000, k // 2 * 580))
+        quiet = whole.convert("P", palette=Image.Palette.ADAPTIVE)
+        quiet.save(HERE / "images" / "gallery.png", optimize=True)
+        browser.close()
 
 
 if __name__ == "__main__":
