@@ -592,7 +592,7 @@ def test_no_call_changes_the_reference_counts_of_its_arrays(mech):
     watched = (q, v, tau, out, matrix)
     for call, error in [(call, None) for call in plain] + others:
         before = [sys.getrefcount(x) for x in watched]
-        for _ in range(50):
+        for _ in range(10):
             if error is None:
                 call()
             else:

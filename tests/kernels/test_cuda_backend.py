@@ -346,7 +346,10 @@ def test_items_can_be_asked_for(cupy):
         np.testing.assert_allclose(got.get().reshape(-1), wanted[0], rtol=1e-10)
 
 
-@pytest.mark.parametrize("made", [lambda: lw.chain(300), lambda: lw.random_tree(90, 3), lambda: lw.tree(200, 3)])
+LARGE = pytest.param(lambda: lw.random_tree(90, 3), marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("made", [lambda: lw.chain(300), lambda: lw.tree(200, 3), LARGE])
 def test_the_assembly_has_a_thread_an_item(cupy, made):
     mech = made()
     rng = np.random.default_rng(0)

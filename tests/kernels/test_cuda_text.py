@@ -137,6 +137,7 @@ def everything(precision):
     return "\n".join(texts)
 
 
+@pytest.mark.slow
 def test_nvcc_accepts_the_text(tmp_path):
     source = tmp_path / "kernels.cu"
     source.write_text(everything("float64") + everything("float32"))

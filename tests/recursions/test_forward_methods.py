@@ -66,7 +66,7 @@ def test_all_methods_agree_on_joints_described_from_their_far_side(kind: str) ->
             assert relative(a, wanted) < tolerance(mech, q, method), (method, form)
 
 
-@pytest.mark.parametrize("n", [1, 2, 64, 65, 200])
+@pytest.mark.parametrize("n", [1, 2, 24, pytest.param(64, marks=pytest.mark.slow), 65, 200])
 def test_all_methods_agree_on_chains_in_native_code(n: int) -> None:
     mech = lw.chain(n)
     q, v, tau = 0.5 * np.random.default_rng(n).standard_normal((3, 5, n))
