@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.constraints.counting import counted_at_start
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.programs import Programs
@@ -97,7 +98,7 @@ def _nearly(programs: Programs, found: Assembled, t: float) -> Assembled:
 def settle(programs: Programs, q: Floats, angles: Floats | None, t: float) -> Assembled:
     """Damped Newton from a state: least changes of q, each accepted only if the misses become smaller."""
     e = programs.layout.equations
-    turns = np.zeros(max(int(e.first_angle[-1]), 1)) if angles is None else angles
+    turns = counted_at_start(e, q, t) if angles is None else angles
     at = np.array([t])
     rest = np.zeros((e.nb, 6))
     _, jacobian, phi, _, turns = programs.evaluate(q, turns, at, rest)

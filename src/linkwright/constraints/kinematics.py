@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,7 @@ from linkwright.constraints.motion import Follower, State, Stepper, initial
 from linkwright.constraints.pivoting import Pivoting
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import Layout
-from linkwright.constraints.stops import Stop, contradiction, explain
+from linkwright.constraints.stops import Stop, contradiction, explain, singular_start, tilted_axes
 from linkwright.errors import AssemblyError, ModelError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.system import Freedom, System
@@ -89,7 +89,8 @@ class Kinematics:
         else:
             found = self._by_least_norm(times, start, free, progress)
         found.notes = (*notes, *found.notes)
-        return found
+        tilted = tilted_axes(self.equations, found.times, found.q)
+        return found if tilted is None else _shortened(found, *tilted)
 
     def _by_least_norm(
         self, times: Floats, start: Assembled, free: bool, progress: Callable[[int], None] | None
@@ -125,6 +126,10 @@ class Kinematics:
                     last = follower.state
                     ahead = last.t + 1e-3 * interval
                     stop = explain(stepper, last, ahead, stepper.attempt(last, ahead))
+                    if record.n == 1:
+                        stop = singular_start(stepper, start, interval) or stop
+                    if stop.reason == "jump":  # what looked like a corner was its beginning
+                        work.notes = [note for note in work.notes if "velocity jumps" not in note]
                     break
                 record.add(found, work.iterations - before)
                 if progress is not None:
@@ -192,6 +197,12 @@ def freedom_of(description: Description) -> FreedomReport | None:
     except AssemblyError:
         return None
     return kinematics.freedom(state, system.start)
+
+
+def _shortened(motion: Motion, points: int, stop: Stop) -> Motion:
+    """The first points of a motion, and why it ends there."""
+    kept = {name: getattr(motion, name)[:points] for name in ("times", "q", "v", "a", "iterations")}
+    return replace(motion, **kept, stop=stop)
 
 
 class _Record:

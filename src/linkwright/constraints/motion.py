@@ -28,6 +28,10 @@ MISMATCH = 0.1
 REST = 1e-4
 #: How far the state found may be from the predicted one: this part of the way, and this part of the bodies' sizes.
 JUMP, SLACK = 0.3, 0.02
+#: How far it may be from where the rates of both ends lead, as a part of the way: a law that jumps is no motion.
+DRIFT = 0.01
+#: How far a body may turn in a step (rad), so that the turns of joints can be counted.
+TURN = 1.0
 #: Below this part of the largest pivot so far the equations are taken for dependent.
 SINGULAR = 1e-5
 #: And below this part such a position may be near.
@@ -132,8 +136,11 @@ class Stepper:
         return step.rate_residual <= self._rate_tolerance * (1.0 + step.speed)
 
     def near(self, step: Step) -> Any:
-        """Whether the state found is near the predicted one."""
-        return step.jump <= JUMP * step.travelled + SLACK
+        """Whether the state found is where the rates of both ends lead, and no body turned too far to be counted."""
+        # Near a singular position accelerations change so fast that only the velocities are a measure.
+        drift = np.where(step.pivot < NEAR * self.largest_pivot, JUMP, DRIFT)
+        expected = (step.jump <= JUMP * step.travelled + SLACK) & (step.drift <= drift * step.travelled + 1e-9)
+        return expected & (step.turned <= TURN)
 
     def smooth(self, step: Step, fastest: Any) -> Any:
         """Whether the velocities of both ends agree with the accelerations, where bodies were as fast as `fastest`."""

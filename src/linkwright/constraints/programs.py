@@ -42,6 +42,8 @@ SUMMARY = (
     "speed",  # the larger one of both ends
     "pivot",  # the smallest that counts
     "lost",  # how many equations repeat others
+    "turned",  # the largest angle that a body's angular velocity at either end makes of the step (rad)
+    "drift",  # from where velocities and accelerations of both ends lead to where the step ends
 )
 
 
@@ -58,6 +60,8 @@ class Step(NamedTuple):
     speed: float
     pivot: float
     lost: float
+    turned: float
+    drift: float
 
 
 def evaluation(layout: Layout) -> Program:
@@ -265,15 +269,7 @@ class _Step:
         outside = w.nested()
         self._find(self.aim)
 
-        def missed(q0: Array, v0: Array, a0: Array, q: Array, v: Array, a: Array, h: Array) -> Array:
-            """From the state found to where Hermite's formula of its velocities and accelerations leads."""
-            (r0, s0), (r1, s1) = state_rates(q0, v0, a0), state_rates(q, v, a)
-            sign = where(q0[3:] @ q[3:] < 0.0, -1.0, 1.0)
-            r1, s1 = (np.concatenate([x[:3], sign * x[3:]]) for x in (r1, s1))
-            return shift_between(q, unit(q0 + (0.5 * h[0]) * (r0 + r1 + (h[0] / 6.0) * (s0 - s1))))
-
-        states = [(w.q, 7), (self.v0, 6), (self.a0, 6), (self.q, 7), (self.v, 6), (self.a, 6)]
-        self._each(missed, states, [(self.delta, 6)])
+        self._miss()
         x = self.algebra
         x.forbidden(self.delta)
         bound = [(self.delta, 6), (x.pulled, 6), (w.weights, 6)]
@@ -288,6 +284,18 @@ class _Step:
         # After a loop only what it carries is defined: the outputs carry themselves.
         carried += [(ref.operand, ref.operand) for ref in (self.q, self.v, self.a, self.phi, w.r)]
         b.add(Loop(ROUNDS, tuple(body), tuple(carried), self.done.operand))
+
+    def _miss(self) -> None:
+        """delta = from the state found to where Hermite's formula of both ends' rates leads."""
+
+        def missed(q0: Array, v0: Array, a0: Array, q: Array, v: Array, a: Array, h: Array) -> Array:
+            (r0, s0), (r1, s1) = state_rates(q0, v0, a0), state_rates(q, v, a)
+            sign = where(q0[3:] @ q[3:] < 0.0, -1.0, 1.0)
+            r1, s1 = (np.concatenate([x[:3], sign * x[3:]]) for x in (r1, s1))
+            return shift_between(q, unit(q0 + (0.5 * h[0]) * (r0 + r1 + (h[0] / 6.0) * (s0 - s1))))
+
+        states = [(self.w.q, 7), (self.v0, 6), (self.a0, 6), (self.q, 7), (self.v, 6), (self.a, 6)]
+        self._each(missed, states, [(self.delta, 6)])
 
     def _largest_part(self, shifts: Ref, into: Ref) -> None:
         """The largest shift or turn, shifts as parts of the bodies' sizes."""
@@ -317,6 +325,15 @@ class _Step:
 
         self._each(mismatch, [(self.v0, 6), (self.a0, 6), (self.v, 6), (self.a, 6)], [(self.delta, 6)])
         self._largest_part(self.delta, self._figure("mismatch"))
+        self._miss()
+        self._largest_part(self.delta, self._figure("drift"))
+
+        def turned(v0: Array, v: Array, h: Array) -> Array:
+            angles = [h[0] * maximum(absolute(x), absolute(y)) for x, y in zip(v0[3:], v[3:], strict=True)]
+            return np.array([0.0 * h[0]] * 3 + angles)
+
+        self._each(turned, [(self.v0, 6), (self.v, 6)], [(self.delta, 6)])
+        self._largest_part(self.delta, self._figure("turned"))
         self._largest_part(self.v0, self.size)
         self._largest_part(self.v, self._figure("speed"))
         b.call(maximum, [self._figure("speed"), self.size], [self._figure("speed")])

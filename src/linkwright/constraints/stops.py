@@ -7,12 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints.assembly import misses, row_norms, settle
+from linkwright.constraints.assembly import Assembled, misses, row_norms, settle
 from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.motion import State, Stepper
 from linkwright.constraints.programs import Programs, Step
+from linkwright.constraints.recorded import moved
+from linkwright.mechanism.description import GROUND
+from linkwright.spatial.rotation import euler_parameters_matrix
 
 Floats = NDArray[np.float64]
+#: The largest sine between h axes that an angle is measured about.
+TILTED = 1e-6
 #: Up to so many entries of J the equations that became dependent are looked for.
 DENSE = 1_000_000
 
@@ -53,6 +58,8 @@ def explain(stepper: Stepper, state: State, ahead: float, last: Step) -> Stop:
         advice = "change the driver's law, or the lengths, so that the mechanism can follow"
         advice = _of_angle_in_space(e, element) or advice
         return Stop("out of reach", message, state.t, element, found.miss, advice)
+    if not stepper.near_singular(stepper.attempt(state, state.t)):
+        return _too_fast(programs, state)
     names = ", ".join(map(str, members[:4])) or "its equations"
     message = (
         f"stopped at t = {state.t:.6g} at a dead centre: {names} become dependent there, and the motion beyond is not "
@@ -100,6 +107,56 @@ def _redundant_driver(stepper: Stepper, state: State, name: str) -> bool:
     return name.startswith("driver") and name in lost
 
 
+def singular_start(stepper: Stepper, start: Assembled, interval: float) -> Stop | None:
+    """Whether a motion cannot begin because its equations are dependent where it starts, and only there."""
+    programs = stepper.programs
+    e = programs.layout.equations
+    shake = np.random.default_rng(0).normal(size=(e.nb, 6)) * 1e-2
+    shake[:, :3] *= e.sizes[:, None]
+    near = settle(programs, moved(start.q.T, shake.T).T, start.angles, stepper.start.t + 1e-2 * interval)
+    if near.miss > stepper.tolerance or int(np.sum(near.pivots <= programs.tolerance)) >= stepper.lost:
+        return None
+    t = stepper.start.t
+    message = f"cannot begin at t = {t:.6g}: the mechanism starts in a singular position, where its motion branches"
+    advice = "start the time a little earlier or later, and draw the mechanism as it is then"
+    return Stop("dead centre", message, t, _first_driver(e), 0.0, advice)
+
+
+def tilted_axes(e: Equations, times: Floats, q: Floats) -> tuple[int, Stop] | None:
+    """The first time point at which an angle driver's h axes, drawn parallel, are not; and what to say of it."""
+    worst: tuple[int, Stop] | None = None
+    for driver in e.description.drivers:
+        k = next(k for k in e.drivers if e.constraints[k].name == driver.name)
+        c = e.constraints[k]
+        if driver.kind != "angle" or "about h" not in c.form.key:
+            continue
+        h = []
+        for side, body in enumerate(c.bodies):
+            axis = c.record[12 * side : 12 * side + 9].reshape(3, 3)[:, 2]
+            turn = np.eye(3)[:, :, None] if body == GROUND else euler_parameters_matrix(q[:, body, 3:].T)
+            h.append(np.broadcast_to(np.einsum("ijt,j->ti", turn, axis), (len(q), 3)))
+        off = np.flatnonzero(np.linalg.norm(np.cross(h[0], h[1]), axis=1) > TILTED)
+        if len(off) and (worst is None or off[0] < worst[0]):
+            t = float(times[off[0]])
+            message = (
+                f"stopped at t = {t:.6g}: driver {c.name!r} measures its angle about h axes that were drawn parallel "
+                "and are not any more"
+            )
+            advice = "drive a joint instead; or draw the h axes apart, for an angle in space between 0 and π"
+            worst = int(off[0]), Stop("tilted axes", message, t, c.name, 0.0, advice)
+    return worst
+
+
+def _too_fast(programs: Programs, state: State) -> Stop:
+    """A law that grows beyond all bounds: nothing is singular but it."""
+    e = programs.layout.equations
+    laws = programs.evaluate(state.q, state.angles, np.array([state.t]), np.zeros((e.nb, 6)))[0]
+    rates = {k: abs(float(laws[k, 1])) for k in e.drivers}
+    name = e.constraints[max(rates, key=lambda k: rates[k])].name if rates else None
+    message = f"stopped at t = {state.t:.6g}: the law of driver {name!r} changes faster than any step can follow"
+    return Stop("too fast", message, state.t, name, 0.0, "change the law, or end the motion before")
+
+
 def _first_driver(e: Equations) -> str | None:
     return e.constraints[e.drivers[0]].name if e.drivers else None
 
@@ -115,7 +172,7 @@ def _jump(programs: Programs, state: State, ahead: float) -> Stop | None:
             message = f"stopped at t = {state.t:.6g}: the law of driver {name!r} has no finite value or rate there"
             return Stop("no value", message, state.t, name, np.inf, "change the law")
         expected = (abs(one[k, 1]) + abs(two[k, 1])) * (ahead - state.t)
-        if abs(two[k, 0] - one[k, 0]) > 1e-4 * e.size + 2.0 * expected:
+        if abs(two[k, 0] - one[k, 0]) > 1e-5 * min(1.0, e.size) + 2.0 * expected:
             size = abs(float(two[k, 0] - one[k, 0]))
             message = f"stopped at t = {state.t:.6g}: driver {name!r} jumps there by {size:.6g}"
             return Stop("jump", message, state.t, name, size, "use step(...) for a smooth change")

@@ -1,0 +1,75 @@
+"""Angles that are counted through all their turns, as they stand where the bodies are drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.constraints.equations import Equations
+from linkwright.constraints.forms import Frame, between, near
+from linkwright.mechanism.description import GROUND, Description
+from linkwright.mechanism.kinds import Measure
+from linkwright.spatial.rotation import euler_parameters_matrix
+
+Floats = NDArray[np.float64]
+
+
+def counted_at_start(e: Equations, q: Floats, t: float) -> Floats:
+    """The counted angles of screws and gears at a drawn state.
+
+    Whole turns come from the law of a driver on the joint, from a screw's shift, or through a gear from its other
+    joint; where nothing tells them, the angle is the smallest.
+    """
+    found = np.zeros(max(int(e.first_angle[-1]), 1))
+    d = e.description
+    known = _driven(d, t)
+    axes = euler_parameters_matrix(q[:, 3:].T).transpose(2, 0, 1)
+
+    def measure(j: int) -> tuple[Measure, float]:
+        """The first coordinate of a joint, and its shift along h."""
+        frames: list[Frame] = []
+        for body, r, p in ((int(d.parent[j]), d.ri[j], d.pi[j]), (int(d.child[j]), d.rj[j], d.pj[j])):
+            frames.append((r, p) if body == GROUND else (axes[body] @ r, q[body, :3] + axes[body] @ p))
+        r, p = between(*frames)
+        return d.kind_of(j).measures(r, p)[0], float(p[2])
+
+    def coordinate(j: int, hint: float | None) -> float:
+        value, shift = measure(j)
+        if value.shift is not None:
+            return float(value.shift)
+        if j in known:
+            hint = known[j]
+        elif d.kind_of(j).name == "screw":
+            hint = shift / float(d.pitch[j])
+        return float(near(value, 0.0 if hint is None else hint))
+
+    gears = iter(d.mimics)
+    for k, c in enumerate(e.constraints):
+        if not c.form.turns and c.group != "gear":
+            continue
+        at = int(e.first_angle[k])
+        if c.group == "joint":
+            found[at] = coordinate(d.joint_names.position("joint", c.name), None)
+        elif c.group == "gear":
+            m = next(gears)
+            if m.follower in known and m.leader not in known and m.ratio != 0.0:
+                follower = coordinate(m.follower, None)
+                leader = coordinate(m.leader, (follower - m.offset) / m.ratio)
+            else:
+                leader = coordinate(m.leader, None)
+                follower = coordinate(m.follower, m.ratio * leader + m.offset)
+            known.setdefault(m.leader, leader)
+            known.setdefault(m.follower, follower)
+            turning = [x for x, j in ((follower, m.follower), (leader, m.leader)) if measure(j)[0].shift is None]
+            found[at : at + len(turning)] = turning
+    return found
+
+
+def _driven(d: Description, t: float) -> dict[int, float]:
+    """What the laws of drivers say of the first coordinates of joints at a time."""
+    found = {}
+    for driver in d.drivers:
+        j = d.joint_names.find(driver.target) if driver.kind == "joint" and driver.index == 0 else None
+        if j is not None:
+            found[j] = float(driver.law.evaluate({**d.parameters, "TIME": t}))
+    return found
