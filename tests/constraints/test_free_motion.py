@@ -1,6 +1,5 @@
 """Motion that the constraints leave free: of least norm and the derivative of itself, or held as in the paper."""
 
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -65,9 +64,11 @@ def test_the_sample_has_one_freedom_which_moves_the_coupler():
 
 
 # -- a chain that can reach its target in many ways -----------------------------------------------------------------
-@pytest.fixture(scope="module")
-def reaching():
-    """An arm of four joints in space whose tip is carried around: one freedom is left."""
+LAWS = {"x": 1.3 + 0.2 * np.sin(TIME), "y": 0.4 * np.sin(1.3 * TIME), "z": 0.2 * np.cos(TIME)}
+
+
+def reaching_arm(followed):
+    """An arm of four joints in space whose tip is carried around by so many of its coordinates."""
     with lw.Builder("reaching arm") as b:
         before, at = b.ground, (0.0, 0.0, 0.0)
         for k, axis in enumerate([(0, 0, 1), (0, 1, 0), (0, 1, 0), (1, 0, 0.3)]):
@@ -77,10 +78,14 @@ def reaching():
         b.place("link1", (0.6, 0.0, 0.05), rotation=[[0.6, 0, 0.8], [0, 1, 0], [-0.8, 0, 0.6]])
         b.place("link2", (1.0, 0.1, -0.3), rotation=[[0.8, 0, -0.6], [0, 1, 0], [0.6, 0, 0.8]])
         b.triad(before, origin=(0.3, 0.1, 0.2), name="tip")
-        b.driver("absolute", "tip", 1.3 + 0.2 * np.sin(TIME), coordinate="x")
-        b.driver("absolute", "tip", 0.4 * np.sin(1.3 * TIME), coordinate="y")
-        b.driver("absolute", "tip", 0.2 * np.cos(TIME), coordinate="z")
+        for coordinate in list(LAWS)[:followed]:
+            b.driver("absolute", "tip", LAWS[coordinate], coordinate=coordinate)
     return b.build()
+
+
+@pytest.fixture(scope="module")
+def reaching():
+    return reaching_arm(3)
 
 
 BODIES = ["link0", "link1", "link2", "link3"]
@@ -141,11 +146,42 @@ def test_the_velocity_is_the_one_of_least_weighed_norm(reaching):
         np.testing.assert_allclose(v.reshape(-1), least, atol=1e-10)
 
 
-def test_pivoting_holds_a_coordinate_at_every_step(reaching):
-    sol = lw.analyse(reaching, times=np.linspace(0.0, 0.5, 11), freedom="pivoting")
-    assert sol.status, sol.status
+def held(sol, k, left):
+    """For each step, how many independent coordinates of the free motion kept their values to the last bit."""
     q = np.concatenate([np.concatenate([sol.position(n), sol.orientation(n)], axis=1) for n in BODIES], axis=1)
-    assert all(np.any(a == b) for a, b in pairwise(q))
+    found = []
+    for q0, q1, t in zip(q, q[1:], sol.time, strict=False):
+        j = weighed_jacobian(k, q0.reshape(-1, 7), t)[0]
+        free = np.linalg.svd(j)[2][-left:].reshape(left, -1, 6)
+        rates = np.zeros((left, len(BODIES), 7))
+        for n, e in enumerate(q0.reshape(-1, 7)[:, 3:]):
+            g = np.array([[-e[1], e[0], -e[3], e[2]], [-e[2], e[3], e[0], -e[1]], [-e[3], -e[2], e[1], e[0]]])
+            rates[:, n, :3], rates[:, n, 3:] = free[:, n, :3], 0.5 * free[:, n, 3:] @ g
+        found.append(int(np.linalg.matrix_rank(rates.reshape(left, -1)[:, q0 == q1], tol=1e-6)))
+    return found
+
+
+@pytest.mark.parametrize("followed", [3, 2])
+def test_pivoting_holds_as_many_coordinates_as_there_is_freedom_left_and_least_norm_none(followed):
+    mech, left = reaching_arm(followed), 4 - followed
+    times, k = np.linspace(0.0, 0.5, 11), kinematics(mech)
+    sol = lw.analyse(mech, times=times, freedom="pivoting")
+    assert sol.status, sol.status
+    assert held(sol, k, left) == [left] * 10
+    assert held(lw.analyse(mech, times=times), k, left) == [0] * 10
+
+
+def test_steps_of_pivoting_are_smooth_where_what_is_held_changes():
+    """Here it changes ten times, and the free velocity with it; none of these steps needs to be halved."""
+    sol = lw.analyse(reaching_arm(2), times=np.linspace(0.0, 4.0, 41), freedom="pivoting")
+    assert sol.status, sol.status
+    assert sol.status.notes == ("2 degrees of freedom are left, and move link0, link1, link2, link3",)
+    assert sol.counters.substeps == 41
+
+
+def test_pivoting_follows_the_drivers_and_its_velocities_obey_the_constraints(reaching):
+    sol = lw.analyse(reaching, times=np.linspace(0.0, 0.5, 11), freedom="pivoting")
+    q = np.concatenate([np.concatenate([sol.position(n), sol.orientation(n)], axis=1) for n in BODIES], axis=1)
     np.testing.assert_allclose(sol.position("tip")[:, 0], 1.3 + 0.2 * np.sin(sol.time), atol=1e-9)
     k = kinematics(reaching)
     for q1, v1, t in zip(q, _twists(sol), sol.time, strict=True):

@@ -5,6 +5,7 @@ import pytest
 from linkages import four_bar, kinematics, slider_crank
 
 import linkwright as lw
+from linkwright.errors import AssemblyError
 from linkwright.mechanism.expression import TIME
 
 LENGTHS = np.array([1.0, 3.0, 2.5, 3.0])
@@ -48,10 +49,25 @@ def test_a_stop_is_told_in_every_size(scale):
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
-def test_a_misfit_is_found_in_every_size(scale):
-    mech = four_bar(scale * np.array([1.0, 3.0, 2.5, 3.0]), None, 0.9)
-    k = kinematics(mech)
+def test_assembly_is_as_exact_in_every_size(scale):
+    k = kinematics(four_bar(scale * LENGTHS, None, 0.9, off=np.full((3, 3), 0.1 * scale)))
     assert k.assemble(0.0, 1e-3 * scale).miss < 1e-10 * scale
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e3])
+def test_a_misfit_is_found_in_every_size(scale):
+    """Bars that reach 6 to a pivot 8 away, in µm, mm, m and km, all with the usual tolerance of 1 mm."""
+    with lw.Builder("short") as b:
+        crank, coupler, rocker = (b.body(name) for name in ("crank", "coupler", "rocker"))
+        b.place(coupler, (scale, 0, 0))
+        b.place(rocker, (8 * scale, 0, 0), f=(-1, 0, 0))
+        b.joint("revolute", b.ground, crank, "A")
+        b.joint("revolute", b.triad(crank, origin=(scale, 0, 0)), coupler, "B")
+        b.joint("revolute", b.triad(coupler, origin=(3 * scale, 0, 0)), b.triad(rocker, origin=(2 * scale, 0, 0)), "C")
+        b.joint("revolute", b.triad(b.ground, origin=(8 * scale, 0, 0)), rocker, "D")
+    with pytest.raises(AssemblyError, match="does not go together") as told:
+        kinematics(b.build()).assemble(0.0, 1e-3)
+    assert 0.2 * scale < max(told.value.misses.values()) < 2.0 * scale
 
 
 def test_a_small_part_on_a_large_one_is_as_exact():

@@ -26,6 +26,9 @@ EXACT = 1e-11
 TURN, SHIFT = 0.7, 1.0
 TRIES = 12
 MISFIT_ITERATIONS = 30
+#: The largest misfit that rounded numbers explain, as a part of the mechanism's size, whatever the tolerance; and the
+#: largest rank tolerance that it may ask for, lest equations be left out that tell something.
+MISFIT, MISFIT_RANK = 1e-3, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +48,13 @@ def start_state(equations: Equations) -> Floats:
 
 
 def assemble(programs: Programs, t: float, tolerance: float) -> Assembled:
-    """The assembled state nearest to where the bodies are drawn; an AssemblyError tells what does not close."""
+    """The assembled state nearest to where the bodies are drawn; an AssemblyError tells what does not close.
+
+    What may remain is `tolerance` (m), or `MISFIT` of the mechanism's size if that is less.
+    """
     e = programs.layout.equations
+    allowed = min(tolerance, MISFIT * e.size)
+    programs.tolerance = RANK_TOLERANCE
     drawn = start_state(e)
     best: Assembled | None = None
     rng = np.random.default_rng(0)
@@ -62,10 +70,10 @@ def assemble(programs: Programs, t: float, tolerance: float) -> Assembled:
         if best.miss <= EXACT * e.size and not wrong_way(e, best.q):
             break
     assert best is not None
-    if EXACT * e.size < best.miss <= tolerance:
+    if EXACT * e.size < best.miss <= allowed:
         best = _nearly(programs, best, t)
     final = Assembled(best.q, best.angles, best.miss, best.pivots, spent)
-    if final.miss > max(tolerance, EXACT * e.size):
+    if final.miss > max(allowed, EXACT * e.size):
         raise _does_not_close(programs, final, t)
     wrong = wrong_way(e, final.q)
     if wrong:
@@ -85,7 +93,7 @@ def _nearly(programs: Programs, found: Assembled, t: float) -> Assembled:
     """
     e = programs.layout.equations
     at, q, turns = np.array([t]), found.q, found.angles
-    programs.tolerance = max(RANK_TOLERANCE, 400.0 * (found.miss / e.size) ** 2)
+    programs.tolerance = min(max(RANK_TOLERANCE, 400.0 * (found.miss / e.size) ** 2), MISFIT_RANK)
     for _ in range(MISFIT_ITERATIONS):
         _, delta, q, pivots = programs.correct(q, turns, at, np.zeros(1))
         if float(np.max(np.abs(delta), initial=0.0)) < 1e-12 * e.size:

@@ -15,7 +15,7 @@ from linkwright.constraints.freedom import FreedomReport
 from linkwright.constraints.freedom import freedom as find_freedom
 from linkwright.constraints.march import March
 from linkwright.constraints.motion import Follower, State, Stepper, initial
-from linkwright.constraints.pivoting import Pivoting
+from linkwright.constraints.pivoting import PivotingStepper
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import Layout
 from linkwright.constraints.stops import Stop, contradiction, explain, singular_start, tilted_axes
@@ -97,44 +97,9 @@ class Kinematics:
     ) -> Motion:
         stepper = Stepper(self.programs, start, free, float(times[0]), start.miss)
         record = _Record(times, self.equations.nb)
-        state, step = initial(stepper)
-        work = stepper.work
-        work.iterations += start.iterations
-        stop: Stop | None = None
-        if not stepper.consistent(step):
-            stop = contradiction(self.programs, state.q, state.angles, state.t)
-        else:
-            record.add(state, int(step.iterations))
-            interval = float(np.max(np.diff(times), initial=0.0)) or 1.0
-            follower = Follower(stepper, state, interval)
-            march = March(stepper, times, record.q, record.v, record.a)
-            while record.n < len(times):
-                k = record.n
-                if follower.state.t == times[k - 1]:
-                    iterations = march.ahead(k - 1, follower.state)
-                    if len(iterations):
-                        record.reached(iterations)
-                        k = record.n
-                        follower.before = march.state(k - 2)
-                        follower.state = march.state(k - 1)
-                        if progress is not None:
-                            progress(k - 1)
-                        continue
-                before = work.iterations
-                found = follower.to(float(times[k]))
-                if found is None:
-                    last = follower.state
-                    ahead = last.t + 1e-3 * interval
-                    stop = explain(stepper, last, ahead, stepper.attempt(last, ahead))
-                    if record.n == 1:
-                        stop = singular_start(stepper, start, interval) or stop
-                    if stop.reason == "jump":  # what looked like a corner was its beginning
-                        work.notes = [note for note in work.notes if "velocity jumps" not in note]
-                    break
-                record.add(found, work.iterations - before)
-                if progress is not None:
-                    progress(k)
-        rates = 2 if free else 1
+        march = March(stepper, times, record.q, record.v, record.a)
+        stop = self._follow(stepper, record, start, march, progress)
+        work, rates = stepper.work, 2 if free else 1
         return record.motion(
             stop,
             tuple(work.notes),
@@ -147,26 +112,56 @@ class Kinematics:
     def _by_pivoting(
         self, times: Floats, start: Assembled, lu_tolerance: float, progress: Callable[[int], None] | None
     ) -> Motion:
-        method = Pivoting(self.programs, lu_tolerance)
-        method.iterations += start.iterations
+        stepper = PivotingStepper(self.programs, start, float(times[0]), lu_tolerance)
         record = _Record(times, self.equations.nb)
-        rest = np.zeros((self.equations.nb, 6))
-        tolerance = max(1e-9 * self.equations.size, 4.0 * start.miss)
-        state = State(float(times[0]), start.q, rest, rest, start.angles)
-        stop: Stop | None = None
-        for k, t in enumerate(times.tolist()):
-            before = method.iterations
-            found = method.at(state, t, tolerance)
+        stop = self._follow(stepper, record, start, None, progress)
+        work = stepper.work
+        return record.motion(stop, tuple(work.notes), work.iterations, stepper.evaluations, stepper.solves, work.steps)
+
+    def _follow(
+        self,
+        stepper: Stepper,
+        record: _Record,
+        start: Assembled,
+        march: March | None,
+        progress: Callable[[int], None] | None,
+    ) -> Stop | None:
+        """Fill the record, many points at once where `march` can; why the motion stopped, if it did."""
+        times, work = record.times, stepper.work
+        state, step = initial(stepper)
+        work.iterations += start.iterations
+        if not stepper.consistent(step):
+            return contradiction(self.programs, state.q, state.angles, state.t)
+        record.add(state, int(step.iterations))
+        interval = float(np.max(np.diff(times), initial=0.0)) or 1.0
+        follower = Follower(stepper, state, interval)
+        while record.n < len(times):
+            k = record.n
+            if march is not None and follower.state.t == times[k - 1]:
+                iterations = march.ahead(k - 1, follower.state)
+                if len(iterations):
+                    record.reached(iterations)
+                    k = record.n
+                    follower.before = march.state(k - 2)
+                    follower.state = march.state(k - 1)
+                    if progress is not None:
+                        progress(k - 1)
+                    continue
+            before = work.iterations
+            found = follower.to(float(times[k]))
             if found is None:
-                message = f"stopped at t = {state.t:.6g}: no position was found near the last one"
-                advice = "use freedom = minimum norm, which says why, or a smaller print interval"
-                stop = Stop("dead centre", message, state.t, None, np.nan, advice)
-                break
-            state = found
-            record.add(state, method.iterations - before)
+                last = follower.state
+                ahead = last.t + 1e-3 * interval
+                stop = explain(stepper, last, ahead, stepper.attempt(last, ahead))
+                if record.n == 1:
+                    stop = singular_start(stepper, start, interval) or stop
+                if stop.reason == "jump":  # what looked like a corner was its beginning
+                    work.notes = [note for note in work.notes if "velocity jumps" not in note]
+                return stop
+            record.add(found, work.iterations - before)
             if progress is not None:
                 progress(k)
-        return record.motion(stop, (), method.iterations, method.evaluations, method.solves, len(times))
+        return None
 
     def _checked(self, times: Floats) -> Floats:
         t = np.atleast_1d(np.asarray(times, dtype=np.float64))

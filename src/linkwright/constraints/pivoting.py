@@ -1,38 +1,94 @@
 """The paper's way with freedom left: unknowns that no row's largest element chooses stay as they are.
 
 Gaussian elimination on Φ_q of the Euler-parameter coordinates takes the largest element of each row as its pivot; the
-columns that end up on the right are the least significant unknowns. They keep their values, and so their velocity and
-acceleration are 0. Dense, for mechanisms of moderate size.
+columns that end up on the right are the least significant unknowns. They keep their values over a step, and so their
+velocity and acceleration are 0. Steps are judged, halved and explained as those of least norm. Dense, for mechanisms of
+moderate size.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints.motion import State
-from linkwright.constraints.programs import Programs
+from linkwright.constraints.assembly import Assembled
+from linkwright.constraints.motion import State, Stepper, shift_between_all
+from linkwright.constraints.programs import Programs, Step
+from linkwright.constraints.recorded import ITERATIONS, NEWTON
 from linkwright.errors import ModelError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-ITERATIONS = 25
 #: Coordinates up to which this is done.
 LARGEST = 2000
 
 
-class Pivoting:
-    """Position, velocity and acceleration with the least significant coordinates held."""
+@dataclass(eq=False)
+class _Rates:
+    """Of a state, with some columns held: q̇, q̈, the twists of both, and by how much the laws' rates are missed."""
 
-    def __init__(self, programs: Programs, lu_tolerance: float) -> None:
-        self.programs, self.tolerance = programs, lu_tolerance
+    first: Floats
+    second: Floats
+    v: Floats
+    a: Floats
+    missed: float
+
+
+class PivotingStepper(Stepper):
+    """Steps over which the least significant coordinates are held."""
+
+    def __init__(self, programs: Programs, assembled: Assembled, t: float, lu_tolerance: float) -> None:
         self.e = programs.layout.equations
         if 7 * self.e.nb > LARGEST:
             raise ModelError(
                 f"pivoting is for up to {LARGEST} coordinates, and this mechanism has {7 * self.e.nb}; "
                 "use freedom = minimum norm"
             )
-        self.solves = self.evaluations = self.iterations = 0
+        super().__init__(programs, assembled, True, t, assembled.miss)
+        self._lu_tolerance = lu_tolerance
+        self.solves = self.evaluations = 0
+        self._lengths = np.ones((self.e.nb, 7))
+        self._lengths[:, :3] = self.sizes[:, None]
+
+    def attempt(self, state: State, t: float) -> Step:
+        """Compute the step from a state to a time; the outcome is in `found`."""
+        h, nb = t - state.t, self.e.nb
+        self._t[0] = t
+        self.work.steps += 1
+        # The state's own rates belong to the columns of the step before it.
+        columns = self._chosen(self._equations(state.q, state.angles, state.t, np.zeros((nb, 6)))[1])
+        before = self._rates(state.q, state.angles, state.t, columns)
+        ahead = h * (before.first + 0.5 * h * before.second)
+        predicted = state.q + ahead.reshape(nb, 7)
+        q, done = self._newton(predicted, state.angles, t, columns)
+        self.work.iterations += done
+        if not np.isfinite(q).all():
+            return Step(*[np.nan] * len(Step._fields))
+        phi, _, _, _, angles = self._equations(q, state.angles, t, np.zeros((nb, 6)))
+        after = self._rates(q, state.angles, t, columns)
+        pivots = self.programs.correct(q, angles, self._t, np.zeros(1))[3]
+        counted = pivots > self.programs.tolerance
+        for name, value in (("q", q), ("v", after.v), ("a", after.a), ("angles", angles)):
+            self._out[f"{name}_there"][...] = value
+        predicted[:, 3:] /= np.linalg.norm(predicted[:, 3:], axis=1)[:, None]
+        return Step(
+            iterations=done,
+            rounds=1.0,
+            residual=float(np.max(np.abs(phi), initial=0.0)),
+            rate_residual=after.missed,
+            jump=self._largest(shift_between_all(predicted, q)),
+            travelled=self._largest(shift_between_all(state.q, predicted)),
+            mismatch=self._largest(after.v - before.v - 0.5 * h * (before.a + after.a)),
+            speed=max(self._largest(before.v), self._largest(after.v)),
+            pivot=float(np.min(pivots[counted], initial=1.0)),
+            lost=float(np.sum(~counted)),
+        )
+
+    def _largest(self, twists: Floats) -> float:
+        """The largest shift or turn, shifts as parts of the bodies' sizes."""
+        return float(np.max(np.abs(twists) / self._lengths[:, :6], initial=0.0))
 
     def _equations(self, q: Floats, angles: Floats, t: float, v: Floats) -> tuple[Floats, ...]:
         """Φ with the normalisations, Φ_q, the laws' rates and J̇ v as right sides, and the angles at q."""
@@ -62,7 +118,7 @@ class Pivoting:
         for k in range(len(left)):
             size = float(np.max(np.abs(matrix[k])))
             c = int(np.argmax(np.abs(left[k])))
-            if abs(left[k, c]) <= self.tolerance * max(size, 1e-300):
+            if abs(left[k, c]) <= self._lu_tolerance * max(size, 1e-300):
                 continue  # the rows before say the same
             columns.append(c)
             below = left[k + 1 :, c] / left[k, c]
@@ -71,44 +127,33 @@ class Pivoting:
         return np.array(sorted(columns), dtype=np.intp)
 
     def _solved(self, matrix: Floats, rhs: Floats, columns: Ints) -> Floats:
-        """The unknowns of the chosen columns; the others are 0."""
+        """The unknowns of the chosen columns; the others are 0. No numbers if what is given is not finite."""
         self.solves += 1
+        if not (np.isfinite(matrix).all() and np.isfinite(rhs).all()):  # LAPACK may not come back from these
+            return np.full(matrix.shape[1], np.nan)
         x = np.zeros(matrix.shape[1])
         x[columns] = np.linalg.lstsq(matrix[:, columns], rhs, rcond=1e-13)[0]
         return x
 
-    def at(self, state: State, t: float, tolerance: float) -> State | None:
-        """The state at a time, from one before it; None if Newton's method finds none near."""
-        h = t - state.t
-        nb = self.e.nb
-        q = state.q.copy()
-        rate = np.concatenate(
-            [part for x, w in zip(q, state.v, strict=True) for part in (w[:3], 0.5 * _g(x[3:]).T @ w[3:])]
-        )
-        columns: Ints | None = None
-        guess = q.reshape(-1).copy()
-        for _ in range(ITERATIONS):
-            phi, matrix, *_ = self._equations(guess.reshape(nb, 7), state.angles, t, np.zeros((nb, 6)))
-            if columns is None:
-                columns = self._chosen(matrix)
-                guess[columns] += h * rate[columns]  # those held stay where they are
-                phi, matrix, *_ = self._equations(guess.reshape(nb, 7), state.angles, t, np.zeros((nb, 6)))
-            change = self._solved(matrix, -phi, columns)
-            guess += change
-            self.iterations += 1
-            if not np.isfinite(guess).all():
-                return None
-            if np.max(np.abs(change), initial=0.0) <= 1e-11 * self.e.size:
-                break
-        assert columns is not None
-        q = guess.reshape(nb, 7)
-        phi, matrix, first, _, angles = self._equations(q, state.angles, t, np.zeros((nb, 6)))
-        if np.max(np.abs(phi), initial=0.0) > tolerance:
-            return None
-        v = self._twists(q, self._solved(matrix, first, columns))
-        _, _, _, second, _ = self._equations(q, state.angles, t, v)
-        a = self._twists(q, self._solved(matrix, second, columns))
-        return State(t, q.copy(), v, a, angles)
+    def _newton(self, q: Floats, angles: Floats, t: float, columns: Ints) -> tuple[Floats, int]:
+        """The position at a time with all but some columns held, and the iterations it took."""
+        rest = np.zeros((self.e.nb, 6))
+        for done in range(1, ITERATIONS + 1):
+            phi, matrix, *_ = self._equations(q, angles, t, rest)
+            change = self._solved(matrix, -phi, columns).reshape(q.shape)
+            q = q + change
+            if not np.max(np.abs(change) / self._lengths, initial=0.0) >= NEWTON:  # or it is no number
+                return q, done
+        return q, ITERATIONS
+
+    def _rates(self, q: Floats, angles: Floats, t: float, columns: Ints) -> _Rates:
+        """q̇ and q̈ with all but some columns held."""
+        _, matrix, wanted, _, _ = self._equations(q, angles, t, np.zeros((self.e.nb, 6)))
+        first = self._solved(matrix, wanted, columns)
+        v = self._twists(q, first)
+        second = self._solved(matrix, self._equations(q, angles, t, v)[3], columns)
+        missed = float(np.max(np.abs(matrix @ first - wanted), initial=0.0))
+        return _Rates(first, second, v, self._twists(q, second), missed)
 
     def _twists(self, q: Floats, rates: Floats) -> Floats:
         x = rates.reshape(self.e.nb, 7)
