@@ -28,6 +28,7 @@ def analyse(
 ) -> Solution:
     """Position, velocity and acceleration of every body, as the model's SYSTEM says; `times` overrides its times.
 
+    `parameters` are other values for the model's parameters; a file is read with them, as by `linkwright run --set`.
     Motion that the constraints leave free is the one of least norm, or with freedom="pivoting" the paper's. A motion
     that cannot go on is returned as far as it went, and `sol.status` says why. Raises AssemblyError if the mechanism
     does not go together at the start.
@@ -39,9 +40,10 @@ def analyse(
     from linkwright.results.status import Counters, Status
     from linkwright.sources import load
 
-    mech = mechanism if isinstance(mechanism, Mechanism) else load(fspath(mechanism))
-    if parameters:
-        mech = mech.with_parameters(**parameters)
+    if isinstance(mechanism, Mechanism):
+        mech = mechanism.with_parameters(**parameters) if parameters else mechanism
+    else:  # its reader alone knows the parameters that depend on others
+        mech = load(fspath(mechanism), **({"parameters": parameters} if parameters else {}))
     d = mech.description
     system: System = d.system or System()
     if times is None and d.system is None:

@@ -250,6 +250,25 @@ def test_a_weld_that_closes_a_loop_is_merged_and_another_joint_closes_it():
     assert d.frames.body[d.frames.names.position("frame", "b4")] == -1
 
 
+def test_a_whole_is_drawn_where_any_part_of_it_is_placed():
+    b = Builder()
+    length = b.parameter("length", 0.5)
+    b.joint("free", "ground", b.body("arm", 1.0), "free")
+    b.joint("fixed", b.triad("arm", (length, 0, 0), h=(1, 0, 0), f=(0, 1, 0)), b.body("hand", 1.0), "wrist")
+    b.joint("fixed", b.triad("hand", (0, 0, 0.2)), b.body("tool", 1.0), "grip")
+    b.place("tool", (1.0, 2.0, 3.0), h=(0, 1, 0), f=(1, 0, 0))
+    d = merge_fixed(b.description())
+    assert list(d.body_names) == ["arm"]
+    for now, size in ((d, 0.5), (d.with_parameters({"length": 0.9}), 0.9)):
+        assert now.start.placed.tolist() == [True]
+        k = now.frames.names.position("frame", "tool")
+        arm = homogeneous(now.start.r[0], now.start.p[0])
+        tool = arm @ homogeneous(now.frames.r[k], now.frames.p[k])
+        np.testing.assert_allclose(tool[:3, 3], (1.0, 2.0, 3.0), atol=1e-12)
+        np.testing.assert_allclose(tool[:3, 2], (0, 1, 0), atol=1e-12)
+        np.testing.assert_allclose(arm[:3, 3], (1.0, 2.0 - 0.2 - size, 3.0), atol=1e-12)
+
+
 # -- parameters -------------------------------------------------------------------------------------------
 def bound():
     """A chain with a weld in the middle, all of whose numbers depend on two parameters."""

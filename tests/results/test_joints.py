@@ -76,6 +76,31 @@ def test_rates_tell_how_many_turns_lie_between_far_points() -> None:
     assert_allclose(solution.joint("pivot")[:, 0], angle(time), atol=1e-9)
 
 
+def rocker(points_a_turn: int, start: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """The angle and rate (T,) of the rocker of a crank-rocker over five turns of its crank."""
+    with lw.Builder("crank-rocker") as b:
+        crank, coupler, bar = (b.body(name) for name in ("crank", "coupler", "rocker"))
+        for body, origin in ((crank, (0, 0, 0)), (coupler, (1.0, 0.0, 0.0)), (bar, (2.0, 0.0, 0.0))):
+            b.place(body, origin)
+        first = b.joint("revolute", b.ground, crank, name="A")
+        b.joint("revolute", b.triad(crank, origin=(1.0, 0, 0)), coupler, name="B")
+        b.joint("revolute", b.triad(coupler, origin=(2.0, 0, 0)), b.triad(bar, origin=(1.2, 0, 0)), name="C")
+        b.joint("revolute", b.triad(b.ground, origin=(2.0, 0, 0)), bar, name="D")
+        b.driver("joint", first, start + 2.0 * np.pi * lw.TIME, name="motor")
+    solution = lw.analyse(b.build(), times=np.linspace(0.0, 5.0, 5 * points_a_turn + 1))
+    assert solution.status
+    return solution.joint("D")[:, 0], solution.joint_rate("D")[:, 0]
+
+
+@pytest.mark.parametrize("start", [0.0, 1.0, 1.5, 4.0])
+def test_a_rocker_seen_once_in_a_turn_of_its_crank_makes_no_turn(start: float) -> None:
+    angles, rates = rocker(1, start)
+    assert_allclose(angles, angles[0], atol=1e-9)
+    assert_allclose(rates, rates[0], atol=1e-8)
+    closely, _ = rocker(60, start)
+    assert_allclose(closely[::60], angles, atol=1e-9)
+
+
 def test_without_rates_the_nearest_angle_is_taken() -> None:
     time = np.linspace(0.0, 3.0, 200)
     whole = crank_motion(time)

@@ -199,7 +199,8 @@ def drawn(d: Description) -> tuple[Floats, Floats]:
     for j in range(d.nj):
         for body in (int(d.parent[j]), int(d.child[j])):
             around.setdefault(body, []).append(j)
-    queue = [GROUND, *np.flatnonzero(known).tolist()]
+    # What is placed tells more of its neighbours than ground does, which many joints reach.
+    queue = [*np.flatnonzero(known).tolist(), GROUND]
     for here in queue:  # grows while it is gone through
         rh, ph = (np.eye(3), np.zeros(3)) if here == GROUND else (r[here], p[here])
         for j in around.get(here, ()):

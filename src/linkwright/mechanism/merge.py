@@ -12,7 +12,7 @@ from typing import Any
 from warnings import warn
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from linkwright.errors import LinkwrightWarning, ModelError, ShapeError
 from linkwright.mechanism.bound import is_bound, settle
@@ -57,6 +57,7 @@ def merge_fixed(description: Description, joints: Collection[int] | None = None)
     ground_inertia = _sum_inertias(d, numbers, poses, kept)
     _move_joints(d, numbers, poses)
     frames = _move_frames(d, numbers, poses, index)
+    placed = _place_wholes(d, numbers, poses)
 
     gone = set(joints)
     staying = [j for j in range(d.nj) if j not in gone]
@@ -75,7 +76,7 @@ def merge_fixed(description: Description, joints: Collection[int] | None = None)
     frame_r, frame_p, start_r, start_p, _ = (arrays.pop(name) for name in _OTHERS)
     arrays.update(parent=parent, child=child)
     if d.start is not None:
-        arrays["start"] = Start(d.start.placed[kept], start_r, start_p)
+        arrays["start"] = Start(placed[kept], start_r, start_p)
     return replace(
         d,
         body_names=Names([d.body_names[b] for b in kept]),
@@ -313,6 +314,21 @@ def _move_frames(
         numbers[name] = np.concatenate(new)
     body = [index[poses[b][0]] for b in [*d.frames.body.tolist(), *merged]]
     return Frames(Names([*d.frames.names, *(d.body_names[b] for b in merged)]), np.array(body, np.int32))
+
+
+def _place_wholes(
+    d: Description, numbers: dict[str, Array], poses: dict[int, tuple[int, Array, Array]]
+) -> NDArray[np.bool_]:
+    """Put bodies that are not placed where a body placed that becomes part of them says; which are placed then."""
+    placed = np.zeros(d.nb, bool) if d.start is None else d.start.placed.copy()
+    for b, (root, r, p) in poses.items():
+        if b in (root, GROUND) or root == GROUND or placed[root] or not placed[b]:
+            continue
+        turned = _exact(numbers["start_r"][b] @ r.T)
+        _put(numbers, "start_r", root, turned)
+        _put(numbers, "start_p", root, numbers["start_p"][b] - turned @ p)
+        placed[root] = True
+    return placed
 
 
 def _move(numbers: dict[str, Array], r_name: str, p_name: str, k: int, r: Array, p: Array) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 _TURN = 2.0 * np.pi
+#: Rates count turns where accelerations explain them to half a turn, and they lead to a tenth of a turn (rad).
+EXPLAINED, REACHED = 0.5 * _TURN, 0.1 * _TURN
 
 
 def tree_coordinates(solution: Solution) -> tuple[Floats, Floats]:
@@ -40,8 +42,8 @@ def tree_coordinates(solution: Solution) -> tuple[Floats, Floats]:
 def joint_coordinates(solution: Solution, joints: NDArray[Any]) -> tuple[Floats, Floats]:
     """(nq, T, n) and (nv, T, n): coordinates and rates of n joints of one kind.
 
-    The first angle of each is in (−π, π] (of a screw, what its shift says); from there it is counted on through
-    whole turns, as many as the rates say.
+    The first angle of each is in (−π, π]; from there it is counted on through whole turns, as many as rates and
+    accelerations say where these agree, else the fewest. A screw's shift tells its turns at every time.
     """
     d = solution.description
     kind: JointKind = d.kind_of(int(joints[0]))
@@ -58,8 +60,18 @@ def joint_coordinates(solution: Solution, joints: NDArray[Any]) -> tuple[Floats,
     terms = kind.terms_between(euler_parameters_matrix(e), p)
     v = np.einsum("ki...,k...->i...", _trailing(kind.dual(terms, pitch), twist.ndim - 1), twist)
     q = np.array(kind.coordinates(e, p, pitch), dtype=np.float64)
-    for k in kind.angles:
-        q[k] = _counted_on(q[k], v[k], solution.time)
+    if kind.angles and len(solution) > 1:
+        # The twist changes by S a + Ṡ v; of it the angles need the part that turns.
+        relative = j.omega - i.omega
+        turning = turned_back(j.e, _of_bodies(solution, "angular_acceleration", d.child[joints]))
+        turning = turning - turned_back(j.e, _of_bodies(solution, "angular_acceleration", d.parent[joints]))
+        turning = turning - turned_back(j.e, cross(j.omega, relative))
+        change = np.concatenate([np.zeros_like(turning), turning])
+        change = change - _trailing(kind.subspace_rate(terms, pitch, v), twist.ndim - 1, 1)
+        a = np.einsum("ki...,k...->i...", _trailing(kind.dual(terms, pitch), twist.ndim - 1), change)
+        known = d.pitch[joints] != 0.0 if kind.name == "screw" else np.zeros(len(joints), bool)
+        for k in kind.angles:
+            q[k] = np.where(known, q[k], _counted_on(q[k], v[k], a[k], solution.time))
     if not kind.paired:
         q[-4:] = _steady_sign(q[-4:])
     return q, v
@@ -67,40 +79,49 @@ def joint_coordinates(solution: Solution, joints: NDArray[Any]) -> tuple[Floats,
 
 def _motion(solution: Solution, bodies: NDArray[Any]) -> Motion:
     """The motion of these bodies (−1 is ground): (4, T, n) and (3, T, n)."""
+    names = ("orientation", "position", "velocity", "angular_velocity")
+    return Motion(*(_of_bodies(solution, name, bodies) for name in names))
 
-    def of(array: Floats, still: list[float]) -> Floats:
+
+def _of_bodies(solution: Solution, quantity: str, bodies: NDArray[Any]) -> Floats:
+    """A quantity of these bodies, components first."""
+    array = solution.arrays[quantity]
+    if (bodies == GROUND).any():
         # Row −1 of a body is ground's, put behind the others.
-        ground = np.broadcast_to(still, (array.shape[0], 1, len(still)))
-        needed = np.concatenate([array, ground], axis=1) if (bodies == GROUND).any() else array
-        return np.moveaxis(needed[:, bodies], -1, 0)
-
-    a = solution.arrays
-    zero = [0.0, 0.0, 0.0]
-    return Motion(
-        of(a["orientation"], [1.0, 0.0, 0.0, 0.0]),
-        of(a["position"], zero),
-        of(a["velocity"], zero),
-        of(a["angular_velocity"], zero),
-    )
+        still = np.zeros((len(array), 1, array.shape[2]))
+        still[..., 0] = quantity == "orientation"
+        array = np.concatenate([array, still], axis=1)
+    return np.moveaxis(array[:, bodies], -1, 0)
 
 
 def _first(r: Floats) -> Floats:
     return np.moveaxis(r, 0, -1)
 
 
-def _trailing(x: Any, axes: int) -> Any:
-    """A matrix (6, nv), or one for every time and joint, with `axes` trailing axes."""
+def _trailing(x: Any, axes: int, own: int = 2) -> Any:
+    """A matrix (6, nv) or a vector (6,), or one for every time and joint, with `axes` trailing axes."""
     x = np.asarray(x)
-    return x.reshape(*x.shape, *(1,) * (axes - (x.ndim - 2)))
+    return x.reshape(*x.shape, *(1,) * (axes - (x.ndim - own)))
 
 
-def _counted_on(angle: Floats, rate: Floats, time: Floats) -> Floats:
-    """Angles (T, n) without jumps: of all that differ by whole turns, the one that the rates lead to."""
-    if len(angle) < 2:
-        return angle
-    expected = 0.5 * (rate[1:] + rate[:-1]) * np.diff(time)[:, None]
-    missed = (np.where(np.isfinite(expected), expected, 0.0) - np.diff(angle, axis=0)) / _TURN
-    turns = np.cumsum(np.where(np.isfinite(missed), np.round(missed), 0.0), axis=0)
+def _counted_on(angle: Floats, rate: Floats, acceleration: Floats, time: Floats) -> Floats:
+    """Angles (T, n) without jumps: of all that differ by whole turns, the one that rates and accelerations lead to.
+
+    Two points tell the turns between them only if the motion is plain there: a rocker seen once in a turn of its crank
+    has a rate, and goes nowhere. So the rates must change as the accelerations say, and the angle reached be near one
+    that is possible; if not, the fewest turns are taken.
+    """
+    step = np.diff(time)[:, None]
+    before, after = acceleration[:-1], acceleration[1:]
+    expected = step * (0.5 * (rate[1:] + rate[:-1]) + step * (before - after) / 12.0)
+    unexplained = step * (np.diff(rate, axis=0) - 0.5 * step * (before + after))
+    change = np.diff(angle, axis=0)
+    missed = expected - change
+    turns = np.round(missed / _TURN)
+    with np.errstate(invalid="ignore"):  # what is not finite is not plain
+        plain = (np.abs(unexplained) < EXPLAINED) & (np.abs(missed - _TURN * turns) < REACHED)
+    turns = np.where(plain, turns, np.round(-change / _TURN))
+    turns = np.cumsum(np.where(np.isfinite(turns), turns, 0.0), axis=0)
     return np.concatenate([angle[:1], angle[1:] + _TURN * turns])
 
 
