@@ -84,6 +84,8 @@ class PivotingStepper(Stepper):
             speed=max(self._largest(before.v), self._largest(after.v)),
             pivot=float(np.min(pivots[counted], initial=1.0)),
             lost=float(np.sum(~counted)),
+            turned=abs(h) * float(max(np.max(np.abs(x.v[:, 3:]), initial=0.0) for x in (before, after))),
+            drift=self._largest(shift_between_all(q, _led(state.q, before, after, h))),
         )
 
     def _largest(self, twists: Floats) -> float:
@@ -163,3 +165,11 @@ class PivotingStepper(Stepper):
 def _g(e: Floats) -> Floats:
     """G(e) (3, 4) with ω = 2 G ė in ground's axes."""
     return np.array([[-e[1], e[0], -e[3], e[2]], [-e[2], e[3], e[0], -e[1]], [-e[3], -e[2], e[1], e[0]]])
+
+
+def _led(q: Floats, before: _Rates, after: _Rates, h: float) -> Floats:
+    """Where Hermite's formula of both ends' rates leads from the first."""
+    rates = before.first + after.first + (h / 6.0) * (before.second - after.second)
+    led: Floats = q + 0.5 * h * rates.reshape(-1, 7)
+    led[:, 3:] /= np.linalg.norm(led[:, 3:], axis=1)[:, None]
+    return led
