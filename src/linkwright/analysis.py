@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from linkwright.model import Mechanism
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from linkwright.constraints.kinematics import Motion
     from linkwright.mechanism.system import System
     from linkwright.results.solution import Solution
 
@@ -70,16 +72,32 @@ def analyse(
     counters = Counters(
         motion.newton_iterations, motion.tape_evaluations, motion.linear_solves, motion.substeps, len(motion.times)
     )
-    return Solution.of(
-        d,
-        motion.times,
-        motion.q[..., :3],
-        motion.q[..., 3:],
-        motion.v[..., :3],
-        motion.v[..., 3:],
-        motion.a[..., :3],
-        motion.a[..., 3:],
-        status=status,
-        counters=counters,
-        iterations=motion.iterations,
-    )
+    arrays = (motion.times, *(x[..., part] for x, part in _parts(motion)))
+    made = Solution.of(d, *arrays, status=status, counters=counters, iterations=motion.iterations)
+    beyond = _beyond_limits(made)
+    if beyond:
+        status = replace(status, notes=(*status.notes, *beyond))
+        made = Solution.of(d, *arrays, status=status, counters=counters, iterations=motion.iterations)
+    return made
+
+
+def _parts(motion: Motion) -> list[tuple[Any, slice]]:
+    """Position and orientation, velocities, accelerations, as a Solution takes them."""
+    first, second = slice(0, 3), slice(3, None)
+    return [(x, part) for x in (motion.q, motion.v, motion.a) for part in (first, second)]
+
+
+def _beyond_limits(solution: Solution) -> list[str]:
+    """A line for every joint that goes beyond its limits, which an analysis does not apply."""
+    d = solution.description
+    told = []
+    for j in np.flatnonzero(np.isfinite(d.lower) | np.isfinite(d.upper)).tolist():
+        name = d.joint_names[j]
+        if d.kind_of(j).nq != 1 or not len(solution):
+            continue
+        value = solution.joint(name)[:, 0]
+        out = np.flatnonzero((value < d.lower[j] - 1e-9) | (value > d.upper[j] + 1e-9))
+        if len(out):
+            when = solution.time[out[0]]
+            told.append(f"joint {name!r} goes beyond its limits from t = {when:.6g} on; they are not applied")
+    return told

@@ -196,3 +196,21 @@ def test_a_law_that_swings_faster_than_the_print_interval_is_followed():
     angle = 0.9 + 0.8 * np.sin(40.0 * TIMES)
     np.testing.assert_allclose(sol.joint("A")[:, 0], angle, atol=1e-9)
     np.testing.assert_allclose(sol.position("block")[:, 0], np.cos(angle) + np.sqrt(9 - np.sin(angle) ** 2), atol=1e-9)
+
+
+def test_a_law_without_a_value_ends_the_motion_and_keeps_what_was_found():
+    with lw.Builder("crank") as b:
+        b.joint("revolute", b.ground, b.body("bar"), "j")
+        b.driver("joint", "j", np.sqrt(0.55 - TIME), name="d")
+    sol = lw.analyse(b.build(), times=np.linspace(0.0, 1.0, 11))
+    assert (sol.status.reason, sol.status.element, len(sol)) == ("no value", "d", 6)
+    assert sol.status.time == pytest.approx(0.5)
+
+
+def test_limits_are_not_applied_and_said_so():
+    with lw.Builder("crank") as b:
+        b.joint("revolute", b.ground, b.body("bar"), "j", upper=0.25)
+        b.driver("joint", "j", TIME + 0.0, name="d")
+    sol = lw.analyse(b.build(), times=np.linspace(0.0, 1.0, 11))
+    assert sol.status
+    assert sol.status.notes == ("joint 'j' goes beyond its limits from t = 0.3 on; they are not applied",)

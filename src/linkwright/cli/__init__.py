@@ -7,9 +7,13 @@ from collections.abc import Sequence
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends with SystemExit: 0 done, 1 the model or the work is at fault, 2 the words are."""
-    from linkwright.cli.app import run
+    try:
+        from linkwright.cli.app import run
 
-    raise SystemExit(run(arguments))
+        code = run(arguments)
+    except KeyboardInterrupt:  # while the verbs were still being imported
+        code = 130
+    raise SystemExit(code)
 
 
 __all__ = ["main"]

@@ -47,7 +47,7 @@ class FreedomReport:
         return told
 
 
-def _listed(names: tuple[str, ...], most: int = 6) -> str:
+def _listed(names: tuple[str, ...], most: int = 3) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 

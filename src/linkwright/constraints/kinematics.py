@@ -76,7 +76,9 @@ class Kinematics:
     ) -> Motion:
         """Position, velocity and acceleration at increasing times."""
         times = self._checked(times)
-        self._check_laws(times)
+        lawless = self._check_laws(times)
+        if lawless is not None:
+            times = times[: lawless[0]]
         start = assembled or self.assemble(float(times[0]), assembly_tolerance)
         lost = int(np.sum(start.pivots <= self.programs.tolerance))
         free = 6 * self.equations.nb > self.equations.count - lost
@@ -89,6 +91,8 @@ class Kinematics:
         else:
             found = self._by_least_norm(times, start, free, progress)
         found.notes = (*notes, *found.notes)
+        if lawless is not None and found.stop is None:
+            found.stop = lawless[1]
         tilted = tilted_axes(self.equations, found.times, found.q)
         return found if tilted is None else _shortened(found, *tilted)
 
@@ -169,18 +173,26 @@ class Kinematics:
             raise ModelError("the times of an analysis must be finite and increase; give at least one")
         return t
 
-    def _check_laws(self, times: Floats) -> None:
+    def _check_laws(self, times: Floats) -> tuple[int, Stop] | None:
+        """The first time point at which a law has no value, if there is one after the first."""
         parameters = self.description.parameters
+        first: tuple[int, Stop] | None = None
         for k in self.equations.drivers:
             c = self.equations.constraints[k]
             assert c.law is not None
             with np.errstate(all="ignore"):
                 values = np.broadcast_to(c.law.evaluate({**parameters, "TIME": times}), times.shape)
             bad = np.flatnonzero(~np.isfinite(values))
-            if len(bad):
-                when = times[int(bad[0])]
-                text = f"the law of driver {c.name!r} has no finite value at t = {when:g}; change the law or the times"
-                raise ModelError(text, element=c.name)
+            if not len(bad):
+                continue
+            k = int(bad[0])
+            text = f"the law of driver {c.name!r} has no finite value at t = {times[k]:g}"
+            if k == 0:
+                raise ModelError(f"{text}; change the law or the times", element=c.name)
+            if first is None or k < first[0]:
+                t, advice = float(times[k - 1]), "change the law or the times"
+                first = k, Stop("no value", f"stopped at t = {t:.6g}: {text}", t, c.name, 0.0, advice)
+        return first
 
 
 def freedom_of(description: Description) -> FreedomReport | None:
