@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.description import Description
@@ -124,7 +124,7 @@ class Mechanism:
 
     def dof(self) -> DofReport:
         """Coordinates and degrees of freedom; with loops, ties or drivers by the rank of their equations, which needs
-        the mechanism assembled, and else by count."""
+        the mechanism assembled, and else by count. A mechanism that does not go together has its `problem` told."""
         d, t, x = self.description, self._maker.topology, self._maker.tree.coordinates
         equations = sum(6 - d.kind_of(j).nv for j in t.loops)
         counted = DofReport(d.nb, x.nq, x.nv, equations, int(x.follows.sum()))
@@ -132,9 +132,10 @@ class Mechanism:
             return counted
         from linkwright.constraints.kinematics import freedom_of
 
-        found = freedom_of(d)
-        if found is None:
-            return counted
+        try:
+            found = freedom_of(d)
+        except AssemblyError as error:
+            return replace(counted, problem=str(error))
         return replace(counted, rank=found.rank, drivers=found.driven, left=found.left, redundant=found.redundant)
 
     def _body_position(self, name: str) -> int:

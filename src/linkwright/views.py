@@ -78,7 +78,8 @@ class DofReport:
 
     Of a mechanism with loops, ties or drivers that goes together as drawn: `rank` is that of all constraint equations
     of its bodies, drivers included, `drivers` how many of the drivers' are independent, `left` the degrees of freedom
-    that the drivers leave, and `redundant` names equations that say nothing new (the choice is not unique).
+    that the drivers leave, and `redundant` names equations that say nothing new (the choice is not unique). If it does
+    not go together, `problem` says what does not close, and the degrees of freedom are by count.
     """
 
     bodies: int
@@ -90,6 +91,7 @@ class DofReport:
     drivers: int = 0
     left: int = 0
     redundant: tuple[str, ...] = ()
+    problem: str = ""
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -109,7 +111,8 @@ class DofReport:
         least = "at least " if self.loop_equations and self.rank is None else ""
         freedom = count(max(self.degrees_of_freedom, 0), "degree of freedom", "degrees of freedom")
         driven = f", {self.drivers} driven, {self.left} left" if self.drivers else ""
-        return f"{', '.join(parts)}: {least}{freedom}{driven}"
+        open_ = " by count; it does not go together as drawn" if self.problem else ""
+        return f"{', '.join(parts)}: {least}{freedom}{driven}{open_}"
 
 
 def count(n: int, one: str, many: str = "") -> str:

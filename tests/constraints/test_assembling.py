@@ -51,14 +51,19 @@ def test_a_mechanism_that_is_drawn_exactly_stays_as_drawn():
     np.testing.assert_allclose(found.q[:, :3], k.equations.start_p, atol=1e-12)
 
 
-def test_bars_that_are_too_short_are_told_with_their_joints_and_misses():
+def _short():
+    """Two bars of 1 m on pivots 5 m apart."""
     with lw.Builder("short") as b:
         for name, x in (("left", 0.0), ("right", 5.0)):
             b.place(b.body(name), (x, 0, 0), rotation=about_z(1.0))
             b.joint("revolute", b.triad(b.ground, origin=(x, 0, 0)), name, f"{name} foot")
         b.joint("revolute", b.triad("left", origin=(1, 0, 0)), b.triad("right", origin=(1, 0, 0)), "top")
+    return b.build()
+
+
+def test_bars_that_are_too_short_are_told_with_their_joints_and_misses():
     with pytest.raises(AssemblyError, match="does not go together") as told:
-        lw.analyse(b.build(), times=[0.0, 1.0])
+        lw.analyse(_short(), times=[0.0, 1.0])
     error = told.value
     # 3 m are missing between three joints.
     assert set(error.misses) >= {"joint 'left foot'", "joint 'top'", "joint 'right foot'"}
@@ -66,6 +71,20 @@ def test_bars_that_are_too_short_are_told_with_their_joints_and_misses():
     assert all(0.1 < miss < 3.0 for miss in error.misses.values())
     assert list(error.misses.values()) == sorted(error.misses.values(), reverse=True)
     assert error.element in ("left foot", "right foot", "top")
+
+
+def test_the_report_on_freedom_says_that_a_mechanism_does_not_go_together():
+    report = _short().dof()
+    assert report.rank is None
+    assert "does not go together" in report.problem
+    assert "'top' misses by" in report.problem
+    assert "does not go together" in str(report)
+
+
+def test_the_report_on_freedom_of_a_mechanism_that_goes_together_tells_no_problem():
+    report = four_bar(LENGTHS, None, 0.9).dof()
+    assert (report.problem, report.degrees_of_freedom) == ("", 1)
+    assert "go together" not in str(report)
 
 
 def _misfit(off, tolerance):

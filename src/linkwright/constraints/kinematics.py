@@ -19,7 +19,7 @@ from linkwright.constraints.pivoting import PivotingStepper
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import Layout
 from linkwright.constraints.stops import Stop, contradiction, explain, singular_start, tilted_axes
-from linkwright.errors import AssemblyError, ModelError
+from linkwright.errors import ModelError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.system import Freedom, System
 
@@ -195,14 +195,11 @@ class Kinematics:
         return first
 
 
-def freedom_of(description: Description) -> FreedomReport | None:
-    """The freedom of a mechanism at its start; None if it does not go together as drawn."""
+def freedom_of(description: Description) -> FreedomReport:
+    """The freedom of a mechanism at its start; an AssemblyError if it does not go together as drawn."""
     system = description.system or System()
     kinematics = Kinematics(description)
-    try:
-        state = kinematics.assemble(system.start, system.assembly_tolerance)
-    except AssemblyError:
-        return None
+    state = kinematics.assemble(system.start, system.assembly_tolerance)
     return kinematics.freedom(state, system.start)
 
 
