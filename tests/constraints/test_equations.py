@@ -8,6 +8,7 @@ from linkages import about_z
 
 import linkwright as lw
 from linkwright.constraints.equations import Equations
+from linkwright.constraints.table import model_table
 from linkwright.errors import ModelError
 from linkwright.mechanism.elements import Driver, PointOnPlane, Rod
 from linkwright.mechanism.expression import TIME, Number
@@ -42,3 +43,14 @@ def test_a_constraint_with_nothing_to_move_is_refused_by_name(change, said):
         b.joint("revolute", b.ground, bar, "foot")
     with pytest.raises(ModelError, match=said):
         Equations(replace(b.build().description, **change))
+
+
+def test_a_gear_goes_by_its_name_and_without_one_by_its_follower_s():
+    with lw.Builder() as b:
+        for name in ("sun", "planet", "ring"):
+            b.joint("revolute", b.ground, b.body(name), name)
+        b.mimic("planet", "sun", -2.0, name="mesh")
+        b.mimic("ring", "sun", 0.5)
+    d = b.build().description
+    assert [str(c) for c in Equations(d).constraints[3:]] == ["gear 'mesh'", "gear 'ring'"]
+    assert [row.element for row in model_table(d).rows[-2:]] == ["mesh", "ring"]

@@ -118,7 +118,7 @@ class Equations:
             a, b = m.follower, m.leader
             form = forms.gear(d.kind_of(a).name, d.kind_of(b).name)
             record = np.concatenate([self._of(a, []), self._of(b, []), [m.ratio, m.offset]])
-            yield Constraint(d.joint_names[a], "gear", form, (*self._joined(a), *self._joined(b)), record)
+            yield Constraint(m.name or d.joint_names[a], "gear", form, (*self._joined(a), *self._joined(b)), record)
         for tie in d.ties:
             if isinstance(tie, Rod):
                 ends, form = (tie.first, tie.second), forms.ROD
