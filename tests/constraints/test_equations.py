@@ -1,10 +1,17 @@
 """The equations of a description: where bodies start, and what is refused before anything is solved."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from linkages import about_z
 
 import linkwright as lw
 from linkwright.constraints.equations import Equations
+from linkwright.constraints.table import model_table
+from linkwright.errors import ModelError
+from linkwright.mechanism.elements import Driver, PointOnPlane, Rod
+from linkwright.mechanism.expression import TIME, Number
 
 
 def test_a_body_not_placed_stands_on_its_placed_neighbour_rather_than_on_ground():
@@ -17,3 +24,33 @@ def test_a_body_not_placed_stands_on_its_placed_neighbour_rather_than_on_ground(
     e = Equations(b.build().description)
     np.testing.assert_allclose(e.start_p[1], (np.cos(1.0), np.sin(1.0), 0.0), atol=1e-15)
     np.testing.assert_allclose(e.start_r[1], about_z(1.0), atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"drivers": (Driver("lift", "absolute", "mark.x", TIME),)}, "driver 'lift' is on ground alone"),
+        ({"drivers": (Driver("pull", "distance", "ground", TIME, "mark"),)}, "driver 'pull' is on ground alone"),
+        ({"ties": (Rod("strut", "bar", "tip", Number(1.0)),)}, "tie 'strut' is within body 'bar' alone"),
+        ({"ties": (PointOnPlane("table", "ground", "mark"),)}, "tie 'table' is on ground alone"),
+    ],
+)
+def test_a_constraint_with_nothing_to_move_is_refused_by_name(change, said):
+    with lw.Builder() as b:
+        bar = b.body("bar")
+        b.triad(bar, origin=(1, 0, 0), name="tip")
+        b.triad(b.ground, origin=(0, 1, 0), name="mark")
+        b.joint("revolute", b.ground, bar, "foot")
+    with pytest.raises(ModelError, match=said):
+        Equations(replace(b.build().description, **change))
+
+
+def test_a_gear_goes_by_its_name_and_without_one_by_its_follower_s():
+    with lw.Builder() as b:
+        for name in ("sun", "planet", "ring"):
+            b.joint("revolute", b.ground, b.body(name), name)
+        b.mimic("planet", "sun", -2.0, name="mesh")
+        b.mimic("ring", "sun", 0.5)
+    d = b.build().description
+    assert [str(c) for c in Equations(d).constraints[3:]] == ["gear 'mesh'", "gear 'ring'"]
+    assert [row.element for row in model_table(d).rows[-2:]] == ["mesh", "ring"]

@@ -29,6 +29,8 @@ def assert_same(a: Description, b: Description, *, atol: float = 0.0, elements: 
     for name, (x, y) in pairs.items():
         np.testing.assert_allclose(y, x, rtol=0.0, atol=atol, err_msg=name)
     assert [(m.follower, m.leader) for m in a.mimics] == [(m.follower, m.leader) for m in b.mimics]
+    # A gear without a name has one after it was written.
+    assert all(m.name in ("", n.name) for m, n in zip(a.mimics, b.mimics, strict=True))
     if elements:
         assert a.elements == b.elements
     for name in (

@@ -162,7 +162,7 @@ def test_limits_and_offsets_of_what_turns_are_angles():
         "GEAR two (joint = s, joint = j, offset = 5);"
     )
     assert (d.lower[0], d.upper[0], d.upper[1]) == (-math.pi / 2, 1.0, 3.0)
-    assert d.mimics == (Mimic(2, 0, 2.0, math.pi), Mimic(1, 0, 1.0, 5.0))
+    assert d.mimics == (Mimic(2, 0, 2.0, math.pi, "one"), Mimic(1, 0, 1.0, 5.0, "two"))
 
 
 # -- parameters -----------------------------------------------------------------------------------------------

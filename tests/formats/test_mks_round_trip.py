@@ -64,6 +64,17 @@ def test_a_symbolic_table_comes_back_with_its_expressions():
     assert_round(d)
 
 
+def test_gears_keep_their_names_and_those_without_get_free_ones():
+    b = Builder("train")
+    for name in ("one", "two", "three", "four"):
+        b.joint("revolute", b.ground, b.body(name, 1.0), name)
+    b.mimic("two", "one", -2.0, name="Gear1")
+    b.mimic("three", "one", name="the driver's ring")
+    b.mimic("four", "one", 3.0)
+    again = parse_mks(assert_round(b.description()))
+    assert [m.name for m in again.mimics] == ["Gear1", "the driver's ring", "gear2"]
+
+
 def test_everything_the_builder_can_say_comes_back():
     b = Builder("every thing", ground="the ground")
     length = b.parameter("length", 0.7)

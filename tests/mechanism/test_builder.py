@@ -288,6 +288,10 @@ MISUSE = {
         "gravity cannot depend on a parameter",
     ),
     "gravity of two numbers": (lambda b: b.gravity((0, 1)), "gravity needs 3 numbers, 2 given"),
+    "a second gear of one name": (
+        lambda b: (b.mimic("second", "first", name="g"), b.mimic("first", "second", name="g")),
+        "there is a gear 'g' already; choose another name",
+    ),
     "a follower of itself": (lambda b: (b.mimic("first", "first"), b.description()), "'first' follows itself"),
     "a frame that is no rotation": (
         lambda b: (b.frame("one", 2 * np.eye(3), name="f"), b.description()),

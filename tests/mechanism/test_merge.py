@@ -7,6 +7,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from linkwright.analysis import analyse
 from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound, ShapeError
 from linkwright.formats.urdf import read_urdf
 from linkwright.mechanism.builder import Builder
@@ -19,6 +20,7 @@ from linkwright.mechanism.kinds import KINDS
 from linkwright.mechanism.merge import lock, merge_fixed
 from linkwright.mechanism.reversed import reverse
 from linkwright.mechanism.topology import span
+from linkwright.model import Mechanism
 
 ROBOTS = Path(cmeel.__file__).parents[1] / "cmeel.prefix/share/example-robot-data/robots"
 
@@ -213,6 +215,53 @@ def test_forces_on_a_locked_joint_go_with_it_and_a_driver_is_told():
         d = lock(b.description(), {"j1": 0.0})
     assert [e.name for e in d.elements] == ["stays"]
     assert d.drivers == ()
+
+
+def tied(length=0.4):
+    """Two bars on ground: a rod from the first's tip to ground, one between both, and drivers of the first."""
+    b = four()
+    b.triad("b1", (0.3, 0, 0), name="tip")
+    b.triad("ground", (0, 0.4, 0.2), name="hook")
+    b.rod("b1", "hook", length, name="stay")
+    b.rod("b1", "b3", 0.4, name="other")
+    b.driver("absolute", "tip", TIME, coordinate="x", name="push")
+    b.driver("distance", "tip", TIME, other="hook", name="pull")
+    b.driver("angle", "tip", TIME, other="b4", name="turn")
+    return b.description()
+
+
+def test_ties_and_drivers_of_a_body_that_becomes_part_of_ground_are_left_out_and_told():
+    with pytest.warns(LinkwrightWarning) as told:
+        d = lock(tied(), {"j1": 0.0})
+    assert [x.name for x in d.ties] == ["other"]
+    assert [x.name for x in d.drivers] == ["turn"]
+    text = [str(w.message) for w in told]
+    assert text == [
+        "rod 'stay' is left out: 'b1' and 'hook' no longer move against each other",
+        "driver 'push' is left out: 'tip' no longer moves",
+        "driver 'pull' is left out: 'tip' and 'hook' no longer move against each other",
+    ]
+
+
+def test_a_rod_within_bodies_made_one_is_left_out_where_it_holds_and_else_refused():
+    with pytest.warns(LinkwrightWarning, match="rod 'other' is left out: 'b1' and 'b3' no longer move"):
+        d = lock(tied(), {"j2": 0.0, "j3": 0.0})
+    assert [x.name for x in d.ties] == ["stay"]
+    assert len(d.drivers) == 3
+    with pytest.raises(ModelError, match=r"rod 'other' is between 'b1' and 'b3'.* misses by 0\.0\d+ m"):
+        lock(tied(), {"j2": 1.0, "j3": 0.8})
+
+
+def test_a_mechanism_locked_to_ground_in_part_is_still_analysed():
+    b = Builder()
+    for name, x in (("left", 0.0), ("right", 1.0)):
+        b.joint("revolute", b.triad("ground", (x, 0, 0)), b.body(name), name)
+    b.driver("absolute", b.triad("left", (1, 0, 0)), TIME, coordinate="x", name="push")
+    b.driver("joint", "right", TIME, name="motor")
+    with pytest.warns(LinkwrightWarning, match="push"):
+        locked = lock(b.description(), {"left": 0.0})
+    sol = analyse(Mechanism(locked), times=[0.0, 1.0])
+    np.testing.assert_allclose(sol.joint("right")[:, 0], [0.0, 1.0], atol=1e-12)
 
 
 def test_forces_between_frames_keep_their_names_on_merged_bodies():

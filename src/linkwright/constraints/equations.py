@@ -45,7 +45,7 @@ class Equations:
     def __init__(self, description: Description) -> None:
         self.description = description
         self.start_r, self.start_p = drawn(description)
-        self.constraints = tuple(self._constraints())
+        self.constraints = tuple(map(self._checked, self._constraints()))
 
     @property
     def nb(self) -> int:
@@ -96,6 +96,15 @@ class Equations:
         """How far the bodies are drawn from each other and from ground; 1 m if all are in one place."""
         return float(np.max(np.abs(self.start_p), initial=0.0)) or 1.0
 
+    def _checked(self, c: Constraint) -> Constraint:
+        """A constraint that has something to hold or to move; else an error that names it."""
+        if all(body == GROUND for body in c.bodies):
+            raise ModelError(f"{c} is on ground alone, where nothing moves; remove it", element=c.name)
+        if len(c.bodies) > 1 and len(set(c.bodies)) == 1:
+            body = self.description.body_names[c.bodies[0]]
+            raise ModelError(f"{c} is within body {body!r} alone; remove it, or name two bodies", element=c.name)
+        return c
+
     # -- from the description -------------------------------------------------------------------------------
     def _constraints(self) -> Iterator[Constraint]:
         d = self.description
@@ -109,7 +118,7 @@ class Equations:
             a, b = m.follower, m.leader
             form = forms.gear(d.kind_of(a).name, d.kind_of(b).name)
             record = np.concatenate([self._of(a, []), self._of(b, []), [m.ratio, m.offset]])
-            yield Constraint(d.joint_names[a], "gear", form, (*self._joined(a), *self._joined(b)), record)
+            yield Constraint(m.name or d.joint_names[a], "gear", form, (*self._joined(a), *self._joined(b)), record)
         for tie in d.ties:
             if isinstance(tie, Rod):
                 ends, form = (tie.first, tie.second), forms.ROD

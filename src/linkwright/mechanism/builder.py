@@ -34,7 +34,7 @@ class Builder(Kinematics):
         self.name = name
         self._body_rows: list[tuple[Array, Array, Array]] = []
         self._joint_rows: list[dict[str, Any]] = []
-        self._mimics: list[tuple[int, int, Array]] = []
+        self._mimics: list[tuple[Mimic, Array]] = []
         self._gravity: Any = np.array([0.0, 0.0, -9.81])
 
     def __enter__(self) -> Self:
@@ -195,10 +195,24 @@ class Builder(Kinematics):
             self.frame(j, turned),
         )
 
-    def mimic(self, follower: Joint | str, leader: Joint | str, ratio: Numeric = 1.0, offset: Numeric = 0.0) -> None:
-        """Joint `follower` has the coordinate ratio · (leader's coordinate) + offset: a gear, a pair of fingers."""
+    def mimic(
+        self,
+        follower: Joint | str,
+        leader: Joint | str,
+        ratio: Numeric = 1.0,
+        offset: Numeric = 0.0,
+        *,
+        name: str | None = None,
+    ) -> None:
+        """Joint `follower` has the coordinate ratio · (leader's coordinate) + offset: a gear, a pair of fingers.
+
+        Without a name it goes by its follower's.
+        """
         a, b = self._joint(follower), self._joint(leader)
-        self._mimics.append((a.number, b.number, as_numbers([ratio, offset], (2,), f"the coupling of {a.name!r}")))
+        if name is not None and any(name == m.name for m, _ in self._mimics):
+            raise ModelError(f"there is a gear {name!r} already; choose another name", element=name)
+        numbers = as_numbers([ratio, offset], (2,), f"the coupling of {a.name!r}")
+        self._mimics.append((Mimic(a.number, b.number, name=name or ""), numbers))
 
     # -- forces -------------------------------------------------------------------------------------------
     def joint_force(self, joint: Joint | str, law: Numeric, *, index: int = 0, name: str | None = None) -> JointForce:
@@ -294,8 +308,8 @@ class Builder(Kinematics):
         put("frame_p", [t.origin for t in triads], (3,))
         places = np.array([t.body.number for t in triads], np.int32)
         frames = Frames(Names(list(self._triads)), places, snapped(arrays.pop("frame_r")), arrays.pop("frame_p"))
-        put("gear", [gear for _, _, gear in self._mimics], (2,))
-        couplings = tuple(Mimic(follower, leader) for follower, leader, _ in self._mimics)
+        put("gear", [gear for _, gear in self._mimics], (2,))
+        couplings = tuple(m for m, _ in self._mimics)
         start = None
         if self._starts:
             names = [n for n in self._bodies if n != self.ground.name]

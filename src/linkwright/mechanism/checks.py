@@ -236,6 +236,9 @@ def _check_mimics(d: Description) -> None:
     nq = np.array([k.nq for k in KIND_LIST])
     followers = {m.follower for m in d.mimics}
     seen: set[int] = set()
+    twice = next((n for n, count in Counter(m.name for m in d.mimics if m.name).items() if count > 1), None)
+    if twice is not None:
+        raise ModelError(f"two gears are named {twice!r}; give each its own name", element=twice)
     for m in d.mimics:
         name = d.joint_names[m.follower]
         if m.follower == m.leader:

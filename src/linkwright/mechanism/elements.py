@@ -12,12 +12,14 @@ Axis = Literal["f", "g", "h"]
 
 @dataclass(frozen=True)
 class Mimic:
-    """Joint `follower` has the coordinate ratio·(leader's coordinate) + offset."""
+    """Joint `follower` has the coordinate ratio·(leader's coordinate) + offset. A gear without a name has its
+    follower's."""
 
     follower: int
     leader: int
     ratio: float = 1.0
     offset: float = 0.0
+    name: str = ""
 
 
 @dataclass(frozen=True)

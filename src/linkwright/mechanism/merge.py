@@ -29,6 +29,7 @@ from linkwright.mechanism.description import (
 from linkwright.mechanism.elements import Driver, JointForce
 from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.frames import full_inertia, snapped
+from linkwright.mechanism.held import without_held
 from linkwright.mechanism.topology import span
 
 Array = Any  # of floats, or of floats and expressions
@@ -41,7 +42,8 @@ _PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 def merge_fixed(description: Description, joints: Collection[int] | None = None) -> Description:
     """The mechanism with bodies on fixed joints (all, or these) made part of the body nearer to ground.
 
-    A merged body's name stays as a frame. Fixed joints that the user marked as cuts stay loop closures.
+    A merged body's name stays as a frame. Fixed joints that the user marked as cuts stay loop closures. Ties and
+    drivers within one body are left out with a warning; a tie that does not hold there is an error.
     """
     d = description
     if joints is None:
@@ -77,7 +79,7 @@ def merge_fixed(description: Description, joints: Collection[int] | None = None)
     arrays.update(parent=parent, child=child)
     if d.start is not None:
         arrays["start"] = Start(placed[kept], start_r, start_p)
-    return replace(
+    merged = replace(
         d,
         body_names=Names([d.body_names[b] for b in kept]),
         joint_names=Names([d.joint_names[j] for j in staying]),
@@ -89,6 +91,7 @@ def merge_fixed(description: Description, joints: Collection[int] | None = None)
         ground_inertia=ground_inertia,
         **arrays,
     )
+    return without_held(merged)
 
 
 def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> Description:

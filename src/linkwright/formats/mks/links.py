@@ -194,7 +194,7 @@ class Links(Places):
             if offset is not None:
                 value = self.scope.value(offset.value)
                 o = self.scope.settled(self.angle(value) if follower.kind in ANGULAR else value, offset.value)
-            self.b.mimic(follower, leader, r, o)
+            self.b.mimic(follower, leader, r, o, name=name.text)
             followers[follower.number] = leaders[leader.number] = name.text
 
         self.each("gear", gear)

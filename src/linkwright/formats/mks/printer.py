@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 from warnings import warn
 
@@ -47,6 +48,10 @@ class _Printer:
         if not d.nb:
             text = f"{d.name!r} has no bodies that move, and a .mks file needs one"
             raise ModelError(text, element=d.name)
+        # Gears may have no names; a file needs some that the others do not have.
+        taken = {m.name.lower() for m in d.mimics}
+        free = (name for k in count(1) if (name := f"gear{k}") not in taken)
+        self.gears = [m.name or next(free) for m in d.mimics]
         self.unphysical = impossible_inertias(d.inertia)
         self.frames_at: dict[Any, list[str]] = {}
         for k, name in enumerate(d.frames.names):
@@ -58,6 +63,7 @@ class _Printer:
         for what, names in (
             ("body or frame", [d.ground_name, *d.body_names, *d.frames.names]),
             ("joint", [*d.joint_names, *(tie.name for tie in d.ties)]),
+            ("gear", [m.name for m in d.mimics if m.name]),
             ("driver", [x.name for x in d.drivers]),
             ("parameter", list(d.parameters)),
             ("shape", [x.name for x in d.shapes]),
@@ -245,7 +251,7 @@ class _Printer:
         parts.append(f"ratio = {self._entry('gear', 2 * k, m.ratio)}")
         if m.offset != 0.0 or ("gear", 2 * k + 1) in d.bindings:
             parts.append(f"offset = {self._entry('gear', 2 * k + 1, m.offset)}")
-        return _statement("GEAR", f"gear{k + 1}", parts)
+        return _statement("GEAR", self.gears[k], parts)
 
     def _tie(self, tie: Tie) -> str:
         if isinstance(tie, Rod):
