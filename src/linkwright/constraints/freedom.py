@@ -38,7 +38,7 @@ class FreedomReport:
         if self.left:
             what = "1 degree of freedom is" if self.left == 1 else f"{self.left} degrees of freedom are"
             verb = "moves" if self.left == 1 else "move"
-            told.append(f"{what} left" + (f", and {verb} {_listed(self.moving)}" if self.moving else ""))
+            told.append(f"{what} left" + (f", and {verb} {_listed(self.moving, 6)}" if self.moving else ""))
         if self.redundant:
             what = "equation is" if len(self.redundant) == 1 else "equations are"
             told.append(
