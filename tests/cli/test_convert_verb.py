@@ -27,7 +27,8 @@ def test_there_and_back_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_a_parameter_is_set_on_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = tmp_path / "m.mks"
     model.write_text("MODEL m PARAMETER p = 2; BODY g (ground); BODY a (mass = p); ENDMODEL")
-    linkwright(capsys, "convert", model, tmp_path / "n.mks", "--set", "p=5")
+    outcome = linkwright(capsys, "convert", model, tmp_path / "n.mks", "--set", "p=5")
+    assert outcome.out.endswith("n.mks: m, 1 body, 1 joint\n")
     assert "PARAMETER p = 5;" in (tmp_path / "n.mks").read_text()
 
 
@@ -42,7 +43,8 @@ def test_what_urdf_cannot_hold_leaves_no_file(tmp_path: Path, capsys: pytest.Cap
     [
         (["x.stl"], "models are written as .mks or .urdf"),
         (["none/x.mks"], "there is no directory"),
-        (["x.mks", "--set", "p"], "write --set length=0.5"),
+        (["x.mks", "--set", "p"], "--set p: give NAME=VALUE with a finite number"),
+        (["x.mks", "--set", "stroke=nan"], "--set stroke=nan: give NAME=VALUE"),
         (["x.mks", "--set", "p=1"], "there is no parameter 'p'"),
     ],
 )

@@ -11,12 +11,12 @@ from linkwright.mechanism.expression import TIME, Call, Number
 TIMES = np.linspace(0.0, 3.0, 31)
 
 
-def _arm(*laws):
+def _arm(*laws, stem="law"):
     """A turning arm; its angle follows these laws, all at once."""
     with lw.Builder("arm") as b:
         pivot = b.joint("revolute", b.ground, b.body("arm"), "pivot")
         for k, law in enumerate(laws, 1):
-            b.driver("joint", pivot, law, name=f"law{k}")
+            b.driver("joint", pivot, law, name=f"{stem}{k}")
     return b.build()
 
 
@@ -25,14 +25,14 @@ def _later(when, power):
     return Call("max", (TIME - when, Number(0.0))) ** power
 
 
-def _hoist(law):
+def _hoist(law, name="cylinder"):
     """An arm of 0.7 m on ground, its end this far from a point 1 m away from its pivot."""
     with lw.Builder("hoist") as b:
         arm = b.body("arm")
         b.place(arm, rotation=about_z(0.8))
         b.joint("revolute", b.ground, arm, "pivot")
         foot, end = b.triad(b.ground, origin=(1, 0, 0)), b.triad(arm, origin=(0.7, 0, 0))
-        b.driver("distance", foot, law, other=end, name="cylinder")
+        b.driver("distance", foot, law, other=end, name=name)
     return b.build()
 
 
@@ -49,6 +49,21 @@ def test_a_driver_that_asks_for_what_is_out_of_reach_is_told_with_its_time(rate,
     assert sol.time[-1] == max(t for t in TIMES if t < reached)
     end = 0.7 * unit(sol.joint("pivot")[:, 0]) - [1.0, 0.0, 0.0]
     np.testing.assert_allclose(np.linalg.norm(end, axis=1), 0.9 + rate * sol.time, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["driver's seat", 'the "left" one\'s', "'"])
+def test_names_with_quotes_come_out_as_they_are(name):
+    reach = lw.analyse(_hoist(0.9 + 0.5 * TIME, name), times=TIMES).status
+    assert (reach.reason, reach.element) == ("out of reach", name)
+    assert repr(name) in reach.message
+    locked = lw.analyse(_arm(TIME, TIME + _later(1.03, 2), stem=name), times=TIMES).status
+    assert locked.reason == "lock-up"
+    assert locked.element in (f"{name}1", f"{name}2")
+    assert repr(f"{name}2") in locked.message
+    with pytest.raises(AssemblyError) as told:
+        lw.analyse(_hoist(3.0 + TIME, name), times=TIMES)
+    assert told.value.element == name
+    assert f"driver {name!r}" in told.value.misses
 
 
 def test_a_crank_too_long_for_its_coupler_stops_where_that_is_stretched():

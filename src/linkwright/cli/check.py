@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from linkwright.cli.run import Settings, assignments, table
-from linkwright.cli.screen import console, load, model_table, tell_warning
+from linkwright.cli.run import table
+from linkwright.cli.screen import Settings, assignments, console, load, model_table, tell_warning
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism

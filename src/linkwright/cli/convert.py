@@ -9,16 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from linkwright.cli.screen import console, tell_warning
+from linkwright.cli.screen import Settings, assignments, console, tell_warning
 from linkwright.errors import LinkwrightError
+from linkwright.views import count
 
 
 def convert(
     model: Annotated[Path, typer.Argument(help="A model file: .mks, .urdf or .dh.toml.", show_default=False)],
     output: Annotated[Path, typer.Argument(help="The file to write: .mks or .urdf.", show_default=False)],
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help=".mks: a parameter's value, name=number; may be repeated.")
-    ] = None,
+    set_: Settings = None,
     base: Annotated[str | None, typer.Option(help="URDF: 'fixed' or 'floating'.", show_default="fixed")] = None,
     mimic: Annotated[str | None, typer.Option(help="URDF: 'follow' or 'independent'.", show_default="follow")] = None,
     fixed: Annotated[
@@ -30,7 +29,7 @@ def convert(
     from linkwright.formats.files import write_whole
 
     write = _writer(output)
-    options: dict[str, Any] = {"base": base, "mimic": mimic, "fixed": fixed, "parameters": values_of(settings)}
+    options: dict[str, Any] = {"base": base, "mimic": mimic, "fixed": fixed, "parameters": assignments(set_) or None}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         description = read(model, **{key: value for key, value in options.items() if value is not None})
@@ -41,8 +40,8 @@ def convert(
     meshes = sorted({shape.file for shape in description.shapes if shape.file})
     if meshes and output.suffix == ".mks" and output.parent.resolve() != model.parent.resolve():
         tell_warning(f"meshes are looked for beside the model: copy {', '.join(meshes[:8])} to {output.parent}")
-    count = f"{description.nb} bodies, {description.nj} joints"
-    console().print(f"{output}: {description.name}, {count}", soft_wrap=True)
+    size = f"{count(description.nb, 'body', 'bodies')}, {count(description.nj, 'joint')}"
+    console().print(f"{output}: {description.name}, {size}", soft_wrap=True)
 
 
 def _writer(output: Path) -> Callable[[Any], str]:
@@ -55,17 +54,3 @@ def _writer(output: Path) -> Callable[[Any], str]:
 
         return write_urdf
     raise LinkwrightError(f"{output}: models are written as .mks or .urdf; choose one of these endings")
-
-
-def values_of(settings: list[str] | None) -> dict[str, float] | None:
-    """The numbers of `name=number` words."""
-    if not settings:
-        return None
-    values = {}
-    for setting in settings:
-        name, _, number = setting.partition("=")
-        try:
-            values[name.strip()] = float(number)
-        except ValueError:
-            raise LinkwrightError(f"--set {setting!r} is not a name and a number; write --set length=0.5") from None
-    return values

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from linkwright.cli.screen import console, grid, load, tell_error, tell_warning
+from linkwright.cli.screen import Settings, assignments, console, grid, load, tell_error, tell_warning
 from linkwright.errors import LinkwrightError
 
 if TYPE_CHECKING:
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from linkwright.results.solution import Solution
 
 ModelFile = Annotated[Path, typer.Argument(help="A model file: .mks.", show_default=False)]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Another value for a parameter; may be repeated."),
-]
 
 
 def run(
@@ -157,21 +153,6 @@ def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool
             tell_warning(str(warning.message))
         lines.append(f"{output / f'{name}.html'}: the animation; open it in any browser")
     return lines
-
-
-def assignments(settings: list[str] | None) -> dict[str, float]:
-    """Values of parameters from NAME=VALUE."""
-    found: dict[str, float] = {}
-    for text in settings or ():
-        name, sign, value = text.partition("=")
-        try:
-            number = float(value)
-        except ValueError:
-            number = np.nan
-        if not sign or not name.strip() or not np.isfinite(number):
-            raise LinkwrightError(f"--set {text}: give NAME=VALUE with a finite number, as in --set length=0.3")
-        found[name.strip()] = number
-    return found
 
 
 def _times(text: str) -> Any:

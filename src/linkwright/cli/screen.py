@@ -1,20 +1,29 @@
-"""What the verbs share: reading a model with its warnings, the model's table, and how things are told."""
+"""What the verbs share: reading a model with its warnings, parameters, the model's table, how things are told."""
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from linkwright.errors import LinkwrightError
+
 if TYPE_CHECKING:
     from linkwright.model import Joint, Mechanism
 
+#: What `--set` takes.
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Another value for a parameter; may be repeated."),
+]
 _WIDE = 200  # columns where the output is no terminal
 
 
@@ -61,6 +70,21 @@ def load(path: Path | str, **options: Any) -> Loaded:
         warnings.simplefilter("always")
         mechanism = lw.load(path, **{name: value for name, value in options.items() if value is not None})
     return Loaded(mechanism, [str(w.message) for w in caught])
+
+
+def assignments(settings: list[str] | None) -> dict[str, float]:
+    """Values of parameters from NAME=VALUE."""
+    found: dict[str, float] = {}
+    for text in settings or ():
+        name, sign, value = text.partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not sign or not name.strip() or not math.isfinite(number):
+            raise LinkwrightError(f"--set {text}: give NAME=VALUE with a finite number, as in --set length=0.3")
+        found[name.strip()] = number
+    return found
 
 
 def model_table(mechanism: Mechanism) -> Table:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from linkwright.constraints.counting import counted_at_start
 from linkwright.constraints.elimination import RANK_TOLERANCE
-from linkwright.constraints.equations import Equations
+from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import moved
 from linkwright.errors import AssemblyError
@@ -150,26 +150,26 @@ def row_norms(programs: Programs, jacobian: Floats) -> Floats:
     return np.sqrt(np.where(squares > 0.0, squares, 1.0))
 
 
-def misses(programs: Programs, state: Assembled, t: float) -> dict[str, float]:
+def misses(programs: Programs, state: Assembled, t: float) -> dict[Constraint, float]:
     """By how much each element misses, in metres, the worst first."""
     e = programs.layout.equations
     _, jacobian, phi, _, _ = programs.evaluate(state.q, state.angles, np.array([t]), np.zeros((e.nb, 6)))
     sizes = np.abs(phi / row_norms(programs, jacobian))
-    worst = {str(c): float(np.max(sizes[e.first[k] : e.first[k + 1]])) for k, c in enumerate(e.constraints)}
+    worst = {c: float(np.max(sizes[e.first[k] : e.first[k + 1]])) for k, c in enumerate(e.constraints)}
     return dict(sorted(worst.items(), key=lambda item: -item[1]))
 
 
 def _does_not_close(programs: Programs, state: Assembled, t: float) -> AssemblyError:
     found = misses(programs, state, t)
-    open_ones = {name: miss for name, miss in found.items() if miss > 0.05 * state.miss}
-    told = ", ".join(f"{name} misses by {miss:.3g} m" for name, miss in list(open_ones.items())[:6])
+    open_ones = {c: miss for c, miss in found.items() if miss > 0.05 * state.miss}
+    told = ", ".join(f"{c} misses by {miss:.3g} m" for c, miss in list(open_ones.items())[:6])
     more = f" and {len(open_ones) - 6} more" if len(open_ones) > 6 else ""
-    name = next(iter(open_ones))
     text = (
         f"the mechanism does not go together at t = {t:g}: {told}{more}; check the lengths and the drivers, "
         "or draw the bodies nearer to where they belong"
     )
-    return AssemblyError(text, misses=open_ones, element=name.split("'")[1])
+    told_misses = {str(c): miss for c, miss in open_ones.items()}
+    return AssemblyError(text, misses=told_misses, element=next(iter(open_ones)).name)
 
 
 def wrong_way(equations: Equations, q: Floats) -> dict[str, float]:

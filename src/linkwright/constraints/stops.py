@@ -45,19 +45,17 @@ def explain(stepper: Stepper, state: State, ahead: float, last: Step) -> Stop:
         return contradiction(programs, state.q, state.angles, state.t)
     found = settle(programs, state.q, state.angles, ahead)
     members = _dependent(programs, state)
-    driver = next((c.name for c in members if c.law is not None), None)
+    driver = next((c for c in members if c.law is not None), None)
     if found.miss > stepper.tolerance:
-        worst = misses(programs, found, ahead)
-        name = next(iter(worst))
-        if _redundant_driver(stepper, state, name):
+        worst = next(iter(misses(programs, found, ahead)))
+        if _redundant_driver(stepper, state, worst):
             told = contradiction(programs, state.q, state.angles, ahead)
             return replace(told, time=state.t, residual=found.miss)
-        element: str | None = driver or name.split("'")[1]
-        who = f"driver {driver!r} asks for what is out of reach" if driver else f"{name} is out of reach"
-        message = f"stopped at t = {state.t:.6g}: {who}; a little later {name} misses by {found.miss:.2g} m"
+        who = f"{driver} asks for what is out of reach" if driver else f"{worst} is out of reach"
+        message = f"stopped at t = {state.t:.6g}: {who}; a little later {worst} misses by {found.miss:.2g} m"
         advice = "change the driver's law, or the lengths, so that the mechanism can follow"
-        advice = _of_angle_in_space(e, element) or advice
-        return Stop("out of reach", message, state.t, element, found.miss, advice)
+        advice = _of_angle_in_space(driver or worst) or advice
+        return Stop("out of reach", message, state.t, (driver or worst).name, found.miss, advice)
     if not stepper.near_singular(stepper.attempt(state, state.t)):
         return _too_fast(programs, state)
     names = ", ".join(map(str, members[:4])) or "its equations"
@@ -66,29 +64,29 @@ def explain(stepper: Stepper, state: State, ahead: float, last: Step) -> Stop:
         "the continuation of the motion before"
     )
     advice = "drive another body or joint near this position, or end the motion before it"
-    element = driver or (members[0].name if members else _first_driver(e))
-    return Stop("dead centre", message, state.t, element, last.residual, advice)
+    about = driver or (members[0] if members else _first_driver(e))
+    return Stop("dead centre", message, state.t, _name(about), last.residual, advice)
 
 
 def contradiction(programs: Programs, q: Floats, angles: Floats, t: float) -> Stop:
     """The laws' rates cannot all be followed: which constraints ask for what the others forbid."""
     e = programs.layout.equations
-    names = [str(e.constraints[k]) for k in _asking(programs, q, angles, t)]
-    drivers = [c for c in names if c.startswith("driver")]
-    element = (drivers or names or [""])[0].split("'")[1] if names else _first_driver(e)
+    asking = [e.constraints[k] for k in _asking(programs, q, angles, t)]
+    drivers = [c for c in asking if c.group == "driver"]
+    about = next(iter(drivers or asking), _first_driver(e))
     if len(drivers) > 1:
-        who, advice = f"the drivers {', '.join(n.removeprefix('driver ') for n in drivers)} contradict", "remove one"
+        who, advice = f"the drivers {', '.join(repr(c.name) for c in drivers)} contradict", "remove one"
     else:
         who = f"{drivers[0] if drivers else 'a driver'} asks for a motion that the joints forbid"
         advice = "the mechanism has no freedom left for it: remove the driver, or a constraint"
-        advice = _of_angle_in_space(e, element) or advice
+        advice = _of_angle_in_space(about) or advice
     message = f"locked up at t = {t:.6g}: {who}"
-    return Stop("lock-up", message, t, element, 0.0, advice)
+    return Stop("lock-up", message, t, _name(about), 0.0, advice)
 
 
-def _of_angle_in_space(e: Equations, name: str | None) -> str:
+def _of_angle_in_space(c: Constraint | None) -> str:
     """What to do about a driver that is an angle in space; nothing if it is none."""
-    if not any(c.name == name and c.form.key.endswith("in space") for c in e.constraints):
+    if c is None or not c.form.key.endswith("in space"):
         return ""
     return (
         "an angle in space lies between 0 and π and has no direction at both: draw the h axes of its triads parallel, "
@@ -96,15 +94,14 @@ def _of_angle_in_space(e: Equations, name: str | None) -> str:
     )
 
 
-def _redundant_driver(stepper: Stepper, state: State, name: str) -> bool:
-    """Whether an element is a driver whose equation repeats others, so that it cannot be followed on its own."""
-    if not stepper.lost:
+def _redundant_driver(stepper: Stepper, state: State, c: Constraint) -> bool:
+    """Whether a constraint is a driver whose equation repeats others, so that it cannot be followed on its own."""
+    if not stepper.lost or c.group != "driver":
         return False
     programs = stepper.programs
     e = programs.layout.equations
     pivots = programs.correct(state.q, state.angles, np.array([state.t]), np.zeros(1))[3]
-    lost = {str(e.equation(int(row))[0]) for row in np.flatnonzero(pivots <= programs.tolerance)}
-    return name.startswith("driver") and name in lost
+    return any(e.equation(int(row))[0] is c for row in np.flatnonzero(pivots <= programs.tolerance))
 
 
 def singular_start(stepper: Stepper, start: Assembled, interval: float) -> Stop | None:
@@ -119,7 +116,7 @@ def singular_start(stepper: Stepper, start: Assembled, interval: float) -> Stop 
     t = stepper.start.t
     message = f"cannot begin at t = {t:.6g}: the mechanism starts in a singular position, where its motion branches"
     advice = "start the time a little earlier or later, and draw the mechanism as it is then"
-    return Stop("dead centre", message, t, _first_driver(e), 0.0, advice)
+    return Stop("dead centre", message, t, _name(_first_driver(e)), 0.0, advice)
 
 
 def tilted_axes(e: Equations, times: Floats, q: Floats) -> tuple[int, Stop] | None:
@@ -157,8 +154,12 @@ def _too_fast(programs: Programs, state: State) -> Stop:
     return Stop("too fast", message, state.t, name, 0.0, "change the law, or end the motion before")
 
 
-def _first_driver(e: Equations) -> str | None:
-    return e.constraints[e.drivers[0]].name if e.drivers else None
+def _first_driver(e: Equations) -> Constraint | None:
+    return e.constraints[e.drivers[0]] if e.drivers else None
+
+
+def _name(c: Constraint | None) -> str | None:
+    return None if c is None else c.name
 
 
 def _jump(programs: Programs, state: State, ahead: float) -> Stop | None:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 class Status:
     """How a run ended: true when it finished; otherwise why, where, and what to try.
 
-    `reason` is a short word for programs ("finished", "dead centre", "lock-up", "out of reach", "not assembled",
-    ...), `message` the sentence for people, `time` the last time reached, `element` the driver or joint that it is
-    about, `residual` the constraint residual there, `notes` what else was seen on the way (singular positions
-    passed), `advice` what to change.
+    `reason` is a short word for programs ("finished", "dead centre", "lock-up", "out of reach", "jump", "no value"),
+    `message` the sentence for people, `time` the last time reached, `element` the driver or joint that it is about,
+    `residual` the constraint residual there, `notes` what else was seen on the way (singular positions passed),
+    `advice` what to change.
     """
 
     ok: bool
