@@ -42,7 +42,7 @@ def test_what_urdf_cannot_hold_leaves_no_file(tmp_path: Path, capsys: pytest.Cap
     [
         (["x.stl"], "models are written as .mks or .urdf"),
         (["none/x.mks"], "there is no directory"),
-        (["x.mks", "--set", "p"], "write --set length=0.5"),
+        (["x.mks", "--set", "p"], "as in --set length=0.3"),
         (["x.mks", "--set", "p=1"], "there is no parameter 'p'"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from linkwright.cli.run import Settings, assignments
 from linkwright.cli.screen import console, tell_warning
 from linkwright.errors import LinkwrightError
 
@@ -16,9 +17,7 @@ from linkwright.errors import LinkwrightError
 def convert(
     model: Annotated[Path, typer.Argument(help="A model file: .mks, .urdf or .dh.toml.", show_default=False)],
     output: Annotated[Path, typer.Argument(help="The file to write: .mks or .urdf.", show_default=False)],
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help=".mks: a parameter's value, name=number; may be repeated.")
-    ] = None,
+    settings: Settings = None,
     base: Annotated[str | None, typer.Option(help="URDF: 'fixed' or 'floating'.", show_default="fixed")] = None,
     mimic: Annotated[str | None, typer.Option(help="URDF: 'follow' or 'independent'.", show_default="follow")] = None,
     fixed: Annotated[
@@ -30,7 +29,8 @@ def convert(
     from linkwright.formats.files import write_whole
 
     write = _writer(output)
-    options: dict[str, Any] = {"base": base, "mimic": mimic, "fixed": fixed, "parameters": values_of(settings)}
+    values = assignments(settings) or None
+    options: dict[str, Any] = {"base": base, "mimic": mimic, "fixed": fixed, "parameters": values}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         description = read(model, **{key: value for key, value in options.items() if value is not None})
@@ -55,17 +55,3 @@ def _writer(output: Path) -> Callable[[Any], str]:
 
         return write_urdf
     raise LinkwrightError(f"{output}: models are written as .mks or .urdf; choose one of these endings")
-
-
-def values_of(settings: list[str] | None) -> dict[str, float] | None:
-    """The numbers of `name=number` words."""
-    if not settings:
-        return None
-    values = {}
-    for setting in settings:
-        name, _, number = setting.partition("=")
-        try:
-            values[name.strip()] = float(number)
-        except ValueError:
-            raise LinkwrightError(f"--set {setting!r} is not a name and a number; write --set length=0.5") from None
-    return values
