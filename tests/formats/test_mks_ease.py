@@ -1,12 +1,14 @@
 """What makes the language forgiving where it can be, and strict where a guess would be wrong."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.formats.files import write_whole
+from linkwright.formats.mks.colours import COLOURS
 from linkwright.formats.mks.constants import constant
 from linkwright.formats.mks.printer import write_mks
 from linkwright.formats.mks.reader import parse_mks
@@ -113,3 +115,8 @@ def test_a_file_that_cannot_be_written_is_named_and_no_other(tmp_path, monkeypat
     monkeypatch.setattr("tempfile.mkstemp", refuse)
     with pytest.raises(LinkwrightError, match=r"/x\.mks: cannot be written: Permission denied$"):
         write_whole(tmp_path / "x.mks", "text")
+
+
+def test_the_page_lists_every_colour() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/mks.md").read_text(encoding="utf-8")
+    assert f"names: {', '.join(COLOURS)}." in page
