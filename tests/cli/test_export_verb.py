@@ -7,6 +7,7 @@ import pytest
 from command import ARM, linkwright, one_line
 
 from linkwright.cli.export import write_whole
+from linkwright.errors import LinkwrightError
 
 
 def test_without_a_file_the_text_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +85,7 @@ def test_a_file_stays_as_it_was_if_writing_fails(tmp_path: Path, monkeypatch: py
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(LinkwrightError, match=r"x\.c: cannot be written: No space"):
         write_whole(file, "new")
     assert file.read_text() == "old"
     assert os.listdir(tmp_path) == ["x.c"]

@@ -57,8 +57,14 @@ def test_a_parameter_is_set_from_the_command_line(tmp_path: Path, capsys: pytest
     ("words", "told"),
     [
         (("--set", "stroke"), "give NAME=VALUE"),
-        (("--set", "stroke=much"), "give NAME=VALUE"),
+        (("--set", "stroke="), "give NAME=VALUE"),
+        (("--set", "stroke=much"), "such as 0.3, 25 deg or 2*pi"),
+        (("--set", "stroke=1; PARAMETER x = 2"), "such as 0.3, 25 deg or 2*pi"),
+        (("--set", "stroke=1/0"), "division by zero"),
+        (("--set", "stroke=" + "(" * 900), "brackets one inside the other"),
+        (("--set", "stroke=1"), "there is no parameter 'stroke'; the model has none"),
         (("--times", "0:8"), "give START:END:INTERVAL"),
+        (("--times", "0:8:x"), "there is no parameter 'x'"),
         (("--times", "8:0:0.1"), "the end must not be before the start"),
         (("--times", "0:1:1e-12"), "more than ten million points"),
         (("--freedom", "pivotting"), "did you mean 'pivoting'"),
@@ -69,7 +75,39 @@ def test_wrong_words_are_told_in_one_line(words, told, tmp_path: Path, capsys: p
     assert outcome.code == 1
     assert told in outcome.err
     assert outcome.err.count("\n") == 1
+    assert outcome.out == ""
     assert not (tmp_path / "new").exists()
+
+
+def test_times_are_expressions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = linkwright(capsys, "run", SAMPLE, "-o", tmp_path, "--times", "0:2*pi:pi/9", "--no-page")
+    assert outcome.code == 0, outcome.err
+    np.testing.assert_allclose(lw.open(tmp_path / "slider_crank.nc").time, np.linspace(0, 2 * np.pi, 19), atol=1e-12)
+
+
+BENT = """MODEL bent
+PARAMETER bend = 25 deg;
+PARAMETER long = 2;
+BODY g (ground);
+BODY a (mass = 1);
+REVOLUTE JOINT j (triad = g, triad = a);
+DRIVER d (j.angle = bend);
+TRIAD tip (associated body = a, origin = (long, 0, 0));
+ENDMODEL
+"""
+
+
+def test_a_parameter_is_set_with_its_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bent.mks").write_text(BENT)
+    words = ("run", tmp_path / "bent.mks", "-o", tmp_path, "--times", "0:1:1", "--no-page")
+    assert linkwright(capsys, *words, "--set", "bend=30 deg", "--set", "long=1/4").code == 0
+    assert lw.open(tmp_path / "bent.nc").position("tip")[0] == pytest.approx(
+        [0.25 * np.cos(np.pi / 6), 0.125, 0.0], abs=1e-12
+    )
+    outcome = linkwright(capsys, *words, "--set", "bend=25")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "bend is an angle: write 25 deg or 0.436332 rad" in outcome.err
+    assert "there are bend, long" in linkwright(capsys, *words, "--set", "mass=1").err
 
 
 def test_a_motion_that_stops_is_kept_as_far_as_it_went(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,12 +137,14 @@ def test_a_folder_that_is_a_file_is_named(tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "taken").touch()
     outcome = linkwright(capsys, "run", SAMPLE, "-o", tmp_path / "taken", "--times", "0:0.2:0.1")
     assert "is a file; name a folder" in outcome.err
+    assert outcome.out == ""
 
 
 def test_a_robot_has_nothing_to_run(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = linkwright(capsys, "run", SAMPLE.with_name("arm.urdf"))
     assert outcome.code == 1
-    assert "says no times" in outcome.err
+    assert "says no times; give them, as in --times 0:8:0.1" in outcome.err
+    assert outcome.out == ""
 
 
 def test_check_names_the_redundant_equations_of_a_planar_four_bar(

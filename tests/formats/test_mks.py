@@ -62,6 +62,7 @@ def test_the_model_of_the_page_is_read():
     d = parse_mks(re.search(r"```\n(MODEL.*?)```", page, re.S)[1])
     assert d.name == "crank_and_slider"
     assert float(d.start.p[1, 0]) == 8.0
+    assert d.shapes[0].place == "middle"  # the bar reaches from the bearing to the pin
 
 
 # -- words ----------------------------------------------------------------------------------------------------

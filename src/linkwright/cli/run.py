@@ -13,12 +13,13 @@ from rich.console import Console
 from rich.table import Table
 
 from linkwright.cli.screen import Settings, assignments, console, grid, load, tell_error, tell_warning
-from linkwright.errors import LinkwrightError
+from linkwright.errors import LinkwrightError, NameNotFound
 
 if TYPE_CHECKING:
     from linkwright.mechanism.description import Description
     from linkwright.results.solution import Solution
 
+WAYS = ("minimum-norm", "pivoting")
 ModelFile = Annotated[Path, typer.Argument(help="A model file: .mks.", show_default=False)]
 
 
@@ -27,7 +28,7 @@ def run(
     set_: Settings = None,
     times: Annotated[
         str | None,
-        typer.Option(metavar="START:END:INTERVAL", help="Other times than the model's.", show_default=False),
+        typer.Option(metavar="START:END:INTERVAL", help="Other times, as 0:2*pi:0.1.", show_default="the model's"),
     ] = None,
     freedom: Annotated[
         str | None,
@@ -39,11 +40,14 @@ def run(
     page: Annotated[bool, typer.Option("--page/--no-page", help="Write the animation as an HTML page.")] = True,
 ) -> None:
     """Analyse MODEL as its SYSTEM says: print its table, find its motion, and write results and animation."""
+    points = _checked(times, freedom, output)
     loaded = load(model, parameters=assignments(set_) or None)
+    if points is None and loaded.mechanism.description.system is None:
+        raise LinkwrightError(f"{model}: says no times; give them, as in --times 0:8:0.1")
     for warning in loaded.warnings:
         tell_warning(warning)
     name = model.name.removesuffix(".mks")
-    code = perform(loaded.mechanism, name, output, times=times, freedom=freedom, plot=plot, csv=csv, page=page)
+    code = perform(loaded.mechanism, name, output, times=points, freedom=freedom, plot=plot, csv=csv, page=page)
     if code:
         raise typer.Exit(code)
 
@@ -53,7 +57,7 @@ def perform(
     name: str,
     output: Path,
     *,
-    times: str | None = None,
+    times: Any = None,
     freedom: str | None = None,
     plot: bool = False,
     csv: bool = False,
@@ -66,10 +70,9 @@ def perform(
     screen.print(mechanism.name, style="bold")
     screen.print(table(mechanism.description))
     screen.print()
-    points = None if times is None else _times(times)
     started = perf_counter()
     with _Progress(screen) as progress:
-        solution = lw.analyse(mechanism, times=points, freedom=freedom, progress=progress)
+        solution = lw.analyse(mechanism, times=times, freedom=freedom, progress=progress)
     for note in solution.status.notes:
         screen.print(note, soft_wrap=True)
     screen.print(f"{solution.counters}, in {perf_counter() - started:.2f} s", soft_wrap=True)
@@ -155,15 +158,25 @@ def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool
     return lines
 
 
+def _checked(times: str | None, freedom: str | None, output: Path) -> Any:
+    """The times asked for; what is wrong with the options is told before anything is read, printed or computed."""
+    if freedom is not None and freedom not in WAYS:
+        raise NameNotFound("way with freedom", freedom, list(WAYS))
+    if output.exists() and not output.is_dir():
+        raise LinkwrightError(f"{output}: is a file; name a folder with --output")
+    return None if times is None else _times(times)
+
+
 def _times(text: str) -> Any:
     """The times START:END:INTERVAL."""
     from linkwright.constraints.motion import times_of
+    from linkwright.formats.mks.constants import constant
 
-    try:
-        start, end, interval = (float(part) for part in text.split(":"))
-    except ValueError:
-        raise LinkwrightError(f"--times {text}: give START:END:INTERVAL in seconds, as in --times 0:8:0.1") from None
-    if not (np.isfinite([start, end, interval]).all() and end >= start and interval > 0.0):
+    parts = text.split(":")
+    if len(parts) != 3 or not all(part.strip() for part in parts):
+        raise LinkwrightError(f"--times {text}: give START:END:INTERVAL in seconds, as in --times 0:8:0.1")
+    start, end, interval = (constant(part, f"--times {text}: a time").number or 0.0 for part in parts)
+    if not (end >= start and interval > 0.0):
         raise LinkwrightError(f"--times {text}: the end must not be before the start, and the interval be positive")
     if (end - start) / interval > 1e7:
         raise LinkwrightError(f"--times {text}: that is more than ten million points; take a longer interval")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import warnings
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 #: What `--set` takes.
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Another value for a parameter; may be repeated."),
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter's value: 0.3, 1/3, 25 deg; may be repeated."),
 ]
 _WIDE = 200  # columns where the output is no terminal
 
@@ -72,18 +71,17 @@ def load(path: Path | str, **options: Any) -> Loaded:
     return Loaded(mechanism, [str(w.message) for w in caught])
 
 
-def assignments(settings: list[str] | None) -> dict[str, float]:
-    """Values of parameters from NAME=VALUE."""
-    found: dict[str, float] = {}
+def assignments(settings: list[str] | None) -> dict[str, str]:
+    """Values of parameters from NAME=VALUE, as text that the reader of the model understands."""
+    from linkwright.formats.mks.constants import constant
+
+    found: dict[str, str] = {}
     for text in settings or ():
         name, sign, value = text.partition("=")
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not sign or not name.strip() or not math.isfinite(number):
-            raise LinkwrightError(f"--set {text}: give NAME=VALUE with a finite number, as in --set length=0.3")
-        found[name.strip()] = number
+        if not sign or not name.strip() or not value.strip():
+            raise LinkwrightError(f"--set {text}: give NAME=VALUE, as in --set length=0.3 or --set 'bend=25 deg'")
+        constant(value, f"--set {name.strip()}")
+        found[name.strip()] = value
     return found
 
 

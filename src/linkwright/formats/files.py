@@ -30,8 +30,9 @@ def write_whole(path: Path, text: str) -> None:
         raise LinkwrightError(f"{path}: is a directory; give a file")
     if not folder.is_dir():
         raise LinkwrightError(f"{path}: there is no directory {folder}; make it first")
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{path.name}-")
+    temporary = ""
     try:
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{path.name}-")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
         # mkstemp makes files for the owner alone; a source file has the rights that any new file would have.
@@ -39,6 +40,14 @@ def write_whole(path: Path, text: str) -> None:
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, path)
+    except OSError as error:  # it would name the file beside, which nobody knows
+        _forget(temporary)
+        raise LinkwrightError(f"{path}: cannot be written: {error.strerror}") from error
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        _forget(temporary)
         raise
+
+
+def _forget(temporary: str) -> None:
+    if temporary:
+        Path(temporary).unlink(missing_ok=True)

@@ -57,7 +57,14 @@ class Links(Places):
     # -- angles -------------------------------------------------------------------------------------------
     def angle(self, value: Value) -> Value:
         """A value in radians: one without units is in the unit of the model."""
-        if value.angle or self.unit == 1.0:
+        if self.unit == 1.0:
+            return value
+        if value.mixed is not None:
+            one, other = (self.problems.text[n.start : n.end].strip() for n in value.mixed)
+            text = f"{_short(one)} has a unit of angle, and {_short(other)} beside it has none; "
+            text += "give every term a unit (as 5 deg), or none and they are all in degrees"
+            raise Fault(value.mixed[1], text)
+        if value.angle:
             return value
         if value.number is not None:
             return Value(Number(value.number * self.unit), value.number * self.unit, True)
@@ -229,7 +236,7 @@ class Links(Places):
         name = self.name(s)
         self.joints.claim(name)
         a = self.attributes(s, "rod", ("triad", "length"))
-        first, second = self._two(*a.pair("triad"), a.owner)
+        first, second = self._two(name, *a.pair("triad"), a.owner)
         item = a.need("length")
         value = self.scope.value(item.value)
         if not self.scope.now(value, item.value) > 0.0:
@@ -241,15 +248,15 @@ class Links(Places):
         name = self.name(s)
         self.joints.claim(name)
         a = self.attributes(s, f"point on {what}", (what, "point"))
-        first, second = self._two(a.need(what), a.need("point"), a.owner)
+        first, second = self._two(name, a.need(what), a.need("point"), a.owner)
         (self.b.point_on_line if what == "line" else self.b.point_on_plane)(first, second, name.text)
         self.joints.put(name, Linked())
 
-    def _two(self, first: Item, second: Item, owner: str) -> tuple[str, str]:
-        return self._two_places(first.value, second.value, owner)
+    def _two(self, name: Word, first: Item, second: Item, owner: str) -> tuple[str, str]:
+        return self._two_places(name, first.value, second.value, owner)
 
-    def _two_places(self, first: Node, second: Node, owner: str) -> tuple[str, str]:
-        a, b = self.place_of(first, "triad"), self.place_of(second, "triad")
+    def _two_places(self, name: Word, first: Node, second: Node, owner: str) -> tuple[str, str]:
+        a, b = (self.place_of(node, "triad", owner=owner, name=name.text) for node in (first, second))
         if a.triad.body == b.triad.body:
             text = f"{owner} is between {a.name!r} and {b.name!r}, both on {a.triad.body.name!r}; name two bodies"
             raise Fault(second, text)
@@ -324,9 +331,14 @@ class Links(Places):
                 argument = argument.name
             ends.append(argument)
             axes.append(axis)
-        first, second = self._two_places(ends[0], ends[1], owner)
+        first, second = self._two_places(name, ends[0], ends[1], owner)
         made = self._law_of(law, angle=what == "angle")
         self.b.driver(what, first, made, other=second, axes=(axes[0], axes[1]), name=name.text)  # type: ignore[arg-type]
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
 def coordinate_index(kind: str, part: str) -> int | None:

@@ -121,7 +121,7 @@ def parse(problems: Problems) -> Parsed:
         try:
             made = scan(text, at, end)
             if made is None:
-                _check_nesting(text, at, end)
+                check_nesting(text, at, end)
                 made = parsed_by_grammar(text, at, end)
             parsed.statements.append(made)
             at = end
@@ -181,7 +181,7 @@ def _skip(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _check_nesting(text: str, start: int, end: int) -> None:
+def check_nesting(text: str, start: int, end: int) -> None:
     """Refuse what would take the parser long before it could see that it is nonsense."""
     signs = _SIGNS_IN_A_ROW.search(text, start, end)
     if signs:
@@ -236,6 +236,11 @@ def _explained(text: str, at: int, end: int, error: UnexpectedInput) -> tuple[in
         start = stop = len(text[:end].rstrip())
         expected = set(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
     found = text[start:stop]
+    unclosed = _before_next(text, at, start)
+    if unclosed is not None:
+        word = _NAME.match(text, unclosed)
+        last = len(text[:unclosed].rstrip())
+        return last, last, f"expected a semicolon here, before {word[0] if word else ''!r}"
     if "ENDMODEL" in expected or {"BODY", "TRIAD"} <= expected:
         shown = found if len(found) <= 40 else found[:40] + "..."
         if found == ";":
@@ -253,15 +258,19 @@ def _explained(text: str, at: int, end: int, error: UnexpectedInput) -> tuple[in
     wanted = in_words(expected)
     if not found:
         return start, stop, f"expected {wanted}, but the file ends"
-    if _is_fresh(text, start, end) and "SEMICOLON" in expected:
-        return start, stop, f"expected a semicolon before {found!r}"
     shown = found if len(found) <= 40 else found[:40] + "..."
     return start, stop, f"expected {wanted}, not {shown!r}"
 
 
-def _is_fresh(text: str, start: int, end: int) -> bool:
-    fresh = _FRESH.search(text, text.rfind("\n", 0, start) + 1, end)
-    return bool(fresh and fresh.end() == start)
+def _before_next(text: str, at: int, wrong: int) -> int | None:
+    """Where the next statement begins, if it does so before an error and all brackets are closed there."""
+    fresh = _FRESH.search(text, at + 1, len(text))
+    if fresh is None or fresh.end() > wrong:
+        return None
+    depth = 0
+    for m in re.compile(r'"[^"\n]*"|[()\[\]]').finditer(text, at, fresh.start()):
+        depth += 1 if m[0] in "([" else -1 if m[0] in ")]" else 0
+    return fresh.end() if depth == 0 else None
 
 
 def _close_head(text: str, at: int, word: str) -> str:

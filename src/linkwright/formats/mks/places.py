@@ -322,8 +322,16 @@ class Places:
         return Triad(body, pose.r, pose.p, name)
 
     # -- references -----------------------------------------------------------------------------------------
-    def place_of(self, node: Node, what: str = "body or triad") -> Place:
-        """The body or triad that a value names."""
+    def place_of(self, node: Node, what: str = "body or triad", *, owner: str = "", name: str = "") -> Place:
+        """The body or triad that a value names, or one without a name, which gets that of its owner."""
+        if isinstance(node, Group) and name:
+            a = Attributes(f"a triad of {owner}", node, node.items, self.problems, ("associated body", *POSE))
+            names = (f"{name}_place{k if k > 1 else ''}" for k in range(1, len(self.places.names) + 3))
+            word = Word(node.start, node.end, next(n for n in names if self.places.find(n) is None))
+            self.places.claim(word)
+            place = Place(word.text, self._on_body(a, word.text))
+            self.places.put(word, place)
+            return place
         if not isinstance(node, Word):
             raise Fault(node, f"expected the name of a {what}")
         return self.places.get(node, what)

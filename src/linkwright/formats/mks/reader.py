@@ -16,13 +16,15 @@ from linkwright.errors import FormatError, LinkwrightError, MksError
 from linkwright.formats.files import read_bytes
 from linkwright.formats.mks.attributes import Registry
 from linkwright.formats.mks.colours import colour_of
+from linkwright.formats.mks.constants import constant
 from linkwright.formats.mks.links import DEGREE, Links
 from linkwright.formats.mks.parser import parse
 from linkwright.formats.mks.problems import Enough, Fault, Problem, Problems, did_you_mean, either
 from linkwright.formats.mks.syntax import Item, Node, Statement, Word
-from linkwright.formats.mks.values import CONSTANTS, Scope, words_of
+from linkwright.formats.mks.values import CONSTANTS, Scope, Value, words_of
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.drawing import SHAPE_SIZES
+from linkwright.mechanism.expression import Number
 
 T = TypeVar("T")
 MAX_BYTES = 4 * 2**20
@@ -39,8 +41,8 @@ _ANALYSES = ("kinematic", "dynamic", "static", "equilibrium", "inverse dynamic")
 _MOST_STEPS = 10_000_000
 
 
-def read_mks(path: str | Path, *, parameters: Mapping[str, float] | None = None) -> Description:
-    """The mechanism of a `.mks` file; `parameters` gives some of its PARAMETERs other values."""
+def read_mks(path: str | Path, *, parameters: Mapping[str, float | str] | None = None) -> Description:
+    """The mechanism of a `.mks` file; `parameters` gives some PARAMETERs other values: numbers, or text like 25 deg."""
     file = str(path)
     data = read_bytes(path, MAX_BYTES)
     try:
@@ -54,7 +56,7 @@ def read_mks(path: str | Path, *, parameters: Mapping[str, float] | None = None)
 
 
 def parse_mks(
-    text: str, file: str = "<text>", *, parameters: Mapping[str, float] | None = None, folder: str = ""
+    text: str, file: str = "<text>", *, parameters: Mapping[str, float | str] | None = None, folder: str = ""
 ) -> Description:
     """The mechanism of a text in the language `.mks`; `folder` is where its meshes are."""
     if len(text) > MAX_BYTES:
@@ -72,7 +74,7 @@ def parse_mks(
     return replace(made, folder=folder)
 
 
-def _read(problems: Problems, parameters: dict[str, float]) -> Description:
+def _read(problems: Problems, parameters: dict[str, float | str]) -> Description:
     parsed = parse(problems)
     scope = Scope()
     reader = Reader(parsed, problems, scope)
@@ -99,14 +101,23 @@ class Reader(Links):
     # -- parameters ---------------------------------------------------------------------------------------
     def read_parameters(self, given: dict[str, Any]) -> None:
         for name, value in given.items():
+            if isinstance(value, str):
+                self.scope.overridden[name.lower()] = constant(value, f"parameter {name!r}")
+                continue
             if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
                 raise FormatError(f"parameter {name!r} is {value!r}; give a finite number", file=self.problems.file)
-            self.scope.overridden[name.lower()] = float(value)
+            self.scope.overridden[name.lower()] = Value(Number(float(value)), float(value))
+        for s in self.parsed.statements:
+            if s.head.text.lower() == "parameter" and s.name is not None:
+                self.scope.later[s.name.text.lower()] = (s.name.start, self.problems.line_of(s.name.start))
         self.each("parameter", self._parameter)
+        for name, number in self.scope.without_unit:
+            text = f"{name} is an angle: write {number:.6g} deg or {math.radians(number):.6g} rad"
+            raise FormatError(text, file=self.problems.file, element=name)
         for key in self.scope.overridden:
             if key not in self.parsed.broken and not self.problems:
                 name = next(n for n in given if n.lower() == key)
-                hint = did_you_mean(name, self.scope.names)
+                hint = did_you_mean(name, self.scope.names) or _those(self.scope.names)
                 raise FormatError(f"there is no parameter {name!r}{hint}", file=self.problems.file, element=name)
 
     def _parameter(self, s: Statement) -> None:
@@ -194,7 +205,7 @@ class Reader(Links):
         self.shapes.put(name, True)
         a = self.attributes(s, "shape", ("associated body", "triad", *SHAPE_SIZES, "scale", "colour"))
         item = a.one_of(("associated body", "triad"))
-        place = self.place_of(item.value)
+        place = self.place_of(item.value, owner=a.owner, name=name.text)
         form = a.one_of(tuple(SHAPE_SIZES))
         file, sizes = "", form.value
         if form.key == "mesh":
@@ -226,7 +237,8 @@ class Reader(Links):
         name = self.name(s)
         self.traces.put(name, True)
         a = self.attributes(s, "trace", ("associated body", "triad", "colour"))
-        place = self.place_of(a.one_of(("associated body", "triad")).value)
+        at = a.one_of(("associated body", "triad")).value
+        place = self.place_of(at, owner=a.owner, name=name.text)
         self.b.trace(place.name, self._colour(a.get("colour"), place.triad.body.number), name=name.text)
 
     def _colour(self, item: Item | None, body: int) -> str:
@@ -269,6 +281,11 @@ class Reader(Links):
                 array[joint] = held.get(key, array[joint])
             changed[key] = array
         return replace(d, **changed)
+
+
+def _those(names: list[str]) -> str:
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return f"; there are {', '.join(names[:12])}{more}" if names else "; the model has none"
 
 
 def is_safe_path(file: str) -> bool:

@@ -150,6 +150,10 @@ class Maker(Transformer[Token, Any]):
         head = self._word(c[0])
         return Statement(head.start, c[-1][-1].end, head, c[1], c[2])
 
+    def bare(self, c: list[Any]) -> Statement:
+        head = self._word(c[0])
+        return Statement(head.start, c[1].end, head, c[1], ())
+
     def joint(self, c: list[Any]) -> Statement:
         kind = self._word(c[0])
         return Statement(kind.start, c[-1][-1].end, self._word(c[1]), c[2], c[3], kind)

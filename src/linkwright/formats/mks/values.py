@@ -28,6 +28,8 @@ _TABLE_MISS = 1e-9  # of the largest y: how far rounding may take a spline from 
 _KEEP_ANGLE = {"neg": (0,), "add": (0, 1), "sub": (0, 1), "mul": (0, 1), "div": (0,), "abs": (0,), "min": (0, 1)}
 _KEEP_ANGLE.update({"max": (0, 1), "if": (1, 2), "step": (2, 4)})
 _GIVE_ANGLE = ("asin", "acos", "atan", "atan2")
+# These take like and like: an angle beside a plain number is a mixture.
+_ALIKE = ("add", "sub", "min", "max", "if", "step")
 
 
 @dataclass(slots=True)
@@ -39,6 +41,11 @@ class Value:
     angle: bool = False
     size: int = 1
     depth: int = 0
+    mixed: tuple[Node, Node] | None = None  # a term with a unit of angle, and one beside it that has none
+
+
+class Given(Value):
+    """A value from outside that was written as text: whether it is an angle is known. Numbers are in SI units."""
 
 
 class Scope:
@@ -47,7 +54,9 @@ class Scope:
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, Value | None]] = {}
         self.values: dict[str, float] = {}
-        self.overridden: dict[str, float] = {}
+        self.overridden: dict[str, Value] = {}
+        self.later: dict[str, tuple[int, int]] = {}  # where each PARAMETER is defined: place and line
+        self.without_unit: list[tuple[str, float]] = []  # angles that were given from outside as plain text
         self._total = 0
 
     def define(self, name: Word, value: Value | None) -> None:
@@ -59,10 +68,17 @@ class Scope:
         if value is None:
             return
         given = self.overridden.pop(key, None)
-        number = value.number if given is None else given
+        number = value.number if given is None else given.number
         if number is not None:
             self.values[name.text] = number
-            self._known[key] = (name.text, Value(Name(name.text), None, value.angle))
+            made = Value(Name(name.text), None, value.angle, mixed=value.mixed)
+            if isinstance(given, Given):
+                made = Value(Name(name.text), None, given.angle)
+                if value.angle and not given.angle and number != 0.0:
+                    self.without_unit.append((name.text, number))
+            elif given is not None:
+                made.mixed = None
+            self._known[key] = (name.text, made)
 
     @property
     def names(self) -> list[str]:
@@ -116,6 +132,10 @@ class Scope:
         found = self._known.get(key)
         if found is None:
             extra = ["TIME"] if time else []
+            place, line = self.later.get(key, (-1, 0))
+            if place > node.start:
+                text = f"parameter {node.text!r} is defined later, in line {line}; move its PARAMETER before this one"
+                raise Fault(node, text)
             hint = did_you_mean(node.text, [*self.names, *extra, *CONSTANTS])
             raise Fault(node, f"there is no parameter {node.text!r}{hint}")
         if found[1] is None:
@@ -134,8 +154,8 @@ class Scope:
         arguments = [self._value(a, time) for a in node.arguments]
         if function in ("min", "max") and len(arguments) > 2:
             made = arguments[0]
-            for argument in arguments[1:]:
-                made = self._call(node, function, [made, argument])
+            for k, argument in enumerate(arguments[1:], 1):
+                made = self._call(node, function, [made, argument], node.arguments[k - 1 : k + 1])
             return made
         wanted = FUNCTIONS[function][0]
         if len(arguments) != wanted:
@@ -144,15 +164,19 @@ class Scope:
             raise Fault(node.function, f"{node.function.text} takes {least}{count}, not {len(arguments)}")
         if function == "div" and arguments[1].number == 0.0:
             raise Fault(node.arguments[1], "division by zero")
-        return self._call(node, function, arguments)
+        return self._call(node, function, arguments, node.arguments)
 
-    def _call(self, node: Applied, function: str, arguments: list[Value]) -> Value:
+    def _call(self, node: Applied, function: str, arguments: list[Value], nodes: tuple[Node, ...]) -> Value:
         size = 1 + sum(a.size for a in arguments)
         if size > MAX_SIZE:
             raise Fault(node, "this becomes too large when the parameters are put in; simplify the PARAMETERs")
         made = Value(Call(function, tuple(a.expression for a in arguments)), size=size)
         made.depth = 1 + max(a.depth for a in arguments)
-        made.angle = function in _GIVE_ANGLE or any(arguments[k].angle for k in _KEEP_ANGLE.get(function, ()))
+        kept = [(arguments[k], nodes[k]) for k in _KEEP_ANGLE.get(function, ())]
+        made.angle = function in _GIVE_ANGLE or any(a.angle for a, _ in kept)
+        made.mixed = next((a.mixed for a, _ in kept if a.mixed), None)
+        if made.angle and not made.mixed and function in _ALIKE:
+            made.mixed = mixture(kept)
         if all(a.number is not None for a in arguments):
             made.number = computed(FUNCTIONS[function][1], *(a.number for a in arguments))
             if made.number is None:
@@ -165,11 +189,14 @@ class Scope:
             raise Fault(node.function, "a table needs an argument and at least two points: table(x, (0, 0), (1, 2))")
         if len(points) > MAX_POINTS:
             raise Fault(node.function, f"a table has at most {MAX_POINTS} points, not {len(points)}")
-        rows = []
+        rows: list[list[float]] = []
+        heights: list[tuple[Value, Node]] = []
         for point in points:
             if not isinstance(point, Vector) or len(point) != 2:
                 raise Fault(point, "a point of a table is two numbers in parentheses: (x, y)")
             rows.append(self.constants(point, 2))
+            y = rows[-1][1]
+            heights.append((self._value(point.entries[1], False) if point.entries else Value(Number(y), y), point))
             if len(rows) > 1 and not rows[-1][0] > rows[-2][0]:
                 raise Fault(point, "the x of a table must increase from point to point")
         argument = self.value(node.arguments[0], time=time)
@@ -178,12 +205,12 @@ class Scope:
                 made = tabulated(argument.expression, rows)
         except (ValueError, ArithmeticError):
             raise Fault(node, "there is no spline through these points; move them apart") from None
-        x, y = rows[-1]
         with np.errstate(all="ignore"):
-            miss = abs(float(made.table(x)) - y)
+            miss = abs(float(made.table(rows[-1][0])) - rows[-1][1])
         if not miss <= _TABLE_MISS * max(abs(row[1]) for row in rows):
             raise Fault(node, "the spline misses these points by rounding alone: they are too close, or too far apart")
-        return Value(made, None, False, argument.size + 1, argument.depth + 1)
+        angle = any(y.angle for y, _ in heights)
+        return Value(made, None, angle, argument.size + 1, argument.depth + 1, mixture(heights) if angle else None)
 
     # -- numbers ------------------------------------------------------------------------------------------
     def constant(self, node: Node) -> float:
@@ -231,6 +258,13 @@ class Scope:
             if isinstance(entry, Expression):
                 raise Fault(node.entries[k], "this cannot depend on a parameter; give a plain number")  # type: ignore[attr-defined]
         return entries  # type: ignore[return-value]
+
+
+def mixture(terms: list[tuple[Value, Node]]) -> tuple[Node, Node] | None:
+    """A term with a unit of angle and one without, if there are both; zero is zero in any unit."""
+    angles = [node for value, node in terms if value.angle]
+    plain = [node for value, node in terms if not value.angle and value.number != 0.0]
+    return (angles[0], plain[0]) if angles and plain else None
 
 
 def computed(function: Any, *arguments: Any) -> float | None:
