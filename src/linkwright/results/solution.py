@@ -215,7 +215,10 @@ class Solution:
         save(self, path)
 
     def to_csv(self, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:
-        """Write a table, one row a time point, columns as `block.x [m]`, of all bodies or those named."""
+        """Write a table, one row a time point, columns as `block.x [m]`, of the bodies and triads named.
+
+        Unless named they are all bodies, then the traced points and the joints with one coordinate.
+        """
         from linkwright.results.tables import write_csv
 
         write_csv(self, path, names)
