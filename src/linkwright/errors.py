@@ -57,13 +57,20 @@ class NameNotFound(LinkwrightError, KeyError):
     def __init__(self, kind: str, name: str, known: list[str]) -> None:
         from difflib import get_close_matches
 
-        close = get_close_matches(name, known, n=3)
+        by_case: dict[str, list[str]] = {}
+        for one in known:
+            by_case.setdefault(one.casefold(), []).append(one)
+        wanted = str(name).casefold()
+        close = [one for like in get_close_matches(wanted, by_case, n=3) for one in by_case[like]][:3]
         hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
         if not known:
             hint = f"; there is no {kind} at all"
         elif not hint:
-            shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
-            hint = f"; there are: {shown}"
+            # Of many, those that resemble the name come first.
+            alike = [one for one in known if wanted and wanted in one.casefold()]
+            alike += [one for like in get_close_matches(wanted, by_case, n=8, cutoff=0.4) for one in by_case[like]]
+            listed = known if len(known) <= 8 else list(dict.fromkeys([*alike, *known]))
+            hint = f"; there are: {', '.join(listed[:8])}{', ...' if len(known) > 8 else ''}"
         self.message = f"no {kind} named {name!r}{hint}"
         super().__init__(self.message)
         self.name = name

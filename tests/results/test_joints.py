@@ -1,15 +1,17 @@
 """Joint coordinates and rates found from the motion of bodies, against those that made it."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from motions import angle, crank_motion, from_coordinates
+from motions import GAIN, angle, crank_motion, from_coordinates
 from numpy.testing import assert_allclose
 
 import linkwright as lw
 from linkwright.mechanism.kinds import KINDS
 
+MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 TIME = np.linspace(0.0, 1.0, 41)
 
 
@@ -166,3 +168,17 @@ def test_a_follower_has_no_place_in_q_but_its_own_coordinate() -> None:
     assert_allclose(solution.q, q, atol=1e-13)
     assert_allclose(solution.joint("second"), 0.5 - 3.0 * q, atol=1e-13)
     assert_allclose(solution.joint_rate("second"), -12.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["slider_crank", "four_bar", "cardan"])
+def test_accelerations_of_joints_are_the_derivatives_of_their_rates(name: str) -> None:
+    mech = lw.load(MODELS / f"{name}.mks")
+    solution = lw.analyse(mech, times=np.linspace(0.0, 0.5, 501))
+    for joint in mech.description.joint_names:
+        found, rate = solution.joint_acceleration(joint), solution.joint_rate(joint)
+        assert_allclose(found[2:-2], np.gradient(rate, solution.time, axis=0)[2:-2], atol=1e-3 * (1 + abs(found).max()))
+    assert max(abs(solution.joint_acceleration(joint)).max() for joint in mech.description.joint_names) > 0.1
+
+
+def test_a_crank_has_the_acceleration_of_its_angle() -> None:
+    assert_allclose(crank_motion(TIME).joint_acceleration("pivot")[:, 0], GAIN, rtol=1e-12)

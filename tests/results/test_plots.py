@@ -1,6 +1,7 @@
 """Figures of solutions: what they show, what they say, and that they need no screen."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.testing import assert_array_equal
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.mechanism.drawing import Trace
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
 
@@ -38,8 +40,8 @@ def words(figure: Figure) -> list[str]:
     return [text.get_text() for top in heads for text in top.texts] + legends
 
 
-def test_a_moving_body_has_a_column_and_each_quantity_a_row() -> None:
-    figure = crank_motion(TIME).plot()
+def test_a_body_has_a_column_and_each_quantity_a_row() -> None:
+    figure = crank_motion(TIME).plot("crank")
     assert titles(figure) == ["crank"]
     assert [ax.get_ylabel() for ax in figure.axes] == ["position [m]", "velocity [m/s]", "acceleration [m/s²]"]
     assert figure.axes[-1].get_xlabel() == "time [s]"
@@ -62,7 +64,8 @@ def test_a_joint_has_its_coordinate_and_its_rate() -> None:
     assert (top.get_ylabel(), middle.get_ylabel()) == ("angle [rad]", "rate [rad/s]")
     assert_array_equal(top.get_lines()[0].get_ydata(), solution.joint("pivot")[:, 0])
     assert_array_equal(middle.get_lines()[0].get_ydata(), solution.joint_rate("pivot")[:, 0])
-    assert not bottom.get_lines()
+    assert bottom.get_ylabel() == "acceleration [rad/s²]"
+    assert_array_equal(bottom.get_lines()[0].get_ydata(), solution.joint_acceleration("pivot")[:, 0])
 
 
 def test_a_joint_of_several_coordinates_says_which_line_is_which() -> None:
@@ -81,10 +84,53 @@ def test_a_joint_of_several_coordinates_says_which_line_is_which() -> None:
     ]
 
 
-def test_more_than_six_bodies_leave_the_others_out_and_say_which() -> None:
-    figure = many(8).plot(quantities="position")
-    assert titles(figure) == [f"slider{k}" for k in range(6)]
-    assert "Not shown: slider6, slider7; name them to see them." in words(figure)
+def test_what_is_traced_comes_first_then_joints_that_move_then_bodies_whose_origins_move() -> None:
+    solution = crank_motion(TIME)
+    traced = replace(solution.description, traces=(Trace("curve", "tip"),))
+    more = {"status": FINISHED, "counters": Counters(), "iterations": solution.iterations}
+    assert titles(Solution.of(traced, TIME, **solution.arrays, **more).plot()) == ["tip", "pivot", "crank"]
+
+
+def test_a_body_that_turns_about_its_origin_is_seen_by_its_joint_alone() -> None:
+    with lw.Builder("wheel") as b:
+        b.joint("revolute", b.ground, b.body("wheel", mass=1.0, inertia=(1.0, 1.0, 1.0)), name="wheel")
+    figure = from_coordinates(b.build(), TIME, TIME[:, None], np.ones((21, 1))).plot(quantities="position")
+    assert titles(figure) == ["wheel"]
+    assert figure.axes[0].get_ylabel() == "angle [rad]"
+
+
+def test_where_joints_have_several_coordinates_and_no_origin_moves_the_joints_are_shown() -> None:
+    with lw.Builder("top") as b:
+        b.joint("spherical", b.ground, b.body("top", mass=1.0, inertia=(1.0, 1.0, 1.0)), name="ball")
+    mech = b.build()
+    v = np.tile([0.3, 0.2, 0.1], (len(TIME), 1))
+    q = mech.integrate(np.tile(mech.neutral(), (len(TIME), 1)), v * TIME[:, None])
+    assert titles(from_coordinates(mech, TIME, q, v).plot()) == ["ball"]
+
+
+def test_more_than_six_that_move_leave_the_others_out_and_say_which() -> None:
+    figure = many(7).plot(quantities="position")
+    assert titles(figure) == [f"joint{k + 1}" for k in range(6)]
+    assert any(word.startswith("Not shown: joint7, slider0, slider1,") for word in words(figure))
+
+
+def test_a_component_that_is_rounding_beside_the_others_is_drawn_as_zero() -> None:
+    solution = crank_motion(TIME)
+    position = solution.arrays["position"] + [0.0, 0.0, 1e-14]
+    more = {"status": FINISHED, "counters": Counters(), "iterations": solution.iterations}
+    arrays = {**solution.arrays, "position": position}
+    noisy = Solution.of(solution.description, TIME, **arrays, **more)
+    assert not noisy.plot("crank", "position").axes[0].get_lines()[2].get_ydata().any()
+
+
+def test_a_row_of_rounding_alone_is_flat() -> None:
+    solution = crank_motion(TIME)
+    noise = 1e-16 * np.random.default_rng(0).standard_normal((21, 2, 3))
+    more = {"status": FINISHED, "counters": Counters(), "iterations": solution.iterations}
+    noisy = Solution.of(solution.description, TIME, **{**solution.arrays, "acceleration": noise}, **more)
+    ax = noisy.plot("crank", "acceleration").axes[0]
+    assert np.ptp(ax.get_ylim()) > 0.5
+    assert not any(line.get_ydata().any() for line in ax.get_lines())
 
 
 def test_columns_asked_for_by_name_are_all_there() -> None:
@@ -149,7 +195,7 @@ def test_names_are_written_as_they_are(tmp_path: Path) -> None:
     with lw.Builder("cost $a_b$ \\frac") as b:
         b.joint("revolute", b.ground, b.body("a$x^{$_b", mass=1.0, inertia=(1.0, 1.0, 1.0)))
     solution = from_coordinates(b.build(), TIME, TIME[:, None], np.ones((21, 1)))
-    figure = solution.plot(path=tmp_path / "x.png")
+    figure = solution.plot("a$x^{$_b", path=tmp_path / "x.png")
     assert titles(figure) == ["a$x^{$_b"]
     assert "cost $a_b$ \\frac" in words(figure)
 
@@ -157,7 +203,7 @@ def test_names_are_written_as_they_are(tmp_path: Path) -> None:
 def test_a_name_that_is_too_long_for_its_place_is_cut() -> None:
     with lw.Builder("m" * 300) as b:
         b.joint("revolute", b.ground, b.body("b" * 300, mass=1.0, inertia=(1.0, 1.0, 1.0)))
-    figure = from_coordinates(b.build(), TIME, TIME[:, None], np.ones((21, 1))).plot()
+    figure = from_coordinates(b.build(), TIME, TIME[:, None], np.ones((21, 1))).plot("b" * 300)
     assert all(len(text) < 80 and text.endswith("…") for text in (words(figure)[0], titles(figure)[0]))
 
 

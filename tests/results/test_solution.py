@@ -1,15 +1,17 @@
 """What a solution tells of bodies, triads and ground, against closed forms."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from motions import GAIN, RADIUS, SPEED, about_z, angle, crank, crank_motion
+from motions import FINISHED, GAIN, RADIUS, SPEED, about_z, angle, crank, crank_motion
 from numpy.testing import assert_allclose, assert_array_equal
 
 import linkwright as lw
 from linkwright.errors import DtypeError, LinkwrightError, ModelError, NameNotFound, ShapeError
+from linkwright.mechanism.drawing import Trace
 from linkwright.results.solution import QUANTITIES, Solution
 from linkwright.results.status import Counters, Status
 from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix
@@ -142,7 +144,22 @@ def test_a_csv_file_reads_back_to_the_same_bits(solution: Solution, tmp_path: Pa
     assert_array_equal(columns["crank.e3"], solution.orientation("crank")[:, 3])
     assert_array_equal(columns["crank.vy [m/s]"], solution.velocity("crank")[:, 1])
     assert_array_equal(columns["crank.alpha_z [rad/s^2]"], solution.angular_acceleration("crank")[:, 2])
-    assert len(head) == 1 + 2 * 19
+    assert len(head) == 1 + 2 * 19 + 2 * 3
+    assert_array_equal(columns["pivot.angle [rad]"], solution.joint("pivot")[:, 0])
+    assert_array_equal(columns["pivot.acceleration [rad/s^2]"], solution.joint_acceleration("pivot")[:, 0])
+    assert_array_equal(columns["slide.rate [m/s]"], solution.joint_rate("slide")[:, 0])
+
+
+def test_a_csv_file_has_the_traced_points_each_under_its_own_head(solution: Solution, tmp_path: Path) -> None:
+    traced = replace(solution.description, traces=(Trace("curve", "tip"), Trace("crank", "tip")))
+    more = {"status": FINISHED, "counters": Counters(), "iterations": solution.iterations}
+    Solution.of(traced, TIME, **solution.arrays, **more).to_csv(tmp_path / "x.csv")
+    with open(tmp_path / "x.csv", newline="", encoding="utf-8") as file:
+        head, *rows = csv.reader(file)
+    columns = dict(zip(head, np.array(rows, dtype=float).T, strict=True))
+    assert len(columns) == len(head)
+    for name in ("curve.ay [m/s^2]", "crank.ay [m/s^2] (2)"):
+        assert_array_equal(columns[name], solution.acceleration("tip")[:, 1])
 
 
 def test_a_csv_file_of_named_places_has_their_columns_alone(solution: Solution, tmp_path: Path) -> None:

@@ -29,6 +29,12 @@ def view(
     import linkwright as lw
     from linkwright.viewer import animate
 
+    if solution.is_dir():
+        raise LinkwrightError(f"{solution}: is a directory; give a solution, a .nc file")
+    if solution.name.lower().endswith((".mks", ".urdf", ".dh.toml")):
+        raise LinkwrightError(
+            f"{solution}: is a model; run it first (linkwright run), then view the .nc file it writes"
+        )
     target = solution.with_suffix(".html") if output is None else output
     if target.absolute() == solution.absolute():
         raise LinkwrightError(f"{solution}: the page would take the place of the solution; name another with --output")

@@ -11,7 +11,7 @@ from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Coordinates, Tree
-from linkwright.results.places import Motion, turned_back
+from linkwright.results.places import Motion, turned, turned_back
 from linkwright.spatial.algebra import cross
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
 
@@ -40,7 +40,12 @@ def tree_coordinates(solution: Solution) -> tuple[Floats, Floats]:
 
 
 def joint_coordinates(solution: Solution, joints: NDArray[Any]) -> tuple[Floats, Floats]:
-    """(nq, T, n) and (nv, T, n): coordinates and rates of n joints of one kind.
+    """(nq, T, n) and (nv, T, n): coordinates and rates of n joints of one kind."""
+    return joint_motion(solution, joints)[:2]
+
+
+def joint_motion(solution: Solution, joints: NDArray[Any]) -> tuple[Floats, Floats, Floats]:
+    """(nq, T, n), (nv, T, n) and (nv, T, n): coordinates, rates and accelerations of n joints of one kind.
 
     The first angle of each is in (−π, π]; from there it is counted on through whole turns, as many as rates and
     accelerations say where these agree, else the fewest. A screw's shift tells its turns at every time.
@@ -60,21 +65,34 @@ def joint_coordinates(solution: Solution, joints: NDArray[Any]) -> tuple[Floats,
     terms = kind.terms_between(euler_parameters_matrix(e), p)
     v = np.einsum("ki...,k...->i...", _trailing(kind.dual(terms, pitch), twist.ndim - 1), twist)
     q = np.array(kind.coordinates(e, p, pitch), dtype=np.float64)
+    # The twist changes by S a + Ṡ v.
+    (ai, alpha_i), (aj, alpha_j) = (
+        _accelerations(solution, d.parent[joints], d.pi[joints].T),
+        _accelerations(solution, d.child[joints], d.pj[joints].T),
+    )
+    across, relative = j.velocity - i.velocity, j.omega - i.omega
+    shifting = aj - ai - cross(alpha_i, arm) - cross(i.omega, across) - cross(j.omega, across - cross(i.omega, arm))
+    turning = alpha_j - alpha_i - cross(j.omega, relative)
+    change = np.concatenate([turned_back(j.e, shifting), turned_back(j.e, turning)])
+    change = change - _trailing(kind.subspace_rate(terms, pitch, v), twist.ndim - 1, 1)
+    a = np.einsum("ki...,k...->i...", _trailing(kind.dual(terms, pitch), twist.ndim - 1), change)
     if kind.angles and len(solution) > 1:
-        # The twist changes by S a + Ṡ v; of it the angles need the part that turns.
-        relative = j.omega - i.omega
-        turning = turned_back(j.e, _of_bodies(solution, "angular_acceleration", d.child[joints]))
-        turning = turning - turned_back(j.e, _of_bodies(solution, "angular_acceleration", d.parent[joints]))
-        turning = turning - turned_back(j.e, cross(j.omega, relative))
-        change = np.concatenate([np.zeros_like(turning), turning])
-        change = change - _trailing(kind.subspace_rate(terms, pitch, v), twist.ndim - 1, 1)
-        a = np.einsum("ki...,k...->i...", _trailing(kind.dual(terms, pitch), twist.ndim - 1), change)
         known = d.pitch[joints] != 0.0 if kind.name == "screw" else np.zeros(len(joints), bool)
         for k in kind.angles:
             q[k] = np.where(known, q[k], _counted_on(q[k], v[k], a[k], solution.time))
     if not kind.paired:
         q[-4:] = _steady_sign(q[-4:])
-    return q, v
+    return q, v, a
+
+
+def _accelerations(solution: Solution, bodies: NDArray[Any], p: Floats) -> tuple[Floats, Floats]:
+    """(3, T, n) each: the accelerations of points p (3, n) of these bodies, and the bodies' angular ones."""
+    e, omega, alpha, a = (
+        _of_bodies(solution, name, bodies)
+        for name in ("orientation", "angular_velocity", "angular_acceleration", "acceleration")
+    )
+    arm = turned(e, p)
+    return a + cross(alpha, arm) + cross(omega, cross(omega, arm)), alpha
 
 
 def _motion(solution: Solution, bodies: NDArray[Any]) -> Motion:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.description import GROUND, Description
+from linkwright.mechanism.description import GROUND, Description, Names
 from linkwright.spatial.algebra import cross
 from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix, quaternion_product
 
@@ -39,10 +39,25 @@ class Place:
 
 
 def place(description: Description, name: str) -> Place:
-    """A body, a frame or ground, by name."""
+    """A body, a frame, ground or the place of a trace, by name; in another case too, where only one name fits."""
     d = description
     if not isinstance(name, str):
         raise ModelError(f"a body or triad is given by its name, not by {name!r}")
+    traced = {trace.name: trace.place for trace in d.traces}
+    found = _exact(d, name) or (_exact(d, traced[name]) if name in traced else None)
+    if found is None:
+        fits = {one for names in (d.body_names, d.frames.names) for one in fitting(names, name)}
+        fits |= {one for one in (d.ground_name, *traced) if one.casefold() == name.casefold()}
+        if len(fits) == 1:
+            only = fits.pop()
+            found = _exact(d, only) or (_exact(d, traced[only]) if only in traced else None)
+    if found is None:
+        known = [*d.body_names[:2000], *d.frames.names[:2000], d.ground_name, *traced]
+        raise NameNotFound("body or triad", name, list(dict.fromkeys(known)))
+    return found
+
+
+def _exact(d: Description, name: str) -> Place | None:
     body = d.body_names.find(name)
     if body is not None:
         return Place(body, np.eye(3), np.zeros(3))
@@ -51,7 +66,13 @@ def place(description: Description, name: str) -> Place:
         return Place(int(d.frames.body[frame]), d.frames.r[frame], d.frames.p[frame])
     if name == d.ground_name:
         return Place(GROUND, np.eye(3), np.zeros(3))
-    raise NameNotFound("body or triad", name, [*d.body_names[:2000], *d.frames.names[:2000], d.ground_name])
+    return None
+
+
+def fitting(names: Names, name: str) -> list[str]:
+    """The names that differ from this one in case alone; names that were made by number are not searched."""
+    folded = name.casefold()
+    return [] if names.generated else [known for known in names if known.casefold() == folded]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,10 @@
-"""Solutions as figures: a column for every body, triad or joint, a row for every quantity."""
+"""Solutions as figures: a column for every trace, body, triad or joint, a row for every quantity."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from textwrap import wrap
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.mechanism.kinds import JointKind
 from linkwright.results.files import whole
-from linkwright.results.places import place
+from linkwright.results.joints import joint_coordinates
+from linkwright.results.places import fitting, place
 from linkwright.results.solution import QUANTITIES, Solution
 
 if TYPE_CHECKING:
@@ -36,7 +37,17 @@ _STYLES: tuple[tuple[str, tuple[float, Sequence[float]] | Literal["solid"]], ...
 _STOP = (0, (3, 2))
 _INK, _FAINT, _ALARM = "#222222", "#777777", "#A3123A"
 _UNITS = {"m/s^2": "m/s²", "rad/s^2": "rad/s²"}
-_STILL = 1e-9  # of its row's largest number: less is rounding, and is not blown up to fill its axes
+_STILL = 1e-9  # of its row's largest number, or of the mechanism's size: less is rounding, and is drawn as zero
+#: Beyond these a figure's own choice of columns does not look.
+_JOINTS = 2000
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A body, triad or trace, or a joint, which may have the name of one."""
+
+    name: str
+    joint: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +57,7 @@ class _Curves:
     y: Floats
     labels: tuple[str, ...]
     axis: str
+    noise: float = 0.0  # less is rounding
 
 
 def plot(
@@ -64,8 +76,8 @@ def plot(
     if not rows:
         raise LinkwrightError(f"no quantity to plot; name some of {', '.join(QUANTITIES)}")
     columns, left_out = _columns(solution, names)
-    grid = [[_curves(solution, name, row) for name in columns] for row in rows]
-    figure = _draw(solution, columns, rows, grid, left_out)
+    grid = [_cleared(solution, row, [_curves(solution, column, row) for column in columns]) for row in rows]
+    figure = _draw(solution, [column.name for column in columns], rows, grid, left_out)
     if path is not None:
         with whole(path) as temporary:
             figure.savefig(temporary, format=Path(path).suffix[1:].lower(), dpi=150)
@@ -73,39 +85,92 @@ def plot(
 
 
 # -- what is shown ------------------------------------------------------------------------------------------
-def _columns(solution: Solution, names: str | Sequence[str] | None) -> tuple[list[str], list[str]]:
-    """The columns, and the moving bodies that have none."""
+def _columns(solution: Solution, names: str | Sequence[str] | None) -> tuple[list[_Column], list[str]]:
+    """The columns, and what moves and has none: traces, joints of one coordinate, bodies whose origins move."""
     if names is not None:
         asked = [names] if isinstance(names, str) else list(names)
         if not asked:
             raise LinkwrightError("no column to plot; name a body, a triad or a joint")
-        return asked, []
-    bodies = list(solution.description.body_names)
-    moving = [name for name, moves in zip(bodies, _moves(solution), strict=True) if moves] or bodies
-    return moving[:MOST], moving[MOST:]
+        return [_column(solution, name) for name in asked], []
+    d, size = solution.description, _size(solution)
+    traced = list(dict.fromkeys(trace.place for trace in d.traces))
+    moving = _moving(solution.arrays["position"], size)
+    shifting = [d.body_names[int(k)] for k in np.flatnonzero(moving)]
+    found = [_Column(name) for name in traced]
+    found += [_Column(name, joint=True) for name in _moving_joints(solution, size, several=False)]
+    found += [_Column(name) for name in shifting if name not in traced]
+    found = found or [_Column(name, joint=True) for name in _moving_joints(solution, size, several=True)]
+    found = found or [_Column(name) for name in d.body_names]
+    return found[:MOST], [column.name for column in found[MOST:]]
 
 
-def _moves(solution: Solution) -> NDArray[np.bool_]:
-    """For every body, whether it changes its place by more than rounding."""
-    x, e = solution.arrays["position"], solution.arrays["orientation"]
-    if len(x) < 2:
-        return np.zeros(x.shape[1], bool)
-    shift, turn = (np.nan_to_num(np.abs(y - y[:1])).max(axis=(0, 2)) for y in (x, e))
-    return np.asarray((shift > _STILL * _largest(x)) | (turn > _STILL))
-
-
-def _curves(solution: Solution, name: str, quantity: str) -> _Curves | None:
-    """One quantity of one body, triad or joint; None where a joint has none of it."""
+def _column(solution: Solution, name: str) -> _Column:
     d = solution.description
-    size, unit, _ = QUANTITIES[quantity]
     try:
         place(d, name)
     except NameNotFound:
-        number = d.joint_names.find(name)
-        if number is None:
-            known = [*d.body_names[:700], *d.frames.names[:700], *d.joint_names[:700]]
+        fits = [name] if d.joint_names.find(name) is not None else fitting(d.joint_names, name)
+        if len(fits) != 1:
+            known = [*d.body_names[:700], *d.frames.names[:700], *d.joint_names[:700], *(t.name for t in d.traces)]
             raise NameNotFound("body, triad or joint", name, known) from None
-        return _joint_curves(solution, name, d.kind_of(number), quantity)
+        return _Column(fits[0], joint=True)
+    return _Column(name)
+
+
+def _moving(y: Floats, size: float | Floats) -> NDArray[np.bool_]:
+    """For each of n whether its numbers (T, n, m) change by more than rounding of this size."""
+    if len(y) < 2:
+        return np.zeros(y.shape[1], bool)
+    way = np.nan_to_num(np.abs(y - y[:1])).max(axis=0, initial=0.0)
+    return np.asarray(np.any(way > _STILL * size, axis=-1))
+
+
+def _moving_joints(solution: Solution, size: float, *, several: bool) -> list[str]:
+    """The joints that move, of those with one coordinate or of those with several, in the model's order."""
+    d = solution.description
+    kinds = d.kind[:_JOINTS]
+    found: list[int] = []
+    for number in np.unique(kinds):
+        joints = np.flatnonzero(kinds == number)
+        kind = d.kind_of(int(joints[0]))
+        if kind.nq == 0 or several == (kind.nq == 1):
+            continue
+        q = joint_coordinates(solution, joints)[0]
+        turns = np.array([k in kind.angles or (not kind.paired and k >= kind.nq - 4) for k in range(kind.nq)])
+        found += joints[_moving(np.moveaxis(q, 0, -1), np.where(turns, 1.0, size))].tolist()
+    return [d.joint_names[k] for k in sorted(found)]
+
+
+def _size(solution: Solution) -> float:
+    """How large the mechanism is with its motion (m)."""
+    d, x = solution.description, solution.arrays["position"]
+    return max(map(_largest, (x - x[:1, :1], d.frames.p, d.pi, d.pj))) or 1.0
+
+
+def _cleared(solution: Solution, quantity: str, row: list[_Curves | None]) -> list[_Curves | None]:
+    """A row of the figure with zeros for what is only rounding beside the row, or beside the mechanism's motion."""
+    span = float(np.ptp(solution.time)) if len(solution) > 1 else 0.0
+    order = 2 if quantity.endswith("acceleration") else 1 if quantity.endswith("velocity") else 0
+    found: list[_Curves | None] = []
+    for curves in row:
+        if curves is None:
+            found.append(None)
+            continue
+        alike = max(_largest(other.y) for other in row if other is not None and other.axis == curves.axis)
+        size = _size(solution) if "[m" in curves.axis else 1.0
+        noise = _STILL * max(alike, size / (span or 1.0) ** order)
+        with np.errstate(invalid="ignore"):
+            y = np.where(np.abs(curves.y) < noise, 0.0, curves.y)
+        found.append(replace(curves, y=y, noise=noise))
+    return found
+
+
+def _curves(solution: Solution, column: _Column, quantity: str) -> _Curves | None:
+    """One quantity of one column; None where a joint has none of it."""
+    d, name = solution.description, column.name
+    size, unit, _ = QUANTITIES[quantity]
+    if column.joint:
+        return _joint_curves(solution, name, d.kind_of(d.joint_names.position("joint", name)), quantity)
     labels = ("x", "y", "z") if size == 3 else ("e0", "e1", "e2", "e3")
     mark = "" if unit == "1" else f" [{_UNITS.get(unit, unit)}]"
     return _Curves(getattr(solution, quantity)(name), labels, quantity.replace("_", " ") + mark)
@@ -117,18 +182,22 @@ def _joint_curves(solution: Solution, name: str, kind: JointKind, quantity: str)
         if not kind.paired:
             words[-4:] = [(f"e{k}", "1") for k in range(4)]
         y = solution.joint(name)
-    elif quantity == "velocity" and kind.nv:
+    elif quantity in ("velocity", "acceleration") and kind.nv:
         turning = kind.angles if kind.paired else range(kind.nv - 3, kind.nv)
-        words = [("rate", "rad/s" if k in turning else "m/s") for k in range(kind.nv)]
-        y = solution.joint_rate(name)
+        word, end, y = (
+            ("rate", "/s", solution.joint_rate(name))
+            if quantity == "velocity"
+            else ("acceleration", "/s²", solution.joint_acceleration(name))
+        )
+        words = [(word, ("rad" if k in turning else "m") + end) for k in range(kind.nv)]
     else:
         return None
     if len(words) == 1:
         word, unit = words[0]
         return _Curves(y, ("",), f"{word} [{unit}]")
-    prefix = "q" if quantity == "position" else "v"
+    prefix, axis = {"position": ("q", "coordinates"), "velocity": ("v", "rates")}.get(quantity, ("a", "accelerations"))
     labels = (f"{prefix}{k}" + ("" if u == "1" else f" [{u}]") for k, (_, u) in enumerate(words))
-    return _Curves(y, tuple(labels), "coordinates" if quantity == "position" else "rates")
+    return _Curves(y, tuple(labels), axis)
 
 
 # -- how it is drawn ----------------------------------------------------------------------------------------
@@ -151,10 +220,10 @@ def _draw(
     _head(top, solution, head, _shared(grid), notes, most=27 * max(2, wide))
     axes = main.subplots(high, wide, sharex=True, squeeze=False)
     for r in range(high):
-        largest = max((_largest(c.y) for c in grid[r] if c is not None), default=0.0)
         for c, name in enumerate(columns):
             ax, curves = axes[r, c], grid[r][c]
-            _draw_axes(ax, solution, curves, largest)
+            alike = [_largest(x.y) for x in grid[r] if x is not None and curves is not None and x.axis == curves.axis]
+            _draw_axes(ax, solution, curves, max(alike, default=0.0))
             ax.tick_params(labelbottom=r == high - 1)
             left = grid[r][c - 1] if c else None
             if curves is not None and (left is None or left.axis != curves.axis):
@@ -197,7 +266,7 @@ def _draw_axes(ax: Axes, solution: Solution, curves: _Curves | None, largest: fl
     if not _common(curves) and len(curves.labels) > 1:
         ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), borderaxespad=0.2)
     finite = curves.y[np.isfinite(curves.y)]
-    if finite.size and np.ptp(finite) <= _STILL * largest:
+    if finite.size and np.ptp(finite) <= curves.noise:
         middle, room = float(np.mean(finite)), largest or 1.0
         ax.set_ylim(middle - room, middle + room)
     ax.ticklabel_format(axis="y", useOffset=False, scilimits=(-3, 4), useMathText=True)

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.errors import DtypeError, ShapeError
 from linkwright.mechanism.description import GROUND, Description, sealed
-from linkwright.results.joints import joint_coordinates, tree_coordinates
-from linkwright.results.places import Place, place, spread, turned
+from linkwright.results.joints import joint_motion, tree_coordinates
+from linkwright.results.places import Place, fitting, place, spread, turned
 from linkwright.results.status import Counters, Status
 from linkwright.spatial.algebra import cross
 from linkwright.spatial.rotation import euler_parameters, quaternion_product
@@ -41,8 +41,9 @@ QUANTITIES: dict[str, tuple[int, str, str]] = {
 class Solution:
     """How the bodies of a mechanism moved: positions, velocities and accelerations in ground's axes, SI units.
 
-    `position("block")` and its sisters take a body, a triad or ground and give one row a time point. `status` says
-    how the run ended; a run that stopped early keeps the points up to there.
+    `position("block")` and its sisters take a body, a triad, a trace or ground and give one row a time point, whatever
+    the case of the name where only one fits. `status` says how the run ended; a run that stopped early keeps the points
+    up to there.
     """
 
     def __init__(
@@ -166,10 +167,16 @@ class Solution:
         """(T, nv): the rates of a joint."""
         return self._joint(name)[1]
 
-    def _joint(self, name: str) -> tuple[Floats, Floats]:
-        number = self.description.joint_names.position("joint", name)
-        q, v = joint_coordinates(self, np.array([number]))
-        return q[..., 0].T, v[..., 0].T
+    def joint_acceleration(self, name: str) -> Floats:
+        """(T, nv): how the rates of a joint change, from the accelerations of its bodies."""
+        return self._joint(name)[2]
+
+    def _joint(self, name: str) -> tuple[Floats, Floats, Floats]:
+        names = self.description.joint_names
+        if names.find(name) is None and len(fits := fitting(names, name)) == 1:
+            name = fits[0]
+        q, v, a = joint_motion(self, np.array([names.position("joint", name)]))
+        return q[..., 0].T, v[..., 0].T, a[..., 0].T
 
     @property
     def q(self) -> Floats:
@@ -208,7 +215,10 @@ class Solution:
         save(self, path)
 
     def to_csv(self, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:
-        """Write a table, one row a time point, columns as `block.x [m]`, of all bodies or those named."""
+        """Write a table, one row a time point, columns as `block.x [m]`, of the bodies and triads named.
+
+        Unless named they are all bodies, then the traced points and the joints with one coordinate.
+        """
         from linkwright.results.tables import write_csv
 
         write_csv(self, path, names)
@@ -219,9 +229,10 @@ class Solution:
         quantities: str | Sequence[str] = ("position", "velocity", "acceleration"),
         path: str | os.PathLike[str] | None = None,
     ) -> Figure:
-        """A figure of these bodies, triads and joints (the moving bodies unless given), one row a quantity.
+        """A figure of these bodies, triads, traces and joints, one row a quantity.
 
-        With a path it is written as PNG, SVG or PDF.
+        Unless given they are the traced points, the joints of one coordinate that move, and the bodies whose origins
+        move, at most six. With a path it is written as PNG, SVG or PDF.
         """
         from linkwright.results.plots import plot
 

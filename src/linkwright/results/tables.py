@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwright.results.files import whole
+from linkwright.results.joints import joint_motion
 from linkwright.results.solution import QUANTITIES, Solution
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ def dataset(solution: Solution) -> xarray.Dataset:
 def write_csv(solution: Solution, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:
     """One row a time point; numbers are written so that they read back to the same bits."""
     heads, columns = ["time [s]"], [solution.time[:, None]]
+    everything = names is None
     if names is None:
         names = solution.description.body_names
     for name in [names] if isinstance(names, str) else names:
@@ -57,7 +60,36 @@ def write_csv(solution: Solution, path: str | os.PathLike[str], names: str | Seq
             mark = "" if unit == "1" else f" [{unit}]"
             heads += [f"{name}.{_COLUMNS[quantity]}{x}{mark}" for x in (AXES if size == 3 else PARAMETERS)]
             columns.append(getattr(solution, quantity)(name))
+    if everything:
+        taken = set(heads)
+        for head, column in _more(solution):
+            # Two things may have one name; a head stands for one column only.
+            marked = next(x for x in (head, *(f"{head} ({k})" for k in count(2))) if x not in taken)
+            taken.add(marked)
+            heads.append(marked)
+            columns.append(column)
     with whole(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(heads)
         writer.writerows(np.concatenate(columns, axis=1).tolist())
+
+
+def _more(solution: Solution) -> Iterator[tuple[str, Any]]:
+    """Heads and columns (T, 1) of traced points and of joints with one coordinate, in the model's order."""
+    d = solution.description
+    for trace in d.traces:
+        for quantity in ("position", "velocity", "acceleration"):
+            values = getattr(solution, quantity)(trace.place)
+            for k, x in enumerate(AXES):
+                yield f"{trace.name}.{_COLUMNS[quantity]}{x} [{QUANTITIES[quantity][1]}]", values[:, k : k + 1]
+    motions: dict[int, tuple[bool, Any]] = {}
+    for number in np.unique(d.kind):
+        joints = np.flatnonzero(d.kind == number)
+        kind = d.kind_of(int(joints[0]))
+        if kind.nq == 1:
+            found = np.concatenate(joint_motion(solution, joints))  # (3, T, n)
+            motions |= {int(j): (bool(kind.angles), found[..., k]) for k, j in enumerate(joints)}
+    for j, (turns, values) in sorted(motions.items()):
+        word, unit = ("angle", "rad") if turns else ("shift", "m")
+        for k, (head, end) in enumerate(((word, ""), ("rate", "/s"), ("acceleration", "/s^2"))):
+            yield f"{d.joint_names[j]}.{head} [{unit}{end}]", values[k][:, None]
