@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose
 from sample_motions import Played, chain, every_shape, slider_crank, spatial_four_bar
 from test_page import WICKED
 
+import linkwright as lw
 from linkwright.viewer import animate
 from linkwright.viewer.parts import PALETTE
 
@@ -41,10 +42,10 @@ def open_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opener]:
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
 
-        def open_one(name: str = "slider-crank", **options: Any) -> AbstractContextManager[Open]:
+        def open_one(name: str = "slider-crank", solution: Any = None, **options: Any) -> AbstractContextManager[Open]:
             path: Path = folder / f"{name}.html"
             if not path.exists():
-                animate(MOTIONS[name](), path)
+                animate(MOTIONS[name]() if solution is None else solution, path)
             return opened(browser, path, **options)
 
         yield open_one
@@ -240,6 +241,19 @@ def test_a_traced_point_has_the_velocity_of_its_place_on_the_body(open_page: Ope
     numbers = [[float(t[2:].replace("−", "-")) for t in texts] for texts in (told, bent)]
     assert_allclose(numbers[0], [-6 * np.sin(1), 6 * np.cos(1), 0], rtol=1e-3)
     assert_allclose(numbers[1], [-6 * np.cos(1), -6 * np.sin(1), 0], rtol=1e-3)
+
+
+def test_a_joint_tells_its_angle_rate_and_acceleration(open_page: Opener) -> None:
+    mech = lw.load(Path(__file__).resolve().parents[2] / "examples" / "models" / "four_bar.mks")
+    solution = lw.analyse(mech, times=np.linspace(0.0, 2.0, 21))
+    with open_page("four-bar", solution=solution) as page:
+        page.page.select_option("#place", label="d (joint)")
+        page.value("linkwright.setTime(1)")
+        heads = page.page.locator(".chart h2").all_inner_texts()
+        told = [float(x.replace("−", "-")) for x in page.page.locator(".values .x").all_inner_texts()]
+    assert [head.split()[0].casefold() for head in heads] == ["angle", "rate", "acceleration"]
+    wanted = (solution.joint("d"), solution.joint_rate("d"), solution.joint_acceleration("d"))
+    assert_allclose(told, [series[10, 0] for series in wanted], rtol=1e-3)
 
 
 def test_a_click_on_a_plot_moves_the_time(open_page: Opener) -> None:

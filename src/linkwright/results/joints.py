@@ -85,6 +85,22 @@ def joint_motion(solution: Solution, joints: NDArray[Any]) -> tuple[Floats, Floa
     return q, v, a
 
 
+def one_coordinate(solution: Solution) -> list[tuple[str, bool, Floats]]:
+    """The joints with one coordinate, in the model's order: name, whether it turns, and coordinate, rate and
+    acceleration (3, T)."""
+    d = solution.description
+    found: dict[int, tuple[str, bool, Floats]] = {}
+    for number in np.unique(d.kind):
+        joints = np.flatnonzero(d.kind == number)
+        kind = d.kind_of(int(joints[0]))
+        if kind.nq == 1:
+            all_of_it = np.concatenate(joint_motion(solution, joints))
+            found |= {
+                int(j): (d.joint_names[int(j)], bool(kind.angles), all_of_it[..., k]) for k, j in enumerate(joints)
+            }
+    return [found[j] for j in sorted(found)]
+
+
 def _accelerations(solution: Solution, bodies: NDArray[Any], p: Floats) -> tuple[Floats, Floats]:
     """(3, T, n) each: the accelerations of points p (3, n) of these bodies, and the bodies' angular ones."""
     e, omega, alpha, a = (

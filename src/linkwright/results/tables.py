@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwright.results.files import whole
-from linkwright.results.joints import joint_motion
+from linkwright.results.joints import one_coordinate
 from linkwright.results.solution import QUANTITIES, Solution
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def write_csv(solution: Solution, path: str | os.PathLike[str], names: str | Seq
         taken = set(heads)
         for head, column in _more(solution):
             # Two things may have one name; a head stands for one column only.
-            marked = next(x for x in (head, *(f"{head} ({k})" for k in count(2))) if x not in taken)
+            marked = next(x for x in chain([head], (f"{head} ({k})" for k in count(2))) if x not in taken)
             taken.add(marked)
             heads.append(marked)
             columns.append(column)
@@ -76,20 +76,12 @@ def write_csv(solution: Solution, path: str | os.PathLike[str], names: str | Seq
 
 def _more(solution: Solution) -> Iterator[tuple[str, Any]]:
     """Heads and columns (T, 1) of traced points and of joints with one coordinate, in the model's order."""
-    d = solution.description
-    for trace in d.traces:
+    for trace in solution.description.traces:
         for quantity in ("position", "velocity", "acceleration"):
             values = getattr(solution, quantity)(trace.place)
             for k, x in enumerate(AXES):
                 yield f"{trace.name}.{_COLUMNS[quantity]}{x} [{QUANTITIES[quantity][1]}]", values[:, k : k + 1]
-    motions: dict[int, tuple[bool, Any]] = {}
-    for number in np.unique(d.kind):
-        joints = np.flatnonzero(d.kind == number)
-        kind = d.kind_of(int(joints[0]))
-        if kind.nq == 1:
-            found = np.concatenate(joint_motion(solution, joints))  # (3, T, n)
-            motions |= {int(j): (bool(kind.angles), found[..., k]) for k, j in enumerate(joints)}
-    for j, (turns, values) in sorted(motions.items()):
+    for name, turns, values in one_coordinate(solution):
         word, unit = ("angle", "rad") if turns else ("shift", "m")
         for k, (head, end) in enumerate(((word, ""), ("rate", "/s"), ("acceleration", "/s^2"))):
-            yield f"{d.joint_names[j]}.{head} [{unit}{end}]", values[k][:, None]
+            yield f"{name}.{head} [{unit}{end}]", values[k][:, None]

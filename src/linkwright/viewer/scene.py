@@ -24,6 +24,7 @@ from linkwright.viewer.parts import POST, Part, bar, corners, solid
 
 MAX_BODIES = 2000
 MAX_TRIADS = 400
+MAX_JOINTS = 60  # whose series are on a page
 MESH_BUDGET = 5_000_000  # bytes of all meshes on one page
 _FORMAT = 1
 
@@ -38,11 +39,13 @@ def scene(
     angular_velocity: Any = None,
     acceleration: Any = None,
     angular_acceleration: Any = None,
+    joints: Sequence[tuple[str, bool, Any]] = (),
     title: str | None = None,
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The scene of a motion: time (T,), position (T, nb, 3), orientation (T, nb, 4) e0..e3 and, if known, their rates.
 
+    Of joints with one coordinate it takes the name, whether it turns, and (3, T): coordinate, rate, acceleration.
     Everything in it is JSON; arrays are base64 of little-endian numbers.
     """
     told = list(notes)
@@ -120,6 +123,10 @@ def scene(
         "triads": _triads(description, drawn, told),
         "links": _links(description, drawn),
         "traces": _traces(description, drawn),
+        "joints": [
+            {"name": name, "turns": turns, "values": _packed(_at(motion.time, time, series), "<f4")}
+            for name, turns, series in joints[:MAX_JOINTS]
+        ],
         "data": {
             "count": len(motion.time),
             "time": _packed(motion.time, "<f8"),
@@ -256,6 +263,12 @@ def _part(part: Part) -> dict[str, Any]:
     if part.mesh >= 0:
         entry["mesh"] = part.mesh
     return entry
+
+
+def _at(kept: Floats, time: Any, series: Any) -> Any:
+    """A series (3, T) at the time points that the page keeps; what is not finite there is a gap."""
+    rows = np.searchsorted(np.asarray(time), kept)
+    return np.asarray(series)[:, np.minimum(rows, np.shape(series)[1] - 1)]
 
 
 def _packed(array: Any, dtype: str) -> str:

@@ -1,5 +1,6 @@
 // Plots of a point's motion over time, drawn as SVG, with a cursor at the current time.
 
+import { floats } from "./data.js";
 import { number, ticks } from "./format.js";
 
 const QUANTITIES = [
@@ -21,6 +22,7 @@ export class Plots {
     this.places = [
       ...scene.traces.map((trace) => ({ name: `${trace.name} (trace)`, body: trace.body, at: trace.at })),
       ...scene.bodies.map((body, k) => ({ name: body.name, body: k, at: [0, 0, 0] })),
+      ...(scene.joints ?? []).map((joint) => ({ name: `${joint.name} (joint)`, joint })),
     ];
     for (const [k, place] of this.places.entries()) {
       const option = document.createElement("option");
@@ -51,8 +53,11 @@ export class Plots {
   load() {
     const place = this.places[Number(this.place.value)];
     if (!place) return;
-    const history = this.motion.history(place.body, place.at);
-    for (const chart of this.charts) chart.load(history[chart.quantity.key], place.name);
+    const history = place.joint ? jointHistory(place.joint) : this.motion.history(place.body, place.at);
+    for (const chart of this.charts) {
+      chart.tell(place.joint);
+      chart.load(history[chart.quantity.key], place.name);
+    }
     this.layout();
   }
 
@@ -78,6 +83,14 @@ export class Plots {
   }
 }
 
+// A joint's coordinate, rate and acceleration, one number at a time point.
+function jointHistory(joint) {
+  const all = floats(joint.values);
+  const count = all.length / 3;
+  const row = (k) => Float64Array.from(all.subarray(k * count, (k + 1) * count));
+  return { position: row(0), velocity: row(1), acceleration: row(2) };
+}
+
 // The body that goes the longest way, to be shown first.
 function busiest(motion) {
   const way = new Float64Array(motion.bodies);
@@ -100,11 +113,13 @@ class Chart {
     this.motion = motion;
     this.element = html("section", "chart");
     const head = html("h2");
-    head.append(quantity.title, html("small", "", quantity.unit));
+    this.title = html("span");
+    this.unit = html("small");
     this.values = html("span", "values");
     this.readings = AXES.map((axis) => html("span", axis));
     this.values.append(...this.readings);
-    head.append(this.values);
+    head.append(this.title, this.unit, this.values);
+    this.tell(null);
     this.drawing = html("div", "drawing");
     this.svg = svg("svg", { role: "img" });
     this.back = svg("g");
@@ -127,9 +142,20 @@ class Chart {
     });
   }
 
+  // Say what is shown: three components of a point, or one number of a joint.
+  tell(joint) {
+    const { key, title, unit } = this.quantity;
+    this.axes = joint ? AXES.slice(0, 1) : AXES;
+    this.heading = !joint ? title : key === "position" ? (joint.turns ? "Angle" : "Shift") : key === "velocity" ? "Rate" : title;
+    this.title.textContent = this.heading;
+    this.unit.textContent = joint?.turns ? unit.replace("m", "rad") : unit;
+    this.single = Boolean(joint);
+    for (const [k, reading] of this.readings.entries()) reading.hidden = k >= this.axes.length;
+  }
+
   load(values, name) {
     this.series = values;
-    this.svg.setAttribute("aria-label", `${this.quantity.title} of ${name} over time`);
+    this.svg.setAttribute("aria-label", `${this.heading} of ${name} over time`);
     let [low, high] = [Infinity, -Infinity];
     for (const [k, value] of (values ?? []).entries()) {
       const x = Math.abs(value) < this.floor ? 0 : value;
@@ -183,11 +209,11 @@ class Chart {
       const near = x > right - 14;
       this.back.append(label(last ? `${text} s` : text, near ? Math.min(x + 8, this.width - 2) : x, floor + 15, near ? "end" : "middle"));
     }
-    for (const [axis, name] of AXES.entries()) {
+    for (const [axis, name] of this.axes.entries()) {
       this.back.append(svg("path", { class: `curve ${name}`, d: this.path(axis) }));
     }
     this.cursor = svg("line", { class: "cursor", y1: TOP, y2: floor });
-    this.dots = AXES.map((name) => svg("circle", { class: `dot ${name}`, r: 3.4 }));
+    this.dots = this.axes.map((name) => svg("circle", { class: `dot ${name}`, r: 3.4 }));
     this.front.append(this.cursor, ...this.dots);
   }
 
@@ -197,7 +223,7 @@ class Chart {
     const pieces = [];
     let pen = false;
     const put = (k) => {
-      const value = this.series[3 * k + axis];
+      const value = this.series[this.axes.length * k + axis];
       if (!Number.isFinite(value)) {
         pen = false;
         return;
@@ -215,8 +241,8 @@ class Chart {
       const [first, last] = [Math.floor(bin * per), Math.min(time.length - 1, Math.floor((bin + 1) * per))];
       let [low, high] = [first, first];
       for (let k = first; k <= last; k++) {
-        if (this.series[3 * k + axis] < this.series[3 * low + axis]) low = k;
-        if (this.series[3 * k + axis] > this.series[3 * high + axis]) high = k;
+        if (this.series[this.axes.length * k + axis] < this.series[this.axes.length * low + axis]) low = k;
+        if (this.series[this.axes.length * k + axis] > this.series[this.axes.length * high + axis]) high = k;
       }
       put(Math.min(low, high));
       if (low !== high) put(Math.max(low, high));
@@ -229,18 +255,18 @@ class Chart {
   value(axis, t) {
     const { time } = this.motion;
     const k = this.motion.before(t);
-    const here = this.series[3 * k + axis];
+    const here = this.series[this.axes.length * k + axis];
     if (k + 1 >= time.length || !(time[k + 1] > time[k])) return here;
     const s = (t - time[k]) / (time[k + 1] - time[k]);
-    return here + s * (this.series[3 * (k + 1) + axis] - here);
+    return here + s * (this.series[this.axes.length * (k + 1) + axis] - here);
   }
 
   show(t) {
     if (!this.series) return;
     const x = this.x(t);
-    for (const [axis, name] of AXES.entries()) {
+    for (const [axis, name] of this.axes.entries()) {
       const value = this.value(axis, t);
-      this.readings[axis].textContent = `${name} ${number(this.rounded(value))}`;
+      this.readings[axis].textContent = `${this.single ? "" : `${name} `}${number(this.rounded(value))}`;
       if (this.cursor && Number.isFinite(value)) {
         this.dots[axis].setAttribute("cx", x.toFixed(2));
         this.dots[axis].setAttribute("cy", this.y(value).toFixed(2));
