@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from linkwright.constraints.counting import counted_at_start
 from linkwright.constraints.elimination import RANK_TOLERANCE
-from linkwright.constraints.equations import Constraint, Equations
+from linkwright.constraints.equations import Constraint, Equations, joint_frames
+from linkwright.constraints.forms import between
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import moved
 from linkwright.errors import AssemblyError
-from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.kinds import KINDS
-from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix
+from linkwright.spatial.rotation import euler_parameters
 
 Floats = NDArray[np.float64]
 
@@ -175,17 +175,11 @@ def _does_not_close(programs: Programs, state: Assembled, t: float) -> AssemblyE
 def wrong_way(equations: Equations, q: Floats) -> dict[str, float]:
     """The joints whose equations hold with an axis turned round, and by how much they miss."""
     d, found = equations.description, {}
-    axes = euler_parameters_matrix(q[:, 3:].T).transpose(2, 0, 1)
     for j in range(d.nj):
         kind = KINDS[d.kind_of(j).name]
         if kind.nv == 6:
             continue
-        frames = []
-        for body, r, p in ((int(d.parent[j]), d.ri[j], d.pi[j]), (int(d.child[j]), d.rj[j], d.pj[j])):
-            frames.append((r, p) if body == GROUND else (axes[body] @ r, q[body, :3] + axes[body] @ p))
-        (ri, pi), (rj, pj) = frames
-        relative = ri.T @ rj
-        gap = float(np.max(np.abs(kind.gap(relative, ri.T @ (pj - pi))), initial=0.0))
+        gap = float(np.max(np.abs(kind.gap(*between(*joint_frames(d, q, j)))), initial=0.0))
         if gap > 1.0:  # two, for opposite axes
             found[d.joint_names[j]] = gap
     return found

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.constraints.forms import Form, Frame
+from linkwright.constraints.forms import Form, Frame, near
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import Block
 from linkwright.tape.build import record, trace
@@ -166,8 +166,6 @@ def lift_block(form: Form, moving: Moving) -> Block:
 @cache
 def angles_block(form: Form, moving: Moving) -> Block:
     """The counted angles, nearest to what they were."""
-    from linkwright.constraints.forms import near
-
     def outputs(*arrays: Array) -> Array:
         frames, rest = _frames(form, moving, arrays)
         assert form.angles is not None

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints.equations import Equations
-from linkwright.constraints.forms import Frame, between, near
-from linkwright.mechanism.description import GROUND, Description
+from linkwright.constraints.equations import Equations, joint_frames
+from linkwright.constraints.forms import between, near
+from linkwright.mechanism.description import Description
 from linkwright.mechanism.kinds import Measure
-from linkwright.spatial.rotation import euler_parameters_matrix
 
 Floats = NDArray[np.float64]
 
@@ -23,14 +22,10 @@ def counted_at_start(e: Equations, q: Floats, t: float) -> Floats:
     found = np.zeros(max(int(e.first_angle[-1]), 1))
     d = e.description
     known = _driven(d, t)
-    axes = euler_parameters_matrix(q[:, 3:].T).transpose(2, 0, 1)
 
     def measure(j: int) -> tuple[Measure, float]:
         """The first coordinate of a joint, and its shift along h."""
-        frames: list[Frame] = []
-        for body, r, p in ((int(d.parent[j]), d.ri[j], d.pi[j]), (int(d.child[j]), d.rj[j], d.pj[j])):
-            frames.append((r, p) if body == GROUND else (axes[body] @ r, q[body, :3] + axes[body] @ p))
-        r, p = between(*frames)
+        r, p = between(*joint_frames(d, q, j))
         return d.kind_of(j).measures(r, p)[0], float(p[2])
 
     def coordinate(j: int, hint: float | None) -> float:

@@ -17,6 +17,7 @@ from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import Driver, PointOnLine, Rod
 from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.kinds import KINDS
+from linkwright.spatial.rotation import euler_parameters_matrix
 
 Floats = NDArray[np.float64]
 Group = Literal["joint", "tie", "gear", "driver"]
@@ -193,6 +194,18 @@ def frame(d: Description, name: str) -> tuple[int, Floats, Floats]:
     if k is None:
         raise NameNotFound("body or triad", name, [*d.body_names[:1000], *d.frames.names[:1000]])
     return int(d.frames.body[k]), d.frames.r[k], d.frames.p[k]
+
+
+def joint_frames(d: Description, q: Floats, j: int) -> tuple[forms.Frame, forms.Frame]:
+    """The two frames of a joint, in ground's axes, where the bodies are at the states q (nb, 7)."""
+
+    def placed(body: int, r: Floats, p: Floats) -> forms.Frame:
+        if body == GROUND:
+            return r, p
+        turn = euler_parameters_matrix(q[body, 3:])
+        return turn @ r, q[body, :3] + turn @ p
+
+    return placed(int(d.parent[j]), d.ri[j], d.pi[j]), placed(int(d.child[j]), d.rj[j], d.pj[j])
 
 
 def drawn(d: Description) -> tuple[Floats, Floats]:

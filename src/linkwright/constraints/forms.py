@@ -64,7 +64,9 @@ def joint(kind_name: str) -> Form:
     """The equations of a joint kind."""
     kind = KINDS[kind_name]
     if kind_name == "screw":
-        turn: Callable[[Sequence[Frame]], tuple[Measure, ...]] = lambda f: kind.measures(*between(f[0], f[1]))  # noqa: E731
+
+        def turn(frames: Sequence[Frame]) -> tuple[Measure, ...]:
+            return kind.measures(*between(frames[0], frames[1]))
 
         def screw(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
             r, p = between(frames[0], frames[1])

@@ -20,7 +20,7 @@ from linkwright.constraints.forms import Form
 from linkwright.mechanism.description import GROUND
 from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
-from linkwright.tape.build import ProgramBuilder, Ref, record
+from linkwright.tape.build import ProgramBuilder, Ref, record, trace
 from linkwright.tape.functions import absolute, maximum, where
 from linkwright.tape.program import ITEM, Copy, Each, Program, Statement, Zero
 
@@ -125,7 +125,6 @@ class Recording:
 
     def each_body(self, function: Any, inputs: Sequence[tuple[Ref, int]], outputs: Sequence[tuple[Ref, int]]) -> None:
         """A function of rows of these widths, for every body."""
-        from linkwright.tape.build import trace
 
         block = trace(function, [(width,) for _, width in inputs])[0]
         rows = [[ref.part(0, (width,)).at((width, ITEM)) for ref, width in side] for side in (inputs, outputs)]
@@ -238,7 +237,6 @@ class Recording:
         """rhs += the rate (1) or second rate (2) of every driver's law."""
         drivers = list(self.e.drivers)
         if drivers:
-            from linkwright.tape.build import trace
 
             block = trace(lambda x: x, [(1,)])[0]
             row, at = self.b.column([int(self.e.first[k]) for k in drivers]), self.b.column(drivers)
@@ -247,7 +245,6 @@ class Recording:
 
     def largest(self, values: Ref, n: int, into: Ref, *, function: Any = absolute) -> None:
         """into = the largest size of n numbers."""
-        from linkwright.tape.build import trace
 
         self.b.add(Zero(into.operand))
         if n:
