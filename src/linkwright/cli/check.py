@@ -9,7 +9,17 @@ import numpy as np
 import typer
 
 from linkwright.cli.run import table
-from linkwright.cli.screen import Settings, assignments, console, load, model_table, tell_warning
+from linkwright.cli.screen import (
+    Base,
+    Fixed,
+    Followers,
+    Settings,
+    assignments,
+    console,
+    load,
+    model_table,
+    tell_warning,
+)
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -20,11 +30,9 @@ _SMALL = 1e-12  # of the largest eigenvalue of the mass matrix
 def check(
     model: Annotated[Path, typer.Argument(help="A model file: .mks, .urdf or .dh.toml.", show_default=False)],
     set_: Settings = None,
-    base: Annotated[str | None, typer.Option(help="URDF: 'fixed' or 'floating'.", show_default="fixed")] = None,
-    mimic: Annotated[str | None, typer.Option(help="URDF: 'follow' or 'independent'.", show_default="follow")] = None,
-    fixed: Annotated[
-        str | None, typer.Option(help="URDF: fixed joints, 'merge' or 'keep'.", show_default="merge")
-    ] = None,
+    base: Base = None,
+    mimic: Followers = None,
+    fixed: Fixed = None,
 ) -> None:
     """Read MODEL and print its bodies, joints, coordinates and degrees of freedom, and what is odd about it."""
     loaded = load(model, base=base, mimic=mimic, fixed=fixed, parameters=assignments(set_) or None)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linkwright.cli.screen import Settings, assignments, console, tell_warning
+from linkwright.cli.screen import Base, Fixed, Followers, Settings, assignments, console, tell_warning
 from linkwright.errors import LinkwrightError
 from linkwright.views import count
 
@@ -18,11 +18,9 @@ def convert(
     model: Annotated[Path, typer.Argument(help="A model file: .mks, .urdf or .dh.toml.", show_default=False)],
     output: Annotated[Path, typer.Argument(help="The file to write: .mks or .urdf.", show_default=False)],
     set_: Settings = None,
-    base: Annotated[str | None, typer.Option(help="URDF: 'fixed' or 'floating'.", show_default="fixed")] = None,
-    mimic: Annotated[str | None, typer.Option(help="URDF: 'follow' or 'independent'.", show_default="follow")] = None,
-    fixed: Annotated[
-        str | None, typer.Option(help="URDF: fixed joints, 'merge' or 'keep'.", show_default="merge")
-    ] = None,
+    base: Base = None,
+    mimic: Followers = None,
+    fixed: Fixed = None,
 ) -> None:
     """Read MODEL and write it as OUTPUT, in the language of that file's ending."""
     from linkwright.formats import read

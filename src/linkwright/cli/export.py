@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from linkwright.cli.screen import Loaded, console, load, tell_warning
+from linkwright.cli.screen import Base, Followers, Loaded, console, load, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.formats.files import write_whole
 
@@ -31,8 +31,8 @@ def export(
     wrenches: Annotated[bool, typer.Option("--wrenches", help="Take wrenches on the bodies as an input.")] = False,
     name: Annotated[str | None, typer.Option(help="The name of the function.", show_default="as --function")] = None,
     precision: Annotated[str, typer.Option(help="CUDA: 'float64' or 'float32'.")] = "float64",
-    base: Annotated[str | None, typer.Option(help="URDF: 'fixed' or 'floating'.", show_default="fixed")] = None,
-    mimic: Annotated[str | None, typer.Option(help="URDF: 'follow' or 'independent'.", show_default="follow")] = None,
+    base: Base = None,
+    mimic: Followers = None,
 ) -> None:
     """Write a function of MODEL, with all its numbers, as one file that needs nothing else."""
     if to not in ("c", "cuda"):

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from linkwright.model import Joint, Mechanism
 
 #: What `--set` takes.
+Base = Annotated[str | None, typer.Option(help="URDF: 'fixed' or 'floating'.", show_default="fixed")]
+Followers = Annotated[str | None, typer.Option(help="URDF: 'follow' or 'independent'.", show_default="follow")]
+Fixed = Annotated[str | None, typer.Option(help="URDF: fixed joints, 'merge' or 'keep'.", show_default="merge")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter's value: 0.3, 1/3, 25 deg; may be repeated."),
