@@ -11,7 +11,21 @@ import numpy as np
 
 from linkwright.errors import RecordingError
 from linkwright.tape.block import Block, finish
-from linkwright.tape.program import Buffer, Case, Each, Operand, Program, Role, Statement
+from linkwright.tape.program import (
+    ITEM,
+    Buffer,
+    Case,
+    Copy,
+    Each,
+    Loop,
+    Operand,
+    Program,
+    Role,
+    Solve,
+    Statement,
+    Walk,
+    Zero,
+)
 from linkwright.tape.scalar import Recorder, Scalar, undisturbed
 
 Shape = tuple[int, ...]
@@ -81,6 +95,7 @@ class ProgramBuilder:
         self.statements: list[Statement] = []
         self._known_blocks: dict[str, int] = {}
         self._known_columns: dict[bytes, int] = {}
+        self._temporaries: dict[str, dict[int, Ref]] = {}  # of the programs that are run as parts
 
     @classmethod
     def onto(cls, program: Program, name: str) -> ProgramBuilder:
@@ -161,6 +176,37 @@ class ProgramBuilder:
     def add(self, statement: Statement) -> None:
         self.statements.append(statement)
 
+    def run(self, program: Program, inputs: Sequence[Ref], outputs: Sequence[Ref]) -> None:
+        """Run a whole program as a part of this one: its inputs and outputs, in their order, are these buffers' parts.
+
+        Its blocks are shared with every other use; its temporaries are its own, and one set for all uses of it. An
+        output must not lie where an input does.
+        """
+        given = iter(inputs)
+        left = iter(outputs)
+        mine = self._temporaries.setdefault(program.digest, {})
+        places: list[Ref] = []
+        for k, buffer in enumerate(program.buffers):
+            if buffer.role in ("input", "output"):
+                ref = next(given if buffer.role == "input" else left, None)
+                if ref is None or ref.operand.size != buffer.size:
+                    size = "nothing" if ref is None else f"{ref.operand.size} numbers"
+                    raise RecordingError(
+                        f"{self.name}: {program.name} takes {buffer.size} for {buffer.name}; got {size}"
+                    )
+                places.append(ref)
+                continue
+            if k not in mine:
+                mine[k] = self._buffer(
+                    self.free_name(f"{program.name} {buffer.name}"), buffer.role, buffer.shape, buffer.data
+                )
+            places.append(mine[k])
+        if next(given, None) is not None or next(left, None) is not None:
+            raise RecordingError(f"{self.name}: {program.name} was given more buffers than it has")
+        columns = [self.column(c) for c in program.columns]
+        blocks = [self.block(b) for b in program.blocks]
+        self.statements.extend(_rewired(s, places, columns, blocks) for s in program.statements)
+
     def build(self, **labels: Any) -> Program:
         return Program(
             self.name,
@@ -170,6 +216,47 @@ class ProgramBuilder:
             tuple(self.statements),
             labels,
         )
+
+
+def _rewired(thing: Any, places: Sequence[Ref], columns: Sequence[int], blocks: Sequence[int]) -> Any:
+    """A statement of one program as a statement of another, which has its buffers, columns and blocks elsewhere."""
+
+    def column(number: int | None) -> int | None:
+        return number if number is None or number == ITEM else columns[number]
+
+    def steps(pairs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+        return tuple((stride, number if number == ITEM else columns[number]) for stride, number in pairs)
+
+    def moved(thing: Any) -> Any:
+        if isinstance(thing, tuple):
+            return tuple(map(moved, thing))
+        if isinstance(thing, Operand):
+            if thing.buffer < 0:  # the carry of a walk
+                return thing
+            there = places[thing.buffer].operand
+            base, own = there.base + thing.base, there.steps + steps(thing.steps)
+            return replace(thing, buffer=there.buffer, base=base, steps=own, far=steps(thing.far))
+        if isinstance(thing, Case):
+            return Case(blocks[thing.block], moved(thing.inputs), moved(thing.outputs))
+        if isinstance(thing, Each):
+            return replace(thing, cases=moved(thing.cases), dispatch=column(thing.dispatch), runs=column(thing.runs))
+        if isinstance(thing, Walk):
+            parent = columns[thing.parent]
+            return replace(
+                thing, parent=parent, start=moved(thing.start), step=moved(thing.step), dispatch=column(thing.dispatch)
+            )
+        if isinstance(thing, Loop):
+            return replace(thing, body=moved(thing.body), carry=moved(thing.carry), done=moved(thing.done))
+        if isinstance(thing, Solve):
+            matrix, rhs, solution = moved(thing.matrix), moved(thing.rhs), moved(thing.solution)
+            return replace(thing, matrix=matrix, rhs=rhs, solution=solution, parent=column(thing.parent))
+        if isinstance(thing, Zero):
+            return Zero(moved(thing.target))
+        if isinstance(thing, Copy):
+            return Copy(moved(thing.source), moved(thing.target))
+        return thing
+
+    return moved(thing)
 
 
 def _shape(shape: Any) -> Shape:
