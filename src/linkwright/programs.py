@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from linkwright.spatial.algebra import Array
 from linkwright.spatial.rotation import Chain
 from linkwright.spatial.transform import Transform
 from linkwright.tape.program import Program
+
+if TYPE_CHECKING:
+    from linkwright.constraints.equations import Constraint
 
 UNROLL = 64  # links up to which a recursion is unrolled
 #: Methods whose code grows faster, or from more, are rolled earlier: compiling stays at a second or two.
@@ -108,6 +111,14 @@ class Maker:
     def joint_positions(self) -> dict[str, int]:
         names = self.description.joint_names
         return {names[int(j)]: i for i, j in enumerate(self.topology.joint)}
+
+    @cached_property
+    def constraint_rows(self) -> list[tuple[Constraint, str]]:
+        """Every equation that holds the tree's coordinates together: its constraint, and what it is about."""
+        from linkwright.constraints.closing import closing_constraints, rows
+        from linkwright.constraints.equations import Equations
+
+        return rows(closing_constraints(Equations(self.description), self.topology))
 
     @property
     def has_point_elements(self) -> bool:
