@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,9 @@ from linkwright.programs import FORWARD_METHODS, SPECS, Request
 from linkwright.tape.program import Program
 from linkwright.tape.scalar import is_recorded
 from linkwright.views import Body, DofReport, Joint
+
+if TYPE_CHECKING:
+    from linkwright.closed.linear import Linearised
 
 Floats = NDArray[np.float64]
 
@@ -112,6 +115,7 @@ class Mechanism(Described):
             return kernel(*arrays, t, out=out)
         name = request.function
         plain = request == _PLAIN.get(name) and name not in self.__dict__
+        plain = plain and not (self.closed and name == "inverse_dynamics")  # whose answer is the spanning tree's
         other = request == Request("forward_dynamics", request.method) and request.method != FORWARD_METHODS[0]
         if other and request.method not in self._quick and _one_state(arrays) and kernel.signature.work < _LONG:
             quick = shortcut(kernel, partial(type(self)._array, self, request), name)
@@ -209,12 +213,38 @@ class Mechanism(Described):
         *,
         t: ArrayLike = 0.0,
         wrenches: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
         out: Floats | None = None,
     ) -> Floats:
-        """The joint forces that the accelerations a need."""
+        """The joint forces that the accelerations a need; with loops those of the actuated joints, zero elsewhere.
+
+        Where loops leave fewer degrees of freedom than there are actuators, Σ weight·tau² is least: `weights` has one
+        number for each actuated rate. A motion that the actuators cannot produce is an error that says which.
+        """
         request = Request("inverse_dynamics", "", wrenches is not None)
         given = () if wrenches is None else (wrenches,)
-        return self._array(request, q, v, a, *given, t=t, out=out)
+        tree = self._array(request, q, v, a, *given, t=t, out=None if self.closed else out)
+        if not self.closed:
+            return tree
+        from linkwright.closed.inverse import inverse_dynamics
+
+        bound = self.forward_dynamics(q, v, np.zeros(self.nv), t=t)
+        found = inverse_dynamics(self, np.asarray(q, float), np.asarray(a, float), tree, bound, weights, t)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    def linearise(
+        self, q: ArrayLike, v: ArrayLike | None = None, tau: ArrayLike | None = None, *, t: float = 0.0
+    ) -> Linearised:
+        """The linear model about one state: A, B and its natural motions, on the mechanism's own degrees of freedom."""
+        from linkwright.closed.consistent import one
+        from linkwright.closed.linear import linearise
+
+        rates = np.zeros(self.nv) if v is None else one(v, self.nv, "v")
+        force = np.zeros(self.nv) if tau is None else one(tau, self.nv, "tau")
+        return linearise(self, one(q, self.nq, "q"), rates, force, t)
 
     def mass_matrix(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
         """M (..., nv, nv)."""
