@@ -27,6 +27,7 @@ from linkwright.views import Body, DofReport, Joint
 
 if TYPE_CHECKING:
     from linkwright.closed.linear import Linearised
+    from linkwright.closed.statics import Equilibrium
 
 Floats = NDArray[np.float64]
 
@@ -234,6 +235,15 @@ class Mechanism(Described):
             return found
         out[...] = found
         return out
+
+    def equilibrium(
+        self, q_guess: ArrayLike | None = None, *, tau: ArrayLike | None = None, t: float = 0.0
+    ) -> Equilibrium:
+        """A state of rest near a guess, the stable one where there is a choice: its `q`, and whether it is `stable`."""
+        from linkwright.closed.statics import equilibrium
+
+        guess, force = (None if x is None else np.asarray(x, float) for x in (q_guess, tau))
+        return equilibrium(self, guess, force, t)
 
     def linearise(
         self, q: ArrayLike, v: ArrayLike | None = None, tau: ArrayLike | None = None, *, t: float = 0.0

@@ -37,7 +37,7 @@ LAZY = {
     ("programs.py", "recipes"),
     ("programs.py", "constraints"),
     ("model.py", "closed"),
-    *((f"closed/{name}.py", "model") for name in ("consistent", "freedom", "inverse", "linear")),
+    *((f"closed/{name}.py", "model") for name in ("consistent", "freedom", "inverse", "linear", "statics")),
     ("results/solution.py", "model"),
     ("results/solution.py", "viewer"),
     ("results/storage.py", "formats"),
