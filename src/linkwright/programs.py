@@ -67,6 +67,9 @@ class Spec:
 
 SPECS: dict[str, Spec] = {
     "forward_dynamics": Spec(("q", "v", "tau"), ("a",), forces=True, options=("method", "wrenches")),
+    "constraint_forces": Spec(("q", "v", "tau"), ("lambda",), forces=True, options=("wrenches",)),
+    "closing": Spec(("q",), ("dv", "phi"), forces=True),
+    "settling": Spec(("q", "v"), ("dv", "rate"), forces=True),
     "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True, options=("wrenches",)),
     "bias_forces": Spec(("q", "v"), ("h",), forces=True, options=("wrenches",)),
     "gravity_forces": Spec(("q",), ("g",)),
@@ -91,6 +94,8 @@ SPECS: dict[str, Spec] = {
     "difference": Spec(("q", "q1"), ("dv",), loops=True),
     "rate": Spec(("q", "v"), ("rate",), loops=True),
 }
+#: What has a rolled form for mechanisms with loops, ties, drivers, couplings and force elements.
+CLOSED = ("forward_dynamics", "constraint_forces", "closing", "settling")
 
 
 class Maker:
@@ -126,11 +131,19 @@ class Maker:
 
     @property
     def needs_time(self) -> bool:
-        """Whether a force depends on TIME."""
+        """Whether a force depends on TIME, or a driver does."""
+        if self.description.drivers:
+            return True
         laws: list[Expression] = []
         for e in self.description.elements:
             laws.extend(e.laws if hasattr(e, "laws") else (e.law,))
         return any("TIME" in law.names() for law in laws)
+
+    @property
+    def closed(self) -> bool:
+        """Whether anything but the tree's own joints holds the bodies."""
+        d = self.description
+        return bool(self.topology.loops or d.ties or d.drivers)
 
     @property
     def has_pair_derivatives(self) -> bool:
@@ -248,6 +261,10 @@ class Maker:
     def program(self, request: Request, *, packed: bool = False) -> Program:
         """Record the program of a request; a loop may be `packed` into less memory, without derivatives."""
         spec = SPECS[request.function]
+        if self.as_masses(request) and self.rolls(request):
+            from linkwright.recipes import record_masses
+
+            return record_masses(self, request)
         if self.topology.loops and not spec.loops:
             self._check_loops(request)
         if self.description.drivers and not spec.loops:
@@ -336,9 +353,20 @@ class Maker:
             mass, moment, inertia = mass + m, moment + h, inertia + j
         return mass, moment, inertia
 
+    def as_masses(self, request: Request) -> bool:
+        """Whether its rolled form takes bodies as free masses and all joints as constraints."""
+        if request.function not in CLOSED or request.free:
+            return False
+        special = self.closed or self.coupled or bool(self.description.elements)
+        return special or request.function != "forward_dynamics"
+
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
+        if self.as_masses(request):
+            unrolls = request.method in LOOP_METHODS or not self.closed
+            long = self.tree.n > UNROLL or request.function != "forward_dynamics" or not unrolls
+            return request.form == "rolled" or (long and request.form != "unrolled")
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
         plain = plain and (spec.loops or not self.topology.loops)
         able = spec.rolls and plain

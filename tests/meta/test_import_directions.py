@@ -19,7 +19,7 @@ MAY = {
     "constraints": {"mechanism", "spatial", "tape"},
     "analysis": {"model", "sources", "constraints", "results", "mechanism"},
     "programs": {"mechanism", "spatial", "tape"},
-    "recipes": {"programs", "recursions", "mechanism", "spatial", "tape"},
+    "recipes": {"programs", "recursions", "constraints", "mechanism", "spatial", "tape"},
     "views": set(),
     "described": {"programs", "constraints", "mechanism", "views"},
     "closed": {"constraints", "mechanism", "spatial"},
