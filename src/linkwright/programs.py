@@ -67,13 +67,13 @@ class Spec:
 
 SPECS: dict[str, Spec] = {
     "forward_dynamics": Spec(("q", "v", "tau"), ("a",), forces=True, options=("method", "wrenches")),
-    "constraint_forces": Spec(("q", "v", "tau"), ("lambda",), forces=True, options=("wrenches",)),
-    "closing": Spec(("q",), ("dv", "phi"), forces=True),
-    "settling": Spec(("q", "v"), ("dv", "rate"), forces=True),
-    "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True, options=("wrenches",)),
-    "bias_forces": Spec(("q", "v"), ("h",), forces=True, options=("wrenches",)),
-    "gravity_forces": Spec(("q",), ("g",)),
-    "mass_matrix": Spec(("q",), ("M",)),
+    "constraint_forces": Spec(("q", "v", "tau"), ("lambda",), forces=True, options=("method", "wrenches")),
+    "closing": Spec(("q",), ("dv", "phi"), forces=True, options=("method",)),
+    "settling": Spec(("q", "v"), ("dv", "rate"), forces=True, options=("method",)),
+    "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True, loops=True, options=("wrenches",)),
+    "bias_forces": Spec(("q", "v"), ("h",), forces=True, loops=True, options=("wrenches",)),
+    "gravity_forces": Spec(("q",), ("g",), loops=True),
+    "mass_matrix": Spec(("q",), ("M",), loops=True),
     "reactions": Spec(
         ("q", "v", "tau"), ("wrenches",), rolls=False, dense=200_000, forces=True, options=("method", "wrenches")
     ),

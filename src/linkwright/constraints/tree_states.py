@@ -24,7 +24,7 @@ def poses(tree: Tree, q: Floats) -> tuple[Floats, Floats]:
     """Axes (nb, 3, 3) and origins (nb, 3) of the bodies in ground's axes, in the order of the description."""
     d, t, x = tree.description, tree.topology, tree.coordinates
     r, p = np.tile(np.eye(3), (d.nb, 1, 1)), np.zeros((d.nb, 3))
-    r_up, p_up, r_own, p_own = tree._sides(slice(None))
+    r_up, p_up, r_own, p_own = tree.sides(slice(None))
     for i, (body, joint, above) in enumerate(zip(t.body.tolist(), t.joint.tolist(), t.parent.tolist(), strict=True)):
         kind = tree.kind(i)
         at = int(x.q_at[i])
