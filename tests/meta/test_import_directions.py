@@ -15,11 +15,12 @@ MAY = {
     "kernels": {"tape"},
     "mechanism": {"spatial", "tape"},
     "formats": {"mechanism"},
-    "recursions": {"mechanism", "spatial", "tape"},
+    "recursions": {"constraints", "mechanism", "spatial", "tape"},
     "constraints": {"mechanism", "spatial", "tape"},
     "analysis": {"model", "sources", "constraints", "results", "mechanism"},
-    "programs": {"mechanism", "spatial", "tape"},
-    "recipes": {"programs", "recursions", "mechanism", "spatial", "tape"},
+    "programs": {"constraints", "mechanism", "spatial", "tape"},
+    "closed": {"programs", "recursions", "mechanism", "spatial", "tape"},
+    "recipes": {"closed", "programs", "recursions", "mechanism", "spatial", "tape"},
     "views": set(),
     "model": {"programs", "constraints", "kernels", "mechanism", "tape", "views"},
     "building": {"model", "mechanism"},
@@ -31,6 +32,7 @@ MAY = {
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
 #: answer that is compiled already needs no recursion.
 LAZY = {
+    ("closed.py", "recipes"),
     ("tape/program.py", "kernels"),
     ("programs.py", "recipes"),
     ("results/solution.py", "model"),
