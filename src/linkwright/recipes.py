@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwright import closed
+from linkwright import closed_recipes as closed
 from linkwright.errors import ModelError
 from linkwright.mechanism.contraction import contract
 from linkwright.mechanism.elements import JointForce
