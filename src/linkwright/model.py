@@ -198,7 +198,8 @@ class Mechanism(Described):
     ) -> Floats:
         """The joint accelerations that tau (and wrenches (..., nb, 6) on the bodies) cause.
 
-        Closed loops need method "virtual-work" or "assembly", and q and v that close them.
+        Closed loops, ties and drivers take part (methods "articulated-body", "virtual-work", "assembly" and
+        "mass-matrix"), for q and v that satisfy them.
         """
         if wrenches is None and out is None and method in self._quick:
             return self._quick[method](q, v, tau)
@@ -339,7 +340,7 @@ _PLAIN = {
     **{
         name: Request(name)
         for name in SPECS
-        if name not in ("forward_dynamics", "pose", "jacobian", "twist", "reactions", "rate")
+        if name not in ("forward_dynamics", "pose", "jacobian", "twist", "reactions", "rate", "closing", "settling")
     },
     "reactions": Request("reactions", FORWARD_METHODS[0]),
 }

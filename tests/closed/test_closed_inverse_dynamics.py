@@ -21,7 +21,8 @@ def test_inverse_undoes_forward_dynamics(make) -> None:
     tau = forces(mech)
     a = mech.forward_dynamics(q, v, tau)
     found = mech.inverse_dynamics(q, v, a)
-    assert found == pytest.approx(tau, abs=1e-8)
+    if make is not rssr:  # whose two actuators share one motion
+        assert found == pytest.approx(tau, abs=1e-8)
     assert mech.forward_dynamics(q, v, found) == pytest.approx(a, abs=1e-8)
     assert not found[~mech.actuated].any()
 
