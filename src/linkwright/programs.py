@@ -28,6 +28,7 @@ from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
     from linkwright.constraints.closings import Closing
+    from linkwright.constraints.equations import Constraint
 
 UNROLL = 64  # links up to which a recursion is unrolled
 #: Methods whose code grows faster, or from more, are rolled earlier: compiling stays at a second or two.
@@ -69,7 +70,7 @@ class Spec:
 
 SPECS: dict[str, Spec] = {
     "forward_dynamics": Spec(("q", "v", "tau"), ("a",), forces=True, closed=True, options=("method", "wrenches")),
-    "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True, options=("wrenches",)),
+    "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True, loops=True, options=("wrenches",)),
     "bias_forces": Spec(("q", "v"), ("h",), forces=True, loops=True, options=("wrenches",)),
     "gravity_forces": Spec(("q",), ("g",), loops=True),
     "mass_matrix": Spec(("q",), ("M",), loops=True),
@@ -82,11 +83,9 @@ SPECS: dict[str, Spec] = {
         closed=True,
         options=("method", "wrenches"),
     ),
-    "constraint_forces": Spec(
-        ("q", "v", "tau"), ("lambda",), rolls=False, forces=True, closed=True, options=("method", "wrenches")
-    ),
-    "closing": Spec(("q",), ("dv", "phi"), rolls=False, forces=True, closed=True, options=("method",)),
-    "settling": Spec(("q", "v"), ("dv", "rate"), rolls=False, forces=True, closed=True, options=("method",)),
+    "constraint_forces": Spec(("q", "v", "tau"), ("lambda",), forces=True, closed=True, options=("method", "wrenches")),
+    "closing": Spec(("q",), ("dv", "phi"), forces=True, closed=True, options=("method",)),
+    "settling": Spec(("q", "v"), ("dv", "rate"), forces=True, closed=True, options=("method",)),
     "inverse_dynamics_derivatives": Spec(
         ("q", "v", "a"), ("dtau_dq", "dtau_dv", "M"), rolls=False, dense=5_000, forces=True
     ),
@@ -104,6 +103,8 @@ SPECS: dict[str, Spec] = {
     "difference": Spec(("q", "q1"), ("dv",), loops=True),
     "rate": Spec(("q", "v"), ("rate",), loops=True),
 }
+#: What has a rolled form for mechanisms with loops, ties, drivers, couplings and force elements.
+CLOSED = ("forward_dynamics", "constraint_forces", "closing", "settling")
 
 
 class Maker:
@@ -124,6 +125,14 @@ class Maker:
     def joint_positions(self) -> dict[str, int]:
         names = self.description.joint_names
         return {names[int(j)]: i for i, j in enumerate(self.topology.joint)}
+
+    @cached_property
+    def constraint_rows(self) -> list[tuple[Constraint, str]]:
+        """Every equation that holds the tree's coordinates together: its constraint, and what it is about."""
+        from linkwright.constraints.closing import closing_constraints, rows
+        from linkwright.constraints.equations import Equations
+
+        return rows(closing_constraints(Equations(self.description), self.topology))
 
     @property
     def has_point_elements(self) -> bool:
@@ -158,11 +167,9 @@ class Maker:
 
     @cached_property
     def closed(self) -> bool:
-        """Whether anything but the tree's joints holds the bodies: loops, ties, couplings of loops, drivers."""
-        from linkwright.constraints.closings import is_closed
-
+        """Whether anything but the tree's own joints holds the bodies."""
         d = self.description
-        return bool(self.topology.loops or d.ties or d.drivers) and is_closed(d, self.topology)
+        return bool(d.ties or d.drivers) or any(d.kind_of(j).nv < 6 for j in self.topology.loops)
 
     @cached_property
     def closings(self) -> tuple[Closing, ...]:
@@ -281,6 +288,11 @@ class Maker:
             self._check_closed(request)
         if request.function in ("constraint_forces", "closing", "settling") and not self.closed:
             raise ModelError(f"{request.function} is for mechanisms with loops, ties or drivers; this one has none")
+        if self.rolls(request) and self.as_masses(request):
+            from linkwright.recipes import record_masses
+
+            return record_masses(self, request)
+        self._refuse_rotors(request)
         if request.method in FREE_BODY_METHODS and not self.coupled:
             self._refuse_singular_inertias(request.method, request.free)
         if spec.dense and int(self.topology.depth.sum()) + self.tree.n > spec.dense:
@@ -295,7 +307,7 @@ class Maker:
 
     def _check_closed(self, request: Request) -> None:
         """Refuse what cannot be answered for closed mechanisms."""
-        d, first = self.description, self.closings[0]
+        first = self.closings[0]
         does = {"joint": "closes a loop", "driver": "prescribes a motion"}.get(first.group, "holds bodies together")
         if not SPECS[request.function].closed:
             text = f"{first} {does}; {request.function} is for mechanisms without loops, ties and drivers so far"
@@ -304,10 +316,18 @@ class Maker:
             can = ", ".join(CLOSED_METHODS[:-1]) + f" or {CLOSED_METHODS[-1]}"
             text = f"{first} {does}; method={request.method!r} is for trees of joints alone, use {can}"
             raise ModelError(text, element=first.name)
-        for j in self.topology.loops:
-            if d.armature[j]:
-                text = f"joint {d.joint_names[j]!r} has an armature but no coordinate, for it closes a loop"
-                raise ModelError(f"{text}; cut the loop at another joint", element=d.joint_names[j])
+
+    @property
+    def rotors(self) -> list[int]:
+        """The joints that close loops and have an armature."""
+        return [j for j in self.topology.loops if self.description.armature[j]]
+
+    def _refuse_rotors(self, request: Request) -> None:
+        """A recursion over the tree has no place for the armature of a joint without a coordinate."""
+        if self.rotors and SPECS[request.function].closed:
+            name = self.description.joint_names[self.rotors[0]]
+            text = f"joint {name!r} has an armature but no coordinate, for it closes a loop"
+            raise ModelError(f"{text}; for {request.function} cut the loop at another joint", element=name)
 
     def _refuse_singular_inertias(self, method: str, free: Sequence[str]) -> None:
         """These methods begin with free bodies: what moves on a joint has an inertia that can be inverted.
@@ -354,9 +374,19 @@ class Maker:
             mass, moment, inertia = mass + m, moment + h, inertia + j
         return mass, moment, inertia
 
+    def as_masses(self, request: Request) -> bool:
+        """Whether its rolled form takes bodies as free masses and all joints as constraints."""
+        if request.function not in CLOSED or request.free:
+            return False
+        special = self.closed or self.coupled or bool(self.description.elements)
+        return special or request.function != "forward_dynamics"
+
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
+        if self.as_masses(request):
+            long = self.tree.n > UNROLL or bool(self.rotors)
+            return request.form == "rolled" or (long and request.form != "unrolled")
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
         plain = plain and (spec.loops or not self.closed)
         able = spec.rolls and plain

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright import closed_recipes as closed
+from linkwright.constraints import inertial
 from linkwright.errors import ModelError
 from linkwright.mechanism.contraction import contract
 from linkwright.mechanism.elements import JointForce
@@ -389,3 +390,14 @@ def record_rolled(maker: Maker, request: Request, *, packed: bool) -> Program:
         result = recipe.rolled(traversal, maker, request)
         traversal.finish(result, output)
     return builder.build(single=True)
+
+
+def record_masses(maker: Maker, request: Request) -> Program:
+    """The program of a request as loops over free bodies and over the constraints that hold them, joints included."""
+    _refuse_undetermined(maker, request)
+    inputs = list(maker.shapes(request).items())
+    if request.function == "closing":
+        return inertial.closing(maker.tree, inputs)
+    if request.function == "settling":
+        return inertial.settling(maker.tree, inputs)
+    return inertial.forward_dynamics(maker.tree, inputs, forces=request.function == "constraint_forces")

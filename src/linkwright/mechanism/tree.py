@@ -124,7 +124,7 @@ class Tree:
             q_at[i], v_at[i] = q_at[k], v_at[k]
         return Coordinates(q_at, v_at, total_q, total_v, ratio, offset, follows)
 
-    def _sides(self, at: At) -> tuple[Floats, Floats, Floats, Floats]:
+    def sides(self, at: At) -> tuple[Floats, Floats, Floats, Floats]:
         """The joint frames on the parent's and on the link's own body: R, p, R, p at some positions."""
         d, t = self.description, self.topology
         joint, back = t.joint[at], t.reverse[at, None]
@@ -137,10 +137,10 @@ class Tree:
 
     def _steps(self, at: At) -> tuple[Floats, Floats]:
         """The joint frames on the parents in the parents' own joint frames, before link frames are turned."""
-        r_up, p_up, _, _ = self._sides(at)
+        r_up, p_up, _, _ = self.sides(at)
         parent = self.parent[at]
         has = parent >= 0
-        _, _, r_parent, p_parent = self._sides(np.where(has, parent, 0))
+        _, _, r_parent, p_parent = self.sides(np.where(has, parent, 0))
         r_parent[~has], p_parent[~has] = np.eye(3), 0.0
         r0 = snap(np.einsum("nji,njk->nik", r_parent, r_up))
         return r0, np.einsum("nji,nj->ni", r_parent, p_up - p_parent)
@@ -207,7 +207,7 @@ class Tree:
 
     def link_frames(self, at: At = _EVERY) -> tuple[Floats, Floats]:
         """The link frames in their body frames, of some positions: R (n, 3, 3) and p (n, 3)."""
-        _, _, r, p = self._sides(at)
+        _, _, r, p = self.sides(at)
         c, s = _cos_sin(self._phi[at])
         x, y = r[:, :, 0].copy(), r[:, :, 1].copy()
         r[:, :, 0] = c[:, None] * x + s[:, None] * y
