@@ -82,11 +82,9 @@ SPECS: dict[str, Spec] = {
         closed=True,
         options=("method", "wrenches"),
     ),
-    "constraint_forces": Spec(
-        ("q", "v", "tau"), ("lambda",), rolls=False, forces=True, closed=True, options=("method", "wrenches")
-    ),
-    "closing": Spec(("q",), ("dv", "phi"), rolls=False, forces=True, closed=True, options=("method",)),
-    "settling": Spec(("q", "v"), ("dv", "rate"), rolls=False, forces=True, closed=True, options=("method",)),
+    "constraint_forces": Spec(("q", "v", "tau"), ("lambda",), forces=True, closed=True, options=("method", "wrenches")),
+    "closing": Spec(("q",), ("dv", "phi"), forces=True, closed=True, options=("method",)),
+    "settling": Spec(("q", "v"), ("dv", "rate"), forces=True, closed=True, options=("method",)),
     "inverse_dynamics_derivatives": Spec(
         ("q", "v", "a"), ("dtau_dq", "dtau_dv", "M"), rolls=False, dense=5_000, forces=True
     ),
@@ -165,11 +163,9 @@ class Maker:
 
     @cached_property
     def closed(self) -> bool:
-        """Whether anything but the tree's joints holds the bodies: loops, ties, couplings of loops, drivers."""
-        from linkwright.constraints.closings import is_closed
-
+        """Whether anything but the tree's own joints holds the bodies."""
         d = self.description
-        return bool(self.topology.loops or d.ties or d.drivers) and is_closed(d, self.topology)
+        return bool(d.ties or d.drivers) or any(d.kind_of(j).nv < 6 for j in self.topology.loops)
 
     @cached_property
     def closings(self) -> tuple[Closing, ...]:
@@ -284,14 +280,15 @@ class Maker:
     def program(self, request: Request, *, packed: bool = False) -> Program:
         """Record the program of a request; a loop may be `packed` into less memory, without derivatives."""
         spec = SPECS[request.function]
-        if self.as_masses(request) and self.rolls(request):
-            from linkwright.recipes import record_masses
-
-            return record_masses(self, request)
         if self.closed and not spec.loops:
             self._check_closed(request)
         if request.function in ("constraint_forces", "closing", "settling") and not self.closed:
             raise ModelError(f"{request.function} is for mechanisms with loops, ties or drivers; this one has none")
+        if self.rolls(request) and self.as_masses(request):
+            from linkwright.recipes import record_masses
+
+            return record_masses(self, request)
+        self._refuse_rotors(request)
         if request.method in FREE_BODY_METHODS and not self.coupled:
             self._refuse_singular_inertias(request.method, request.free)
         if spec.dense and int(self.topology.depth.sum()) + self.tree.n > spec.dense:
@@ -306,7 +303,7 @@ class Maker:
 
     def _check_closed(self, request: Request) -> None:
         """Refuse what cannot be answered for closed mechanisms."""
-        d, first = self.description, self.closings[0]
+        first = self.closings[0]
         does = {"joint": "closes a loop", "driver": "prescribes a motion"}.get(first.group, "holds bodies together")
         if not SPECS[request.function].closed:
             text = f"{first} {does}; {request.function} is for mechanisms without loops, ties and drivers so far"
@@ -315,10 +312,18 @@ class Maker:
             can = ", ".join(CLOSED_METHODS[:-1]) + f" or {CLOSED_METHODS[-1]}"
             text = f"{first} {does}; method={request.method!r} is for trees of joints alone, use {can}"
             raise ModelError(text, element=first.name)
-        for j in self.topology.loops:
-            if d.armature[j]:
-                text = f"joint {d.joint_names[j]!r} has an armature but no coordinate, for it closes a loop"
-                raise ModelError(f"{text}; cut the loop at another joint", element=d.joint_names[j])
+
+    @property
+    def rotors(self) -> list[int]:
+        """The joints that close loops and have an armature."""
+        return [j for j in self.topology.loops if self.description.armature[j]]
+
+    def _refuse_rotors(self, request: Request) -> None:
+        """A recursion over the tree has no place for the armature of a joint without a coordinate."""
+        if self.rotors and SPECS[request.function].closed:
+            name = self.description.joint_names[self.rotors[0]]
+            text = f"joint {name!r} has an armature but no coordinate, for it closes a loop"
+            raise ModelError(f"{text}; for {request.function} cut the loop at another joint", element=name)
 
     def _refuse_singular_inertias(self, method: str, free: Sequence[str]) -> None:
         """These methods begin with free bodies: what moves on a joint has an inertia that can be inverted.
@@ -376,7 +381,8 @@ class Maker:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
         if self.as_masses(request):
-            return request.form == "rolled" or (self.tree.n > UNROLL and request.form != "unrolled")
+            long = self.tree.n > UNROLL or bool(self.rotors)
+            return request.form == "rolled" or (long and request.form != "unrolled")
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
         plain = plain and (spec.loops or not self.closed)
         able = spec.rolls and plain

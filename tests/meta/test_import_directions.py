@@ -18,8 +18,8 @@ MAY = {
     "recursions": {"constraints", "mechanism", "spatial", "tape"},
     "constraints": {"mechanism", "spatial", "tape"},
     "analysis": {"model", "sources", "constraints", "results", "mechanism"},
-    "programs": {"constraints", "mechanism", "spatial", "tape"},
-    "closed_recipes": {"programs", "recursions", "mechanism", "spatial", "tape"},
+    "programs": {"mechanism", "spatial", "tape"},
+    "closed_recipes": {"recursions", "spatial"},
     "recipes": {"closed_recipes", "programs", "recursions", "constraints", "mechanism", "spatial", "tape"},
     "views": set(),
     "described": {"programs", "constraints", "mechanism", "views"},
@@ -34,9 +34,9 @@ MAY = {
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
 #: answer that is compiled already needs no recursion.
 LAZY = {
-    ("closed_recipes.py", "recipes"),
     ("tape/program.py", "kernels"),
     ("programs.py", "recipes"),
+    ("closed_recipes.py", "recipes"),
     ("programs.py", "constraints"),
     ("model.py", "closed"),
     *((f"closed/{name}.py", "model") for name in ("consistent", "freedom", "inverse", "linear", "statics")),

@@ -145,10 +145,10 @@ class Equations:
         ends = (driver.target, driver.other)
         if driver.kind == "distance":
             return self._at(driver.name, "driver", forms.DISTANCE, ends, [], driver.law)
-        form = forms.angle(*driver.axes, about_h=self.about_h(driver))
+        form = forms.angle(*driver.axes, about_h=self._parallel(driver))
         return self._at(driver.name, "driver", form, ends, [], driver.law)
 
-    def about_h(self, driver: Driver) -> bool:
+    def _parallel(self, driver: Driver) -> bool:
         """Whether the h axes of an angle driver are drawn parallel, and its axes across them."""
         if "h" in driver.axes:
             return False

@@ -81,33 +81,33 @@ def _hold(traversal: Unrolled, c: Closing, around: Surroundings, positions: Mapp
     law = law_rates(c.law, around.names) if c.law is not None else (0.0, 0.0, 0.0)
     if c.group == "gear":
         return _gear(traversal, c, around, positions)
-    if c.joints and c.joints[0] in positions:
-        return _coordinate(traversal, positions[c.joints[0]], c.index, law)
+    if c.source.joints and c.source.joints[0] in positions:
+        return _coordinate(traversal, positions[c.source.joints[0]], c.source.index, law)
     return _between(traversal, c, around, law)
 
 
 def _between(traversal: Unrolled, c: Closing, around: Surroundings, law: tuple[Any, Any, Any]) -> Hold:
     numbers: list[Any] = []
     turned: list[Any] = []
-    if c.joints:
-        frames = joint_pair(traversal, c.joints[0], around.free)
+    if c.source.joints:
+        frames = joint_pair(traversal, c.source.joints[0], around.free)
         if c.form.numbers:  # a screw
-            link = loop_link(traversal, c.joints[0], around.free)
+            link = loop_link(traversal, c.source.joints[0], around.free)
             numbers = [link.pitch]
             turned = [measured(link.kind, link.pitch, frames.r, frames.p, 0)]
     else:
-        places = [around.place(name) for name in c.places]
+        places = [around.place(name) for name in c.source.places]
         frames = pair(traversal, *((-1, np.eye(3), np.zeros(3)), *places)[-2:])
-        if c.length is not None:
-            numbers = [c.length.evaluate(around.names)]
+        if c.source.length is not None:
+            numbers = [c.source.length.evaluate(around.names)]
     if frames.rigid and c.law is None and not is_recorded(frames.r, frames.p, np.array(numbers)):
         _refuse_open(traversal, c, frames, numbers, turned)
     return _of_pair(c.form, frames, numbers, turned, law)
 
 
 def _refuse_open(traversal: Unrolled, c: Closing, frames: Pair, numbers: list[Any], turned: list[Any]) -> None:
-    if c.joints:
-        gap = traversal.tree.description.kind_of(c.joints[0]).gap(frames.r, frames.p)
+    if c.source.joints:
+        gap = traversal.tree.description.kind_of(c.source.joints[0]).gap(frames.r, frames.p)
     else:
         gap = relative.equations(c.form, frames.r, frames.p, numbers, turned, 0.0)
     if np.abs(gap).max(initial=0.0) > OPEN:
@@ -135,8 +135,8 @@ def _coordinate(traversal: Unrolled, position: int, index: int, law: tuple[Any, 
 def _gear(traversal: Unrolled, c: Closing, around: Surroundings, positions: Mapping[int, int]) -> Hold:
     """follower − ratio · leader − offset = 0. A tree joint's q counts its turns; what closes a loop is taken near to
     what the other asks of it."""
-    follower, leader = c.joints
-    ratio, offset = c.gear
+    follower, leader = c.source.joints
+    ratio, offset = c.source.gear
     if leader in positions:
         led = traversal.links[positions[leader]]
         value, rate = ratio * led.q[0] + offset, ratio * led.v[0]
@@ -146,7 +146,7 @@ def _gear(traversal: Unrolled, c: Closing, around: Surroundings, positions: Mapp
         link = traversal.links[positions[follower]]
         hold = _scaled(_measure(traversal, leader, around, (link.q[0] - offset) / ratio), -ratio)
         return _added(hold, link.v[0], Direct(positions[follower], 0, np.ones(1)))
-    kinds = [traversal.tree.description.kind_of(j) for j in c.joints]
+    kinds = [traversal.tree.description.kind_of(j) for j in c.source.joints]
     if kinds[1].angles and (not kinds[0].angles or abs(ratio) < 1.0):
         other = _measure(traversal, follower, around, 0.0)
         hold = _scaled(_measure(traversal, leader, around, (other.phi[0] - offset) / ratio), -ratio)
