@@ -14,6 +14,11 @@ LONG, WIDTH = 96, 8  # numbers beyond which a vector is run through in a loop, a
 class Composer(ProgramBuilder):
     """A builder for programs that are made of other programs, with some arithmetic between them."""
 
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.seat: Any = None  # where the states of a mechanism are looked at
+        self.force: Ref | None = None
+
     def spare(self, name: str, size: int) -> Ref:
         """A temporary of its own."""
         return self.temporary(self.free_name(name), (size,))

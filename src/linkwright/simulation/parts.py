@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwright.programs import FORWARD_METHODS, Maker, Request
 from linkwright.simulation.composer import Composer
-from linkwright.tape.build import Ref
+from linkwright.tape.block import Block
+from linkwright.tape.build import Ref, trace
 from linkwright.tape.functions import less_equal
-from linkwright.tape.program import ITEM, Each, Loop, Program
+from linkwright.tape.program import Each, Loop, Program
 
 #: Newton's rounds of a projection, and the residual of the constraints (m, rad) at which the round that is being made
 #: is the last: it leaves about the square of that.
 ROUNDS, CLOSED = 10, 1e-8
+
+
+class Seat(NamedTuple):
+    """The place of a state and its acceleration in a builder."""
+
+    q: Ref
+    v: Ref
+    t: Ref
+    a: Ref
 
 
 class Parts:
@@ -60,36 +70,40 @@ class Parts:
         return self.nq == self.nv and not self.closed
 
     # -- statements -----------------------------------------------------------------------------------
-    def derive(self, b: Composer, q: Ref, v: Ref, t: Ref, tau: Ref | None) -> tuple[Ref, Ref]:
-        """q̇ and a of a state, by further statements of a builder."""
-        a = b.spare("a", self.nv)
-        self.accelerate(b, q, v, t, tau, a)
-        return self.velocity(b, q, v), a
+    def seat(self, b: Composer) -> Seat:
+        """Where a builder's states are looked at: always the same place, so that the code is there once."""
+        if b.seat is None:
+            q, v, a = b.spare("q_here", self.nq), b.spare("v_here", self.nv), b.spare("a_here", self.nv)
+            b.seat = Seat(q, v, b.number("t_here"), a)
+        return b.seat  # type: ignore[no-any-return]
 
     def velocity(self, b: Composer, q: Ref, v: Ref) -> Ref:
-        """q̇."""
+        """q̇; where it is v, that itself."""
         if self.nq == self.nv:
             return v
         rate = b.spare("rate", self.nq)
         b.run(self.rate, [q, v], [rate])
         return rate
 
-    def accelerate(self, b: Composer, q: Ref, v: Ref, t: Ref, tau: Ref | None, a: Ref) -> None:
-        """a of a state; the forces are given, or those of the law."""
+    def accelerate(self, b: Composer, tau: Ref | None) -> None:
+        """a of the state in the seat; the forces are given, or those of the law."""
+        seat = self.seat(b)
         if self.law is not None:
-            tau = b.spare("tau", self.nv)
-            b.run(self.law, [t, q, v], [tau])
+            if b.force is None:
+                b.force = b.spare("tau", self.nv)
+            tau = b.force
+            b.run(self.law, [seat.t, seat.q, seat.v], [tau])
         assert tau is not None
-        given = {"q": q, "v": v, "tau": tau, "t": t}
-        b.run(self.dynamics, [given[port.name] for port in self.dynamics.inputs], [a])
+        given = {"q": seat.q, "v": seat.v, "tau": tau, "t": seat.t}
+        b.run(self.dynamics, [given[port.name] for port in self.dynamics.inputs], [seat.a])
 
-    def settle(self, b: Composer, q: Ref, v: Ref, t: Ref, q_out: Ref, v_out: Ref) -> tuple[Ref, Ref] | None:
-        """The nearest state that can be: Euler parameters of unit length, constraints met. With constraints, their
-        residual before the last round, and the rounds."""
-        if self.plain:
-            b.copy(q, q_out)
-            b.copy(v, v_out)
-            return None
+    def settle(self, b: Composer, q: Ref, v: Ref) -> tuple[Ref, Ref] | None:
+        """The nearest state that can be, into the seat: Euler parameters of unit length, constraints met.
+
+        With constraints, their residual before the last round, and the rounds.
+        """
+        seat = self.seat(b)
+        t, q_out, v_out = seat.t, seat.q, seat.v
         if not self.closed:
             self._normalise(b, q, q_out)
             b.copy(v, v_out)
@@ -137,14 +151,9 @@ class Parts:
         return residual, count
 
 
-def _unit_block() -> Any:
-    from linkwright.tape.build import trace
-
+def _unit_block() -> Block:
     return trace(lambda e: e / np.sqrt(e @ e), [(4,)])[0]
 
 
 def _squares(x: Any) -> Any:
     return x @ x
-
-
-__all__ = ["CLOSED", "ITEM", "ROUNDS", "Parts"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwright.simulation.composer import Composer
 from linkwright.simulation.control import CONTROL, SETTINGS, after, before
-from linkwright.simulation.parts import Parts
+from linkwright.simulation.parts import Parts, Seat
 from linkwright.simulation.tableaux import Row, Tableau
 from linkwright.tape.build import Ref
 from linkwright.tape.functions import absolute, maximum, where
@@ -41,10 +41,21 @@ class _Stages:
 
     def stage(self, row: Row, c: float) -> None:
         b, parts = self.b, self.parts
-        q, v, t = b.spare("q_k", parts.nq), b.spare("v_k", parts.nv), b.number("t_k")
-        self.advance(row, q, v)
-        b.call(lambda t, h: t + c * h, [self.t, self.h], [t])
-        rate, a = parts.derive(b, q, v, t, self.tau)
+        seat = parts.seat(b)
+        self.advance(row, seat.q, seat.v)
+        b.call(lambda t, h: t + c * h, [self.t, self.h], [seat.t])
+        parts.accelerate(b, self.tau)
+        self.add(seat)
+
+    def add(self, seat: Seat) -> None:
+        """The derivative of the state in the seat is the next one."""
+        b, parts = self.b, self.parts
+        a = b.spare("a_k", parts.nv)
+        b.copy(seat.a, a)
+        rate = parts.velocity(b, seat.q, seat.v)
+        if rate is seat.v:
+            rate = b.spare("v_k", parts.nv)
+            b.copy(seat.v, rate)
         self.rates.append(rate)
         self.accelerations.append(a)
 
@@ -53,19 +64,21 @@ class _Stages:
         for row, c in zip(tableau.a[1:], tableau.c[1:], strict=True):
             self.stage(row, c)
 
-    def end(self, t: Ref, q: Ref, v: Ref, a: Ref) -> tuple[Ref, Ref] | None:
-        """The state at the end of the step, projected, and its acceleration."""
+    def end(self, t: Ref) -> tuple[Ref, Ref] | None:
+        """The state at the end of the step, projected, and its acceleration, in the seat."""
         b, parts = self.b, self.parts
-        q1, v1 = (q, v) if parts.plain else (b.spare("q_end", parts.nq), b.spare("v_end", parts.nv))
+        seat = parts.seat(b)
+        q, v = (seat.q, seat.v) if parts.plain else (b.spare("q_end", parts.nq), b.spare("v_end", parts.nv))
+        b.copy(t, seat.t)
         if self.tableau.implicit_rates:
-            b.each(lambda v, a, h: v + h * a, [self.v, self.accelerations[0]], [self.h], [v1])
+            b.each(lambda v, a, h: v + h * a, [self.v, self.accelerations[0]], [self.h], [v])
             move = b.spare("move", parts.nv)
-            b.each(lambda v, h: h * v, [v1], [self.h], [move])
-            b.run(parts.integrate, [self.q, move], [q1])
+            b.each(lambda v, h: h * v, [v], [self.h], [move])
+            b.run(parts.integrate, [self.q, move], [q])
         else:
-            self.advance(self.tableau.b, q1, v1)
-        met = None if parts.plain else parts.settle(b, q1, v1, t, q, v)
-        parts.accelerate(b, q, v, t, self.tau, a)
+            self.advance(self.tableau.b, q, v)
+        met = None if parts.plain else parts.settle(b, q, v)
+        parts.accelerate(b, self.tau)
         return met
 
 
@@ -90,6 +103,12 @@ def _state_outputs(b: Composer, parts: Parts) -> tuple[Ref, Ref, Ref]:
     return b.output("q_next", (parts.nq,)), b.output("v_next", (parts.nv,)), b.output("a_next", (parts.nv,))
 
 
+def _copy_seat(b: Composer, parts: Parts, outputs: Sequence[Ref]) -> None:
+    seat = parts.seat(b)
+    for source, target in zip((seat.q, seat.v, seat.a), outputs, strict=True):
+        b.copy(source, target)
+
+
 def fixed_step(parts: Parts, tableau: Tableau) -> Program:
     """q, v, a, t, h [, tau] → the next q, v, a; with constraints also a summary: their residual, and the rounds."""
     b = Composer(f"{tableau.name} step")
@@ -100,7 +119,8 @@ def fixed_step(parts: Parts, tableau: Tableau) -> Program:
     stages.all()
     t = b.number("t_end")
     b.call(lambda t, h: t + h, [stages.t, stages.h], [t])
-    met = stages.end(t, q, v, a)
+    met = stages.end(t)
+    _copy_seat(b, parts, (q, v, a))
     if met is not None:
         summary = b.output("summary", (2,))
         b.call(lambda phi, rounds: np.array([phi, rounds]), list(met), [summary])
@@ -119,11 +139,12 @@ def attempt(parts: Parts, tableau: Tableau) -> Program:
     b.call(before, [control, settings], [t, h, t_end])
     stages = _Stages(b, parts, tableau, [q, v, a, t, h], tau)
     stages.all()
-    there = [b.spare(n, s) for n, s in (("q_new", parts.nq), ("v_new", parts.nv), ("a_new", parts.nv))]
-    met = stages.end(t_end, *there)
-    stages.rates.append(parts.velocity(b, there[0], there[1]))
-    stages.accelerations.append(there[2])
-    sums = _errors(b, stages, (q, v), (there[0], there[1]), settings)
+    met = stages.end(t_end)
+    seat = parts.seat(b)
+    there = (seat.q, seat.v, seat.a)
+    stages.rates.append(parts.velocity(b, seat.q, seat.v))
+    stages.accelerations.append(seat.a)
+    sums = _errors(b, stages, (q, v), (seat.q, seat.v), settings)
     if met is None:
         met = b.number("phi"), b.number("rounds")
         b.call(lambda: (np.array(0.0), np.array(0.0)), [], met)
@@ -172,8 +193,10 @@ def ending(parts: Parts) -> Program:
     q, v, t = b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("t", ())
     tau = _force(b, parts)
     outputs = _state_outputs(b, parts)
-    met = parts.settle(b, q, v, t, outputs[0], outputs[1])
-    parts.accelerate(b, outputs[0], outputs[1], t, tau, outputs[2])
+    b.copy(t, parts.seat(b).t)
+    met = parts.settle(b, q, v)
+    parts.accelerate(b, tau)
+    _copy_seat(b, parts, outputs)
     if met is not None:
         summary = b.output("summary", (2,))
         b.call(lambda phi, rounds: np.array([phi, rounds]), list(met), [summary])
@@ -204,7 +227,7 @@ def dense(parts: Parts, tableau: Tableau) -> Program:
     stages.accelerations.append(ends[2])
     for row, c in zip(tableau.extra_a, tableau.extra_c, strict=True):
         stages.stage(row, c)
-    q, v, t = b.spare("q_between", parts.nq), b.spare("v_between", parts.nv), b.number("t_between")
+    q, v = b.spare("q_between", parts.nq), b.spare("v_between", parts.nv)
     used = sorted({0, tableau.stages, *(j for row in tableau.dense for j in row)})
     for y0, y1, slopes, y in (
         (start[0], ends[0], stages.rates, q),
@@ -216,9 +239,10 @@ def dense(parts: Parts, tableau: Tableau) -> Program:
             return interpolated(tableau, y0, y1, dict(zip(used, given, strict=True)), h, x)
 
         b.each(between, [y0, y1, *(slopes[j] for j in used)], [stages.h, theta], [y])
-    b.call(lambda t, h, x: t + x * h, [stages.t, stages.h, theta], [t])
-    parts.settle(b, q, v, t, outputs[0], outputs[1])
-    parts.accelerate(b, outputs[0], outputs[1], t, tau, outputs[2])
+    b.call(lambda t, h, x: t + x * h, [stages.t, stages.h, theta], [parts.seat(b).t])
+    parts.settle(b, q, v)
+    parts.accelerate(b, tau)
+    _copy_seat(b, parts, outputs)
     return b.build(single=False)
 
 
