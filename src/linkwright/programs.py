@@ -168,6 +168,13 @@ class Maker:
         return bool(d.ties or d.drivers) or any(d.kind_of(j).nv < 6 for j in self.topology.loops)
 
     @cached_property
+    def size(self) -> float:
+        """A length that is typical for the mechanism."""
+        from linkwright.constraints.equations import Equations
+
+        return Equations(self.description).size
+
+    @cached_property
     def closings(self) -> tuple[Closing, ...]:
         """What holds the bodies besides the tree's joints, in the order of the multipliers."""
         from linkwright.constraints.closings import closings
