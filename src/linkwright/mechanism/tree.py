@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import ModelError
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.reversed import reverse
@@ -112,11 +111,8 @@ class Tree:
             ratio, offset, follows = ratio.copy(), offset.copy(), follows.copy()
             at = {int(j): i for i, j in enumerate(t.joint)}
             for m in d.mimics:
-                for joint in (m.follower, m.leader):
-                    if joint not in at:
-                        name = d.joint_names[joint]
-                        text = f"joint {name!r} closes a loop and cannot take part in a mimic; cut another joint"
-                        raise ModelError(text, element=name)
+                if m.follower not in at or m.leader not in at:
+                    continue  # what a loop's joint has no coordinate for is an equation
                 i = at[m.follower]
                 follows[i], ratio[i], offset[i], leader[i] = True, m.ratio, m.offset, at[m.leader]
                 nq[i] = nv[i] = 0
