@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from multipliers import Motion, with_loops
 
 import linkwright as lw
 from linkwright.errors import ModelError
 from linkwright.mechanism.expression import TIME, Name
 from linkwright.mechanism.kinds import KINDS
 from linkwright.model import Mechanism
-from multipliers import Motion, with_loops
 from robots import relative
 
 PAIRED = [kind for kind in KINDS if kind not in ("spherical", "free", "fixed")]
