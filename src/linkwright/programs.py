@@ -15,8 +15,7 @@ import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.elements import JointForce
-from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.elements import AppliedWrench, JointForce, laws_of
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.kinds import KIND_LIST
 from linkwright.mechanism.topology import Topology, span
@@ -116,10 +115,7 @@ class Maker:
     @property
     def needs_time(self) -> bool:
         """Whether a force depends on TIME."""
-        laws: list[Expression] = []
-        for e in self.description.elements:
-            laws.extend(e.laws if hasattr(e, "laws") else (e.law,))
-        return any("TIME" in law.names() for law in laws)
+        return any("TIME" in law.names() for e in self.description.elements for law in laws_of(e))
 
     @property
     def has_pair_derivatives(self) -> bool:
@@ -189,7 +185,8 @@ class Maker:
         """The frames that elements name."""
         names: set[str] = set()
         for e in self.description.elements:
-            names.update(getattr(e, field) for field in ("first", "second", "frame") if hasattr(e, field))
+            names.update(getattr(e, field) for field in ("first", "second") if hasattr(e, field))
+            names.update(e.places if isinstance(e, AppliedWrench) else ())
         return {name: self.place(name, free) for name in names}
 
     # -- programs -----------------------------------------------------------------------------------------
