@@ -34,6 +34,7 @@ class Builder(Forces):
         self.name = name
         self._body_rows: list[tuple[Array, Array, Array]] = []
         self._mimics: list[tuple[Mimic, Array]] = []
+        self._losses: set[str] = set()  # forces that joints' own damping and friction are; they go first
         self._gravity: Any = np.array([0.0, 0.0, -9.81])
 
     def __enter__(self) -> Self:
@@ -175,6 +176,7 @@ class Builder(Forces):
         )
         self._joints[name] = Joint(name, len(self._joints), kind)
         self._forces.update({force.name: force for force in losses})
+        self._losses.update(force.name for force in losses)
         return self._joints[name]
 
     def _at(self, name: str, kind: str, i: Any, j: Any, axis: Any, at: Any) -> tuple[Triad, Triad]:
@@ -256,7 +258,7 @@ class Builder(Forces):
             frames=frames,
             gravity=np.array(self._gravity),
             mimics=with_gears(couplings, arrays.pop("gear")),
-            elements=tuple(self._forces.values()),
+            elements=tuple(sorted(self._forces.values(), key=lambda e: e.name not in self._losses)),
             drivers=tuple(self._drivers.values()),
             ties=tuple(self._ties.values()),
             start=start,

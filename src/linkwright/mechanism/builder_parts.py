@@ -119,7 +119,8 @@ class Parts:
         measured = {x.key for x in quantities(made)} if measures else set()
         for name in sorted(made.names() - measured):
             if name in variables and name in self._parameters:
-                raise ModelError(f"{name!r} in a law is both a coordinate and a parameter; rename the parameter")
+                text = f"{name!r} is a variable of this law (q and v of a joint, d and dd of a distance) and a parameter"
+                raise ModelError(f"{text} too; rename the parameter", element=name)
             if name not in variables and name not in self._parameters:
                 raise NameNotFound("parameter or variable of a law", name, [*variables, *self._parameters])
         for quantity in quantities(made):
