@@ -126,7 +126,10 @@ FORCES = {
     "damper": (lambda b: b.joint_damper("ball 1", 2 * K, index=1), 'DAMPER x (joint = "ball 1".v1, damping = 2*k)'),
     "friction": (lambda b: b.joint_friction("j", 0.5), "FRICTION x (joint = j, friction = 0.5, speed = 0.01)"),
     "stop": (lambda b: b.stop("j", stiffness=5.0), "STOP x (joint = j, stiffness = 5, lower = -1, upper = 1, damping"),
-    "one stop": (lambda b: b.stop("tube", upper=K, index=1), "STOP x (joint = tube.shift, stiffness = 10000, upper = k"),
+    "one stop": (
+        lambda b: b.stop("tube", upper=K, index=1),
+        "STOP x (joint = tube.shift, stiffness = 10000, upper = k",
+    ),
     "actuator": (
         lambda b: b.actuator("j", lambda q, v, t: np.sin(t) - K * v),
         "ACTUATOR x (joint = j, law = sin(TIME) - k*j.rate, effort limit = 7)",
@@ -139,7 +142,10 @@ FORCES = {
         lambda b: b.joint_force("j", lambda q: where(q > 0.5, 1.0, maximum(q, 2.0))),
         "law = if(0.5 < j.angle, 1, max(j.angle, 2)))",
     ),
-    "coil": (lambda b: b.spring("tip", "ground", K, 0.5), "SPRING x (triad = tip, triad = ground, stiffness = k, length"),
+    "coil": (
+        lambda b: b.spring("tip", "ground", K, 0.5),
+        "SPRING x (triad = tip, triad = ground, stiffness = k, length",
+    ),
     "piston": (lambda b: b.damper("tip", "ground", 3.0), "DAMPER x (triad = tip, triad = ground, damping = 3)"),
     "bumper": (
         lambda b: b.bumper("tip", "ground", 0.1, stiffness=K, damping=0.2),

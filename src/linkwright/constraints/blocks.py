@@ -166,6 +166,7 @@ def lift_block(form: Form, moving: Moving) -> Block:
 @cache
 def angles_block(form: Form, moving: Moving) -> Block:
     """The counted angles, nearest to what they were."""
+
     def outputs(*arrays: Array) -> Array:
         frames, rest = _frames(form, moving, arrays)
         assert form.angles is not None

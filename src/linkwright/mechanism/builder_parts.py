@@ -119,7 +119,7 @@ class Parts:
         measured = {x.key for x in quantities(made)} if measures else set()
         for name in sorted(made.names() - measured):
             if name in variables and name in self._parameters:
-                text = f"{name!r} is a variable of this law (q and v of a joint, d and dd of a distance) and a parameter"
+                text = f"{name!r} is a variable of this law (q, v of a joint, d, dd of a distance) and a parameter"
                 raise ModelError(f"{text} too; rename the parameter", element=name)
             if name not in variables and name not in self._parameters:
                 raise NameNotFound("parameter or variable of a law", name, [*variables, *self._parameters])
