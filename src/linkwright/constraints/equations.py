@@ -20,7 +20,7 @@ from linkwright.mechanism.kinds import KINDS
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 Floats = NDArray[np.float64]
-Group = Literal["joint", "tie", "gear", "driver"]
+Group = Literal["joint", "tie", "gear", "driver", "rotor"]
 #: Within this sine two h axes count as parallel: bodies are drawn roughly.
 PARALLEL = 0.02
 
@@ -145,10 +145,10 @@ class Equations:
         ends = (driver.target, driver.other)
         if driver.kind == "distance":
             return self._at(driver.name, "driver", forms.DISTANCE, ends, [], driver.law)
-        form = forms.angle(*driver.axes, about_h=self._parallel(driver))
+        form = forms.angle(*driver.axes, about_h=self.about_h(driver))
         return self._at(driver.name, "driver", form, ends, [], driver.law)
 
-    def _parallel(self, driver: Driver) -> bool:
+    def about_h(self, driver: Driver) -> bool:
         """Whether the h axes of an angle driver are drawn parallel, and its axes across them."""
         if "h" in driver.axes:
             return False

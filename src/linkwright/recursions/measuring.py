@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from linkwright.mechanism.quantities import Quantity
+from linkwright.recursions.closure import joint_pair, loop_link, measured
 from linkwright.recursions.kinematics import GROUND_POSE, poses, twists
 from linkwright.recursions.traversal import Unrolled
 from linkwright.spatial.algebra import Array, cross, dot
-from linkwright.tape.functions import arctan2
 
 
 class Finder(Protocol):
@@ -30,7 +30,7 @@ def measure(
     The angle of a joint that closes a loop is between −π and π.
     """
     joints = finder.joint_positions
-    state = _State(traversal, any(q.rate for q in wanted))
+    state = _State(traversal, any(x.rate for x in wanted))
     values: dict[str, Any] = {}
     for quantity in wanted:
         k = quantity.index
@@ -72,9 +72,6 @@ class _State:
         row = self._row(position)
         return row["x"] + row["r"] @ p
 
-    def axes(self, position: int, r: Array) -> Array:
-        return self._row(position)["r"] @ r
-
     def motion(self, position: int, p: Array) -> Array:
         """The velocity of a point of a link, and the link's angular velocity, in ground's axes."""
         row = self._row(position)
@@ -83,21 +80,9 @@ class _State:
 
     def closing(self, quantity: Quantity, parameters: Mapping[str, Any]) -> Any:
         """A coordinate or rate of a joint that closes a loop, from the poses and twists of its triads."""
-        tree = self.traversal.tree
-        d = tree.description
-        joint = d.joint_names.position("joint", quantity.of[0])
-        kind = d.kind_of(joint)
-        (a, ri, pi), (b, rj, pj) = tree.triads(joint, parameters)
-        axes = self.axes(a, ri), self.axes(b, rj)
-        line = self.origin(b, pj) - self.origin(a, pi)
-        r, p = axes[0].T @ axes[1], axes[0].T @ line
+        self._row(-1)
+        joint = self.traversal.tree.description.joint_names.position("joint", quantity.of[0])
+        link, frames = loop_link(self.traversal, joint, parameters), joint_pair(self.traversal, joint, parameters)
         if not quantity.rate:
-            found = kind.measures(r, p)[quantity.index]
-            return arctan2(found.sine, found.cosine) if found.shift is None else found.shift
-        here, there = self.motion(b, pj), self.motion(a, pi)
-        apart = here[:3] - there[:3] - cross(there[3:], line)
-        w = np.concatenate([axes[1].T @ apart, axes[1].T @ (here[3:] - there[3:])])
-        if kind.selects is not None:
-            return w[kind.selects[quantity.index]]
-        pitch = tree.row("pitch", joint, parameters).reshape(1)[0]
-        return (kind.dual(kind.terms_between(r, p), pitch).T @ w)[quantity.index]
+            return measured(link.kind, link.pitch, frames.r, frames.p, quantity.index)
+        return link.joint_rates(link.kind.terms_between(frames.r, frames.p), frames.w)[quantity.index]
