@@ -54,12 +54,17 @@ def four_bars(n: int, t: Floats) -> Motion:
 
 # -- A03: Andrews' squeezing mechanism ------------------------------------------------------------------------------
 #: Coordinates and rates at t = 0.03 s as published with the test set, in the order of `ANGLES`.
-SQUEEZER_AT_003 = (
-    (15.81077119629904, -15.75637105984298, 0.04082224013073101, -0.5347301163226948)
-    + (0.5244099658805304, 0.5347301163226948, 1.048080741042263),
-    (1139.920302151208, -1424.379294994111, 11.03291221937134, 19.29337464421385)
-    + (0.5735699284790808, -19.29337464421385, 0.3231791658026955),
-)
+SQUEEZER_AT_003 = np.array(
+    [
+        [15.81077119629904, 1139.920302151208],
+        [-15.75637105984298, -1424.379294994111],
+        [0.04082224013073101, 11.03291221937134],
+        [-0.5347301163226948, 19.29337464421385],
+        [0.5244099658805304, 0.5735699284790808],
+        [0.5347301163226948, -19.29337464421385],
+        [1.048080741042263, 0.3231791658026955],
+    ]
+).T
 
 
 def squeezer_equations(t: float, y: Floats) -> Floats:
@@ -177,7 +182,7 @@ def bricard(t: Floats) -> Motion:
 
 # -- A05: fly-ball governor -----------------------------------------------------------------------------------------
 def governor_equations(t: float, state: Floats) -> Floats:
-    """Lagrange's equations of the spin ψ, both arms' angle α from the shaft and the sleeve's distance x from the top."""
+    """Lagrange's equations of the spin ψ, the arms' angle α from the shaft and the sleeve's distance x from the top."""
     g = GOVERNOR
     _, a, x, spin, va, vx = state
     m, ms, w, length = g.arm_mass, g.sleeve_mass, g.thick, g.arm

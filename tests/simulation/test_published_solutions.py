@@ -1,6 +1,7 @@
 """The solutions that simulations are held against: they are what was published, or keep what must be kept."""
 
 import numpy as np
+
 from simulation import solutions
 from simulation.problems import CORNERS, GRAVITY, SQUEEZER_START
 
