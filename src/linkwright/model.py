@@ -7,37 +7,40 @@ wrenches are linear part first, in body axes unless said otherwise. SI units, ra
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.errors import AssemblyError, ModelError, NameNotFound
+from linkwright.described import Described
+from linkwright.errors import NameNotFound
 from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.kinds import KIND_LIST
-from linkwright.mechanism.merge import lock
-from linkwright.programs import FORWARD_METHODS, SPECS, Maker, Request
+from linkwright.programs import FORWARD_METHODS, SPECS, Request
 from linkwright.tape.program import Program
 from linkwright.tape.scalar import is_recorded
-from linkwright.views import Body, DofReport, Joint, View
+from linkwright.views import Body, DofReport, Joint
+
+if TYPE_CHECKING:
+    from linkwright.closed.linear import Linearised
+    from linkwright.closed.statics import Equilibrium
 
 Floats = NDArray[np.float64]
 
 
-class Mechanism:
+class Mechanism(Described):
     """A mechanism: what it is (`bodies`, `joints`, `frames`) and what it does (the methods)."""
 
     def __init__(self, description: Description) -> None:
-        self.description = description
-        self._maker = Maker(description)
+        super().__init__(description)
         self._kernels: dict[Request, Kernel] = {}
         self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
         self._programs: dict[Request, Program] = {}
+        self._kept: dict[Any, Any] = {}  # what is made of it elsewhere and lasts as long as it
         self._lock = threading.Lock()
 
     def __getstate__(self) -> Description:
@@ -46,141 +49,6 @@ class Mechanism:
 
     def __setstate__(self, description: Description) -> None:
         Mechanism.__init__(self, description)
-
-    # -- what it is -----------------------------------------------------------------------------------
-    @property
-    def name(self) -> str:
-        """What the file or the builder calls it."""
-        return self.description.name
-
-    @property
-    def nq(self) -> int:
-        """Coordinates of the spanning tree."""
-        return self._maker.tree.coordinates.nq
-
-    @property
-    def nv(self) -> int:
-        """Rates of the spanning tree."""
-        return self._maker.tree.coordinates.nv
-
-    @property
-    def nb(self) -> int:
-        """Moving bodies."""
-        return self.description.nb
-
-    @property
-    def gravity(self) -> Floats:
-        """The acceleration of gravity, in ground axes."""
-        return self.description.gravity.copy()
-
-    @property
-    def bodies(self) -> View[Body]:
-        """The moving bodies, parents before children: body k is carried by joint k."""
-        return View(self.nb, self._body, self._body_position)
-
-    @property
-    def joints(self) -> View[Joint]:
-        """The joints of the spanning tree, in the order of their coordinates."""
-        return View(self.nb, self._joint, self._joint_position)
-
-    @property
-    def loops(self) -> tuple[str, ...]:
-        """The joints that close loops."""
-        return tuple(self.description.joint_names[j] for j in self._maker.topology.loops)
-
-    @property
-    def frames(self) -> tuple[str, ...]:
-        """The names that `pose`, `jacobian` and `twist` take: bodies, further frames, ground."""
-        d = self.description
-        return (*d.body_names, *d.frames.names, d.ground_name)
-
-    @property
-    def actuated(self) -> NDArray[np.bool_]:
-        """For every rate, whether it has an actuator."""
-        x, t, d = self._maker.tree.coordinates, self._maker.topology, self.description
-        mask = np.ones(x.nv, bool)
-        for i, j in enumerate(t.joint.tolist()):
-            if j in d.passive:
-                mask[x.v_at[i] : x.v_at[i] + d.kind_of(j).nv] = False
-        return mask
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The named numbers that `with_parameters` changes and `free=` leaves open."""
-        return dict(self.description.parameters)
-
-    def with_parameters(self, **values: float) -> Mechanism:
-        """The same mechanism with other values of its parameters."""
-        return Mechanism(self.description.with_parameters(values))
-
-    def lock(self, joints: Mapping[str, float | ArrayLike]) -> Mechanism:
-        """The mechanism with these joints held at these values: `mech.lock({"elbow": 0.3})`.
-
-        Their bodies become one with their parents.
-        """
-        if not isinstance(joints, Mapping):
-            raise ModelError(f"lock takes joints with their values, as in {{'elbow': 0.3}}, not {joints!r}")
-        return Mechanism(lock(self.description, joints))
-
-    def dof(self) -> DofReport:
-        """Coordinates and degrees of freedom; with loops, ties or drivers by the rank of their equations, which needs
-        the mechanism assembled, and else by count. A mechanism that does not go together has its `problem` told."""
-        d, t, x = self.description, self._maker.topology, self._maker.tree.coordinates
-        equations = sum(6 - d.kind_of(j).nv for j in t.loops)
-        counted = DofReport(d.nb, x.nq, x.nv, equations, int(x.follows.sum()))
-        if not (t.loops or d.ties or d.drivers):
-            return counted
-        from linkwright.constraints.kinematics import freedom_of
-
-        try:
-            found = freedom_of(d)
-        except AssemblyError as error:
-            return replace(counted, problem=str(error))
-        return replace(counted, rank=found.rank, drivers=found.driven, left=found.left, redundant=found.redundant)
-
-    def _body_position(self, name: str) -> int:
-        return int(self._maker.topology.position[self.description.body_names.position("body", name)])
-
-    def _joint_position(self, name: str) -> int:
-        j = self.description.joint_names.position("joint", name)
-        found = np.flatnonzero(self._maker.topology.joint == j)
-        if not len(found):
-            raise NameNotFound("tree joint", name, [joint.name for joint in self.joints[:2000]])
-        return int(found[0])
-
-    def _name(self, body: int) -> str:
-        return self.description.body_names[body] if body >= 0 else self.description.ground_name
-
-    def _body(self, i: int) -> Body:
-        d, t = self.description, self._maker.topology
-        b = int(t.body[i])
-        up = int(t.parent[i])
-        parent = self._name(int(t.body[up]) if up >= 0 else -1)
-        joint = d.joint_names[int(t.joint[i])]
-        return Body(d.body_names[b], float(d.mass[b]), d.com[b].copy(), d.inertia[b].copy(), parent, joint)
-
-    def _joint(self, i: int) -> Joint:
-        d, t, x = self.description, self._maker.topology, self._maker.tree.coordinates
-        j = int(t.joint[i])
-        kind = d.kind_of(j)
-        q, v = int(x.q_at[i]), int(x.v_at[i])
-        leader = next((d.joint_names[m.leader] for m in d.mimics if m.follower == j), None)
-        return Joint(
-            d.joint_names[j],
-            kind.name,
-            slice(q, q + kind.nq),
-            slice(v, v + kind.nv),
-            self._name(int(d.parent[j])),
-            self._name(int(d.child[j])),
-            float(d.lower[j]),
-            float(d.upper[j]),
-            float(d.velocity_limit[j]),
-            float(d.effort_limit[j]),
-            leader,
-        )
-
-    def __repr__(self) -> str:
-        return f"<Mechanism {self.name!r}: {self.nb} bodies, nq = {self.nq}, nv = {self.nv}>"
 
     # -- programs -------------------------------------------------------------------------------------
     def program(
@@ -249,6 +117,7 @@ class Mechanism:
             return kernel(*arrays, t, out=out)
         name = request.function
         plain = request == _PLAIN.get(name) and name not in self.__dict__
+        plain = plain and not (self.closed and name == "inverse_dynamics")  # whose answer is the spanning tree's
         other = request == Request("forward_dynamics", request.method) and request.method != FORWARD_METHODS[0]
         if other and request.method not in self._quick and _one_state(arrays) and kernel.signature.work < _LONG:
             quick = shortcut(kernel, partial(type(self)._array, self, request), name)
@@ -280,6 +149,42 @@ class Mechanism:
         """The dv for which `integrate(q0, dv)` is q1."""
         return self._array(Request("difference"), q0, q1)
 
+    # -- consistent states ------------------------------------------------------------------------------
+    def assemble(self, q_guess: ArrayLike | None = None, fixed: Sequence[str] = (), *, t: float = 0.0) -> Floats:
+        """The q nearest to a guess at which the mechanism goes together; joints named in `fixed` stay as guessed.
+
+        Without a guess it starts where the bodies are drawn. Raises AssemblyError, which names what does not close.
+        """
+        from linkwright.closed.consistent import assemble
+
+        return assemble(self, q_guess, fixed, t)
+
+    def project(self, q: ArrayLike, v: ArrayLike | None = None, *, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
+        """The nearest q that closes the loops and the nearest v that keeps them closed.
+
+        Near is meant for the bodies' places and turns, by their sizes; masses do not count.
+        """
+        from linkwright.closed.consistent import project
+
+        return project(self, q, v, t)
+
+    @cached_property
+    def _weighed(self) -> Mechanism:
+        """The same mechanism with geometry for masses."""
+        from linkwright.closed.consistent import weighed
+
+        return Mechanism(weighed(self.description))
+
+    def _closing(self, q: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
+        """The least change of q, in the mass metric, that closes the loops to first order; and what is open."""
+        change, phi = self._answer(Request("closing", FORWARD_METHODS[0]), q, t=t)
+        return change, phi
+
+    def _settling(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
+        """The least change of v, in the mass metric, that keeps the loops closed; and how they open."""
+        change, rate = self._answer(Request("settling", FORWARD_METHODS[0]), q, v, t=t)
+        return change, rate
+
     # -- dynamics ---------------------------------------------------------------------------------------
     def forward_dynamics(
         self,
@@ -294,7 +199,8 @@ class Mechanism:
     ) -> Floats:
         """The joint accelerations that tau (and wrenches (..., nb, 6) on the bodies) cause.
 
-        Closed loops need method "virtual-work" or "assembly", and q and v that close them.
+        Closed loops, ties and drivers take part (methods "articulated-body", "virtual-work", "assembly" and
+        "mass-matrix"), for q and v that satisfy them.
         """
         if wrenches is None and out is None and method in self._quick:
             return self._quick[method](q, v, tau)
@@ -310,12 +216,47 @@ class Mechanism:
         *,
         t: ArrayLike = 0.0,
         wrenches: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
         out: Floats | None = None,
     ) -> Floats:
-        """The joint forces that the accelerations a need."""
+        """The joint forces that the accelerations a need; with loops those of the actuated joints, zero elsewhere.
+
+        Where loops leave fewer degrees of freedom than there are actuators, Σ weight·tau² is least: `weights` has one
+        number for each actuated rate. A motion that the actuators cannot produce is an error that says which.
+        """
         request = Request("inverse_dynamics", "", wrenches is not None)
         given = () if wrenches is None else (wrenches,)
-        return self._array(request, q, v, a, *given, t=t, out=out)
+        tree = self._array(request, q, v, a, *given, t=t, out=None if self.closed else out)
+        if not self.closed:
+            return tree
+        from linkwright.closed.inverse import inverse_dynamics
+
+        bound = self.forward_dynamics(q, v, np.zeros(self.nv), t=t)
+        found = inverse_dynamics(self, np.asarray(q, float), np.asarray(a, float), tree, bound, weights, t)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    def equilibrium(
+        self, q_guess: ArrayLike | None = None, *, tau: ArrayLike | None = None, t: float = 0.0
+    ) -> Equilibrium:
+        """A state of rest near a guess, the stable one where there is a choice: its `q`, and whether it is `stable`."""
+        from linkwright.closed.statics import equilibrium
+
+        guess, force = (None if x is None else np.asarray(x, float) for x in (q_guess, tau))
+        return equilibrium(self, guess, force, t)
+
+    def linearise(
+        self, q: ArrayLike, v: ArrayLike | None = None, tau: ArrayLike | None = None, *, t: float = 0.0
+    ) -> Linearised:
+        """The linear model about one state: A, B and its natural motions, on the mechanism's own degrees of freedom."""
+        from linkwright.closed.consistent import one
+        from linkwright.closed.linear import linearise
+
+        rates = np.zeros(self.nv) if v is None else one(v, self.nv, "v")
+        force = np.zeros(self.nv) if tau is None else one(tau, self.nv, "tau")
+        return linearise(self, one(q, self.nq, "q"), rates, force, t)
 
     def mass_matrix(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
         """M (..., nv, nv)."""
@@ -332,6 +273,11 @@ class Mechanism:
     def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
         """(..., nb, 6): the wrench of joint k on body k, at the body frame in its axes, drive included."""
         return self._array(Request("reactions", "articulated-body"), q, v, tau, t=t)
+
+    def constraint_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
+        """λ (..., m) of M a + h = tau + Gᵀ λ, one for each of `constraints`: what joints that close loops, ties and
+        drivers exert, in newtons where the equation is a distance and newton metres where it is an angle."""
+        return self._array(Request("constraint_forces", FORWARD_METHODS[0]), q, v, tau, t=t)
 
     def forward_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0
@@ -395,7 +341,7 @@ _PLAIN = {
     **{
         name: Request(name)
         for name in SPECS
-        if name not in ("forward_dynamics", "pose", "jacobian", "twist", "reactions", "rate")
+        if name not in ("forward_dynamics", "pose", "jacobian", "twist", "reactions", "rate", "closing", "settling")
     },
     "reactions": Request("reactions", FORWARD_METHODS[0]),
 }

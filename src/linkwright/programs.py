@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,12 +26,16 @@ from linkwright.spatial.rotation import Chain
 from linkwright.spatial.transform import Transform
 from linkwright.tape.program import Program
 
+if TYPE_CHECKING:
+    from linkwright.constraints.closings import Closing
+
 UNROLL = 64  # links up to which a recursion is unrolled
 #: Methods whose code grows faster, or from more, are rolled earlier: compiling stays at a second or two.
 UNROLL_EARLIER = {"triangular": 32, "mass-matrix": 24, "virtual-work": 32, "assembly": 32}
 #: The ways to forward dynamics; the first is the default.
 FORWARD_METHODS = ("articulated-body", "diagonal", "triangular", "mass-matrix", "virtual-work", "assembly")
-LOOP_METHODS = ("virtual-work", "assembly")  # those that can close loops; they ask every body for a whole inertia
+CLOSED_METHODS = ("articulated-body", "virtual-work", "assembly", "mass-matrix")  # those that can close loops
+FREE_BODY_METHODS = ("virtual-work", "assembly")  # those that ask every body for a whole inertia
 REFERENCES = ("body", "world", "aligned")
 FORMS = ("unrolled", "rolled")
 
@@ -59,18 +63,28 @@ class Spec:
     dense: int = 0  # related pairs of links beyond which it is refused, 0 for none
     forces: bool = False  # whether force elements take part
     loops: bool = False  # whether the spanning tree's answer holds for closed loops too
+    closed: bool = False  # whether loops, ties and drivers take part
     options: tuple[str, ...] = ()
 
 
 SPECS: dict[str, Spec] = {
-    "forward_dynamics": Spec(("q", "v", "tau"), ("a",), forces=True, options=("method", "wrenches")),
-    "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True, options=("wrenches",)),
-    "bias_forces": Spec(("q", "v"), ("h",), forces=True, options=("wrenches",)),
-    "gravity_forces": Spec(("q",), ("g",)),
-    "mass_matrix": Spec(("q",), ("M",)),
+    "forward_dynamics": Spec(("q", "v", "tau"), ("a",), forces=True, closed=True, options=("method", "wrenches")),
+    "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True, loops=True, options=("wrenches",)),
+    "bias_forces": Spec(("q", "v"), ("h",), forces=True, loops=True, options=("wrenches",)),
+    "gravity_forces": Spec(("q",), ("g",), loops=True),
+    "mass_matrix": Spec(("q",), ("M",), loops=True),
     "reactions": Spec(
-        ("q", "v", "tau"), ("wrenches",), rolls=False, dense=200_000, forces=True, options=("method", "wrenches")
+        ("q", "v", "tau"),
+        ("wrenches",),
+        rolls=False,
+        dense=200_000,
+        forces=True,
+        closed=True,
+        options=("method", "wrenches"),
     ),
+    "constraint_forces": Spec(("q", "v", "tau"), ("lambda",), forces=True, closed=True, options=("method", "wrenches")),
+    "closing": Spec(("q",), ("dv", "phi"), forces=True, closed=True, options=("method",)),
+    "settling": Spec(("q", "v"), ("dv", "rate"), forces=True, closed=True, options=("method",)),
     "inverse_dynamics_derivatives": Spec(
         ("q", "v", "a"), ("dtau_dq", "dtau_dv", "M"), rolls=False, dense=5_000, forces=True
     ),
@@ -88,6 +102,8 @@ SPECS: dict[str, Spec] = {
     "difference": Spec(("q", "q1"), ("dv",), loops=True),
     "rate": Spec(("q", "v"), ("rate",), loops=True),
 }
+#: What has a rolled form for mechanisms with loops, ties, drivers, couplings and force elements.
+CLOSED = ("forward_dynamics", "constraint_forces", "closing", "settling")
 
 
 class Maker:
@@ -109,13 +125,27 @@ class Maker:
         names = self.description.joint_names
         return {names[int(j)]: i for i, j in enumerate(self.topology.joint)}
 
+    @cached_property
+    def constraint_rows(self) -> list[tuple[Closing, str]]:
+        """Every equation that holds the tree's coordinates together: its constraint, and what it is about."""
+        return [(closing, name) for closing in self.closings for name in closing.form.names]
+
     @property
     def has_point_elements(self) -> bool:
         return any(not isinstance(e, JointForce) for e in self.description.elements)
 
     @property
+    def loop_forces(self) -> list[tuple[int, JointForce]]:
+        """The forces on joints that close loops, with the joints' numbers."""
+        names = {self.description.joint_names[j]: j for j in self.topology.loops}
+        laws = [e for e in self.description.elements if isinstance(e, JointForce)] if names else []
+        return [(names[e.joint], e) for e in laws if e.joint in names]
+
+    @property
     def needs_time(self) -> bool:
-        """Whether a force depends on TIME."""
+        """Whether a force depends on TIME, or a driver does."""
+        if self.description.drivers:
+            return True
         laws: list[Expression] = []
         for e in self.description.elements:
             laws.extend(e.laws if hasattr(e, "laws") else (e.law,))
@@ -129,7 +159,20 @@ class Maker:
     @property
     def coupled(self) -> bool:
         """Whether joints share coordinates."""
-        return bool(self.description.mimics)
+        return bool(self.tree.coordinates.follows.any())
+
+    @cached_property
+    def closed(self) -> bool:
+        """Whether anything but the tree's own joints holds the bodies."""
+        d = self.description
+        return bool(d.ties or d.drivers) or any(d.kind_of(j).nv < 6 for j in self.topology.loops)
+
+    @cached_property
+    def closings(self) -> tuple[Closing, ...]:
+        """What holds the bodies besides the tree's joints, in the order of the multipliers."""
+        from linkwright.constraints.closings import closings
+
+        return closings(self.description, self.topology) if self.closed else ()
 
     def gravity(self, free: Mapping[str, Any]) -> Array:
         d = self.description
@@ -237,15 +280,16 @@ class Maker:
     def program(self, request: Request, *, packed: bool = False) -> Program:
         """Record the program of a request; a loop may be `packed` into less memory, without derivatives."""
         spec = SPECS[request.function]
-        if self.topology.loops and not spec.loops:
-            self._check_loops(request)
-        if self.description.drivers and not spec.loops:
-            driver = self.description.drivers[0].name
-            raise ModelError(
-                f"driver {driver!r} prescribes a motion; {request.function} is for mechanisms without drivers so far",
-                element=driver,
-            )
-        if request.method in LOOP_METHODS and not self.coupled:
+        if self.closed and not spec.loops:
+            self._check_closed(request)
+        if request.function in ("constraint_forces", "closing", "settling") and not self.closed:
+            raise ModelError(f"{request.function} is for mechanisms with loops, ties or drivers; this one has none")
+        if self.rolls(request) and self.as_masses(request):
+            from linkwright.recipes import record_masses
+
+            return record_masses(self, request)
+        self._refuse_rotors(request)
+        if request.method in FREE_BODY_METHODS and not self.coupled:
             self._refuse_singular_inertias(request.method, request.free)
         if spec.dense and int(self.topology.depth.sum()) + self.tree.n > spec.dense:
             raise ModelError(
@@ -257,28 +301,29 @@ class Maker:
 
         return record_rolled(self, request, packed=packed) if self.rolls(request) else record(self, request)
 
-    def _check_loops(self, request: Request) -> None:
-        """Refuse what cannot be answered for closed loops."""
-        d = self.description
-        loop = d.joint_names[self.topology.loops[0]]
-        if request.function != "forward_dynamics":
-            text = f"joint {loop!r} closes a loop; {request.function} is for mechanisms without loops so far"
-            raise ModelError(text, element=loop)
-        if request.method not in LOOP_METHODS:
-            can = " or ".join(f"method={m!r}" for m in LOOP_METHODS)
-            text = f"joint {loop!r} closes a loop; method={request.method!r} is for mechanisms without loops, use {can}"
-            raise ModelError(text, element=loop)
-        if d.mimics:
-            name = d.joint_names[d.mimics[0].follower]
-            text = f"joint {name!r} follows another and joint {loop!r} closes a loop; the two together are not solved"
-            raise ModelError(f"{text} so far: give {name!r} a coordinate of its own", element=name)
-        forced = {e.joint for e in d.elements if isinstance(e, JointForce)}
-        for j in self.topology.loops:
-            name = d.joint_names[j]
-            if d.armature[j] or name in forced:
-                what = "a force" if name in forced else "an armature"
-                text = f"joint {name!r} has {what} but no coordinate, for it closes a loop"
-                raise ModelError(f"{text}; cut the loop at another joint", element=name)
+    def _check_closed(self, request: Request) -> None:
+        """Refuse what cannot be answered for closed mechanisms."""
+        first = self.closings[0]
+        does = {"joint": "closes a loop", "driver": "prescribes a motion"}.get(first.group, "holds bodies together")
+        if not SPECS[request.function].closed:
+            text = f"{first} {does}; {request.function} is for mechanisms without loops, ties and drivers so far"
+            raise ModelError(text, element=first.name)
+        if request.method and request.method not in CLOSED_METHODS:
+            can = ", ".join(CLOSED_METHODS[:-1]) + f" or {CLOSED_METHODS[-1]}"
+            text = f"{first} {does}; method={request.method!r} is for trees of joints alone, use {can}"
+            raise ModelError(text, element=first.name)
+
+    @property
+    def rotors(self) -> list[int]:
+        """The joints that close loops and have an armature."""
+        return [j for j in self.topology.loops if self.description.armature[j]]
+
+    def _refuse_rotors(self, request: Request) -> None:
+        """A recursion over the tree has no place for the armature of a joint without a coordinate."""
+        if self.rotors and SPECS[request.function].closed:
+            name = self.description.joint_names[self.rotors[0]]
+            text = f"joint {name!r} has an armature but no coordinate, for it closes a loop"
+            raise ModelError(f"{text}; for {request.function} cut the loop at another joint", element=name)
 
     def _refuse_singular_inertias(self, method: str, free: Sequence[str]) -> None:
         """These methods begin with free bodies: what moves on a joint has an inertia that can be inverted.
@@ -301,7 +346,7 @@ class Maker:
             if not _invertible(*self._rigid(i, riders)) and not unknown & self._together(i, riders):
                 name = d.body_names[int(t.body[i])]
                 text = f"method={method!r} starts from free bodies; {name!r} has no mass, or no inertia about some axis"
-                ways = "give it both, fix it to a body that has them, or (without loops) use method='articulated-body'"
+                ways = "give it both, fix it to a body that has them, or use method='articulated-body'"
                 raise ModelError(f"{text}; {ways}", element=name)
 
     def _bodies_with(self, free: Sequence[str]) -> set[int]:
@@ -325,11 +370,21 @@ class Maker:
             mass, moment, inertia = mass + m, moment + h, inertia + j
         return mass, moment, inertia
 
+    def as_masses(self, request: Request) -> bool:
+        """Whether its rolled form takes bodies as free masses and all joints as constraints."""
+        if request.function not in CLOSED or request.free:
+            return False
+        special = self.closed or self.coupled or bool(self.description.elements)
+        return special or request.function != "forward_dynamics"
+
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
+        if self.as_masses(request):
+            long = self.tree.n > UNROLL or bool(self.rotors)
+            return request.form == "rolled" or (long and request.form != "unrolled")
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
-        plain = plain and (spec.loops or not self.topology.loops)
+        plain = plain and (spec.loops or not self.closed)
         able = spec.rolls and plain
         if request.form == "rolled" and not able:
             raise ModelError(f"{request.function} has no rolled form for this mechanism and these options")

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright import closed_recipes as closed
+from linkwright.constraints import inertial
 from linkwright.errors import ModelError
 from linkwright.mechanism.contraction import contract
 from linkwright.mechanism.elements import JointForce
 from linkwright.programs import SPECS
 from linkwright.recursions import (
     assembly,
-    assembly_loops,
     composite,
     coordinates,
     derivatives,
     elements,
     kinematics,
     newton_euler,
-    virtual_work_loops,
 )
-from linkwright.recursions.closure import OpenLoop
 from linkwright.recursions.determined import undetermined
 from linkwright.recursions.factor import Factor, ZeroPivot, factorise
+from linkwright.recursions.holds import OpenLoop
 from linkwright.recursions.levels import RolledSheet, UnrolledSheet
 from linkwright.recursions.methods import METHODS
 from linkwright.recursions.rolled import Rolled, rate_parents
@@ -63,22 +63,37 @@ class Question:
         maker = self.maker
         given = self.inputs.get("wrenches")
         rows: list[Any] = [np.zeros(6)] * maker.tree.n if given is None else [given[i] for i in range(maker.tree.n)]
-        if maker.has_point_elements:
-            t = self.traversal()
-            found = elements.link_wrenches(t, maker.description.elements, maker.places(self.parameters), self.names)
-            for i, wrench in found.items():
-                rows[i] = rows[i] + to_body(t.links[i].record, wrench)
-        elif given is None:
+        loops = maker.loop_forces
+        if not (maker.has_point_elements or loops or given is not None):
             return False
+        t = self.traversal()
+        found = elements.link_wrenches(t, maker.description.elements, maker.places(self.parameters), self.names)
+        for i, wrench in (*found.items(), *elements.loop_wrenches(t, loops, self.names, self.parameters)):
+            rows[i] = rows[i] + to_body(t.links[i].record, wrench)
+        self.inputs["wrench"] = rows
+        return True
+
+    def pushed(self, more: Mapping[int, Array]) -> bool:
+        """`applied`, with wrenches at link frames besides."""
+        self.applied()
+        rows = list(self.inputs.get("wrench", [np.zeros(6)] * self.maker.tree.n))
+        for i, wrench in more.items():
+            rows[i] = rows[i] + to_body(self.maker.tree.record(i, self.parameters), wrench)
         self.inputs["wrench"] = rows
         return True
 
     def joint_forces(self) -> Array | None:
-        """The generalised forces of joint laws, or None."""
+        """The generalised forces of the laws of tree joints, or None."""
         maker = self.maker
-        if not any(isinstance(e, JointForce) for e in maker.description.elements):
+        laws = [e for e in maker.description.elements if isinstance(e, JointForce) and e.joint in maker.joint_positions]
+        if not laws:
             return None
-        return elements.joint_forces(self.traversal(), maker.description.elements, maker.joint_positions, self.names)
+        return elements.joint_forces(self.traversal(), laws, maker.joint_positions, self.names)
+
+    def driven(self) -> Array:
+        """tau with the forces of joint laws."""
+        tau, extra = self.inputs["tau"], self.joint_forces()
+        return tau if extra is None else tau + extra
 
 
 @dataclass(frozen=True)
@@ -99,17 +114,12 @@ def to_body(record: Mapping[str, Any], wrench: Array) -> Array:
 
 
 def _forward(question: Question) -> Array:
-    tau = question.inputs["tau"]
-    extra = question.joint_forces()
-    if extra is not None:
-        tau = tau + extra
-    wrenches = question.applied()
     maker, gravity = question.maker, question.gravity
+    if maker.closed:
+        return closed.accelerations(question)[0]
+    tau, wrenches = question.driven(), question.applied()
     name = "mass-matrix" if maker.coupled else question.request.method
     still = np.zeros(maker.tree.coordinates.nv)
-    if maker.topology.loops:
-        close = {"virtual-work": virtual_work_loops, "assembly": assembly_loops}[name].forward_dynamics
-        return close(question.traversal(tau=tau), gravity, question.parameters, wrenches=wrenches)
     if name == "assembly":
         sheet = UnrolledSheet(question.traversal(tau=tau))
         return assembly.forward_dynamics(sheet, contract(maker.tree.parent), gravity, wrenches=wrenches)
@@ -175,8 +185,13 @@ def _refuse_massless(maker: Maker) -> None:
 
 def _reactions(question: Question) -> Array:
     """The wrench of each joint on its body, at the body frame in its axes."""
-    acceleration = _forward(question)
-    wrenches = question.applied()
+    maker = question.maker
+    if maker.closed:
+        acceleration, multipliers = closed.accelerations(question)
+        wrenches = question.pushed(closed.wrenches_of(question, multipliers))
+    else:
+        acceleration = _forward(question)
+        wrenches = question.applied()
     t = question.traversal(a=acceleration)
     newton_euler.inverse_dynamics(t, question.gravity, wrenches=wrenches)
     return np.stack([to_body(link.record, row["f"]) for link, row in zip(t.links, t.rows, strict=True)])
@@ -290,6 +305,9 @@ RECIPES: dict[str, Recipe] = {
     "gravity_forces": Recipe(_gravity_forces, _inverse_rolled, still=("v", "a")),
     "mass_matrix": Recipe(**_both(lambda t, m: composite.mass_matrix(t))),
     "reactions": Recipe(_reactions),
+    "constraint_forces": Recipe(closed.constraint_forces),
+    "closing": Recipe(closed.closing),
+    "settling": Recipe(closed.settling),
     "inverse_dynamics_derivatives": Recipe(_inverse_derivatives),
     "forward_dynamics_derivatives": Recipe(_forward, finish=_forward_derivatives),
     "pose": Recipe(_in_frame(kinematics.frame_pose), _in_frame_rolled(kinematics.frame_pose)),
@@ -315,9 +333,8 @@ def _traced(maker: Maker, function: Callable[..., Any], shapes: Mapping[str, tup
     except SingularLink as error:
         raise maker.singular(error.position) from None
     except OpenLoop as error:
-        name = maker.description.joint_names[error.joint]
-        text = f"joint {name!r} cannot be closed: fixed joints hold its triads apart; move a triad, or free a joint"
-        raise ModelError(text, element=name) from None
+        text = f"{error.closing} cannot be closed: fixed joints hold its triads apart; move a triad, or free a joint"
+        raise ModelError(text, element=error.closing.name) from None
     except ZeroPivot as error:
         at = maker.tree.coordinates.v_at
         raise maker.singular(int(np.flatnonzero(at <= error.row)[-1])) from None
@@ -325,7 +342,8 @@ def _traced(maker: Maker, function: Callable[..., Any], shapes: Mapping[str, tup
 
 def _refuse_undetermined(maker: Maker, request: Request) -> None:
     """Forces must tell every joint's acceleration; with free parameters, only recording finds out."""
-    if "tau" in SPECS[request.function].inputs and not request.free:
+    spec = SPECS[request.function]
+    if ("tau" in spec.inputs or spec.closed) and not request.free:
         position = undetermined(maker.tree)
         if position is not None:
             raise maker.singular(position)
@@ -372,3 +390,14 @@ def record_rolled(maker: Maker, request: Request, *, packed: bool) -> Program:
         result = recipe.rolled(traversal, maker, request)
         traversal.finish(result, output)
     return builder.build(single=True)
+
+
+def record_masses(maker: Maker, request: Request) -> Program:
+    """The program of a request as loops over free bodies and over the constraints that hold them, joints included."""
+    _refuse_undetermined(maker, request)
+    inputs = list(maker.shapes(request).items())
+    if request.function == "closing":
+        return inertial.closing(maker.tree, inputs)
+    if request.function == "settling":
+        return inertial.settling(maker.tree, inputs)
+    return inertial.forward_dynamics(maker.tree, inputs, forces=request.function == "constraint_forces")

@@ -1,8 +1,9 @@
 """What is recorded of a form: its equations, their Jacobian, and what accelerations need, all by derivatives of Φ.
 
 A body's state is its origin x and axes R in ground's axes; its twist is [ẋ; ω], in ground's axes too, so that
-Ṙ = ω̃ R. A block's inputs are x and R of every frame's body that moves, the form's record, its counted angles and
-the value of its law; ground's numbers are folded.
+Ṙ = ω̃ R; with `own`, ω is in the body's own axes, and Ṙ = R ω̃. A block's inputs are x and R of every frame's body that
+moves, the form's record, its counted angles and the value of its law; ground's numbers are folded, and so are those
+that a `pattern` gives for the record.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from linkwright.tape.program import Program
 
 Shape = tuple[int, ...]
 Moving = tuple[bool, ...]  # for every frame of a constraint, whether its body moves
+Pattern = tuple[float | None, ...]  # for every number of a record its value, or None where it is given
 
 
 def shapes(form: Form, moving: Moving) -> list[Shape]:
@@ -67,10 +69,10 @@ def _rate_program(form: Form, moving: Moving) -> Program:
 
 
 @cache
-def _product_program(form: Form, moving: Moving) -> Program:
+def _product_program(form: Form, moving: Moving, own: bool) -> Program:
     """J w and its derivative in a direction of the inputs, the twists last."""
     inputs = [*shapes(form, moving), *[(6,)] * sum(moving)]
-    return record(lambda *arrays: product(form, moving, *arrays), *inputs, name="product").forward()
+    return record(lambda *arrays: product(form, moving, *arrays, own=own), *inputs, name="product").forward()
 
 
 @cache
@@ -86,22 +88,25 @@ def _skew_times(w: Array, r: Array) -> Array:
     return np.array([[zero, -w[2], w[1]], [w[2], zero, -w[0]], [-w[1], w[0], zero]]) @ r
 
 
-def _motion(form: Form, moving: Moving, states: Sequence[Array], twists: Sequence[Array]) -> list[Array]:
+def _motion(
+    form: Form, moving: Moving, states: Sequence[Array], twists: Sequence[Array], own: bool = False
+) -> list[Array]:
     """The rates of a block's inputs when the bodies have these twists."""
     rates: list[Array] = []
     for k, w in enumerate(twists):
-        rates += [w[:3], _skew_times(w[3:], states[2 * k + 1])]
+        r = states[2 * k + 1]
+        rates += [w[:3], _skew_times(-w[3:], r.T).T if own else _skew_times(w[3:], r)]
     return rates + [np.zeros(shape) for shape in shapes(form, moving)[2 * sum(moving) :]]
 
 
-def product(form: Form, moving: Moving, *arrays: Array) -> Array:
+def product(form: Form, moving: Moving, *arrays: Array, own: bool = False) -> Array:
     """J w: the rate of Φ for the twists w, which come last."""
     n = sum(moving)
     inputs, twists = list(arrays[:-n]), arrays[-n:]
-    return _rate_program(form, moving)(*inputs, *_motion(form, moving, inputs, twists))[1]
+    return _rate_program(form, moving)(*inputs, *_motion(form, moving, inputs, twists, own))[1]
 
 
-def _jacobian(form: Form, moving: Moving, arrays: Sequence[Array]) -> tuple[Array, list[Array]]:
+def _jacobian(form: Form, moving: Moving, arrays: Sequence[Array], own: bool = False) -> tuple[Array, list[Array]]:
     """Φ, and for every body that moves its (m, 6) part of J."""
     n = sum(moving)
     program = _rate_program(form, moving)
@@ -112,7 +117,7 @@ def _jacobian(form: Form, moving: Moving, arrays: Sequence[Array]) -> tuple[Arra
         for axis in range(6):
             twists = [np.zeros(6) for _ in range(n)]
             twists[body][axis] = 1.0
-            value, column = program(*arrays, *_motion(form, moving, arrays, twists))
+            value, column = program(*arrays, *_motion(form, moving, arrays, twists, own))
             columns.append(column)
         parts.append(np.stack(columns, axis=1))
     return value, parts
@@ -125,28 +130,47 @@ def _pull(form: Form, moving: Moving, *arrays: Array) -> Array:
 
 
 # -- the blocks -------------------------------------------------------------------------------------------------
+def _given(form: Form, moving: Moving, pattern: Pattern | None) -> list[Shape]:
+    """The inputs of a block, of the record only what the pattern leaves open."""
+    inputs = shapes(form, moving)
+    if pattern is not None:
+        inputs[2 * sum(moving)] = (pattern.count(None),)
+    return inputs
+
+
+def _whole(moving: Moving, pattern: Pattern | None, arrays: Sequence[Array]) -> list[Array]:
+    """The inputs with all numbers of the record."""
+    whole = list(arrays)
+    if pattern is not None:
+        at = 2 * sum(moving)
+        open_ones = iter(arrays[at])
+        whole[at] = np.array([next(open_ones) if x is None else x for x in pattern], dtype=object)
+    return whole
+
+
 @cache
-def equations_block(form: Form, moving: Moving) -> Block:
+def equations_block(form: Form, moving: Moving, own: bool = False, pattern: Pattern | None = None) -> Block:
     """Φ and the parts of J."""
 
     def outputs(*arrays: Array) -> tuple[Array, ...]:
-        value, parts = _jacobian(form, moving, arrays)
+        value, parts = _jacobian(form, moving, _whole(moving, pattern, arrays), own)
         return (value, *parts)
 
-    return trace(outputs, shapes(form, moving))[0]
+    return trace(outputs, _given(form, moving, pattern))[0]
 
 
 @cache
-def bias_block(form: Form, moving: Moving) -> Block:
+def bias_block(form: Form, moving: Moving, own: bool = False, pattern: Pattern | None = None) -> Block:
     """J̇ w: the inputs are followed by the twists."""
     n = sum(moving)
 
     def outputs(*arrays: Array) -> Array:
-        inputs, twists = list(arrays[:-n]), list(arrays[-n:])
-        rates = [*_motion(form, moving, inputs, twists), *(np.zeros(6) for _ in twists)]
-        return _product_program(form, moving)(*arrays, *rates)[1]
+        whole = _whole(moving, pattern, arrays)
+        inputs, twists = whole[:-n], whole[-n:]
+        rates = [*_motion(form, moving, inputs, twists, own), *(np.zeros(6) for _ in twists)]
+        return _product_program(form, moving, own)(*whole, *rates)[1]
 
-    return trace(outputs, [*shapes(form, moving), *[(6,)] * n])[0]
+    return trace(outputs, [*_given(form, moving, pattern), *[(6,)] * n])[0]
 
 
 @cache
@@ -166,6 +190,7 @@ def lift_block(form: Form, moving: Moving) -> Block:
 @cache
 def angles_block(form: Form, moving: Moving) -> Block:
     """The counted angles, nearest to what they were."""
+
     def outputs(*arrays: Array) -> Array:
         frames, rest = _frames(form, moving, arrays)
         assert form.angles is not None

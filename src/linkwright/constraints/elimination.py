@@ -20,7 +20,7 @@ from linkwright.spatial.algebra import Array
 from linkwright.spatial.definite import swept
 from linkwright.tape.block import Block
 from linkwright.tape.build import ProgramBuilder, Ref, trace
-from linkwright.tape.program import Case, Copy, Each, Zero
+from linkwright.tape.program import ITEM, Case, Copy, Each, Zero
 
 #: A pivot below this part of its row's own size is lost, if the constraints can be met: about the square of an angle
 #: between equations.
@@ -124,6 +124,8 @@ class Solver:
         self.scale = builder.temporary("scale", (count,))
         self.pivots = builder.temporary("pivots", (count,))
         self._g_at = np.concatenate([[0], np.cumsum([m * m for m in plan.sizes])]).astype(int).tolist()
+        #: Constraints of one equation that give way by this part of their multiplier: J δ + c λ = b.
+        self.compliance: dict[int, float] = {}
 
     def _scan(self, items: Sequence[tuple[Key, Places]], case: Any) -> None:
         """Run the items in order; those with equal keys share a case."""
@@ -154,6 +156,7 @@ class Solver:
             weight = self.weights.part(0, (6,)).at((6, body))
             case = self.b.case(product_block(m, n), [*parts, weight], [self._block(self.s, (m, n), to, add=True)])
             self.b.add(Each(len(rows), (case,), "outward"))
+        self._yield(self.s, [plan.blocks[k, k] for k in self.compliance], None)
         diagonal = [(("diagonal", sizes[k]), (plan.blocks[k, k], plan.first[k], 0)) for k in plan.sequence]
         self._scan(diagonal, self._diagonal_case)
         items: list[tuple[Key, Places]] = []
@@ -166,6 +169,24 @@ class Solver:
                     places = (plan.blocks[later, k], plan.blocks[sooner, k], plan.blocks[later, sooner])
                     items.append((("update", sizes[later], sizes[sooner], sizes[k]), places))
         self._scan(items, self._factor_case)
+
+    def _yield(self, target: Ref, places: list[int], multipliers: Ref | None) -> None:
+        """target += c, or target −= c λ, at these places."""
+        if not places:
+            return
+        part = self.b.data(self.b.free_name("compliance"), np.array(list(self.compliance.values())))
+        inputs, output = [part.part(0, (1,)).at((1, ITEM))], self._block(target, (1,), self.b.column(places), add=True)
+        if multipliers is None:
+            block = trace(lambda c: c, [(1,)])[0]
+        else:
+            block = trace(lambda c, x: -c * x, [(1,), (1,)])[0]
+            rows = [self.plan.first[k] for k in self.compliance]
+            inputs.append(self._block(multipliers, (1,), self.b.column(rows)))
+        self.b.add(Each(len(places), (self.b.case(block, inputs, [output]),), "map"))
+
+    def give_way(self, multipliers: Ref, rates: Ref) -> None:
+        """rates −= c multipliers."""
+        self._yield(rates, [self.plan.first[k] for k in self.compliance], multipliers)
 
     def _diagonal_case(self, key: Key, columns: Sequence[int]) -> Case:
         m = key[1]

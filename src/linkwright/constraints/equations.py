@@ -20,7 +20,7 @@ from linkwright.mechanism.kinds import KINDS
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 Floats = NDArray[np.float64]
-Group = Literal["joint", "tie", "gear", "driver"]
+Group = Literal["joint", "tie", "gear", "driver", "rotor"]
 #: Within this sine two h axes count as parallel: bodies are drawn roughly.
 PARALLEL = 0.02
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwright.mechanism.kinds import KINDS, JointKind, Measure
 from linkwright.spatial.algebra import Array, cross, dot
-from linkwright.tape.functions import arctan2
+from linkwright.tape.functions import arctan2, equal, where
 
 Frame = tuple[Array, Array]  # axes (3, 3) and origin (3), in ground's axes
 Equations = Callable[[Sequence[Frame], Array, Array, Any], Array]
@@ -79,6 +79,18 @@ def joint(kind_name: str) -> Form:
 
     word = {"prismatic": "translational"}.get(kind_name, kind_name)
     return Form(f"{word} joint", kind.equation_names, equations)
+
+
+def _screw_by_shift(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
+    r, p = between(frames[0], frames[1])
+    kind, pitch = KINDS["screw"], record[0]
+    flat = equal(pitch, 0.0)
+    about = where(flat, 0.0, p[2] / where(flat, 1.0, pitch))
+    return kind.equations(r, p, pitch, near(kind.measures(r, p)[0], about))
+
+
+#: A screw whose whole turns are told by its shift: nothing is counted.
+SCREW_BY_SHIFT = Form("screw joint by its shift", KINDS["screw"].equation_names, _screw_by_shift, numbers=1)
 
 
 def _length(d: Array) -> Any:

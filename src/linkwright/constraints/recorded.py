@@ -237,7 +237,6 @@ class Recording:
         """rhs += the rate (1) or second rate (2) of every driver's law."""
         drivers = list(self.e.drivers)
         if drivers:
-
             block = trace(lambda x: x, [(1,)])[0]
             row, at = self.b.column([int(self.e.first[k]) for k in drivers]), self.b.column(drivers)
             inputs, outputs = [self.laws.part(order, (1,)).at((3, at))], [rhs.part(0, (1,)).at((1, row), add=True)]

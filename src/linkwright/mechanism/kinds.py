@@ -99,6 +99,10 @@ class JointKind:
         values = [arctan2(m.sine, m.cosine) if m.shift is None else m.shift for m in found]
         return np.array(values).reshape(len(values), *np.shape(p)[1:])
 
+    def through(self, angle: Any, p: Array, pitch: Any) -> Any:
+        """An angle about h with its whole turns, as far as the origin of triad j in triad i tells them."""
+        return angle
+
     def gap(self, r: Array, p: Array) -> Array:
         """Numbers that are zero where triad j, at this pose in triad i, can be joined to it."""
         return np.concatenate([p, (r - np.eye(3)).reshape(-1)])
@@ -219,12 +223,14 @@ class Screw(JointKind):
         return REVOLUTE.subspace(terms, pitch)
 
     def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
+        return np.array([self.through(JointKind.coordinates(self, e, p, pitch)[0], p, pitch)])
+
+    def through(self, angle: Any, p: Array, pitch: Any) -> Any:
         # The shift tells the whole turns, unless the pitch is zero.
-        angle = JointKind.coordinates(self, e, p, pitch)[0]
         flat = equal(pitch, 0.0)
         by_shift = p[2] / where(flat, 1.0, pitch)
         turns = floor((by_shift - angle) / (2.0 * np.pi) + 0.5)
-        return np.array([angle + where(flat, 0.0, 2.0 * np.pi * turns)])
+        return angle + where(flat, 0.0, 2.0 * np.pi * turns)
 
     def gap(self, r: Array, p: Array) -> Array:
         return CYLINDRICAL.gap(r, p)

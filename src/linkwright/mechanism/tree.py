@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import ModelError
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.reversed import reverse
@@ -112,11 +111,8 @@ class Tree:
             ratio, offset, follows = ratio.copy(), offset.copy(), follows.copy()
             at = {int(j): i for i, j in enumerate(t.joint)}
             for m in d.mimics:
-                for joint in (m.follower, m.leader):
-                    if joint not in at:
-                        name = d.joint_names[joint]
-                        text = f"joint {name!r} closes a loop and cannot take part in a mimic; cut another joint"
-                        raise ModelError(text, element=name)
+                if m.follower not in at or m.leader not in at:
+                    continue  # what a loop's joint has no coordinate for is an equation
                 i = at[m.follower]
                 follows[i], ratio[i], offset[i], leader[i] = True, m.ratio, m.offset, at[m.leader]
                 nq[i] = nv[i] = 0
@@ -128,7 +124,7 @@ class Tree:
             q_at[i], v_at[i] = q_at[k], v_at[k]
         return Coordinates(q_at, v_at, total_q, total_v, ratio, offset, follows)
 
-    def _sides(self, at: At) -> tuple[Floats, Floats, Floats, Floats]:
+    def sides(self, at: At) -> tuple[Floats, Floats, Floats, Floats]:
         """The joint frames on the parent's and on the link's own body: R, p, R, p at some positions."""
         d, t = self.description, self.topology
         joint, back = t.joint[at], t.reverse[at, None]
@@ -141,10 +137,10 @@ class Tree:
 
     def _steps(self, at: At) -> tuple[Floats, Floats]:
         """The joint frames on the parents in the parents' own joint frames, before link frames are turned."""
-        r_up, p_up, _, _ = self._sides(at)
+        r_up, p_up, _, _ = self.sides(at)
         parent = self.parent[at]
         has = parent >= 0
-        _, _, r_parent, p_parent = self._sides(np.where(has, parent, 0))
+        _, _, r_parent, p_parent = self.sides(np.where(has, parent, 0))
         r_parent[~has], p_parent[~has] = np.eye(3), 0.0
         r0 = snap(np.einsum("nji,njk->nik", r_parent, r_up))
         return r0, np.einsum("nji,nj->ni", r_parent, p_up - p_parent)
@@ -211,7 +207,7 @@ class Tree:
 
     def link_frames(self, at: At = _EVERY) -> tuple[Floats, Floats]:
         """The link frames in their body frames, of some positions: R (n, 3, 3) and p (n, 3)."""
-        _, _, r, p = self._sides(at)
+        _, _, r, p = self.sides(at)
         c, s = _cos_sin(self._phi[at])
         x, y = r[:, :, 0].copy(), r[:, :, 1].copy()
         r[:, :, 0] = c[:, None] * x + s[:, None] * y

@@ -109,7 +109,7 @@ def accelerations(link: Link, own: State, up: State) -> dict[str, Array]:
     b = link.transform(terms).outward(up["b"]) + own["beta"]
     if not link.kind.nv:
         return {"b": b}
-    lower = _unpack_lower(own["lower"], link.kind.nv)
+    lower = unpack_lower(own["lower"], link.kind.nv)
     a = ldl_solve(lower, list(own["pivots"]), own["u"] - own["us"].T @ b)
     return {"b": b + link.joint_twist(terms, a), "acceleration": a}
 
@@ -129,7 +129,7 @@ def _strictly_lower(lower: Any) -> Array:
     return np.array([lower[i][j] for i in range(len(lower)) for j in range(i)])
 
 
-def _unpack_lower(packed: Array, n: int) -> list[list[Any]]:
+def unpack_lower(packed: Array, n: int) -> list[list[Any]]:
     lower: list[list[Any]] = [[0.0] * n for _ in range(n)]
     at = 0
     for i in range(n):

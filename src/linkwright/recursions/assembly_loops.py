@@ -1,4 +1,4 @@
-r"""Forward dynamics by assembly, closed loops included: bodies are joined joint by joint, in balanced order.
+r"""Forward dynamics by assembly, holds included: bodies are joined joint by joint, in balanced order.
 
 An assembly is known at its handles, one for each side of a joint still open, by θ̈_h = Σ_k Φ_hk f_k + β_h. It starts
 as a free body (with the bodies on fixed joints that it carries), or as ground: Φ = 0, β = −gravity. A joint holds two
@@ -11,9 +11,14 @@ by parts where the two handles are of two assemblies:
     up:    Φ_hk − U_h W U_kᵀ,  β_h + U_h g
     down:  f, then a = Tᵀ (Σ f + Σ_k U_kᵀ f_k + Δβ − c)
 
+A hold (a loop's joint, a tie, a driver) has wrenches P_s λ at its handles s, which must be of one assembly, and asks
+for Σ P_sᵀ θ̈_s = c. With U_h = Σ_s Φ_hs P_s and Σ = Σ P_sᵀ Φ_st P_t:
+
+    λ = g − Σ⁺ Σ_k U_kᵀ f_k,  g = Σ⁺ (c − Σ P_sᵀ β_s),   up:  Φ_hk − U_h Σ⁺ U_kᵀ,  β_h + U_h g
+
 Yamane and Nakamura's formulas are this for two assemblies of two handles. A tree joint joins two assemblies, of which
-one floats, so that Qᵀ Σ Q has an inverse; a loop's joint closes on one assembly as soon as it has both its handles.
-This is straight-line code for mechanisms of moderate size; the q and v given must close the loops.
+one floats, so that Qᵀ Σ Q has an inverse; a hold closes as soon as one assembly has all its handles.
+This is straight-line code for mechanisms of moderate size.
 """
 
 from __future__ import annotations
@@ -25,7 +30,9 @@ from typing import Any
 import numpy as np
 
 from linkwright.recursions.articulated_body import BELOW, velocities
-from linkwright.recursions.closure import Handle, Junction, closures, rooted
+from linkwright.recursions.closure import Handle, Junction, rooted
+from linkwright.recursions.constraint_space import Closed, Holds
+from linkwright.recursions.holds import Hold, as_ends
 from linkwright.recursions.link import Link, State
 from linkwright.recursions.traversal import Unrolled
 from linkwright.recursions.virtual_work import held, with_armature
@@ -36,24 +43,23 @@ from linkwright.tape.functions import maximum
 
 #: Σ is a difference: below this part of the bodies' own mobility (1e-12 with the rank tolerance) it is rounding.
 NOISE = 1e-2
-Key = tuple[int, int]  # the number of a joint, and its side: 0 the parent's, 1 the child's
+#: The number of a joint or a hold, and its side: of a joint 0 the parent's, 1 the child's.
+Key = tuple[int, int]
 
 
-def forward_dynamics(
-    traversal: Unrolled, gravity: Array, parameters: Mapping[str, Any], *, wrenches: bool = False
-) -> Array:
-    """Joint accelerations for the traversal's q, v, tau (and wrenches on the links, in link axes)."""
+def forward_dynamics(traversal: Unrolled, gravity: Array, holds: Holds, *, wrenches: bool = False) -> Closed:
+    """Joint accelerations for the traversal's q, v, tau (and wrenches on the links, in link axes), and multipliers."""
     ground = np.concatenate([-gravity, np.zeros(3)])
     traversal.outward(velocities, {"w": np.zeros(6)})
     traversal.inward(_bodies_with_wrenches if wrenches else bodies, BELOW)
     moving = [i for i in traversal.order if traversal.links[i].kind.nv]
     joints = [_tree_joint(traversal, i) for i in moving]
-    loops = closures(traversal, parameters)
-    work = Assembling(traversal, [*joints, *loops], len(joints), ground)
+    work = Assembling(traversal, joints, [as_ends(traversal, hold) for hold in holds(traversal)], ground)
     work.join_all()
-    for i, a in zip(moving, work.accelerations(), strict=True):
+    found, multipliers = work.down()
+    for i, a in zip(moving, found, strict=True):
         traversal.rows[i]["acceleration"] = a
-    return traversal.joint_vector("acceleration")
+    return traversal.joint_vector("acceleration"), multipliers
 
 
 def bodies(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -106,17 +112,31 @@ class Join:
     rest: Array  # Δβ − c
 
 
-class Assembling:
-    """The joints of a mechanism, joined one after another."""
+@dataclass(frozen=True)
+class Closure:
+    """What a hold's way down needs: λ = g − Σ⁺ Σ Uᵀ f."""
 
-    def __init__(self, traversal: Unrolled, joints: Sequence[Junction], trees: int, ground: Array) -> None:
-        """The first `trees` joints span the tree, the others close loops."""
-        self.joints, self.trees = joints, trees
-        self.loops = list(range(trees, len(joints)))
-        self.joined: list[Join] = []
+    number: int
+    u: Mapping[Key, Array]
+    inverse: Array
+    g: Array
+    sigma: Array
+    rest: Array  # Σ Pᵀ β − c
+
+
+class Assembling:
+    """The joints and holds of a mechanism, joined one after another."""
+
+    def __init__(self, traversal: Unrolled, joints: Sequence[Junction], holds: Sequence[Hold], ground: Array) -> None:
+        self.joints, self.holds, self.trees = joints, holds, len(joints)
+        self.open = list(range(len(holds)))
+        self.joined: list[Join | Closure] = []
         at: dict[int, list[tuple[Key, Handle]]] = {}
         for n, joint in enumerate(joints):
             for side, handle in enumerate((joint.parent, joint.child)):
+                at.setdefault(handle.position, []).append(((n, side), handle))
+        for n, hold in enumerate(holds, self.trees):
+            for side, (handle, _) in enumerate(hold.ends):
                 at.setdefault(handle.position, []).append(((n, side), handle))
         self.of: dict[Key, Assembly] = {}
         self.scale: dict[Key, Array] = {}  # Φ of a handle's own body, free of all joints
@@ -135,20 +155,23 @@ class Assembling:
     def join_all(self) -> None:
         """Rounds in which each assembly is joined once, pairs with the fewest open handles first."""
         left = list(range(self.trees))
-        self._close_loops()
+        self._close_all()
         while left:
             used: set[Assembly] = set()
             for n in sorted(left, key=lambda n: len(self.of[n, 0].beta) + len(self.of[n, 1].beta)):
                 if self.of[n, 0] not in used and self.of[n, 1] not in used:
                     used.add(self._join(n))
-                    used.update(self._close_loops())
+                    used.update(self._close_all())
                     left.remove(n)
 
-    def _close_loops(self) -> list[Assembly]:
-        """Close every loop that has both its handles in one assembly."""
-        ready = [n for n in self.loops if self.of[n, 0] is self.of[n, 1]]
-        self.loops = [n for n in self.loops if n not in ready]
-        return [self._join(n) for n in ready]
+    def _close_all(self) -> list[Assembly]:
+        """Close every hold that has all its handles in one assembly."""
+        ready = [n for n in self.open if len({id(self.of[key]) for key in self._keys(n)}) == 1]
+        self.open = [n for n in self.open if n not in ready]
+        return [self._close(n) for n in ready]
+
+    def _keys(self, n: int) -> list[Key]:
+        return [(self.trees + n, side) for side in range(len(self.holds[n].ends))]
 
     def _join(self, n: int) -> Assembly:
         joint, parent, child = self.joints[n], (n, 0), (n, 1)
@@ -162,21 +185,46 @@ class Assembling:
         rest = both.beta.pop(child) - both.beta.pop(parent) - joint.bias
         kept = list(both.beta)
         u = {k: x for k in kept if (x := _difference(both.block(k, child), both.block(k, parent))) is not None}
-        if n < self.trees:
-            w = held(joint.link.kind, joint.q, sigma)
-            if joint.link.geared:
-                w = with_armature(w, sigma, joint.link.dual(joint.terms), joint.link.armature)
-            drive = joint.link.joint_wrench(joint.terms, joint.link.tau)
-            g = drive - w @ (rest + sigma @ drive)
-        else:
-            w = self._held_again(n, sigma)
-            g = -(w @ rest)
+        w = held(joint.link.kind, joint.q, sigma)
+        if joint.link.geared:
+            w = with_armature(w, sigma, joint.link.dual(joint.terms), joint.link.armature)
+        drive = joint.link.joint_wrench(joint.terms, joint.link.tau)
+        g = drive - w @ (rest + sigma @ drive)
         self.joined.append(Join(n, u, w, g, sigma, rest))
-        made = Assembly({k: beta + u[k] @ g if k in u else beta for k, beta in both.beta.items()})
+        return self._without(both, u, w, g)
+
+    def _close(self, n: int) -> Assembly:
+        hold, keys = self.holds[n], self._keys(n)
+        whole = self.of[keys[0]]
+        for key in keys:
+            del self.of[key]
+        ends = {key: columns for key, (_, columns) in zip(keys, hold.ends, strict=True)}
+        u: dict[Key, Array] = {}
+        for h in whole.beta:
+            shares = [block @ p for key, p in ends.items() if (block := whole.block(h, key)) is not None]
+            if shares:
+                u[h] = sum(shares[1:], shares[0])
+        sigma = sum((p.T @ u[key] for key, p in ends.items() if key in u), np.zeros((hold.size, hold.size)))
+        rest = sum((p.T @ whole.beta[key] for key, p in ends.items()), -hold.bias)
+        scale = np.zeros(hold.size)
+        for key, p in ends.items():
+            if key in self.scale:
+                scale = scale + np.array([x @ self.scale[key] @ x for x in p.T])
+        inverse = generalised_inverse(sigma, maximum(np.diagonal(sigma), NOISE * scale))
+        g = -(inverse @ rest)
+        left = Assembly({k: beta for k, beta in whole.beta.items() if k not in ends}, whole.phi)
+        u = {k: x for k, x in u.items() if k not in ends}
+        self.joined.append(Closure(n, u, inverse, g, sigma, rest))
+        return self._without(left, u, inverse, g)
+
+    def _without(self, old: Assembly, u: Mapping[Key, Array], w: Array, g: Array) -> Assembly:
+        """An assembly whose handles in β stay open, with what was closed taken out."""
+        made = Assembly({k: beta + u[k] @ g if k in u else beta for k, beta in old.beta.items()})
+        kept = list(old.beta)
         for at, h in enumerate(kept):
             share = u[h] @ w if h in u else None
             for k in kept[at:]:
-                block = both.block(h, k)
+                block = old.block(h, k)
                 if share is not None and k in u:
                     block = _difference(block, _product(share, u[k], symmetric=h == k))
                 if block is not None:
@@ -184,31 +232,27 @@ class Assembling:
         self.of.update(dict.fromkeys(kept, made))
         return made
 
-    def _held_again(self, n: int, sigma: Array) -> Array:
-        """W of a joint that closes a loop: some of what it holds may be held already."""
-        q = self.joints[n].q
-        scale = np.zeros(q.shape[1])
-        for side in (0, 1):
-            if (n, side) in self.scale:
-                scale = scale + np.array([x @ self.scale[n, side] @ x for x in q.T])
-        d = q.T @ sigma @ q
-        return q @ generalised_inverse(d, maximum(np.diagonal(d), NOISE * scale)) @ q.T
-
-    def accelerations(self) -> list[Array]:
-        """Down again: each joint's force, and the accelerations of the tree's joints."""
+    def down(self) -> tuple[list[Array], list[Array]]:
+        """Down again: each joint's force, the accelerations of the tree's joints, and the holds' multipliers."""
         force: dict[Key, Array] = {}
         found: list[Array] = [np.zeros(0)] * self.trees
-        for join in reversed(self.joined):
-            e = sum((u.T @ force[k] for k, u in join.u.items()), np.zeros(6))
-            f = join.g - join.w @ e
-            relative = join.sigma @ f + e + join.rest  # S a
-            n, joint = join.joint, self.joints[join.joint]
-            if n < self.trees:
-                found[n] = joint.link.joint_rates(joint.terms, relative)
+        multipliers: list[Array] = [np.zeros(0)] * len(self.holds)
+        for done in reversed(self.joined):
+            if isinstance(done, Closure):
+                hold = self.holds[done.number]
+                e = sum((u.T @ force[k] for k, u in done.u.items()), np.zeros(hold.size))
+                x = done.g - done.inverse @ e
+                # Refined once: Σ may be near to losing rank.
+                x = multipliers[done.number] = x - done.inverse @ (done.sigma @ x + e + done.rest)
+                for key, (_, columns) in zip(self._keys(done.number), hold.ends, strict=True):
+                    force[key] = columns @ x
             else:
-                f = f - join.w @ relative  # refined once: Qᵀ Σ Q may be near to losing rank
-            force[n, 0], force[n, 1] = -f, f
-        return found
+                e = sum((u.T @ force[k] for k, u in done.u.items()), np.zeros(6))
+                f = done.g - done.w @ e
+                joint = self.joints[done.joint]
+                found[done.joint] = joint.link.joint_rates(joint.terms, done.sigma @ f + e + done.rest)
+                force[done.joint, 0], force[done.joint, 1] = -f, f
+        return found, multipliers
 
 
 def _difference(a: Array | None, b: Array | None) -> Array | None:

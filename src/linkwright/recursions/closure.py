@@ -1,9 +1,8 @@
-r"""The joints that close loops: where they hold their two bodies, and what they ask of the bodies' accelerations.
+r"""Two frames on links of a tree as they move against each other: their handles, pose and relative twist.
 
-Both handles of a joint are at its triad j, in the axes of triad j: one rides on the child's link, the other on the
-parent's. With θ̈ = ẇ of each link taken to its handle, θ̈_child − θ̈_parent = S a + c. The joint's coordinates are
-not among q: what depends on them is read off the pose of triad j in triad i. The state is taken as consistent:
-the spanning tree's q and v close the loops.
+Both handles of a pair are at its second frame, in the axes of that frame: one rides on the second's link, the other on
+the first's. With θ̈ = ẇ of each link taken to its handle and w the second's twist relative to the first,
+θ̈_second − θ̈_first = ẇ + w_second × w. What holds or pushes the two does so at the handles.
 """
 
 from __future__ import annotations
@@ -14,21 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.mechanism.kinds import JointKind
 from linkwright.recursions.link import Link
 from linkwright.recursions.traversal import Unrolled
-from linkwright.spatial.algebra import Array
+from linkwright.spatial.algebra import Array, motion_cross
 from linkwright.spatial.rotation import General
 from linkwright.spatial.transform import Transform, by_column
+from linkwright.tape.functions import arctan2
 
-OPEN = 1e-8  # how far the handles of a joint on one rigid body may be apart (m, or as a difference of unit vectors)
-
-
-class OpenLoop(ValueError):
-    """A joint that closes a loop of fixed joints, but not where its triads are."""
-
-    def __init__(self, joint: int) -> None:
-        super().__init__(f"joint {joint} cannot be closed")
-        self.joint = joint
+Place = tuple[int, Array, Array]  # link position (−1 ground), R and p in link axes
 
 
 @dataclass(frozen=True)
@@ -58,8 +51,30 @@ class Handle:
 
 
 @dataclass(frozen=True)
+class Pair:
+    """Two frames: the second's pose in the first, both handles, and the twists at the handles."""
+
+    r: Array
+    p: Array
+    first: Handle
+    second: Handle
+    w: Array  # of the second relative to the first
+    own: Array  # of the second
+
+    @property
+    def bias(self) -> Array:
+        """θ̈_second − θ̈_first − ẇ."""
+        return motion_cross(self.own, self.w)
+
+    @property
+    def rigid(self) -> bool:
+        """Whether fixed joints hold the two together."""
+        return self.first.position == self.second.position
+
+
+@dataclass(frozen=True)
 class Junction:
-    """A joint between two handles that coincide; `bias` is c."""
+    """A joint between two handles that coincide; θ̈_child − θ̈_parent = S a + `bias`."""
 
     link: Link  # the joint's kind and numbers; of a tree joint, its link
     terms: Array
@@ -73,29 +88,36 @@ class Junction:
         return self.link.complement(self.terms)
 
 
-def closures(traversal: Unrolled, parameters: Mapping[str, Any]) -> list[Junction]:
-    """The joints that close loops, for a traversal that has the links' `terms` and twists `w`."""
-    return [_closure(traversal, joint, parameters) for joint in traversal.tree.topology.loops]
-
-
-def _closure(traversal: Unrolled, joint: int, parameters: Mapping[str, Any]) -> Junction:
-    tree = traversal.tree
-    kind = tree.description.kind_of(joint)
-    (a, ri, pi), (b, rj, pj) = tree.triads(joint, parameters)
+def pair(traversal: Unrolled, first: Place, second: Place) -> Pair:
+    """Two frames, for a traversal that has the links' `terms` and twists `w`."""
+    (a, ri, pi), (b, rj, pj) = first, second
     top = -1 if min(a, b) < 0 else max({a, *traversal.ancestors(a)} & {b, *traversal.ancestors(b)}, default=-1)
-    (xi, yi), (xj, yj) = (_seen_from(traversal, top, place) for place in ((a, ri, pi), (b, rj, pj)))
+    (xi, yi), (xj, yj) = (_seen_from(traversal, top, place) for place in (first, second))
     r, p = xi.T @ xj, xi.T @ (yj - yi)
-    pitch = tree.row("pitch", joint, parameters).reshape(1)
+    one = rooted(traversal, Handle(a, (Transform(General(ri), pi), Transform(General(r), p))))
+    two = rooted(traversal, Handle(b, (Transform(General(rj), pj),)))
+    w = two.outward(_twist(traversal, two.position))
+    return Pair(r, p, one, two, w - one.outward(_twist(traversal, one.position)), w)
+
+
+def joint_pair(traversal: Unrolled, joint: int, parameters: Mapping[str, Any]) -> Pair:
+    """The triads of a joint."""
+    return pair(traversal, *traversal.tree.triads(joint, parameters))
+
+
+def loop_link(traversal: Unrolled, joint: int, parameters: Mapping[str, Any]) -> Link:
+    """The kind and numbers of a joint that is not in the tree, as a link without a body or coordinates."""
+    pitch = traversal.tree.row("pitch", joint, parameters).reshape(1)
     record = {"pitch": pitch if pitch.dtype == object else pitch.tolist(), "armature": [0.0]}
-    link = Link(kind, record, _no_inputs, grounded=a < 0)
-    terms = kind.terms_between(r, p)
-    parent = rooted(traversal, Handle(a, (Transform(General(ri), pi), Transform(General(r), p))))
-    child = rooted(traversal, Handle(b, (Transform(General(rj), pj),)))
-    if parent.position == child.position and r.dtype != object and np.abs(kind.gap(r, p)).max(initial=0.0) > OPEN:
-        raise OpenLoop(joint)
-    w = child.outward(_row(traversal, child.position)["w"])
-    v = link.joint_rates(terms, w - parent.outward(_row(traversal, parent.position)["w"]))
-    return Junction(link, terms, parent, child, link.velocity_product(terms, w, v))
+    return Link(traversal.tree.description.kind_of(joint), record, _no_inputs, grounded=False)
+
+
+def measured(kind: JointKind, pitch: Any, r: Array, p: Array, index: int) -> Any:
+    """A joint's coordinate at a pose of its triads; an angle between −π and π, but a screw's as its shift tells."""
+    measure = kind.measures(r, p)[index]
+    if measure.shift is not None:
+        return measure.shift
+    return kind.through(arctan2(measure.sine, measure.cosine), p, pitch)
 
 
 def rooted(traversal: Unrolled, handle: Handle) -> Handle:
@@ -107,7 +129,7 @@ def rooted(traversal: Unrolled, handle: Handle) -> Handle:
     return Handle(i, way)
 
 
-def _seen_from(traversal: Unrolled, top: int, place: tuple[int, Array, Array]) -> tuple[Array, Array]:
+def _seen_from(traversal: Unrolled, top: int, place: Place) -> tuple[Array, Array]:
     """R and p of a frame on a link, in the frame of one of the link's ancestors."""
     i, r, p = place
     while i != top:
@@ -117,8 +139,8 @@ def _seen_from(traversal: Unrolled, top: int, place: tuple[int, Array, Array]) -
     return r, p
 
 
-def _row(traversal: Unrolled, position: int) -> Mapping[str, Array]:
-    return traversal.rows[position] if position >= 0 else traversal.ground
+def _twist(traversal: Unrolled, position: int) -> Array:
+    return traversal.rows[position]["w"] if position >= 0 else np.zeros(6)
 
 
 def _no_inputs(name: str) -> Array:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from linkwright.mechanism.elements import AppliedWrench, Element, JointForce, PointForce
+from linkwright.recursions.closure import joint_pair, loop_link, measured
 from linkwright.recursions.kinematics import GROUND_POSE, poses, twists
 from linkwright.recursions.traversal import Unrolled
 from linkwright.spatial.algebra import Array, cross, dot
@@ -16,7 +17,7 @@ Place = tuple[int, Array, Array]  # link position (−1 ground), R and p in link
 
 
 def joint_forces(
-    traversal: Unrolled, elements: tuple[Element, ...], joints: Mapping[str, int], names: Mapping[str, Any]
+    traversal: Unrolled, elements: Sequence[Element], joints: Mapping[str, int], names: Mapping[str, Any]
 ) -> Array:
     """The generalised forces of the joint laws (nv); `joints` gives each joint's position."""
     x = traversal.coordinates
@@ -29,6 +30,33 @@ def joint_forces(
             at = int(x.v_at[i]) + k
             total[at] = total[at] + law * (float(x.ratio[i]) if x.follows[i] else 1.0)
     return np.array(total)
+
+
+def loop_wrenches(
+    traversal: Unrolled,
+    forces: Sequence[tuple[int, JointForce]],
+    names: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+) -> list[tuple[int, Array]]:
+    """The wrenches on links of forces on joints that close loops, T law on the child and −T law on the parent.
+
+    Such a joint's coordinate is read off the pose of its triads, an angle between −π and π.
+    """
+    if not forces:
+        return []
+    traversal.outward(twists, {"w": np.zeros(6)})
+    found: list[tuple[int, Array]] = []
+    for joint, force in forces:
+        link, frames = loop_link(traversal, joint, parameters), joint_pair(traversal, joint, parameters)
+        terms, k = link.kind.terms_between(frames.r, frames.p), force.index
+        known = {**names, "v": link.joint_rates(terms, frames.w)[k]}
+        if link.kind.paired:
+            known["q"] = measured(link.kind, link.pitch, frames.r, frames.p, k)
+        wrench = link.dual(terms)[:, k] * force.law.evaluate(known)
+        for handle, push in ((frames.second, wrench), (frames.first, -wrench)):
+            if handle.position >= 0:
+                found.append((handle.position, handle.inward(push)))
+    return found
 
 
 def link_wrenches(

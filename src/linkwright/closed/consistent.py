@@ -1,0 +1,112 @@
+"""Consistent states: coordinates that close the loops, and rates that keep them closed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.constraints.equations import Equations
+from linkwright.constraints.tree_states import assembled
+from linkwright.errors import AssemblyError, ModelError, NameNotFound, ShapeError
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.system import System
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+Floats = NDArray[np.float64]
+ROUNDS = 50
+#: What may be left of the equations, in metres and as sines, for each metre of the mechanism's size.
+CLOSED = 1e-12
+
+
+def assemble(mech: Mechanism, q: ArrayLike | None, fixed: Sequence[str], t: float) -> Floats:
+    """The state nearest to a guess at which the mechanism goes together, the joints in `fixed` kept as they are."""
+    guess = mech.neutral() if q is None else one(q, mech.nq, "q")
+    if isinstance(fixed, str):
+        fixed = [fixed]
+    d = mech.description
+    joints = []
+    for name in fixed:
+        j = d.joint_names.position("joint", name)
+        if name not in {joint.name for joint in mech.joints}:
+            raise NameNotFound("tree joint", name, [joint.name for joint in mech.joints])
+        joints.append(j)
+    if q is None and d.start is not None:
+        guess = _as_drawn(mech)
+    tolerance = (d.system or System()).assembly_tolerance
+    return assembled(mech.tree, guess, joints, t, tolerance)
+
+
+def _as_drawn(mech: Mechanism) -> Floats:
+    """The tree's coordinates where the bodies are drawn, as near as they come."""
+    from linkwright.constraints.assembly import start_state
+    from linkwright.constraints.tree_states import coordinates
+
+    return coordinates(mech.tree, start_state(Equations(mech.description)), mech.neutral())
+
+
+def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple[Floats, Floats]:
+    """The nearest q that closes the loops and the nearest v that keeps them closed, of any batch shape.
+
+    Near is meant geometrically: shifts and turns of the bodies count, by their sizes; masses do not.
+    """
+    given = np.array(q, dtype=np.float64)
+    rates = np.zeros((*given.shape[:-1], mech.nv)) if v is None else np.array(v, dtype=np.float64)
+    if not mech.closed:
+        return mech.integrate(given, np.zeros(mech.nv)), rates
+    scaled = mech._weighed
+    size = Equations(mech.description).size
+    best = np.inf
+    for _ in range(ROUNDS):
+        change, phi = scaled._closing(given, t)
+        worst = float(np.max(np.abs(phi), initial=0.0))
+        if not worst < 0.5 * best and worst <= CLOSED * max(1.0, size):
+            break
+        if not np.isfinite(worst):
+            raise ModelError("q has entries that are not finite; give numbers")
+        best = min(best, worst)
+        # Far from closure a whole correction may overshoot.
+        most = np.max(np.abs(change), axis=-1, keepdims=True, initial=0.0)
+        given = mech.integrate(given, change * np.minimum(1.0, 0.5 / np.maximum(most, 1e-300)))
+    else:
+        raise _open(mech, phi, size)
+    for _ in range(2):
+        change, _ = scaled._settling(given, rates, t)
+        rates = rates + change
+    return given, rates
+
+
+def _open(mech: Mechanism, phi: Floats, size: float) -> AssemblyError:
+    worst = int(np.argmax(np.max(np.abs(phi).reshape(-1, phi.shape[-1]), axis=0)))
+    name = mech.constraints[worst]
+    left = float(np.max(np.abs(phi[..., worst])))
+    text = (
+        f"the loops do not close from this q: {name} is left open by {left:.3g}; "
+        "start nearer, or use mech.assemble, which looks farther"
+    )
+    return AssemblyError(text, misses={name: left}, element=name)
+
+
+def weighed(d: Description) -> Description:
+    """The mechanism with bodies of equal mass and of inertias as their sizes: its mass metric is the geometric one."""
+    sizes = Equations(d).sizes
+    inertia = np.zeros((d.nb, 6))
+    inertia[:, :3] = sizes[:, None] ** 2
+    none = np.zeros(d.nj)
+    bindings = {key: e for key, e in d.bindings.items() if key[0] not in ("mass", "com", "inertia", "armature")}
+    return replace(
+        d, mass=np.ones(d.nb), com=np.zeros((d.nb, 3)), inertia=inertia, armature=none, elements=(), bindings=bindings
+    )
+
+
+def one(x: ArrayLike, n: int, name: str) -> Floats:
+    """One state's vector of length n."""
+    array = np.asarray(x, dtype=np.float64)
+    if array.shape != (n,):
+        raise ShapeError(f"{name} has shape {array.shape}; give ({n},)", given=array.shape, wanted=(n,))
+    return array

@@ -1,0 +1,94 @@
+r"""Inverse dynamics of closed chains by the virtual cut (Nakamura, Yamane and others, section 2.1).
+
+With the loops cut, Newton and Euler give the tree's forces τ_O. The rates that the constraints allow are W θ̇_G, for any
+basis W, and those of the actuated joints S θ̇_G; the same power needs Sᵀ τ_A = Wᵀ τ_O.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.closed.freedom import allowed, constraint_jacobian
+from linkwright.errors import ModelError, ShapeError
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+Floats = NDArray[np.float64]
+#: What may be left of the forces that a motion asks for, as a part of them.
+LEFT = 1e-8
+#: By how much accelerations may open the loops, as a part of what the rates themselves ask for.
+OPEN = 1e-6
+
+
+def inverse_dynamics(
+    mech: Mechanism, q: Floats, a: Floats, tree: Floats, bound: Floats, weights: Any, t: Any
+) -> Floats:
+    """The forces of the actuated joints for the tree's forces `tree`; `bound` is an acceleration that keeps the loops.
+
+    Where there are more actuators than degrees of freedom, Σ weight·τ² is least.
+    """
+    shape = np.broadcast_shapes(q.shape[:-1], a.shape[:-1])
+    q, a, tree, bound = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, a, tree, bound))
+    g, _ = constraint_jacobian(mech, np.ascontiguousarray(q), t)
+    _check_accelerations(mech, g, a, bound)
+    actuated = np.flatnonzero(mech.actuated)
+    scale = 1.0 / np.sqrt(_weights(weights, len(actuated)))
+    out = np.zeros((*shape, mech.nv))
+    for k in np.ndindex(*shape):
+        w = allowed(g[k])
+        s = w[actuated]
+        wanted = w.T @ tree[k]
+        inverse = np.linalg.pinv((scale[:, None] * s).T, rcond=1e-10)
+        tau = scale * (inverse @ wanted)
+        left = wanted - s.T @ tau
+        if np.linalg.norm(left) > LEFT * max(float(np.linalg.norm(wanted)), 1e-12) and np.isfinite(left).all():
+            raise _unreachable(mech, w @ left)
+        out[k][actuated] = tau
+    return out
+
+
+def _weights(weights: ArrayLike | None, n: int) -> Floats:
+    if weights is None:
+        return np.ones(n)
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (n,):
+        text = f"weights has shape {given.shape}; give ({n},), one for each actuated rate"
+        raise ShapeError(text, given=given.shape, wanted=(n,))
+    if not (np.isfinite(given) & (given > 0.0)).all():
+        raise ModelError("weights of actuators must be positive numbers")
+    return given
+
+
+def _check_accelerations(mech: Mechanism, g: Floats, a: Floats, bound: Floats) -> None:
+    """Accelerations that open a loop have no forces."""
+    opening = np.einsum("...ij,...j->...i", g, a - bound)
+    scale = np.einsum("...ij,...j->...i", np.abs(g), np.abs(a) + np.abs(bound)).max(axis=-1, initial=0.0)
+    worst = np.abs(opening) > OPEN * np.maximum(scale, 1e-9)[..., None]
+    if worst.any():
+        row = int(np.argmax(worst.reshape(-1, worst.shape[-1]).any(axis=0)))
+        name = mech.constraints[row]
+        text = (
+            f"the accelerations a open {name}; give accelerations that keep the loops closed, "
+            "such as those of forward_dynamics"
+        )
+        raise ModelError(text, element=name)
+
+
+def _unreachable(mech: Mechanism, direction: Floats) -> ModelError:
+    """The error for a motion that the actuators cannot produce."""
+    size = np.abs(direction)
+    names = []
+    for joint in mech.joints:
+        part = size[joint.v_slice]
+        if part.size and float(part.max()) > 0.3 * float(size.max()):
+            names.append(joint.name)
+    shown = ", ".join(map(repr, names[:4])) + (" and more" if len(names) > 4 else "")
+    text = (
+        f"the actuators cannot produce this motion: no joint with an actuator works against the force along the motion "
+        f"of {shown}; make one of these joints actuated, or hold them by a driver"
+    )
+    return ModelError(text, element=names[0] if names else None)

@@ -1,0 +1,99 @@
+r"""Equilibrium: where a mechanism stays at rest, found by a damped Newton method that goes to the stable one.
+
+On the mechanism's own degrees of freedom, f(y) is the acceleration from rest and K = ∂f/∂y. The steps
+(1/δ − K) y = f follow a heavily damped fall while δ is small, and are Newton's as it grows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.closed.consistent import one
+from linkwright.errors import LinkwrightError, ModelError
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.expression import as_expression
+
+if TYPE_CHECKING:
+    from linkwright.closed.linear import Linearised
+    from linkwright.model import Mechanism
+
+Floats = NDArray[np.float64]
+ITERATIONS = 300
+REST = 1e-10  # what counts as no acceleration, as a part of the largest that was met, or of 1
+FALL = 0.02  # δ of the first steps (s²): falls of two tenths of a second
+FARTHEST = 0.3  # of one step, in rad and m
+#: A mode that grows faster than this (1/s) makes an equilibrium unstable.
+GROWS = 1e-5
+
+
+class NoEquilibrium(LinkwrightError):
+    """No state of rest was found; `q` is where the search ended, `acceleration` what is left there."""
+
+    def __init__(self, message: str, q: Floats, acceleration: float) -> None:
+        super().__init__(message)
+        self.q, self.acceleration = q, acceleration
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """A state of rest: its coordinates, the linear model about it, and how it was found."""
+
+    q: Floats
+    linear: Linearised
+    iterations: int
+    acceleration: float  # the largest that is left
+
+    @property
+    def stable(self) -> bool:
+        """Whether no small motion grows."""
+        return not np.any(self.linear.eigenvalues.real > GROWS)
+
+
+def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float) -> Equilibrium:
+    """A state of rest near q, under gravity, the force elements, tau and the drivers as they stand at time t."""
+    still = type(mech)(frozen(mech.description, t)) if mech.description.drivers else mech
+    force = np.zeros(mech.nv) if tau is None else one(tau, mech.nv, "tau")
+    if mech.closed:
+        q = still.assemble(q, t=t)
+    elif q is None:
+        q = mech.neutral()
+    q = one(q, mech.nq, "q")
+    rest = np.zeros(mech.nv)
+    most, delta = 1.0, 0.0
+    left = np.inf
+    for k in range(ITERATIONS):
+        linear = still.linearise(q, rest, force, t=t)
+        z, d = linear.basis, linear.basis.shape[1]
+        f = z.T @ still.forward_dynamics(q, rest, force, t=t)
+        before, left = left, float(np.max(np.abs(f), initial=0.0))
+        if not np.isfinite(left):
+            raise ModelError("forces have no finite value on the way to equilibrium; start elsewhere")
+        most = max(most, left)
+        if left <= REST * most:
+            return Equilibrium(q, linear, k, left)
+        stiffness = linear.A[d:, :d]
+        delta = max(FALL, min(delta * before / left, 10.0 * delta)) if delta else FALL
+        y = np.linalg.lstsq(np.eye(d) / delta - stiffness, f, rcond=1e-13)[0]
+        size = float(np.max(np.abs(y), initial=0.0))
+        q = still.integrate(q, z @ (y * min(1.0, FARTHEST / max(size, 1e-300))))
+        if mech.closed:
+            q = still.project(q, t=t)[0]
+    names = [joint.name for joint in mech.joints]
+    worst = int(np.argmax(np.abs(z @ f)))
+    name = next((n for n, joint in zip(names, mech.joints, strict=True) if worst < joint.v_slice.stop), names[-1])
+    text = (
+        f"no equilibrium was found in {ITERATIONS} steps: joint {name!r} still accelerates by {left:.3g}; "
+        "start nearer to it, hold what moves freely, or simulate with damping"
+    )
+    raise NoEquilibrium(text, q, left)
+
+
+def frozen(d: Description, t: float) -> Description:
+    """The mechanism with its drivers held where they are at a time."""
+    values = {**d.parameters, "TIME": t}
+    drivers = tuple(replace(x, law=as_expression(float(x.law.evaluate(values)))) for x in d.drivers)
+    return replace(d, drivers=drivers)

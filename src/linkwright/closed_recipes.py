@@ -1,0 +1,97 @@
+"""How the functions of closed mechanisms are recorded: accelerations, multipliers, and corrections of q and v.
+
+All of them solve the same system at one state, M x = f + Gᵀλ, G x = r: with the forces and γ for accelerations and
+multipliers, with f = 0 and r = −Φ or r = −(G v + Φ_t) for the least change, in the metric of M, that closes q or v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwright.recursions import assembly_loops, constraint_space
+from linkwright.recursions.articulated_body import velocities
+from linkwright.recursions.holds import Hold, Surroundings, holds
+from linkwright.recursions.traversal import Unrolled
+from linkwright.spatial.algebra import Array
+
+if TYPE_CHECKING:
+    from linkwright.recipes import Question
+
+METHODS: dict[str, Callable[..., constraint_space.Closed]] = {
+    "articulated-body": constraint_space.articulated,
+    "virtual-work": constraint_space.by_virtual_work,
+    "assembly": assembly_loops.forward_dynamics,
+    "mass-matrix": constraint_space.by_mass_matrix,
+}
+
+
+def accelerations(question: Question) -> tuple[Array, list[Array]]:
+    """Joint accelerations and the multipliers of every hold."""
+    tau, wrenches = question.driven(), question.applied()
+    return _solve(question, lambda t: _holds(question, t), question.gravity, wrenches, tau=tau)
+
+
+def closing(question: Question) -> tuple[Array, Array]:
+    """The least change of q, to first order, that makes Φ zero; and Φ."""
+    found = _holds(question, _moving(question, v=_none(question)))
+    dv, _ = _least(question, [hold.with_right(-hold.phi) for hold in found])
+    return dv, _joined([hold.phi for hold in found])
+
+
+def settling(question: Question) -> tuple[Array, Array]:
+    """The least change of v that makes G v + Φ_t zero; and that residual."""
+    found = _holds(question, _moving(question))
+    dv, _ = _least(question, [hold.with_right(-hold.rate) for hold in found])
+    return dv, _joined([hold.rate for hold in found])
+
+
+def constraint_forces(question: Question) -> Array:
+    """λ of all holds, one after another."""
+    return _joined(accelerations(question)[1])
+
+
+def wrenches_of(question: Question, multipliers: Sequence[Array]) -> dict[int, Array]:
+    """What the multipliers do to links, at the link frames in their axes."""
+    total: dict[int, Array] = {}
+    for hold, x in zip(_holds(question, _moving(question)), multipliers, strict=True):
+        for handle, columns in hold.ends:
+            if handle.position >= 0:
+                wrench = handle.inward(columns @ x)
+                total[handle.position] = total[handle.position] + wrench if handle.position in total else wrench
+    return total
+
+
+def _least(question: Question, found: list[Hold]) -> tuple[Array, list[Array]]:
+    still = _none(question)
+    return _solve(question, lambda t: found, np.zeros(3), False, v=still, tau=still)
+
+
+def _solve(
+    question: Question, found: Callable[[Unrolled], list[Hold]], gravity: Array, wrenches: bool, **inputs: Any
+) -> tuple[Array, list[Array]]:
+    name = "mass-matrix" if question.maker.coupled else question.request.method or "articulated-body"
+    traversal = question.traversal(a=_none(question), **inputs)
+    return METHODS[name](traversal, gravity, found, wrenches=wrenches)
+
+
+def _holds(question: Question, traversal: Unrolled) -> list[Hold]:
+    maker, free = question.maker, question.parameters
+    return holds(traversal, maker.closings, Surroundings(lambda name: maker.place(name, free), question.names, free))
+
+
+def _moving(question: Question, **inputs: Any) -> Unrolled:
+    """The links with their terms and twists."""
+    traversal = question.traversal(**inputs)
+    traversal.outward(velocities, {"w": np.zeros(6)})
+    return traversal
+
+
+def _none(question: Question) -> Array:
+    return np.zeros(question.maker.tree.coordinates.nv)
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    return np.concatenate([np.asarray(part) for part in parts])

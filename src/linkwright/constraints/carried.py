@@ -1,0 +1,280 @@
+"""From the coordinates of a spanning tree to its bodies and back, rolled: where joints carry the bodies, the forces of
+joints on them, and the rates of joints that motions of the bodies are.
+
+Bodies are their central frames: rows of origins x, axes R, twists [ẋ; ω] and wrenches [f; l], ω and l in the body's own
+axes; the row after the last is ground's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.constraints.blocks import Pattern
+from linkwright.constraints.central import Masses, clean
+from linkwright.mechanism.frames import snapped
+from linkwright.mechanism.kinds import JointKind
+from linkwright.mechanism.tree import Tree
+from linkwright.spatial.algebra import Array, cross, motion_cross
+from linkwright.spatial.rotation import General
+from linkwright.spatial.transform import Transform
+from linkwright.tape.block import Block
+from linkwright.tape.build import ProgramBuilder, Ref, trace
+from linkwright.tape.program import Case, Each, Order
+
+Floats = NDArray[np.float64]
+#: Joint frame on the parent (9, 3), the body's central frame in its own joint frame (9, 3), pitch; a follower's ratio
+#: and offset.
+RECORD = 27
+PATTERNS = 8  # so many kinds of trivial numbers have code of their own
+
+
+def patterns(records: Sequence[Floats]) -> list[Pattern]:
+    """For each record which of its numbers are 0, 1 or −1; what only some have is left open if there are many kinds."""
+    rows = np.array(records)
+    trivial = np.isin(rows, (0.0, 1.0, -1.0))
+    found = [
+        tuple(x if t else None for x, t in zip(row, known, strict=True))
+        for row, known in zip(rows.tolist(), trivial.tolist(), strict=True)
+    ]
+    if len(set(found)) <= PATTERNS:
+        return found
+    same = np.all(trivial & (rows == rows[0]), axis=0)
+    common = tuple(x if t else None for x, t in zip(rows[0].tolist(), same, strict=True))
+    return [common] * len(found)
+
+
+class Records:
+    """Records of numbers without what their patterns fix, in one buffer of data."""
+
+    def __init__(self, builder: ProgramBuilder, name: str, records: Sequence[Floats], kinds: Sequence[Pattern]) -> None:
+        pairs = zip(records, kinds, strict=True)
+        parts = [np.array([x for x, p in zip(r, k, strict=True) if p is None]) for r, k in pairs]
+        self.at = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(int).tolist()
+        self.ref = builder.data(name, np.concatenate([*parts, np.zeros(1)]))
+
+    def part(self, pattern: Pattern, column: int) -> Ref:
+        """The open numbers of a record that begins where the column says."""
+        return self.ref.part(0, (pattern.count(None),)).at((1, column))
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What the code of a tree joint depends on."""
+
+    kind: JointKind
+    follows: bool
+    pattern: Pattern
+
+    def numbers(self, given: Array) -> Array:
+        """The whole record."""
+        rest = iter(given)
+        return [next(rest) if x is None else x for x in self.pattern]
+
+
+class Carried:
+    """The tree joints of a mechanism, on the buffers of a program under construction."""
+
+    def __init__(self, builder: ProgramBuilder, tree: Tree, masses: Masses, gravity: Floats) -> None:
+        self.b, self.tree, self.masses = builder, tree, masses
+        self.gravity = tuple(gravity.tolist())
+        n, t, x = tree.n, tree.topology, tree.coordinates
+        self.nb = n
+        self.body = builder.column(t.body)
+        self.parent = builder.column([int(t.body[p]) if p >= 0 else n for p in t.parent.tolist()])
+        self.q_at, self.v_at = builder.column(x.q_at), builder.column(x.v_at)
+        numbers = [self._record(i) for i in range(n)]
+        kinds = patterns(numbers)
+        self.signatures = [Signature(tree.kinds[i], bool(x.follows[i]), kinds[i]) for i in range(n)]
+        self.records = Records(builder, "tree joints", numbers, kinds)
+        self.record_at = builder.column(self.records.at[:-1])
+        self.x, self.r = builder.temporary("origins", (n + 1, 3)), builder.temporary("axes", (n + 1, 9))
+        self.inertia = builder.data("inertias", masses.inertia)
+
+    def _record(self, i: int) -> Floats:
+        tree, t, x = self.tree, self.tree.topology, self.tree.coordinates
+        r_up, p_up, r_own, p_own = (part[0] for part in tree.sides(np.array([i])))
+        up = int(t.parent[i])
+        r_up, p_up = self.masses.place(int(t.body[up]) if up >= 0 else -1, r_up, p_up)
+        body = int(t.body[i])
+        com = self.masses.com[body]
+        rc, pc = snapped(r_own.T @ self.masses.axes[body]), clean(r_own.T @ (com - p_own), com, p_own)
+        last = [float(tree.description.pitch[t.joint[i]]), float(x.ratio[i]), float(x.offset[i])]
+        return np.concatenate([r_up.reshape(-1), p_up, rc.reshape(-1), pc, last])
+
+    # -- operands -----------------------------------------------------------------------------------------------
+    def _row(self, ref: Ref, width: int, column: int, *, add: bool = False) -> Ref:
+        return ref.part(0, (width,)).at((width, column), add=add)
+
+    def _own(self, ref: Ref, size: int, *, coordinates: bool = False) -> Ref:
+        return ref.part(0, (size,)).at((1, self.q_at if coordinates else self.v_at))
+
+    def _each(self, positions: Sequence[int] | None, case: Any, order: Order) -> None:
+        """case(signature, pick) for every position; `pick` takes a column to the chosen positions."""
+        chosen = range(self.nb) if positions is None else positions
+        found = list(dict.fromkeys(self.signatures[i] for i in chosen))
+        number = {s: k for k, s in enumerate(found)}
+        cases: tuple[Case, ...] = tuple(case(s) for s in found)
+        dispatch = self.b.column([number[self.signatures[i]] for i in chosen]) if len(found) > 1 else None
+        if len(chosen):
+            self.b.add(Each(len(chosen), cases, order, dispatch))
+
+    # -- outward --------------------------------------------------------------------------------------------------
+    def outward(self, q: Ref, v: Ref | None, twists: Ref | None, tau: Ref | None, wrenches: Ref | None) -> None:
+        """x and R of all bodies; with v their twists; with tau the wrenches of joint forces, gravity and turning."""
+        ground = [self.x.part(3 * self.nb, (3,)), self.r.part(9 * self.nb, (9,))]
+        values = [np.zeros(3), np.eye(3).reshape(-1)]
+        if twists is not None:
+            ground.append(twists.part(6 * self.nb, (6,)))
+            values.append(np.zeros(6))
+        self.b.call(lambda: tuple(values), (), ground)
+        moving, forced = v is not None, tau is not None
+
+        def case(s: Signature) -> Case:
+            kind = s.kind
+            inputs = [self._row(self.x, 3, self.parent), self._row(self.r, 9, self.parent)]
+            inputs.append(self._own(q, kind.nq, coordinates=True))
+            outputs = [self._row(self.x, 3, self.body), self._row(self.r, 9, self.body)]
+            if v is not None and twists is not None:
+                inputs += [self._row(twists, 6, self.parent), self._own(v, kind.nv)]
+                outputs.append(self._row(twists, 6, self.body))
+            if tau is not None and wrenches is not None:
+                inputs += [self._own(tau, kind.nv), self._row(self.inertia, 4, self.body)]
+                outputs += [self._row(wrenches, 6, column, add=True) for column in (self.body, self.parent)]
+            inputs.append(self.records.part(s.pattern, self.record_at))
+            return self.b.case(_outward_block(s, moving, forced, self.gravity), inputs, outputs)
+
+        self._each(None, case, "outward")
+
+    # -- back -----------------------------------------------------------------------------------------------------
+    def rates(self, q: Ref, motions: Ref, output: Ref) -> None:
+        """output (nv) = the rates of the tree's joints that motions of the bodies are."""
+        self._read_off(q, None, None, motions, output)
+
+    def accelerations(self, q: Ref, v: Ref, twists: Ref, accelerations: Ref, output: Ref) -> None:
+        """output (nv) = the second rates of the joints, of derivatives of the bodies' twists."""
+        self._read_off(q, v, twists, accelerations, output)
+
+    def _read_off(self, q: Ref, v: Ref | None, twists: Ref | None, motions: Ref, output: Ref) -> None:
+        self.b.call(lambda: np.zeros(6), (), [motions.part(6 * self.nb, (6,))])
+        x = self.tree.coordinates
+        leading = [i for i in range(self.nb) if not x.follows[i] and self.signatures[i].kind.nv]
+        whole = len(leading) == self.nb
+        columns = {
+            name: getattr(self, name) if whole else self.b.column(self.b.columns[getattr(self, name)][leading])
+            for name in ("body", "parent", "q_at", "v_at", "record_at")
+        }
+
+        def case(s: Signature) -> Case:
+            kind = s.kind
+            inputs = [self._row(self.r, 9, columns[side]) for side in ("parent", "body")]
+            inputs += [self._row(motions, 6, columns[side]) for side in ("parent", "body")]
+            inputs.append(q.part(0, (kind.nq,)).at((1, columns["q_at"])))
+            if v is not None and twists is not None:
+                inputs += [self._row(twists, 6, columns[side]) for side in ("parent", "body")]
+                inputs.append(v.part(0, (kind.nv,)).at((1, columns["v_at"])))
+            inputs.append(self.records.part(s.pattern, columns["record_at"]))
+            outputs = [output.part(0, (kind.nv,)).at((1, columns["v_at"]))]
+            return self.b.case(_back_block(s, v is not None), inputs, outputs)
+
+        self._each(leading, case, "map")
+
+
+# -- the blocks -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Joint:
+    """A tree joint at its coordinates: triad j in the parent's central frame, and the own central frame in triad j."""
+
+    kind: JointKind
+    terms: Array
+    pitch: Any
+    near: Transform
+    far: Transform
+
+    @classmethod
+    def at(cls, s: Signature, q: Array, record: Array) -> _Joint:
+        numbers = s.numbers(record)
+        r_up, p_up = np.array(numbers[:9]).reshape(3, 3), np.array(numbers[9:12])
+        rc, pc = np.array(numbers[12:21]).reshape(3, 3), np.array(numbers[21:24])
+        pitch, ratio, offset = numbers[24:]
+        terms = s.kind.terms(q * ratio + offset if s.follows else q, pitch)
+        turn, shift = s.kind.rotation(terms).matrix(), s.kind.shift(terms, pitch)
+        near = Transform(General(r_up @ turn), p_up + r_up @ shift)
+        return cls(s.kind, terms, pitch, near, Transform(General(rc), pc))
+
+    def twist(self, v: Array) -> Array:
+        return self.kind.subspace(self.terms, self.pitch) @ v if self.kind.nv else np.zeros(6)
+
+
+@cache
+def _outward_block(s: Signature, moving: bool, forced: bool, gravity: tuple[float, ...]) -> Block:
+    kind = s.kind
+
+    def step(x: Array, r: Array, q: Array, *rest: Array) -> tuple[Array, ...]:
+        r = r.reshape(3, 3)
+        given = list(rest)
+        joint = _Joint.at(s, q, given.pop())
+        near, far = joint.near, joint.far
+        rj = r @ near.rotation.matrix()
+        r_own = rj @ far.rotation.matrix()
+        found = [x + r @ near.p + rj @ far.p, r_own.reshape(-1)]
+        if not moving:
+            return tuple(found)
+        w, v = given.pop(0), given.pop(0)
+        ratio = s.numbers(rest[-1])[25]
+        relative = joint.twist(v * ratio if s.follows else v)
+        turning = near.rotation.outward(w[3:]) + relative[3:]
+        speed = w[:3] + r @ cross(w[3:], near.p) + rj @ (relative[:3] + cross(turning, far.p))
+        own = far.rotation.outward(turning)
+        found.append(np.concatenate([speed, own]))
+        if not forced:
+            return tuple(found)
+        tau, inertia = given
+        mass, moments = inertia[0], inertia[1:]
+        push = kind.dual(joint.terms, joint.pitch) @ tau if kind.nv and not s.follows else np.zeros(6)
+        force = rj @ push[:3]
+        moment = far.rotation.outward(push[3:] - cross(far.p, push[:3]))
+        back = near.inward(push)
+        found.append(np.concatenate([force + mass * np.array(gravity), moment - cross(own, moments * own)]))
+        found.append(-np.concatenate([force, back[3:]]))
+        return tuple(found)
+
+    shapes: list[tuple[int, ...]] = [(3,), (9,), (kind.nq,)]
+    shapes += [(6,), (kind.nv,)] if moving else []
+    shapes += [(kind.nv,), (4,)] if forced else []
+    return trace(step, [*shapes, (s.pattern.count(None),)])[0]
+
+
+@cache
+def _back_block(s: Signature, second: bool) -> Block:
+    kind = s.kind
+
+    def step(r_up: Array, r_own: Array, up: Array, own: Array, q: Array, *rest: Array) -> Array:
+        r_up, r_own = r_up.reshape(3, 3), r_own.reshape(3, 3)
+        joint = _Joint.at(s, q, rest[-1])
+
+        def local(r: Array, motion: Array) -> Array:
+            return np.concatenate([r.T @ motion[:3], motion[3:]])
+
+        up, own = local(r_up, up), local(r_own, own)
+        if second:
+            # The derivative of a twist in the body's own axes, whose linear part turns with the body.
+            w_up, w_own = local(r_up, rest[0]), local(r_own, rest[1])
+            up = np.concatenate([up[:3] - cross(w_up[3:], w_up[:3]), up[3:]])
+            own = np.concatenate([own[:3] - cross(w_own[3:], w_own[:3]), own[3:]])
+        relative = joint.far.inward_twist(own) - joint.near.outward(up)
+        if second:
+            v = rest[2]
+            turned = motion_cross(joint.far.inward_twist(w_own), joint.twist(v))
+            relative = relative - turned - kind.subspace_rate(joint.terms, joint.pitch, v)
+        dual: Array = kind.dual(joint.terms, joint.pitch).T @ relative
+        return dual
+
+    shapes: list[tuple[int, ...]] = [(9,), (9,), (6,), (6,), (kind.nq,)]
+    shapes += [(6,), (6,), (kind.nv,)] if second else []
+    return trace(step, [*shapes, (s.pattern.count(None),)])[0]

@@ -1,0 +1,314 @@
+"""Dynamics of closed mechanisms of any size, rolled: bodies as free masses, all joints as constraints.
+
+M a = f + Jᵀλ and J a = γ, with M diagonal in the bodies' central frames: λ = (J M⁻¹Jᵀ)⁺(γ − J M⁻¹ f) by the block
+elimination of `elimination`, in time that grows with the number of loops. The state is the spanning tree's (q, v), and
+answers are given in its rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from linkwright.constraints import blocks
+from linkwright.constraints.blocks import Pattern
+from linkwright.constraints.carried import Carried, Records, patterns
+from linkwright.constraints.central import CentralEquations
+from linkwright.constraints.elements import Elements
+from linkwright.constraints.elimination import RANK_TOLERANCE, Solver
+from linkwright.constraints.forms import Form
+from linkwright.constraints.recorded import Layout, Recording
+from linkwright.mechanism.tree import Tree
+from linkwright.spatial.algebra import Array, cross
+from linkwright.tape.build import ProgramBuilder, Ref, trace
+from linkwright.tape.program import ITEM, Copy, Each, Program, Zero
+
+ROUNDS = 2  # solutions with the factors: the first, and one that makes it exact
+ROUNDS_WITHOUT_INERTIA = 4  # if something stands for a missing inertia, which each of them takes away again
+
+Key = tuple[Form, tuple[bool, ...], Pattern]
+
+
+class CentralLayout(Layout):
+    """Where everything stands, with the numbers of records that are trivial folded into the code."""
+
+    equations: CentralEquations
+
+    @cached_property
+    def patterns(self) -> list[Pattern]:
+        """For each constraint, which numbers of its record are trivial."""
+        found: list[Pattern] = [()] * len(self.equations.constraints)
+        for members in self.groups.values():
+            chosen = patterns([self.equations.constraints[k].record for k in members])
+            for k, pattern in zip(members, chosen, strict=True):
+                found[k] = pattern
+        return found
+
+    @cached_property
+    def alike(self) -> dict[Key, list[int]]:
+        """The constraints that share their code."""
+        found: dict[Key, list[int]] = {}
+        for (form, moving), members in self.groups.items():
+            for k in members:
+                found.setdefault((form, moving, self.patterns[k]), []).append(k)
+        return found
+
+
+class Inertial(Recording):
+    """A program under construction over the masses of a mechanism."""
+
+    layout: CentralLayout
+    e: CentralEquations
+
+    def __init__(self, tree: Tree, name: str, inputs: Sequence[tuple[str, tuple[int, ...]]]) -> None:
+        self.e = e = CentralEquations(tree)
+        self.layout = layout = CentralLayout(e)
+        self.b = b = ProgramBuilder(name)
+        self.nb, self.m = e.nb, e.count
+        self.given = {label: b.input(label, shape) for label, shape in inputs}
+        self.coordinates = self.given["q"]
+        if "t" in self.given:
+            self.t = self.given["t"].part(0, (1,))
+        self.carried = c = Carried(b, tree, e.masses, e.description.gravity)
+        self.q, self.r = c.x, c.r
+        constraints = e.constraints
+        self.numbers = Records(b, "records", [k.record for k in constraints], layout.patterns)
+        self.weights = b.data("inverse inertias", e.masses.inverse)
+        self.parameters = b.data("parameters", np.array(list(e.description.parameters.values()) or [0.0]))
+        self.tolerance = b.data("tolerance", np.array([RANK_TOLERANCE]))
+        self.angles = b.temporary("angles", (max(int(e.first_angle[-1]), 1),))
+        self.laws = b.temporary("laws", (max(len(constraints), 1), 3))
+        self.jacobian = b.temporary("J", (max(layout.jacobian_size, 1),))
+        damping = b.data("damping", np.zeros(1))
+        self.solver = Solver(b, layout.plan, self.jacobian, self.weights, damping, self.tolerance)
+        self.solver.compliance = {r.constraint: 1.0 / r.armature for r in e.rotors}
+        self.twists = b.temporary("twists", (e.nb + 1, 6))
+        self.wrenches = b.temporary("wrenches", (e.nb + 1, 6))
+        self.motion = b.temporary("motion", (e.nb + 1, 6))
+        self.phi, self.rhs = b.temporary("phi", (max(e.count, 1),)), b.temporary("rhs", (max(e.count, 1),))
+        self.rest, self.change = b.temporary("rest", (max(e.count, 1),)), b.temporary("change", (max(e.count, 1),))
+        self.multipliers = b.temporary("multipliers", (max(e.count, 1),))
+
+    # -- positions --------------------------------------------------------------------------------------------
+    def place(self, *, moving: bool, forced: bool = False) -> None:
+        """The bodies where the coordinates put them, with their twists and with the wrenches on them."""
+        b, c, d = self.b, self.carried, self.e.description
+        if not moving:
+            c.outward(self.coordinates, None, None, None, None)
+        elif not forced:
+            c.outward(self.coordinates, self.given["v"], self.twists, None, None)
+        else:
+            v, tau = self.given["v"], b.temporary("forces", self.given["tau"].shape)
+            b.add(Copy(self.given["tau"].operand, tau.operand))
+            b.add(Zero(self.wrenches.operand))
+            clock = self.t if "t" in self.given else None
+            elements = Elements(c, d, self.e.masses, clock)
+            elements.joint_forces(self.coordinates, v, tau)
+            c.outward(self.coordinates, v, self.twists, tau, self.wrenches)
+            elements.point_forces(self.twists, self.wrenches)
+            elements.applied_wrenches(self.twists, self.wrenches)
+            if "wrenches" in self.given:
+                self._apply(self.given["wrenches"])
+        self._turns()
+
+    def _apply(self, given: Ref) -> None:
+        """wrenches += those given at the bodies' own frames, a row a position."""
+        b, masses, t = self.b, self.e.masses, self.carried.tree.topology
+        frames = np.concatenate([masses.axes.reshape(-1, 9), masses.com], axis=1)[t.body]
+
+        def push(r: Array, w: Array, frame: Array) -> Array:
+            axes, com = frame[:9].reshape(3, 3), frame[9:]
+            force = axes.T @ w[:3]
+            return np.concatenate([r.reshape(3, 3) @ force, axes.T @ (w[3:] - cross(com, w[:3]))])
+
+        row = self.carried.body
+        inputs = [self.r.part(0, (9,)).at((9, row)), given.part(0, (6,)).at((6, ITEM))]
+        inputs.append(b.data("body frames", frames).part(0, (12,)).at((12, ITEM)))
+        outputs = [self.wrenches.part(0, (6,)).at((6, row), add=True)]
+        b.add(Each(self.nb, (b.case(trace(push, [(9,), (6,), (12,)])[0], inputs, outputs),), "map"))
+
+    def _turns(self) -> None:
+        """The counted angles of couplings, by the coordinates of their joints."""
+        e, d = self.e, self.e.description
+        if not int(e.first_angle[-1]):
+            return
+        x, position = e.tree.coordinates, {int(j): i for i, j in enumerate(e.tree.topology.joint)}
+        places: list[int] = []
+        factors: list[tuple[float, float]] = []
+        mimics = iter(d.mimics)
+        for c in e.constraints:
+            if c.group != "gear":
+                continue
+            m = next(mimics)
+            for joint, ratio, offset in ((m.follower, m.ratio, m.offset), (m.leader, 1.0, 0.0)):
+                if d.kind_of(joint).name == "prismatic":
+                    continue
+                i = position[joint] if joint in position else position[m.leader]
+                own = joint in position
+                places.append(int(x.q_at[i]))
+                factors.append((float(x.ratio[i]), float(x.offset[i])) if own else (ratio, offset))
+        b = self.b
+        inputs = [self.coordinates.part(0, (1,)).at((1, b.column(places)))]
+        inputs.append(b.data("turns", np.array(factors)).part(0, (2,)).at((2, ITEM)))
+        block = trace(lambda q, row: q * row[0] + row[1], [(1,), (2,)])[0]
+        outputs = [self.angles.part(0, (1,)).at((1, ITEM))]
+        b.add(Each(len(places), (b.case(block, inputs, outputs),), "map"))
+
+    # -- constraints ------------------------------------------------------------------------------------------
+    def _given_to(self, key: Key, members: list[int]) -> list[Ref]:
+        form, moving, pattern = key
+        inputs: list[Ref] = []
+        for side, moves in enumerate(moving):
+            if moves:
+                body = self._rows(members, side)
+                inputs += [self.q.part(0, (3,)).at((3, body)), self.r.part(0, (9,)).at((9, body))]
+        inputs.append(self.numbers.part(pattern, self.b.column([self.numbers.at[k] for k in members])))
+        if form.turns:
+            inputs.append(self._angles(form, members, self.angles))
+        if form.driven:
+            inputs.append(self.laws.part(0, (1,)).at((3, self.b.column(members))))
+        return inputs
+
+    def constrain(self) -> None:
+        """Laws, Φ and J, and the factors of J M⁻¹Jᵀ."""
+        if any(c.form.driven for c in self.e.constraints):
+            self.b.add(Zero(self.laws.operand))
+        self.evaluate_laws()
+        self.b.add(Zero(self.jacobian.operand))
+        for key, members in self.layout.alike.items():
+            form, moving, pattern = key
+            m, row = form.size, self.b.column([int(self.e.first[k]) for k in members])
+            outputs = [self.phi.part(0, (m,)).at((1, row))]
+            outputs += [self.jacobian.part(0, (m, 6)).at((1, at), add=True) for _, at in self._sides(members, moving)]
+            block = blocks.equations_block(form, moving, True, pattern)
+            self.b.add(Each(len(members), (self.b.case(block, self._given_to(key, members), outputs),), "map"))
+        self.solver.factor()
+
+    def velocity_products(self, output: Ref) -> None:
+        """output = J̇ v."""
+        for key, members in self.layout.alike.items():
+            form, moving, pattern = key
+            row = self.b.column([int(self.e.first[k]) for k in members])
+            inputs = self._given_to(key, members)
+            inputs += [self.twists.part(0, (6,)).at((6, body)) for body, _ in self._sides(members, moving)]
+            block = blocks.bias_block(form, moving, True, pattern)
+            outputs = [output.part(0, (form.size,)).at((1, row))]
+            self.b.add(Each(len(members), (self.b.case(block, inputs, outputs),), "map"))
+
+    def rows(self, function: Callable[..., Array], inputs: list[Ref], output: Ref) -> None:
+        """A function of single numbers, for every equation."""
+        if self.m:
+            block = trace(function, [(1,)] * len(inputs))[0]
+            parts = [ref.part(0, (1,)).at((1, ITEM)) for ref in (*inputs, output)]
+            self.b.add(Each(self.m, (self.b.case(block, parts[:-1], parts[-1:]),), "map"))
+
+    # -- the answer -------------------------------------------------------------------------------------------
+    def _move(self, first: bool) -> None:
+        """motion = M⁻¹ wrenches, where what stands for missing inertias is taken away by the motion before."""
+        masses = self.e.masses
+        parts = [(self.wrenches, 6), (self.weights, 6)]
+        if first or not masses.added.any():
+            self.each_body(lambda f, w: f * w, parts, [(self.motion, 6)])
+            return
+        parts += [(self.b.data(self.b.free_name("added"), masses.added), 6), (self.before, 6)]
+        self.each_body(lambda f, w, extra, a: (f + extra * a) * w, parts, [(self.motion, 6)])
+
+    @cached_property
+    def before(self) -> Ref:
+        return self.b.temporary("before", (self.nb + 1, 6))
+
+    def solve(self) -> None:
+        """multipliers and motion of M a = wrenches + Jᵀλ, J a = rhs; the wrenches then have Jᵀλ in them."""
+        b, light = self.b, bool(self.e.masses.added.any())
+        b.add(Zero(self.multipliers.operand))
+        if light:
+            b.add(Zero(self.before.operand))
+        self._move(first=True)
+        for _ in range(ROUNDS_WITHOUT_INERTIA if light else ROUNDS):
+            if not self.m:
+                break
+            b.add(Copy(self.rhs.operand, self.rest.operand))
+            self.solver.push(self.motion, self.rest, -1.0)
+            self.solver.give_way(self.multipliers, self.rest)
+            self.solver.solve(self.rest, self.change)
+            self.rows(lambda x, y: x + y, [self.multipliers, self.change], self.multipliers)
+            self.solver.pull(self.change, self.wrenches, clear=False)
+            self._move(first=False)
+            if light:
+                b.add(Copy(self.motion.operand, self.before.operand))
+                self._move(first=False)
+
+    def select(self, source: Ref, output: Ref) -> None:
+        """output = the numbers of the constraints besides the tree."""
+        rows = self.e.rows(self.e.kept)
+        if rows:
+            block = trace(lambda x: x, [(1,)])[0]
+            inputs = [source.part(0, (1,)).at((1, self.b.column(rows)))]
+            outputs = [output.part(0, (1,)).at((1, ITEM))]
+            self.b.add(Each(len(rows), (self.b.case(block, inputs, outputs),), "map"))
+
+    def only_kept(self, values: Ref) -> None:
+        """rhs = −values for the constraints besides the tree, 0 for the others."""
+        self.b.add(Zero(self.rhs.operand))
+        rows = self.e.rows(self.e.kept)
+        if rows:
+            column, block = self.b.column(rows), trace(lambda x: -x, [(1,)])[0]
+            inputs, outputs = ([ref.part(0, (1,)).at((1, column))] for ref in (values, self.rhs))
+            self.b.add(Each(len(rows), (self.b.case(block, inputs, outputs),), "map"))
+
+
+Inputs = Sequence[tuple[str, tuple[int, ...]]]
+
+
+def forward_dynamics(tree: Tree, inputs: Inputs, *, forces: bool = False) -> Program:
+    """q, v, tau [, wrenches] [, t] → the joints' accelerations, or with `forces` the multipliers."""
+    w = Inertial(tree, "constraint_forces" if forces else "forward_dynamics", inputs)
+    output = w.b.output("lambda" if forces else "a", (len(w.e.rows(w.e.kept)),) if forces else w.given["v"].shape)
+    w.place(moving=True, forced=True)
+    w.constrain()
+    w.velocity_products(w.phi)
+    w.rows(lambda x: -x, [w.phi], w.rhs)
+    w.law_rates(2, w.rhs)
+    w.solve()
+    if forces:
+        w.select(w.multipliers, output)
+    else:
+        w.carried.accelerations(w.coordinates, w.given["v"], w.twists, w.motion, output)
+    return w.b.build(single=True)
+
+
+def closing(tree: Tree, inputs: Inputs) -> Program:
+    """q [, t] → the least change of q, in the mass metric, that closes the mechanism to first order; and Φ."""
+    w = Inertial(tree, "closing", inputs)
+    dv = w.b.output("dv", (tree.coordinates.nv,))
+    phi = w.b.output("phi", (len(w.e.rows(w.e.kept)),))
+    w.place(moving=False)
+    w.constrain()
+    return _least(w, w.phi, dv, phi)
+
+
+def settling(tree: Tree, inputs: Inputs) -> Program:
+    """q, v [, t] → the least change of v, in the mass metric, that keeps the mechanism closed; and J v + Φ_t."""
+    w = Inertial(tree, "settling", inputs)
+    dv = w.b.output("dv", (tree.coordinates.nv,))
+    rate = w.b.output("rate", (len(w.e.rows(w.e.kept)),))
+    w.place(moving=True)
+    w.constrain()
+    found = w.phi
+    w.b.add(Zero(found.operand))
+    w.law_rates(1, found)
+    w.rows(lambda x: -x, [found], found)
+    w.solver.push(w.twists, found, 1.0)
+    return _least(w, found, dv, rate)
+
+
+def _least(w: Inertial, missed: Ref, dv: Ref, told: Ref) -> Program:
+    """dv = the least motion that takes away what the constraints besides the tree miss."""
+    w.select(missed, told)
+    w.only_kept(missed)
+    w.b.add(Zero(w.wrenches.operand))
+    w.solve()
+    w.carried.rates(w.coordinates, w.motion, dv)
+    return w.b.build(single=False)

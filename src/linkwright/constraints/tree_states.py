@@ -1,0 +1,90 @@
+"""Between the spanning tree's coordinates and the poses of the bodies, for one state; and assembly from a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.constraints.equations import joint_frames
+from linkwright.constraints.forms import between
+from linkwright.constraints.kinematics import Kinematics
+from linkwright.mechanism.description import JOINT_ARRAYS, Description, Names, Start, kind_number
+from linkwright.mechanism.tree import Tree
+from linkwright.spatial.rotation import euler_parameters
+
+Floats = NDArray[np.float64]
+_TURN = 2.0 * np.pi
+
+
+def poses(tree: Tree, q: Floats) -> tuple[Floats, Floats]:
+    """Axes (nb, 3, 3) and origins (nb, 3) of the bodies in ground's axes, in the order of the description."""
+    d, t, x = tree.description, tree.topology, tree.coordinates
+    r, p = np.tile(np.eye(3), (d.nb, 1, 1)), np.zeros((d.nb, 3))
+    r_up, p_up, r_own, p_own = tree.sides(slice(None))
+    for i, (body, joint, above) in enumerate(zip(t.body.tolist(), t.joint.tolist(), t.parent.tolist(), strict=True)):
+        kind = tree.kind(i)
+        at = int(x.q_at[i])
+        own = q[at : at + kind.nq]
+        if x.follows[i]:
+            own = x.ratio[i] * own + x.offset[i]
+        terms = kind.terms(own, d.pitch[joint])
+        turn = np.asarray(kind.rotation(terms).matrix(), float)
+        shift = np.asarray(kind.shift(terms, d.pitch[joint]), float)
+        ra, pa = (np.eye(3), np.zeros(3)) if above < 0 else (r[t.body[above]], p[t.body[above]])
+        r[body] = ra @ r_up[i] @ turn @ r_own[i].T
+        p[body] = pa + ra @ (p_up[i] + r_up[i] @ shift) - r[body] @ p_own[i]
+    return r, p
+
+
+def coordinates(tree: Tree, state: Floats, near: Floats) -> Floats:
+    """The tree's q where the bodies are at these states (nb, 7): of all that differ by turns, the one near a guess."""
+    d, t, x = tree.description, tree.topology, tree.coordinates
+    q = np.array(near, dtype=np.float64)
+    for i, j in enumerate(t.joint.tolist()):
+        if x.follows[i]:
+            continue
+        kind = d.kind_of(j)
+        at = slice(int(x.q_at[i]), int(x.q_at[i]) + kind.nq)
+        r, p = between(*joint_frames(d, state, j))
+        found = np.asarray(kind.coordinates(euler_parameters(r), p, d.pitch[j]), float)
+        guess = near[at]
+        for k in kind.angles:
+            if not (kind.name == "screw" and d.pitch[j]):
+                found[k] += _TURN * np.round((guess[k] - found[k]) / _TURN)
+        if not kind.paired and float(found[-4:] @ guess[-4:]) < 0.0:
+            found[-4:] *= -1.0
+        q[at] = found
+    return q
+
+
+def assembled(tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: float) -> Floats:
+    """The tree's coordinates nearest to q at which all constraints hold, with the joints `fixed` kept as they are.
+
+    Raises AssemblyError, which names what does not close.
+    """
+    held = _held(tree.description, tree, q, fixed)
+    state = Kinematics(held).assemble(t, tolerance)
+    return coordinates(tree, state.q, q)
+
+
+def _held(d: Description, tree: Tree, q: Floats, fixed: Sequence[int]) -> Description:
+    """The mechanism drawn as q says, with each of these joints welded there by a second joint."""
+    r, p = poses(tree, q)
+    state = np.concatenate([p, euler_parameters(r.transpose(1, 2, 0)).T], axis=1)
+    start = Start(np.ones(d.nb, bool), r, p)
+    if not len(fixed):
+        return replace(d, start=start)
+    joints = np.array(fixed)
+    rows = {name: np.asarray(getattr(d, name))[joints].copy() for name in JOINT_ARRAYS}
+    rows["kind"][:] = kind_number("fixed")
+    for k, j in enumerate(fixed):
+        turn, shift = between(*joint_frames(d, state, j))
+        rows["pi"][k], rows["ri"][k] = d.pi[j] + d.ri[j] @ shift, d.ri[j] @ turn
+    changed: dict[str, Any] = {name: np.concatenate([getattr(d, name), rows[name]]) for name in JOINT_ARRAYS}
+    names = Names([*d.joint_names, *(f"{d.joint_names[j]} (fixed)" for j in fixed)])
+    cuts = d.cuts | set(range(d.nj, d.nj + len(fixed)))
+    return replace(d, start=start, joint_names=names, cuts=frozenset(cuts), **changed)

@@ -1,0 +1,178 @@
+"""What a mechanism is: its sizes, bodies, joints, loops, frames and parameters, as its description tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.errors import AssemblyError, ModelError, NameNotFound
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.merge import lock
+from linkwright.mechanism.tree import Tree
+from linkwright.programs import Maker
+from linkwright.views import Body, DofReport, Joint, View
+
+Floats = NDArray[np.float64]
+
+
+class Described:
+    """A description with its questions that need no program."""
+
+    def __init__(self, description: Description) -> None:
+        self.description = description
+        self._maker = Maker(description)
+
+    # -- what it is -----------------------------------------------------------------------------------
+    @property
+    def name(self) -> str:
+        """What the file or the builder calls it."""
+        return self.description.name
+
+    @property
+    def nq(self) -> int:
+        """Coordinates of the spanning tree."""
+        return self._maker.tree.coordinates.nq
+
+    @property
+    def nv(self) -> int:
+        """Rates of the spanning tree."""
+        return self._maker.tree.coordinates.nv
+
+    @property
+    def nb(self) -> int:
+        """Moving bodies."""
+        return self.description.nb
+
+    @property
+    def gravity(self) -> Floats:
+        """The acceleration of gravity, in ground axes."""
+        return self.description.gravity.copy()
+
+    @property
+    def bodies(self) -> View[Body]:
+        """The moving bodies, parents before children: body k is carried by joint k."""
+        return View(self.nb, self._body, self._body_position)
+
+    @property
+    def joints(self) -> View[Joint]:
+        """The joints of the spanning tree, in the order of their coordinates."""
+        return View(self.nb, self._joint, self._joint_position)
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """The joints that close loops."""
+        return tuple(self.description.joint_names[j] for j in self._maker.topology.loops)
+
+    @property
+    def closed(self) -> bool:
+        """Whether loops, ties or drivers hold the spanning tree's coordinates together."""
+        return self._maker.closed
+
+    @cached_property
+    def constraints(self) -> tuple[str, ...]:
+        """The equations that hold the spanning tree's coordinates together, in the order of `constraint_forces`."""
+        return tuple(f"{constraint}: {about}" for constraint, about in self._maker.constraint_rows)
+
+    @property
+    def tree(self) -> Tree:
+        """The spanning tree in numbers."""
+        return self._maker.tree
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The names that `pose`, `jacobian` and `twist` take: bodies, further frames, ground."""
+        d = self.description
+        return (*d.body_names, *d.frames.names, d.ground_name)
+
+    @property
+    def actuated(self) -> NDArray[np.bool_]:
+        """For every rate, whether it has an actuator."""
+        x, t, d = self._maker.tree.coordinates, self._maker.topology, self.description
+        mask = np.ones(x.nv, bool)
+        for i, j in enumerate(t.joint.tolist()):
+            if j in d.passive:
+                mask[x.v_at[i] : x.v_at[i] + d.kind_of(j).nv] = False
+        return mask
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The named numbers that `with_parameters` changes and `free=` leaves open."""
+        return dict(self.description.parameters)
+
+    def with_parameters(self, **values: float) -> Self:
+        """The same mechanism with other values of its parameters."""
+        return type(self)(self.description.with_parameters(values))
+
+    def lock(self, joints: Mapping[str, float | ArrayLike]) -> Self:
+        """The mechanism with these joints held at these values: `mech.lock({"elbow": 0.3})`.
+
+        Their bodies become one with their parents.
+        """
+        if not isinstance(joints, Mapping):
+            raise ModelError(f"lock takes joints with their values, as in {{'elbow': 0.3}}, not {joints!r}")
+        return type(self)(lock(self.description, joints))
+
+    def dof(self) -> DofReport:
+        """Coordinates and degrees of freedom; with loops, ties or drivers by the rank of their equations, which needs
+        the mechanism assembled, and else by count. A mechanism that does not go together has its `problem` told."""
+        d, t, x = self.description, self._maker.topology, self._maker.tree.coordinates
+        equations = sum(6 - d.kind_of(j).nv for j in t.loops)
+        counted = DofReport(d.nb, x.nq, x.nv, equations, int(x.follows.sum()))
+        if not (t.loops or d.ties or d.drivers):
+            return counted
+        from linkwright.constraints.kinematics import freedom_of
+
+        try:
+            found = freedom_of(d)
+        except AssemblyError as error:
+            return replace(counted, problem=str(error))
+        return replace(counted, rank=found.rank, drivers=found.driven, left=found.left, redundant=found.redundant)
+
+    def _body_position(self, name: str) -> int:
+        return int(self._maker.topology.position[self.description.body_names.position("body", name)])
+
+    def _joint_position(self, name: str) -> int:
+        j = self.description.joint_names.position("joint", name)
+        found = np.flatnonzero(self._maker.topology.joint == j)
+        if not len(found):
+            raise NameNotFound("tree joint", name, [joint.name for joint in self.joints[:2000]])
+        return int(found[0])
+
+    def _name(self, body: int) -> str:
+        return self.description.body_names[body] if body >= 0 else self.description.ground_name
+
+    def _body(self, i: int) -> Body:
+        d, t = self.description, self._maker.topology
+        b = int(t.body[i])
+        up = int(t.parent[i])
+        parent = self._name(int(t.body[up]) if up >= 0 else -1)
+        joint = d.joint_names[int(t.joint[i])]
+        return Body(d.body_names[b], float(d.mass[b]), d.com[b].copy(), d.inertia[b].copy(), parent, joint)
+
+    def _joint(self, i: int) -> Joint:
+        d, t, x = self.description, self._maker.topology, self._maker.tree.coordinates
+        j = int(t.joint[i])
+        kind = d.kind_of(j)
+        q, v = int(x.q_at[i]), int(x.v_at[i])
+        leader = next((d.joint_names[m.leader] for m in d.mimics if m.follower == j), None)
+        return Joint(
+            d.joint_names[j],
+            kind.name,
+            slice(q, q + kind.nq),
+            slice(v, v + kind.nv),
+            self._name(int(d.parent[j])),
+            self._name(int(d.child[j])),
+            float(d.lower[j]),
+            float(d.upper[j]),
+            float(d.velocity_limit[j]),
+            float(d.effort_limit[j]),
+            leader,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Mechanism {self.name!r}: {self.nb} bodies, nq = {self.nq}, nv = {self.nv}>"

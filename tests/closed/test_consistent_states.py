@@ -1,0 +1,103 @@
+"""Consistent states: assembly from a guess, and projection of coordinates and rates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwright as lw
+from closed_mechanisms import MECHANISMS, four_bar, platform, state
+from linkwright.closed.freedom import constraint_jacobian
+from linkwright.errors import AssemblyError, NameNotFound, ShapeError
+
+
+def gap(mech: lw.Mechanism, q: np.ndarray, first: str, second: str) -> float:
+    return float(np.linalg.norm(mech.pose(q, first)[:3, 3] - mech.pose(q, second)[:3, 3]))
+
+
+def with_pins(mech: lw.Mechanism) -> lw.Mechanism:
+    """The four-bar with both sides of its loop joint named."""
+    with lw.Builder("pins") as b:
+        names = ("crank", "coupler", "rocker")
+        crank, coupler, rocker = (b.body(n, 1.0, (0, 0, 0), (1, 1, 1)) for n in names)
+        b.joint("revolute", b.ground, crank, "A")
+        b.joint("revolute", b.triad(crank, (1, 0, 0)), coupler, "B")
+        b.joint("revolute", b.triad(b.ground, (3, 0, 0)), rocker, "D")
+        b.joint(
+            "revolute", b.triad(coupler, (3, 0, 0), name="c1"), b.triad(rocker, (2.5, 0, 0), name="c2"), "C", cut=True
+        )
+    return b.build()
+
+
+def test_assembly_closes_the_loop_and_keeps_what_is_fixed() -> None:
+    mech = with_pins(four_bar())
+    guess = np.zeros(3)
+    for joint, value in (("A", 1.1), ("B", -0.7), ("D", 1.5)):
+        guess[mech.joints[joint].q_slice] = value
+    q = mech.assemble(guess, fixed=["A"])
+    assert q[mech.joints["A"].q_slice] == pytest.approx(1.1, abs=1e-12)
+    assert gap(mech, q, "c1", "c2") < 1e-11
+
+
+def test_assembly_stays_in_the_turn_of_the_guess() -> None:
+    mech = with_pins(four_bar())
+    guess = np.zeros(3)
+    for joint, value in (("A", 1.1), ("B", -0.7), ("D", 1.5)):
+        guess[mech.joints[joint].q_slice] = value
+    plain = mech.assemble(guess)
+    assert mech.assemble(guess + 4.0 * np.pi) == pytest.approx(plain + 4.0 * np.pi, abs=1e-9)
+
+
+def test_assembly_that_cannot_close_names_the_joint() -> None:
+    with lw.Builder("short") as b:
+        one, two = b.body("one", 1.0), b.body("two", 1.0)
+        b.joint("revolute", b.ground, one, "A")
+        b.joint("revolute", b.triad(b.ground, (5, 0, 0)), two, "B")
+        b.joint("revolute", b.triad(one, (1, 0, 0)), b.triad(two, (1, 0, 0)), "C", cut=True)
+    with pytest.raises(AssemblyError, match="'C'"):
+        b.build().assemble()
+
+
+def test_joints_to_fix_are_joints_of_the_tree() -> None:
+    mech = four_bar()
+    with pytest.raises(NameNotFound, match="'a'"):
+        mech.assemble(fixed=["a"])
+    with pytest.raises(NameNotFound, match="C"):
+        mech.assemble(fixed=["C"])
+    with pytest.raises(ShapeError, match=r"\(3,\)"):
+        mech.assemble(np.zeros(4))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_projected_states_are_consistent(name: str) -> None:
+    mech = MECHANISMS[name]()
+    rng = np.random.default_rng(1)
+    q = mech.assemble(t=0.2)
+    moved = mech.integrate(np.tile(q, (5, 1)), 0.02 * rng.normal(size=(5, mech.nv)))
+    found, rates = mech.project(moved, rng.normal(size=(5, mech.nv)), t=0.2)
+    _, phi = mech._closing(found, 0.2)
+    g, phi_t = constraint_jacobian(mech, found, 0.2)
+    assert np.abs(phi).max() < 1e-12
+    assert np.abs(np.einsum("sij,sj->si", g, rates) + phi_t).max() < 1e-12
+
+
+def test_projection_leaves_consistent_states_alone() -> None:
+    mech = platform()
+    q, v = state(mech)
+    again, rates = mech.project(q, v)
+    assert again == pytest.approx(q, abs=1e-12)
+    assert rates == pytest.approx(v, abs=1e-11)
+
+
+def test_projection_takes_the_least_change_of_the_bodies() -> None:
+    """Any other change that the constraints ask for moves the bodies more."""
+    mech = with_pins(four_bar())
+    q = mech.assemble(np.array([1.1, 1.5, -0.7]))
+    v = np.array([0.3, -0.2, 0.5])
+    _, rates = mech.project(q, v)
+    weighed = mech._weighed
+    g, _ = constraint_jacobian(mech, q)
+    free = np.linalg.svd(g)[2][np.linalg.matrix_rank(g, tol=1e-9) :].T
+    assert free.shape[1] == 1
+    metric = weighed.mass_matrix(q)
+    assert free.T @ metric @ (rates - v) == pytest.approx(0.0, abs=1e-10)

@@ -1,0 +1,75 @@
+"""States of rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwright as lw
+from closed_mechanisms import four_bar, platform
+from linkwright.closed.statics import NoEquilibrium
+
+
+def test_a_chain_comes_to_hang_straight_down() -> None:
+    mech = lw.chain(5)
+    found = mech.equilibrium(np.full(5, 0.9))
+    assert found.stable
+    height = mech.potential_energy(found.q)
+    assert height == pytest.approx(-9.81 * sum(0.1 * k + 0.05 for k in range(5)), rel=1e-9)
+
+
+def test_standing_on_its_head_is_rest_but_not_stable() -> None:
+    with lw.Builder("pendulum") as b:
+        b.joint("revolute", b.ground, b.body("bob", 1.0, (0, 0, -1), (0.1, 0.1, 0.1)), "j", axis=(0, 1, 0))
+    mech = b.build()
+    assert not mech.equilibrium(np.array([np.pi])).stable
+    assert mech.equilibrium(np.array([np.pi - 0.1])).stable
+
+
+def test_a_spring_balances_a_weight() -> None:
+    with lw.Builder("scale") as b:
+        b.joint("prismatic", b.ground, b.body("pan", 2.0, (0, 0, 0), (1, 1, 1)), "slide")
+        b.joint_spring("slide", 100.0, rest=0.3)
+    assert b.build().equilibrium().q == pytest.approx([0.3 - 2.0 * 9.81 / 100.0], abs=1e-10)
+
+
+@pytest.mark.parametrize("make", [four_bar, platform])
+def test_at_rest_a_closed_mechanism_has_no_acceleration_and_the_least_energy_nearby(make) -> None:
+    mech = make()
+    tau = np.zeros(mech.nv)
+    if make is platform:  # its legs carry it by springs
+        legs = [mech.joints[f"leg{k}"].q_slice for k in range(6)]
+        start = mech.assemble()
+        with_springs = mech.description
+        from dataclasses import replace
+
+        from linkwright.mechanism.elements import JointForce
+        from linkwright.mechanism.expression import Name
+
+        springs = tuple(
+            JointForce(f"spring{k}", f"leg{k}", -2000.0 * (Name("q") - float(start[at][0]) - 0.05))
+            for k, at in enumerate(legs)
+        )
+        mech = lw.Mechanism(replace(with_springs, elements=springs))
+    found = mech.equilibrium()
+    assert found.stable
+    assert np.abs(mech.forward_dynamics(found.q, np.zeros(mech.nv), tau)).max() < 1e-7
+
+
+def test_what_falls_for_ever_has_no_equilibrium() -> None:
+    with lw.Builder("stone") as b:
+        b.joint("free", b.ground, b.body("stone", 1.0, (0, 0, 0), (1, 1, 1)), "loose")
+    with pytest.raises(NoEquilibrium, match="loose"):
+        b.build().equilibrium()
+
+
+def test_drivers_stand_still_for_it() -> None:
+    """A driven joint holds the crank where its law has it at the time asked for."""
+    with lw.Builder("held") as b:
+        arm = b.body("arm", 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1))
+        bob = b.body("bob", 1.0, (0, 0, -0.5), (0.1, 0.1, 0.1))
+        b.joint("revolute", b.ground, arm, "j", axis=(0, 1, 0))
+        b.joint("revolute", arm, bob, "k", axis=(0, 1, 0), at=(1, 0, 0))
+        b.driver("joint", "j", 0.4 * lw.TIME, name="motor")
+    q = b.build().equilibrium(np.array([0.8, 0.3]), t=2.0).q
+    assert q == pytest.approx([0.8, -0.8], abs=1e-9)
