@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from simulation import solutions
-from simulation.problems import CORNERS, GRAVITY, SQUEEZER_START
+from published import solutions
+from published.problems import CORNERS, GRAVITY, SQUEEZER_START
 
 
 def test_the_squeezer_s_equations_give_the_published_state() -> None:

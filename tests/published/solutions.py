@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
 
-from simulation.problems import CORNERS, GOVERNOR, GRAVITY, SQUEEZER, SQUEEZER_START
+from published.problems import CORNERS, GOVERNOR, GRAVITY, SQUEEZER, SQUEEZER_START
 
 Floats = NDArray[np.float64]
 Motion = dict[str, Floats]
