@@ -302,6 +302,15 @@ def _scatter(builder: ProgramBuilder, solution: Ref, outputs: list[Ref], nv: int
     builder.add(Each(nv, (builder.case(block, [source], targets),)))
 
 
+def _initial_values(question: Question) -> tuple[Array, Array]:
+    """What initial conditions name, and how fast it changes; a rate that is named counts as both."""
+    wanted = [x.quantity for x in question.maker.description.initial]
+    rates = [replace(x, rate=True) for x in wanted]
+    found = question.measured(tuple(dict.fromkeys((*wanted, *rates))))
+    values, slopes = ([found[x.key] for x in some] for some in (wanted, rates))
+    return np.array(values), np.array(slopes)
+
+
 def _both(function: Callable[[Traversal, Maker], Any]) -> dict[str, Any]:
     """A recursion that is recorded the same way unrolled and rolled."""
     return {"record": lambda q: function(q.traversal(), q.maker), "rolled": lambda t, m, r: function(t, m)}
@@ -335,6 +344,7 @@ RECIPES: dict[str, Recipe] = {
     "momentum": Recipe(**_both(_momentum)),
     "integrate": Recipe(**_both(lambda t, m: coordinates.integrate(t))),
     "difference": Recipe(**_both(lambda t, m: coordinates.difference(t))),
+    "initial_values": Recipe(_initial_values),
     "rate": Recipe(**_both(lambda t, m: coordinates.rate(t))),
 }
 

@@ -40,7 +40,7 @@ LAZY = {
     ("closed_recipes.py", "recipes"),
     ("programs.py", "constraints"),
     ("model.py", "closed"),
-    *((f"closed/{name}.py", "model") for name in ("consistent", "freedom", "inverse", "linear", "statics")),
+    *((f"closed/{name}.py", "model") for name in ("consistent", "freedom", "inverse", "linear", "starting", "statics")),
     ("results/solution.py", "model"),
     ("results/solution.py", "viewer"),
     ("results/storage.py", "formats"),

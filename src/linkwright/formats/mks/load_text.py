@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwright.formats.mks.links import COORDINATES
-from linkwright.formats.mks.loads import RATES, rate_names
 from linkwright.formats.mks.wording import Spelled, expression_text, name_text
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import AppliedWrench, Element, Initial, JointForce, PointForce
 from linkwright.mechanism.expression import Expression, Name, Number, replaced
 from linkwright.mechanism.laws import recognised
-from linkwright.mechanism.quantities import POSITIONS, VELOCITIES, Quantity, quantities
+from linkwright.mechanism.quantities import (
+    COORDINATES,
+    POSITIONS,
+    RATES,
+    VELOCITIES,
+    Quantity,
+    quantities,
+    rate_names,
+)
 
 _ORDER = ("stiffness", "rest", "length", "friction", "speed", "lower", "upper", "damping", "law", "effort limit")
 

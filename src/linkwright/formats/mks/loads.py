@@ -7,7 +7,7 @@ from typing import Any
 
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes
-from linkwright.formats.mks.links import COORDINATES, Links, coordinate_index
+from linkwright.formats.mks.links import Links, coordinate_index
 from linkwright.formats.mks.places import Place
 from linkwright.formats.mks.problems import Fault, did_you_mean, either
 from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Statement, Vector, Word
@@ -15,16 +15,8 @@ from linkwright.mechanism import laws
 from linkwright.mechanism.builder_parts import Joint
 from linkwright.mechanism.expression import Expression, Name
 from linkwright.mechanism.kinds import KINDS
-from linkwright.mechanism.quantities import POSITIONS, VELOCITIES, Quantity
+from linkwright.mechanism.quantities import COORDINATES, POSITIONS, RATES, VELOCITIES, Quantity, rate_names
 
-#: What the rates of a joint are called where they are not its coordinates' names with `_rate` after them.
-RATES: dict[str, tuple[str, ...]] = {
-    "revolute": ("rate",),
-    "screw": ("rate",),
-    "prismatic": ("rate",),
-    "spherical": ("wx", "wy", "wz"),
-    "free": VELOCITIES,
-}
 HEADS = "spring damper friction stop actuator force torque"
 _LABELS = {
     "spring": ("joint", "triad", "stiffness", "length", "rest", "damping"),
@@ -38,11 +30,6 @@ _LABELS = {
 _ZERO = (0.0, 0.0, 0.0)
 _OWN, _RATE = Name("q"), Name("v")
 _APART, _APART_RATE = Name("d"), Name("dd")
-
-
-def rate_names(kind: str) -> tuple[str, ...]:
-    """What the rates of a joint are called, in their order."""
-    return RATES.get(kind) or tuple(f"{name}_rate" for name in COORDINATES.get(kind, ()))
 
 
 def rate_index(kind: str, part: str) -> int | None:
