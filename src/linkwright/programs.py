@@ -101,6 +101,7 @@ SPECS: dict[str, Spec] = {
     "integrate": Spec(("q", "dv"), ("q",), loops=True),
     "difference": Spec(("q", "q1"), ("dv",), loops=True),
     "rate": Spec(("q", "v"), ("rate",), loops=True),
+    "force_values": Spec(("q", "v"), ("forces",), rolls=False, forces=True, loops=True),
     "initial_values": Spec(("q", "v"), ("values", "slopes"), rolls=False, loops=True),
 }
 #: What has a rolled form for mechanisms with loops, ties, drivers, couplings and force elements.

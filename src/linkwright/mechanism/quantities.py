@@ -37,6 +37,12 @@ def rate_names(kind: str) -> tuple[str, ...]:
     return RATES.get(kind) or tuple(f"{name}_rate" for name in COORDINATES.get(kind, ()))
 
 
+def turns(kind: str, index: int) -> bool:
+    """Whether a coordinate (or rate) of a joint is an angle."""
+    names = COORDINATES.get(kind) or RATES.get(kind, ())
+    return index < len(names) and names[index].startswith(("angle", "w"))
+
+
 @dataclass(frozen=True)
 class Quantity(Expression):
     """A number that depends on the state, or its rate.

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
 from linkwright.mechanism.description import Description
 from linkwright.results.files import whole
+from linkwright.results.series import Series
 from linkwright.results.solution import QUANTITIES, Solution
 from linkwright.results.status import Counters, Status
 
@@ -48,6 +49,7 @@ def save(solution: Solution, path: str | os.PathLike[str]) -> None:
         "bodies": list(solution.description.body_names),
         "status": _plain(dataclasses.asdict(solution.status)),
         "counters": dataclasses.asdict(solution.counters),
+        "series": [[name, x.unit] for name, x in solution.series.items()],
         "model": model,
     }
     content = np.frombuffer(json.dumps(header, allow_nan=False).encode("ascii"), np.uint8)
@@ -163,7 +165,20 @@ def _read(stored: _Stored) -> Solution:
     points, bodies = len(time), description.nb
     arrays = {q: stored.numbers(q, (points, bodies, size)) for q, (size, _, _) in QUANTITIES.items()}
     iterations = stored.numbers("iterations", (points,), np.int64)
-    return Solution.of(description, time, **arrays, status=status, counters=counters, iterations=iterations)
+    made = Solution.of(description, time, **arrays, status=status, counters=counters, iterations=iterations)
+    return made.with_series(_series(stored, header.get("series", []), points))
+
+
+def _series(stored: _Stored, given: Any, points: int) -> dict[str, Series]:
+    fits = isinstance(given, list) and all(
+        isinstance(x, list) and len(x) == 2 and all(isinstance(y, str) for y in x) for x in given
+    )
+    if not fits or len({x[0] for x in given}) < len(given):
+        raise stored.wrong("has names of series that are not what they should be")
+    if not given:
+        return {}
+    table = stored.numbers("series", (points, len(given)))
+    return {name: Series(table[:, k], unit) for k, (name, unit) in enumerate(given)}
 
 
 def _model(stored: _Stored, text: Any) -> Description:

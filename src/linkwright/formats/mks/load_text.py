@@ -17,6 +17,7 @@ from linkwright.mechanism.quantities import (
     Quantity,
     quantities,
     rate_names,
+    turns,
 )
 
 _ORDER = ("stiffness", "rest", "length", "friction", "speed", "lower", "upper", "damping", "law", "effort limit")
@@ -35,7 +36,7 @@ def force_text(d: Description, force: Element) -> tuple[str, list[str]]:
         spelled: dict[Expression, Expression] = {pair[1]: Spelled(quantity_text(d, _rate(own)))}
         if kind.paired:
             spelled[pair[0]] = Spelled(quantity_text(d, own))
-        head, at = "TORQUE" if names[force.index].startswith(("angle", "w")) else "FORCE", [f"joint = {where}"]
+        head, at = "TORQUE" if turns(kind.name, force.index) else "FORCE", [f"joint = {where}"]
     else:
         pair = (Name("d"), Name("dd"))
         ends = (force.first, force.second)
