@@ -283,7 +283,7 @@ class Mechanism(Described):
         return reactions(self, *(np.asarray(x, float) for x in (q, v, tau, t)))
 
     def _applied(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
-        """The wrenches of force elements on bodies (..., nb, 6), in their axes, and their forces on joints (..., nv)."""
+        """The wrenches of force elements on bodies (..., nb, 6), in their axes, and their forces on rates (..., nv)."""
         wrenches, forces = self._answer(Request("applied_forces"), q, v, t=t)
         return wrenches, forces
 
