@@ -85,14 +85,16 @@ def _drives_angle(mech: Mechanism, driver: Driver) -> bool:
 
 
 def _reactions(mech: Mechanism, solution: Solution) -> dict[str, Series]:
-    """Force and moment of each joint of the tree on the body that it carries, at the joint, in ground's axes."""
+    """Force and moment of each joint on the body that it carries, of a loop's on its child, at the joint, in ground's
+    axes."""
     d, t = mech.description, mech.tree.topology
     try:
         wrenches = mech.reactions(solution.q, solution.v, np.zeros(mech.nv), t=solution.time)
     except LinkwrightError:
         return {}
     found: dict[str, Series] = {}
-    for i, (joint, body) in enumerate(zip(t.joint.tolist(), t.body.tolist(), strict=True)):
+    carried = [*zip(t.joint.tolist(), t.body.tolist(), strict=True), *((j, int(d.child[j])) for j in t.loops)]
+    for i, (joint, body) in enumerate(carried):
         if d.kind_of(joint).nv == 6 or body == GROUND:
             continue
         at = d.pj[joint] if d.child[joint] == body else d.pi[joint]

@@ -24,7 +24,7 @@ MAY = {
     "recipes": {"closed_recipes", "programs", "recursions", "constraints", "mechanism", "spatial", "tape"},
     "views": set(),
     "described": {"programs", "constraints", "mechanism", "views"},
-    "closed": {"constraints", "mechanism", "spatial"},
+    "closed": {"constraints", "mechanism", "results", "spatial"},
     "model": {"described", "programs", "kernels", "mechanism", "tape", "views"},
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},
@@ -41,7 +41,10 @@ LAZY = {
     ("closed_recipes.py", "recipes"),
     ("programs.py", "constraints"),
     ("model.py", "closed"),
-    *((f"closed/{name}.py", "model") for name in ("consistent", "freedom", "inverse", "linear", "starting", "statics")),
+    *(
+        (f"closed/{name}.py", "model")
+        for name in ("consistent", "freedom", "inverse", "linear", "reactions", "starting", "statics")
+    ),
     ("results/solution.py", "model"),
     ("results/solution.py", "viewer"),
     ("results/storage.py", "formats"),
