@@ -35,9 +35,9 @@ def ended(mech: Mechanism, trouble: Trouble) -> Status:
     return Status(False, message, "constraint cannot be met", t, name, trouble.residual, advice=advice)
 
 
-def interrupted(t: float) -> Status:
-    """The status of a run that a person ended."""
-    advice = "with checkpoint=... a run can be resumed"
+def interrupted(t: float, kept: bool) -> Status:
+    """The status of a run that a person ended; `kept` if it has a checkpoint."""
+    advice = "go on with resume=True" if kept else "a run with checkpoint=... can be resumed"
     return Status(False, f"interrupted at t = {float(t):.9g} s", "interrupted", float(t), advice=advice)
 
 

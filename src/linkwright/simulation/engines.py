@@ -64,7 +64,8 @@ class Engine(Protocol):
     def state(self) -> dict[str, Any]:
         """All that is needed to go on from here."""
 
-    def restore(self, state: dict[str, Any]) -> None: ...
+    def restore(self, state: dict[str, Any], kept: Rows) -> None:
+        """Go on from a state, after these rows if the engine keeps them itself."""
 
 
 class Pace:
@@ -200,10 +201,10 @@ class Fixed(Compiled):
     def state(self) -> dict[str, Any]:
         return {"done": self.done, "last": self.last}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any], kept: Rows) -> None:
         self.done, self.last = int(state["done"]), state["last"]
         if self.keeps:
-            self.table.put(slice(self.done, self.done + 1), self.last)
+            self.table.put(slice(0, self.done + 1), kept)
 
 
 def step_count(begin: float, end: float, dt: float) -> int:
@@ -221,14 +222,12 @@ class Adaptive(Compiled):
         tau: Floats | None,
         start: Rows,
         end: float,
-        *,
-        first: float,
-        rtol: float,
-        atol: float,
-        longest: float,
+        control: tuple[float, ...],
     ) -> None:
+        """`control`: the first step, rtol, atol and the longest step."""
         super().__init__(kernels, tableau, tau, start)
         self.begin, self.end = self.time, end
+        first, rtol, atol, longest = control
         shortest = 16.0 * float(np.spacing(max(abs(self.begin), abs(end))))
         kernel = kernels.attempt(tableau)
         nq, nv = start.q.shape[1], start.v.shape[1]
@@ -290,5 +289,5 @@ class Adaptive(Compiled):
     def state(self) -> dict[str, Any]:
         return {"control": self.control, "last": self.last}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any], kept: Rows) -> None:
         self.control, self.last = state["control"], state["last"]

@@ -99,14 +99,21 @@ def _force(b: Composer, parts: Parts) -> Ref | None:
     return b.input("tau", (parts.nv,)) if parts.law is None else None
 
 
-def _state_outputs(b: Composer, parts: Parts) -> tuple[Ref, Ref, Ref]:
-    return b.output("q_next", (parts.nq,)), b.output("v_next", (parts.nv,)), b.output("a_next", (parts.nv,))
+def _state_outputs(b: Composer, parts: Parts, names: str = "qva") -> tuple[Ref, ...]:
+    return tuple(b.output(f"{n}_next", (parts.nq if n == "q" else parts.nv,)) for n in names)
 
 
 def _copy_seat(b: Composer, parts: Parts, outputs: Sequence[Ref]) -> None:
     seat = parts.seat(b)
-    for source, target in zip((seat.q, seat.v, seat.a), outputs, strict=True):
+    for source, target in zip((seat.q, seat.v, seat.a), outputs, strict=False):
         b.copy(source, target)
+
+
+def _summarise(b: Composer, met: tuple[Ref, Ref] | None) -> None:
+    """With constraints, an output of their residual and the rounds."""
+    if met is not None:
+        summary = b.output("summary", (2,))
+        b.call(lambda phi, rounds: np.array([phi, rounds]), list(met), [summary])
 
 
 def fixed_step(parts: Parts, tableau: Tableau) -> Program:
@@ -121,9 +128,7 @@ def fixed_step(parts: Parts, tableau: Tableau) -> Program:
     b.call(lambda t, h: t + h, [stages.t, stages.h], [t])
     met = stages.end(t)
     _copy_seat(b, parts, (q, v, a))
-    if met is not None:
-        summary = b.output("summary", (2,))
-        b.call(lambda phi, rounds: np.array([phi, rounds]), list(met), [summary])
+    _summarise(b, met)
     return b.build(single=False)
 
 
@@ -197,15 +202,50 @@ def ending(parts: Parts) -> Program:
     met = parts.settle(b, q, v)
     parts.accelerate(b, tau)
     _copy_seat(b, parts, outputs)
-    if met is not None:
-        summary = b.output("summary", (2,))
-        b.call(lambda phi, rounds: np.array([phi, rounds]), list(met), [summary])
+    _summarise(b, met)
+    return b.build(single=False)
+
+
+def settled(parts: Parts) -> Program:
+    """q, v, t → the nearest q and v that can be; with constraints also their residual and rounds."""
+    b = Composer("nearest state")
+    q, v, t = b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("t", ())
+    outputs = _state_outputs(b, parts, "qv")
+    b.copy(t, parts.seat(b).t)
+    met = parts.settle(b, q, v)
+    _copy_seat(b, parts, outputs)
+    _summarise(b, met)
+    return b.build(single=False)
+
+
+def slope(parts: Parts) -> Program:
+    """q, v, t [, tau] → q̇, a."""
+    b = Composer("slope")
+    q, v, t = b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("t", ())
+    tau = _force(b, parts)
+    rate_out, a_out = b.output("rate", (parts.nq,)), b.output("a", (parts.nv,))
+    seat = parts.seat(b)
+    for source, target in ((q, seat.q), (v, seat.v), (t, seat.t)):
+        b.copy(source, target)
+    parts.accelerate(b, tau)
+    b.copy(parts.velocity(b, seat.q, seat.v), rate_out)
+    b.copy(seat.a, a_out)
     return b.build(single=False)
 
 
 def rate(parts: Parts) -> Program:
     """q̇ of q and v."""
     return parts.rate
+
+
+def dynamics(parts: Parts) -> Program:
+    """a of q, v, tau and perhaps t."""
+    return parts.dynamics
+
+
+def integrate(parts: Parts) -> Program:
+    """q moved by dv."""
+    return parts.integrate
 
 
 def dense(parts: Parts, tableau: Tableau) -> Program:
