@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.kernels.kernel import Kernel
-from linkwright.simulation.control import ACCEPTED, CONTROL, ENDED, SETTINGS, UNDERFLOW, after, before
+from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, ENDED, SETTINGS, UNDERFLOW, after, before
 from linkwright.simulation.engines import PIECE, Trouble, Work, step_count
 from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.laws import Law
-from linkwright.simulation.parts import CLOSED
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.steps import interpolated
 from linkwright.simulation.tableaux import Row, Tableau
@@ -62,6 +61,7 @@ class Called:
         self.slopes, self.tableau, self.end, self.dt = slopes, tableau, end, dt
         self.last, self.begin, self.done = start.copy(), float(start.t[0]), 0
         self.work = Work(evaluations=1)
+        self.notes: list[str] = []
         self.count = 0 if dt is None else step_count(self.begin, end, dt)
         first, rtol, atol, longest = control
         shortest = 16.0 * float(np.spacing(max(abs(self.begin), abs(end))))
@@ -106,9 +106,10 @@ class Called:
     def _attempt(self) -> tuple[Rows | None, Trouble | None]:
         t, h, t1 = (float(x) for x in before(self.control, self.settings))
         point, phi, rounds, slopes = self._made(t, h, t1)
-        sums = self._errors(point, slopes)
+        sums, moved = self._errors(point, slopes)
         size = point.q.size + point.v.size
-        control, taken = after(self.tableau, size, self.control, self.settings, h, t1, phi, rounds, sums)
+        projection = (phi, rounds, moved)
+        control, taken = after(self.tableau, size, self.control, self.settings, h, t1, projection, sums)
         self.control = np.asarray(control, dtype=np.float64)
         self.work.rounds += int(rounds)
         code = self.control[CONTROL.index("code")]
@@ -132,6 +133,7 @@ class Called:
             q = np.asarray(s.kernels.integrate()(q0, h * v))
         else:
             q, v = _moved(q0, v0, self.tableau.b, slopes, h)
+        self.raw = q, v
         q, v, phi, rounds = s.settled(t1, q, v)
         a = s.acceleration(t1, q, v)
         slopes.append((s.rate(q, v), a))
@@ -146,15 +148,18 @@ class Called:
             slopes.append((s.rate(q, v), s.acceleration(t + c * h, q, v)))
         return slopes
 
-    def _errors(self, point: Rows, slopes: list[tuple[Floats, Floats]]) -> list[float]:
+    def _errors(self, point: Rows, slopes: list[tuple[Floats, Floats]]) -> tuple[list[float], Any]:
+        """The sums of squares of the method's errors, and of what projection moved, over the tolerances."""
         rtol, atol = self.settings[1], self.settings[2]
-        sums = [0.0] * len(self.tableau.errors)
+        sums, moved = [0.0] * len(self.tableau.errors), np.zeros(())
         for k, (y0, y1) in enumerate(((self.last.q[0], point.q[0]), (self.last.v[0], point.v[0]))):
             scale = atol + rtol * np.maximum(np.abs(y0), np.abs(y1))
             for n, row in enumerate(self.tableau.errors):
                 e = sum(factor * slopes[j][k] for j, factor in row.items()) / scale
                 sums[n] += float(e @ e)
-        return sums
+            far = (y1 - self.raw[k]) / (atol + rtol * np.abs(y1))
+            moved = moved + far @ far
+        return sums, 0.0 if self.slopes.plain else moved
 
     def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
         s, tableau = self.slopes, self.tableau

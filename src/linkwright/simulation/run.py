@@ -114,7 +114,7 @@ class Run:
             status = interrupted(float(rows.t[-1]) if len(rows) else self.settings.start, self.keeper is not None)
         if self.keeper is not None:
             status = self.keeper.last(status)
-        status = replace(status, notes=(*self.notes, *status.notes))
+        status = replace(status, notes=(*self.notes, *self.engine.notes, *status.notes))
         rows, work = self.output.rows, self.engine.work
         counters = Counters(
             newton_iterations=work.rounds,

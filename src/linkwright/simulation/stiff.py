@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.simulation.called import Slopes
+from linkwright.simulation.control import CLOSED
 from linkwright.simulation.engines import Trouble, Work
 from linkwright.simulation.kernels import in_batch
-from linkwright.simulation.parts import CLOSED
 from linkwright.simulation.rows import Rows
 
 Floats = NDArray[np.float64]
@@ -33,6 +33,7 @@ class Stiff:
         self.tau: tuple[Floats, ...] = () if tau is None else (tau,)
         self.last, self.work = start.copy(), Work()
         self.h, self.rtol, self.atol, self.longest = control
+        self.notes: list[str] = []
         self.between_ends: list[Any] = []  # dense output of the steps given last
 
     @property
@@ -66,46 +67,60 @@ class Stiff:
         return np.asarray(((slopes[:n] - slopes[n:]) / (2.0 * step[:, None])).T)
 
     def advance(self) -> tuple[Rows, Trouble | None]:
-        from scipy.integrate import Radau  # type: ignore[import-untyped]
-
-        nq, points = self.slopes.kernels.nq, [self.last]
+        points = [self.last]
         self.between_ends = []
         trouble: Trouble | None = None
         with np.errstate(all="ignore"):
             try:
-                y = np.concatenate([self.last.q[0], self.last.v[0]])
-                first = min(self.h, self.end - self.time)
-                solver = Radau(
-                    self.slope,
-                    self.time,
-                    y,
-                    self.end,
-                    max_step=self.longest,
-                    rtol=max(self.rtol, 1e-13),
-                    atol=self.atol,
-                    jac=self.jacobian,
-                    first_step=first,
-                )
-                while trouble is None and solver.status == "running" and len(points) <= LEG:
-                    solver.step()
-                    if solver.status == "failed":
-                        trouble = self._failed()
-                        break
-                    dense, t = solver.dense_output(), float(solver.t)
-                    point, trouble = self._settled(t, solver.y[:nq].copy(), solver.y[nq:].copy())
-                    if point is None:
-                        break
-                    points.append(point)
-                    self.last = point
-                    self.between_ends.append(dense)
-                    self.work.steps += 1
-                    if not self.slopes.plain:
-                        solver.y = np.concatenate([point.q[0], point.v[0]])
-                        solver.f = self.slope(t, solver.y)
-                self.h = float(solver.h_abs)
+                trouble = self._leg(points)
             except (ValueError, np.linalg.LinAlgError):  # how SciPy's factorisations tell what is not finite
                 trouble = Trouble("no value", self.time)
         return Rows(*(np.concatenate(x) for x in zip(*(p.all for p in points), strict=True))), trouble
+
+    def _leg(self, points: list[Rows]) -> Trouble | None:
+        """Some steps from the last point on, put behind the points."""
+        from scipy.integrate import Radau  # type: ignore[import-untyped]
+
+        nq = self.slopes.kernels.nq
+        solver = Radau(
+            self.slope,
+            self.time,
+            np.concatenate([self.last.q[0], self.last.v[0]]),
+            self.end,
+            max_step=self.longest,
+            rtol=max(self.rtol, 1e-13),
+            atol=self.atol,
+            jac=self.jacobian,
+            first_step=min(self.h, self.end - self.time),
+        )
+        while solver.status == "running" and len(points) <= LEG:
+            solver.step()
+            if solver.status == "failed":
+                return self._failed()
+            dense, t = solver.dense_output(), float(solver.t)
+            point, trouble = self._settled(t, solver.y[:nq].copy(), solver.y[nq:].copy())
+            if point is None:
+                return trouble
+            if self._far(point, solver.y):
+                # Near a singular position; a shorter step is less far off.
+                self.h, self.work.rejected = 0.2 * (t - self.time), self.work.rejected + 1
+                short = self.h < 16.0 * np.spacing(abs(t))
+                return Trouble("constraint cannot be met", self.time, state=self.last) if short else None
+            points.append(point)
+            self.last = point
+            self.between_ends.append(dense)
+            self.work.steps += 1
+            if not self.slopes.plain:
+                solver.y = np.concatenate([point.q[0], point.v[0]])
+                solver.f = self.slope(t, solver.y)
+        self.h = float(solver.h_abs)
+        return None
+
+    def _far(self, point: Rows, y: Floats) -> bool:
+        """Whether projection moved the state by more than the tolerances."""
+        there = np.concatenate([point.q[0], point.v[0]])
+        far = (there - y) / (self.atol + self.rtol * np.abs(there))
+        return not self.slopes.plain and bool(np.sqrt(np.mean(far * far)) > 1.0)
 
     def _failed(self) -> Trouble:
         slope = self.slope(self.time, np.concatenate([self.last.q[0], self.last.v[0]]))
