@@ -31,7 +31,8 @@ for one, other in (("top2", "end1"), ("top3", "end2")):
 feet = sum(np.stack([sol.series[f"base{k}.f{x}"].values for x in "xyz"], axis=1) for k in (1, 2, 3))
 mass = {body.name: body.mass for body in sol.mechanism.bodies}
 middles = {"left": "s1_place", "middle": "s2_place", "right": "s3_place", "first": "s4_place", "second": "s5_place"}
-change = sum(mass[name] * (sol.acceleration(place) + [0, 9.81, 0]) for name, place in middles.items())
+up = np.array([0, 9.81, 0])
+change = sum(mass[name] * (sol.acceleration(place) + up) for name, place in middles.items())
 assert np.allclose(feet, change, atol=1e-6 * np.max(np.abs(feet)))
 
 Path("out").mkdir(exist_ok=True)

@@ -22,8 +22,8 @@ print(f"energy {energy[0]:.6f} J, off by at most {np.max(np.abs(energy - energy[
 assert np.max(np.abs(energy - energy[0])) < 1e-6
 assert np.max(np.abs(sol.position("far") - sol.position("block"))) < 1e-10
 
-# The same with a driver: the crank turns evenly, and inverse dynamic analysis tells the torque that this takes. Its power
-# is how fast the energy of all that moves grows.
+# The same with a driver: the crank turns evenly, and inverse dynamic analysis tells the torque that this takes. Its
+# power is how fast the energy of all that moves grows.
 text = MODEL.read_text().replace("DYNAMIC ANALYSIS", "INVERSE DYNAMIC ANALYSIS").replace("method = dop853, ", "")
 text = text.replace("INITIAL (shaft.angle = 0, shaft.rate = 6 rad/s);", "DRIVER motor (shaft.angle = 6 rad*TIME);")
 Path("out").mkdir(exist_ok=True)
