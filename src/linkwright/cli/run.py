@@ -15,7 +15,7 @@ from rich.table import Table
 
 from linkwright.cli.screen import Settings, assignments, console, grid, load, tell_error, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.mechanism.system import SIMULATION_METHODS, AnalysisKind, System
+from linkwright.mechanism.system import FIXED_STEP_METHODS, SIMULATION_METHODS, AnalysisKind, System
 
 if TYPE_CHECKING:
     from linkwright.mechanism.description import Description
@@ -76,7 +76,7 @@ def run(
     passing = output / f"{name}.checkpoint" if checkpoint is None and chosen == "dynamic" else None
     if passing is not None:
         settings["checkpoint"] = passing
-    _check_settings(settings, chosen)
+    _check_settings(settings, chosen, loaded.mechanism.description.system or System())
     code = perform(
         loaded.mechanism,
         name,
@@ -258,13 +258,17 @@ def _analysis(text: str | None) -> str | None:
     return found
 
 
-def _check_settings(settings: Mapping[str, Any], kind: str) -> None:
+def _check_settings(settings: Mapping[str, Any], kind: str, system: System) -> None:
     """Refuse what no simulation takes, before anything is computed."""
     if settings and kind != "dynamic":
         option = {"dt": "--step"}.get(next(iter(settings)), f"--{next(iter(settings))}")
         raise LinkwrightError(f"{option} is for simulations, and this is {kind} analysis; add --analysis dynamic")
     if settings.get("method", SIMULATION_METHODS[0]) not in SIMULATION_METHODS:
         raise NameNotFound("method", settings["method"], list(SIMULATION_METHODS))
+    method = settings.get("method", system.method)
+    stepless = "dt" not in settings and (system.dt is None or method != system.method)
+    if method in FIXED_STEP_METHODS and stepless:
+        raise LinkwrightError(f"--method {method} takes steps of one length; add --step 0.001, say")
     for key, option in (("rtol", "--rtol"), ("dt", "--step")):
         if not settings.get(key, 1.0) > 0.0:
             raise LinkwrightError(f"{option} {settings[key]:g}: give a number greater than zero")
