@@ -120,7 +120,7 @@ def driven_arm() -> lw.Mechanism:
         tip = b.triad(parts[2], (0.7, 0.1, 0.1), name="tip")
         post = b.triad(b.ground, (0.2, 1.5, 0.4), name="post")
         b.driver("joint", "j0", 0.3 + 0.5 * np.sin(1.5 * lw.TIME), name="turn")
-        b.driver("distance", tip, 2.0 + 0.2 * np.sin(2.0 * lw.TIME), other=post, name="winch")
+        b.driver("distance", tip, 1.9 + 0.1 * np.sin(2.0 * lw.TIME), other=post, name="winch")
     return b.build()
 
 

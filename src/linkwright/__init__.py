@@ -13,7 +13,10 @@ __version__ = "0.1.0"
 # Where the other public names live; their modules are imported when a name is first used.
 _PUBLIC = {
     "Builder": "linkwright.building",
+    "Event": "linkwright.simulation.events",
     "analyse": "linkwright.analysis",
+    "rollout": "linkwright.simulation.rollout",
+    "simulate": "linkwright.simulation.simulate",
     "record": "linkwright.tape.build",
     "Program": "linkwright.tape.program",
     "Table": "linkwright.tape.table",
@@ -41,6 +44,7 @@ __all__ = [
     "TIME",
     "Builder",
     "Counters",
+    "Event",
     "Mechanism",
     "Program",
     "Solution",
@@ -64,8 +68,10 @@ __all__ = [
     "operation_counts",
     "random_tree",
     "record",
+    "rollout",
     "set_threads",
     "sign",
+    "simulate",
     "threads",
     "tree",
     "where",
@@ -81,6 +87,9 @@ if TYPE_CHECKING:
     from linkwright.results.solution import Solution
     from linkwright.results.status import Counters, Status
     from linkwright.results.storage import open
+    from linkwright.simulation.events import Event
+    from linkwright.simulation.rollout import rollout
+    from linkwright.simulation.simulate import simulate
     from linkwright.tape.build import record
     from linkwright.tape.functions import equal, greater, greater_equal, less, less_equal, maximum, minimum, sign, where
     from linkwright.tape.program import Program

@@ -79,7 +79,7 @@ def _solve(
 
 def _holds(question: Question, traversal: Unrolled) -> list[Hold]:
     maker, free = question.maker, question.parameters
-    around = Surroundings(lambda name: maker.place(name, free), question.names, free, maker.size)
+    around = Surroundings(lambda name: maker.place(name, free), question.constants, free, maker.size)
     return holds(traversal, maker.closings, around)
 
 

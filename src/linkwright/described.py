@@ -71,8 +71,7 @@ class Described:
     @property
     def closed(self) -> bool:
         """Whether loops, ties or drivers hold the spanning tree's coordinates together."""
-        d = self.description
-        return bool(self._maker.topology.loops or d.ties or d.drivers)
+        return self._maker.closed
 
     @cached_property
     def constraints(self) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ class Mechanism(Described):
         self._kernels: dict[Request, Kernel] = {}
         self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
         self._programs: dict[Request, Program] = {}
+        self._kept: dict[Any, Any] = {}  # what is made of it elsewhere and lasts as long as it
         self._lock = threading.Lock()
 
     def __getstate__(self) -> Description:

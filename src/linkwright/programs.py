@@ -15,10 +15,10 @@ import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.elements import JointForce
-from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.elements import AppliedWrench, JointForce, laws_of
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.quantities import quantities
 from linkwright.mechanism.topology import Topology, span
 from linkwright.mechanism.tree import Tree, placement_rotation
 from linkwright.spatial.algebra import Array
@@ -28,7 +28,6 @@ from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
     from linkwright.constraints.closings import Closing
-    from linkwright.constraints.equations import Constraint
 
 UNROLL = 64  # links up to which a recursion is unrolled
 #: Methods whose code grows faster, or from more, are rolled earlier: compiling stays at a second or two.
@@ -127,12 +126,9 @@ class Maker:
         return {names[int(j)]: i for i, j in enumerate(self.topology.joint)}
 
     @cached_property
-    def constraint_rows(self) -> list[tuple[Constraint, str]]:
+    def constraint_rows(self) -> list[tuple[Closing, str]]:
         """Every equation that holds the tree's coordinates together: its constraint, and what it is about."""
-        from linkwright.constraints.closing import closing_constraints, rows
-        from linkwright.constraints.equations import Equations
-
-        return rows(closing_constraints(Equations(self.description), self.topology))
+        return [(closing, name) for closing in self.closings for name in closing.form.names]
 
     @property
     def has_point_elements(self) -> bool:
@@ -146,14 +142,17 @@ class Maker:
         return [(names[e.joint], e) for e in laws if e.joint in names]
 
     @property
+    def has_plain_elements(self) -> bool:
+        """Whether forces depend on nothing but their own coordinate, distance and TIME, and act on their own bodies."""
+        d = self.description
+        wide = (isinstance(e, AppliedWrench) and (e.axes == "other" or e.reaction) for e in d.elements)
+        return not any(wide) and not any(True for e in d.elements for _ in quantities(*laws_of(e)))
+
+    @property
     def needs_time(self) -> bool:
         """Whether a force depends on TIME, or a driver does."""
-        if self.description.drivers:
-            return True
-        laws: list[Expression] = []
-        for e in self.description.elements:
-            laws.extend(e.laws if hasattr(e, "laws") else (e.law,))
-        return any("TIME" in law.names() for law in laws)
+        laws = (law for e in self.description.elements for law in laws_of(e))
+        return bool(self.description.drivers) or any("TIME" in law.names() for law in laws)
 
     @property
     def has_pair_derivatives(self) -> bool:
@@ -243,7 +242,8 @@ class Maker:
         """The frames that elements name."""
         names: set[str] = set()
         for e in self.description.elements:
-            names.update(getattr(e, field) for field in ("first", "second", "frame") if hasattr(e, field))
+            names.update(getattr(e, field) for field in ("first", "second") if hasattr(e, field))
+            names.update(e.places if isinstance(e, AppliedWrench) else ())
         return {name: self.place(name, free) for name in names}
 
     # -- programs -----------------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ class Maker:
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
-        if self.as_masses(request):
+        if self.as_masses(request) and self.has_plain_elements:
             return request.form == "rolled" or (self.tree.n > UNROLL and request.form != "unrolled")
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
         plain = plain and (spec.loops or not self.closed)

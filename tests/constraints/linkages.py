@@ -147,4 +147,3 @@ def differences(sol: Callable[[Floats], Solution], names: Sequence[str], t: floa
 
 def skew(w: Floats) -> Floats:
     return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
-

@@ -27,7 +27,8 @@ MAY = {
     "model": {"described", "programs", "kernels", "mechanism", "tape", "views"},
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},
-    "results": {"mechanism", "spatial"},
+    "results": {"mechanism", "spatial", "tape"},
+    "simulation": {"model", "sources", "programs", "results", "kernels", "mechanism", "tape"},
     "viewer": {"results", "mechanism", "spatial"},
     "cli": {"model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats"},
 }

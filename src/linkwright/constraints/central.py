@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 NONE = 1e-12
 #: What stands for a missing inertia, as a part of the mechanism's: small enough that taking it away again converges
 #: by so many digits a round, large enough that it does not cost too many.
-STAND_IN = 1e-6
+STAND_IN = 1e-5
 
 
 class Masses:

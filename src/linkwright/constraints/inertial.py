@@ -17,7 +17,7 @@ from linkwright.constraints.blocks import Pattern
 from linkwright.constraints.carried import Carried, Records, patterns
 from linkwright.constraints.central import CentralEquations
 from linkwright.constraints.elements import Elements
-from linkwright.constraints.elimination import RANK_TOLERANCE, Solver
+from linkwright.constraints.elimination import Solver
 from linkwright.constraints.forms import Form
 from linkwright.constraints.recorded import Layout, Recording
 from linkwright.mechanism.tree import Tree
@@ -25,6 +25,9 @@ from linkwright.spatial.algebra import Array, cross
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Copy, Each, Program, Zero
 
+#: A pivot below this part of its row's own size is lost. Bodies are much more mobile alone than in their mechanism, and
+#: rounding is amplified by as much: it was seen to reach 5e-11.
+RANK_TOLERANCE = 1e-9
 ROUNDS = 2  # solutions with the factors: the first, and one that makes it exact
 ROUNDS_WITHOUT_INERTIA = 4  # if something stands for a missing inertia, which each of them takes away again
 

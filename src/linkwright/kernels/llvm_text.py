@@ -45,6 +45,7 @@ class Lowering:
         self.plans: dict[tuple[int, bool, bool], Plan] = {}
         self.constants: dict[float, int] = {}
         self.functions: list[str] = []
+        self.calls: dict[Statement, list[str]] = {}  # the functions of each statement
         self.helpers: dict[str, str] = {}
         self.tables: dict[Table, int] = {}
         self.scans: set[str] = set()  # the functions that a team of threads can share
@@ -208,7 +209,12 @@ class Lowering:
 
     # -- statements --------------------------------------------------------------------------------
     def statement(self, statement: Statement, name: str) -> list[str]:
-        """Emit the functions of a statement; the names to call, in order."""
+        """Emit the functions of a statement, once for all that are equal; the names to call, in order."""
+        if statement not in self.calls:
+            self.calls[statement] = self._statement(statement, name)
+        return self.calls[statement]
+
+    def _statement(self, statement: Statement, name: str) -> list[str]:
         if isinstance(statement, Each):
             if _is_call(statement):
                 return self.straight(statement.cases[0], name)

@@ -39,6 +39,39 @@ def tree_coordinates(solution: Solution) -> tuple[Floats, Floats]:
     return q, v
 
 
+def tree_accelerations(solution: Solution) -> Floats:
+    """(T, nv): how the rates of the spanning tree change."""
+    d = solution.description
+    topology = span(d)
+    x: Coordinates = Tree(d, topology).coordinates
+    a = np.zeros((len(solution), x.nv))
+    own = np.flatnonzero(~x.follows)
+    for number in np.unique(d.kind[topology.joint[own]]):
+        at = own[d.kind[topology.joint[own]] == number]
+        found = joint_motion(solution, topology.joint[at])[2]
+        a[:, x.v_at[at, None] + np.arange(len(found))] = np.moveaxis(found, 0, -1)
+    return a
+
+
+def _from_states(solution: Solution, joints: NDArray[Any], kind: JointKind) -> tuple[Floats, Floats, Floats] | None:
+    """The motion of joints of the spanning tree, where the solution has its coordinates."""
+    states = solution.states
+    if states is None:
+        return None
+    topology = span(solution.description)
+    x: Coordinates = Tree(solution.description, topology).coordinates
+    place = np.full(len(solution.description.kind), -1)
+    place[topology.joint] = np.arange(len(topology))
+    at = place[joints]
+    if (at < 0).any():
+        return None
+    ratio = np.where(x.follows[at], x.ratio[at], 1.0)[:, None]
+    q = states.q[:, x.q_at[at, None] + np.arange(kind.nq)]
+    q = np.where(x.follows[at, None], q * ratio + x.offset[at, None], q)
+    v, a = (y[:, x.v_at[at, None] + np.arange(kind.nv)] * ratio for y in (states.v, states.a))
+    return np.moveaxis(q, -1, 0), np.moveaxis(v, -1, 0), np.moveaxis(a, -1, 0)
+
+
 def joint_coordinates(solution: Solution, joints: NDArray[Any]) -> tuple[Floats, Floats]:
     """(nq, T, n) and (nv, T, n): coordinates and rates of n joints of one kind."""
     return joint_motion(solution, joints)[:2]
@@ -52,6 +85,9 @@ def joint_motion(solution: Solution, joints: NDArray[Any]) -> tuple[Floats, Floa
     """
     d = solution.description
     kind: JointKind = d.kind_of(int(joints[0]))
+    known_states = _from_states(solution, joints, kind)
+    if known_states is not None:
+        return known_states
     i = _motion(solution, d.parent[joints]).at(_first(d.ri[joints]), d.pi[joints].T)
     j = _motion(solution, d.child[joints]).at(_first(d.rj[joints]), d.pj[joints].T)
     # The pose of triad j in triad i, and its relative twist in the axes of j.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.errors import DtypeError, ShapeError
 from linkwright.mechanism.description import GROUND, Description, sealed
-from linkwright.results.joints import joint_motion, tree_coordinates
+from linkwright.mechanism.topology import span
+from linkwright.mechanism.tree import Tree
+from linkwright.results.bodies import BodyArrays
+from linkwright.results.joints import joint_motion, tree_accelerations, tree_coordinates
 from linkwright.results.places import Place, fitting, place, spread, turned
 from linkwright.results.status import Counters, Status
 from linkwright.spatial.algebra import cross
@@ -38,6 +42,25 @@ QUANTITIES: dict[str, tuple[int, str, str]] = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class States:
+    """Coordinates, rates and accelerations of the spanning tree, one row a time point."""
+
+    q: Floats
+    v: Floats
+    a: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Occurrence:
+    """An event that was met: its name, the time, and the state there."""
+
+    name: str
+    time: float
+    q: Floats
+    v: Floats
+
+
 class Solution:
     """How the bodies of a mechanism moved: positions, velocities and accelerations in ground's axes, SI units.
 
@@ -54,13 +77,17 @@ class Solution:
         iterations: NDArray[np.int64],
         status: Status,
         counters: Counters,
+        states: States | None = None,
+        events: Sequence[Occurrence] = (),
     ) -> None:
         self.description = description
         self.time = time
-        self.arrays = MappingProxyType(dict(arrays))
+        self.arrays = MappingProxyType(arrays)
         self.iterations = iterations
         self.status = status
         self.counters = counters
+        self.states = states
+        self.events = tuple(events)
 
     @classmethod
     def of(
@@ -98,6 +125,36 @@ class Solution:
             arrays[name] = _checked(name, given[name], (points, bodies, size), "(time points, bodies, components)")
         counts = _checked("iterations", iterations, (points,), "(time points,)", np.int64)
         return cls(description, when, arrays, counts, status, counters)
+
+    @classmethod
+    def of_states(
+        cls,
+        description: Description,
+        time: ArrayLike,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        *,
+        status: Status,
+        counters: Counters,
+        events: Sequence[Occurrence] = (),
+        mechanism: Mechanism | None = None,
+    ) -> Solution:
+        """A solution of coordinates: time (T,), q (T, nq), v and a (T, nv) of the spanning tree.
+
+        The motion of the bodies is computed when it is first asked for. Arrays of floats are not copied, but sealed.
+        """
+        when = _taken("time", time, None)
+        x = Tree(description, span(description)).coordinates
+        sizes = {"q": x.nq, "v": x.nv, "a": x.nv}
+        given = {"q": q, "v": v, "a": a}
+        states = States(*(_taken(name, given[name], (len(when), n)) for name, n in sizes.items()))
+        arrays = BodyArrays(description, states.q, states.v, states.a)
+        none = sealed(np.zeros(len(when), np.int64))
+        made = cls(description, when, arrays, none, status, counters, states, events)
+        if mechanism is not None:
+            made.__dict__["mechanism"] = mechanism
+        return made
 
     def __len__(self) -> int:
         return len(self.time)
@@ -188,8 +245,20 @@ class Solution:
         """(T, nv): the rates of the spanning tree."""
         return self._tree[1]
 
+    @property
+    def a(self) -> Floats:
+        """(T, nv): the accelerations of the spanning tree, how v changes."""
+        return self.states.a if self.states is not None else self._tree_accelerations
+
+    @cached_property
+    def _tree_accelerations(self) -> Floats:
+        found: Floats = sealed(tree_accelerations(self))
+        return found
+
     @cached_property
     def _tree(self) -> tuple[Floats, Floats]:
+        if self.states is not None:
+            return self.states.q, self.states.v
         q, v = tree_coordinates(self)
         return sealed(q), sealed(v)
 
@@ -199,6 +268,11 @@ class Solution:
         from linkwright.model import Mechanism
 
         return Mechanism(self.description)
+
+    def energy(self) -> Floats:
+        """(T,): kinetic energy, and potential energy in gravity; springs have none here."""
+        mech = self.mechanism
+        return np.asarray(mech.kinetic_energy(self.q, self.v) + mech.potential_energy(self.q))
 
     # -- the outside ------------------------------------------------------------------------------------
     @cached_property
@@ -243,6 +317,16 @@ class Solution:
         from linkwright.viewer import animate
 
         return animate(self, path, **options)
+
+
+def _taken(name: str, given: ArrayLike, shape: tuple[int, ...] | None) -> Floats:
+    """The array itself where it is plain and of the right shape, sealed."""
+    plain = isinstance(given, np.ndarray) and given.dtype == np.float64 and given.flags.c_contiguous
+    fits = plain and (np.ndim(given) == 1 if shape is None else np.shape(given) == shape)
+    if fits:
+        array: Floats = sealed(np.asarray(given))
+        return array
+    return np.asarray(_checked(name, given, shape, "(time points, components)" if shape else "(T,)"))
 
 
 def _checked(name: str, given: ArrayLike, shape: tuple[int, ...] | None, meaning: str, dtype: Any = np.float64) -> Any:

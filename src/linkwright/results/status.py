@@ -10,7 +10,8 @@ from dataclasses import dataclass
 class Status:
     """How a run ended: true when it finished; otherwise why, where, and what to try.
 
-    `reason` is a short word for programs ("finished", "dead centre", "lock-up", "out of reach", "jump", "no value"),
+    `reason` is a short word for programs: "finished"; of an analysis "dead centre", "lock-up", "out of reach", "jump",
+    "no value"; of a simulation "event", "no value", "step underflow", "constraint cannot be met", "interrupted";
     `message` the sentence for people, `time` the last time reached, `element` the driver or joint that it is about,
     `residual` the constraint residual there, `notes` what else was seen on the way (singular positions passed),
     `advice` what to change.
@@ -50,10 +51,18 @@ class Counters:
     linear_solves: int = 0
     substeps: int = 0
     points: int = 0
+    steps: int = 0
+    rejected: int = 0
 
     def __str__(self) -> str:
-        names = [field.name for field in dataclasses.fields(self)]
-        return ", ".join(_counted(getattr(self, name), name.replace("_", " ")) for name in ["points", *names[:-1]])
+        names = [field.name for field in dataclasses.fields(self) if field.name not in ("points", "steps", "rejected")]
+        text = ", ".join(_counted(getattr(self, name), name.replace("_", " ")) for name in ["points", *names])
+        if not self.steps:
+            return text
+        again = f", {self.rejected:,} rejected" if self.rejected else ""
+        rounds = f", {_counted(self.newton_iterations, 'newton iterations')}" if self.newton_iterations else ""
+        points, calls = _counted(self.points, "points"), _counted(self.tape_evaluations, "evaluations")
+        return f"{points}, {_counted(self.steps, 'steps')}{again}, {calls}{rounds}"
 
 
 def _counted(number: int, things: str) -> str:

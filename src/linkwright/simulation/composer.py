@@ -1,0 +1,77 @@
+"""A builder of programs with arithmetic on whole vectors: unrolled for short ones, loops for long ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from linkwright.tape.build import ProgramBuilder, Ref, trace
+from linkwright.tape.program import ITEM, Copy, Each, Zero
+
+LONG, WIDTH = 96, 8  # numbers beyond which a vector is run through in a loop, and how many of them at a time
+
+
+class Composer(ProgramBuilder):
+    """A builder for programs that are made of other programs, with some arithmetic between them."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.seat: Any = None  # where the states of a mechanism are looked at
+        self.force: Ref | None = None
+
+    def spare(self, name: str, size: int) -> Ref:
+        """A temporary of its own."""
+        return self.temporary(self.free_name(name), (size,))
+
+    def number(self, name: str) -> Ref:
+        """A temporary for one number."""
+        return self.temporary(self.free_name(name), ())
+
+    def copy(self, source: Ref, target: Ref) -> None:
+        self.add(Copy(source.operand, target.operand))
+
+    def each(
+        self, function: Callable[..., Any], vectors: Sequence[Ref], shared: Sequence[Ref], outputs: Sequence[Ref]
+    ) -> None:
+        """outputs = function(*vectors, *shared), entry by entry of the vectors, which are all of one length."""
+        size = vectors[0].operand.size
+        if size <= LONG:
+            self.call(function, [*vectors, *shared], outputs)
+            return
+        self._in_loops(function, vectors, shared, outputs, size)
+
+    def total(
+        self, function: Callable[..., Any], vectors: Sequence[Ref], shared: Sequence[Ref], outputs: Sequence[Ref]
+    ) -> None:
+        """outputs = sums over all entries of function(*vectors, *shared), which gives one number an output."""
+        size = vectors[0].operand.size
+        if size <= LONG:
+            self.call(function, [*vectors, *shared], outputs)
+            return
+        for output in outputs:
+            self.add(Zero(output.operand))
+        self._in_loops(function, vectors, shared, outputs, size, add=True)
+
+    def _in_loops(
+        self,
+        function: Callable[..., Any],
+        vectors: Sequence[Ref],
+        shared: Sequence[Ref],
+        outputs: Sequence[Ref],
+        size: int,
+        *,
+        add: bool = False,
+    ) -> None:
+        def part(ref: Ref, first: int, width: int, *, moves: bool) -> Ref:
+            piece = ref.part(first, (width,))
+            return piece.at((width, ITEM)) if moves else piece
+
+        whole = size // WIDTH * WIDTH
+        for first, width, items in ((0, WIDTH, size // WIDTH), (whole, size - whole, 1)):
+            if not width:
+                continue
+            moves = items > 1
+            ins = [*(part(v, first, width, moves=moves) for v in vectors), *shared]
+            outs = [o.at(add=True) if add else part(o, first, width, moves=moves) for o in outputs]
+            block, _, _ = trace(function, [r.shape for r in ins])
+            self.statements.append(Each(items, (self.case(block, ins, outs),), "outward" if add else "map"))

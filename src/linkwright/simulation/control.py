@@ -1,0 +1,92 @@
+"""How long the next step is: the control of adaptive methods, over floats and recorded scalars alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwright.simulation.parts import CLOSED
+from linkwright.simulation.tableaux import Tableau
+from linkwright.tape.functions import less, less_equal, maximum, minimum, where
+
+#: What goes from one attempt to the next: the time, the step to try, the error of the last accepted step, how the
+#: attempt went, the residual of the constraints before the last round, the rounds, and the error of this attempt.
+CONTROL = ("t", "h", "old", "code", "phi", "rounds", "error")
+#: What is the same for a whole run.
+SETTINGS = ("end", "rtol", "atol", "longest", "shortest")
+
+REJECTED, ACCEPTED, ENDED, UNDERFLOW = 0.0, 1.0, 2.0, 3.0
+SAFETY, LEAST, MOST = 0.9, 0.2, 10.0
+STRETCH = 1.01  # a step that would leave less than a hundredth of itself to the end goes there
+
+
+def before(control: Any, settings: Any) -> tuple[Any, Any, Any]:
+    """The time, the step to try now, and the time at its end."""
+    t, h = control[0], control[1]
+    end, longest = settings[0], settings[3]
+    h = minimum(h, longest)
+    last = less_equal(end, t + STRETCH * h)
+    h = where(last, end - t, h)
+    return t, h, where(last, end, t + h)
+
+
+def after(
+    tableau: Tableau,
+    size: int,
+    control: Any,
+    settings: Any,
+    h: Any,
+    t_end: Any,
+    phi: Any,
+    rounds: Any,
+    sums: Sequence[Any],
+) -> tuple[Any, Any]:
+    """The control of the next attempt, and whether this one is taken.
+
+    The error is a root mean square over the entries of q and v, each by its tolerance. Accepted at 1; the next step
+    is h·0.9·e^(β·¾ − 1/k)·e_old^β, between a fifth and ten times h, and not longer after a rejection.
+    """
+    t, old, code = control[0], control[2], control[3]
+    end, shortest = settings[0], settings[4]
+    error = _norm(h, size, sums)
+    known = less_equal(error, 1e300)  # false for what is no number
+    met = less_equal(phi, CLOSED)
+    taken = less_equal(error, 1.0) * met
+    exponent = 1.0 / (tableau.error_order + 1) - 0.75 * tableau.beta
+    floor = maximum(error, 1e-10)
+    factor = SAFETY * floor**-exponent
+    if tableau.beta:
+        factor = factor * old**tableau.beta
+    most = where(less(code, 0.5), 1.0, MOST)  # after a rejection
+    factor = where(known, minimum(maximum(factor, LEAST), where(taken, most, 1.0)), LEAST)
+    factor = where(met, factor, LEAST)
+    over = less_equal(end, t)
+    stuck = less_equal(UNDERFLOW, code)
+    short = less(h, shortest) * (1.0 - taken) * (1.0 - over)
+    accepted = taken * (1.0 - over) * (1.0 - stuck)
+    result = where(accepted, ACCEPTED, REJECTED)
+    result = where(short, UNDERFLOW, result)
+    result = where(over, ENDED, result)
+    result = where(stuck, code, result)
+    following = where(over, control[1], h * factor)
+    next_control = [
+        where(accepted, t_end, t),
+        where(stuck, control[1], following),
+        where(accepted, maximum(error, 1e-4), old),
+        result,
+        phi,
+        rounds,
+        error,
+    ]
+    return np.array(next_control), accepted
+
+
+def _norm(h: Any, size: int, sums: Sequence[Any]) -> Any:
+    if len(sums) == 1:
+        return h * np.sqrt(sums[0] / size)
+    # Of DOP853: the error of fifth order, made smaller where that of third order is larger.
+    fifth, third = sums
+    both = fifth + 0.01 * third
+    return where(less_equal(both, 0.0), 0.0, h * fifth / np.sqrt(where(less_equal(both, 0.0), 1.0, both) * size))

@@ -1,0 +1,68 @@
+"""How a run ended, in words: what went wrong, where, and what to try."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwright.results.status import Status
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+    from linkwright.simulation.engines import Trouble
+    from linkwright.simulation.rows import Rows
+
+
+def ended(mech: Mechanism, trouble: Trouble) -> Status:
+    """The status of a run that could not go on."""
+    t = trouble.time
+    if trouble.reason == "no value":
+        joint = first_bad_joint(mech, trouble.state)
+        where = f"joint {joint!r} has" if joint else "the state has"
+        message = f"at t = {t:.9g} s {where} no finite coordinate, rate or acceleration any more"
+        advice = "take a smaller dt or tighter tolerances, and look for forces that grow without bound"
+        return Status(False, message, "no value", t, joint, trouble.residual, advice=advice)
+    if trouble.reason == "step underflow":
+        joint = fastest_joint(mech, trouble.state)
+        message = f"at t = {t:.9g} s no step is short enough for the tolerances; joint {joint!r} accelerates most"
+        advice = "look for a force that jumps or grows without bound there, loosen rtol and atol, or try method='radau'"
+        return Status(False, message, "step underflow", t, joint, advice=advice)
+    name = worst_constraint(mech, trouble.state, t)
+    what = f"{name} cannot" if name else "the constraints cannot"
+    message = f"at t = {t:.9g} s {what} be met any more: what is left open is {trouble.residual:.3g}"
+    advice = "the mechanism may lock up or pass a singular position there; look at its drivers, or take smaller steps"
+    return Status(False, message, "constraint cannot be met", t, name, trouble.residual, advice=advice)
+
+
+def interrupted(t: float) -> Status:
+    """The status of a run that a person ended."""
+    advice = "with checkpoint=... a run can be resumed"
+    return Status(False, f"interrupted at t = {float(t):.9g} s", "interrupted", float(t), advice=advice)
+
+
+def first_bad_joint(mech: Mechanism, row: Rows | None) -> str | None:
+    """The first joint of the tree with a coordinate, rate or acceleration that is no finite number."""
+    if row is None:
+        return None
+    for joint in mech.joints:
+        parts = (row.q[0, joint.q_slice], row.v[0, joint.v_slice], row.a[0, joint.v_slice])
+        if not all(np.isfinite(x).all() for x in parts):
+            return joint.name
+    return None
+
+
+def worst_constraint(mech: Mechanism, row: Rows | None, t: float) -> str | None:
+    """The constraint equation that is farthest from being met."""
+    if row is None or not mech.closed:
+        return None
+    phi = np.abs(mech._closing(row.q[0], t)[1])
+    return mech.constraints[int(np.argmax(np.where(np.isfinite(phi), phi, np.inf)))] if len(phi) else None
+
+
+def fastest_joint(mech: Mechanism, row: Rows | None) -> str | None:
+    """The joint with the largest acceleration."""
+    if row is None or not row.a.size:
+        return None
+    at = int(np.argmax(np.abs(row.a[0])))
+    return next((joint.name for joint in mech.joints if joint.v_slice.start <= at < joint.v_slice.stop), None)

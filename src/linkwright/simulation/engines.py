@@ -1,0 +1,294 @@
+"""Compiled integration: many steps in one call of native code, in pieces short enough to be interrupted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.kernels.bound import marched
+from linkwright.kernels.kernel import Kernel
+from linkwright.simulation.control import ACCEPTED, CONTROL, SETTINGS, UNDERFLOW
+from linkwright.simulation.kernels import Kernels, in_batch
+from linkwright.simulation.rows import Rows
+from linkwright.simulation.tableaux import Tableau
+
+Floats = NDArray[np.float64]
+
+PIECE = 0.03  # seconds that one call may take
+_ROOM = 2**22  # numbers that the rows of one call may have
+
+
+@dataclass
+class Work:
+    """What a run took."""
+
+    steps: int = 0
+    rejected: int = 0
+    evaluations: int = 0
+    rounds: int = 0
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why a run cannot go on."""
+
+    reason: str  # "no value", "step underflow", "constraint cannot be met"
+    time: float
+    residual: float = 0.0
+    state: Rows | None = None  # one row, where it is known what went wrong there
+
+
+class Engine(Protocol):
+    """A way to go on in time."""
+
+    work: Work
+    keeps: bool  # whether the rows it gives stay as they are, all of them in one piece of memory
+
+    @property
+    def time(self) -> float: ...
+
+    @property
+    def over(self) -> bool: ...
+
+    def advance(self) -> tuple[Rows, Trouble | None]:
+        """Further points; the first of them is where it began."""
+
+    def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
+        """The states at the parts theta of these steps of the rows given last."""
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on from here."""
+
+    def restore(self, state: dict[str, Any]) -> None: ...
+
+
+class Pace:
+    """How many steps one call takes, by how long the ones before took."""
+
+    def __init__(self, work: int) -> None:
+        self.each = 5e-8 + 4e-10 * work  # seconds
+
+    def number(self) -> int:
+        return max(1, int(PIECE / self.each))
+
+    def measured(self, number: int, seconds: float) -> None:
+        if number >= 8 or seconds > PIECE:
+            self.each = max(seconds / number, 1e-9)
+
+
+class Compiled:
+    """What fixed and adaptive steps share: the state, and what lies between two points."""
+
+    keeps = False
+
+    def __init__(self, kernels: Kernels, tableau: Tableau, tau: Floats | None, start: Rows) -> None:
+        self.kernels, self.tableau = kernels, tableau
+        self.tau: tuple[Floats, ...] = () if tau is None else (tau,)
+        self.last = start.copy()
+        self.work = Work(evaluations=1)
+
+    @property
+    def time(self) -> float:
+        return float(self.last.t[0])
+
+    def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
+        a, b = rows[step], rows[step + 1]
+        t = a.t + theta * (b.t - a.t)
+        kernel = self.kernels.dense(self.tableau)
+        arrays = (a.q, a.v, a.a, a.t, b.t - a.t, b.q, b.v, b.a, theta)
+        q, v, acceleration = in_batch(kernel, *arrays, *self.tau)
+        return Rows(t, q, v, acceleration)
+
+
+def _capacity(kernel: Kernel, nq: int, nv: int) -> int:
+    return max(16, min(Pace(kernel.signature.work).number(), _ROOM // (nq + 2 * nv + 8)))
+
+
+class Fixed(Compiled):
+    """Steps of one length; the last may be shorter. With `keep`, every step stays in one table."""
+
+    def __init__(
+        self,
+        kernels: Kernels,
+        tableau: Tableau,
+        tau: Floats | None,
+        start: Rows,
+        end: float,
+        dt: float,
+        *,
+        keep: bool,
+    ) -> None:
+        super().__init__(kernels, tableau, tau, start)
+        self.begin, self.end, self.dt, self.keeps = self.time, end, dt, keep
+        self.count = step_count(self.begin, end, dt)
+        self.done = 0
+        kernel = kernels.fixed_step(tableau)
+        nq, nv = start.q.shape[1], start.v.shape[1]
+        room = self.count if keep else min(self.count, _capacity(kernel, nq, nv))
+        self.pace = Pace(kernel.signature.work)
+        self.table, self.h = Rows.empty(room + 1, nq, nv), np.full(room, dt)
+        if keep:
+            self._times(0, room)
+        self.summary = np.zeros((room, 2)) if len(kernel.signature.outputs) > 3 else None
+        r = self.table
+        outputs = [r.q[1:], r.v[1:], r.a[1:]] + ([] if self.summary is None else [self.summary])
+        self.run = marched(kernel, [r.q[:-1], r.v[:-1], r.a[:-1], r.t[:-1], self.h, *self.tau], outputs, room)
+        self.table.put(slice(0, 1), self.last)
+
+    def _times(self, first: int, number: int) -> None:
+        """The times and step lengths of rows first..first + number of the run, in the table from its start."""
+        k = np.arange(first, first + number + 1)
+        t = self.begin + k * self.dt
+        t[k >= self.count] = self.end
+        self.table.t[: number + 1] = t
+        self.h[:number] = self.dt
+        if first + number >= self.count:
+            short = self.end - t[number - 1]
+            if abs(short - self.dt) > 1e-9 * self.dt * max(1.0, self.count * 1e-6):
+                self.h[number - 1] = short
+
+    @property
+    def over(self) -> bool:
+        return self.done >= self.count
+
+    def advance(self) -> tuple[Rows, Trouble | None]:
+        number = min(self.pace.number(), self.count - self.done)
+        at = self.done
+        if not self.keeps:
+            number, at = min(number, len(self.h)), 0
+            self.table.put(slice(0, 1), self.last)
+            self._times(self.done, number)
+        started = perf_counter()
+        self.run(at, number)
+        self.pace.measured(number, perf_counter() - started)
+        rows = self.table[at : at + number + 1]
+        good, trouble = self._looked_at(rows, at, number)
+        rows = rows[: good + 1]
+        self.last = rows[good : good + 1].copy()
+        self.done += good
+        self.work.steps += good
+        self.work.evaluations += good * self.tableau.stages
+        return rows, trouble
+
+    def _looked_at(self, rows: Rows, at: int, number: int) -> tuple[int, Trouble | None]:
+        """How many of the steps are good, and what is wrong with the next one."""
+        trouble = None
+        good = number
+        if not rows[-1:].finite[0]:
+            good = int(np.argmin(rows.finite)) - 1
+            bad = rows[good + 1 : good + 2].copy()
+            trouble = Trouble("no value", float(rows.t[good]), state=bad)
+        if self.summary is not None:
+            from linkwright.simulation.parts import CLOSED
+
+            summary = self.summary[at : at + good + (trouble is not None)]
+            off = np.flatnonzero(~(summary[:, 0] <= CLOSED))
+            if len(off):
+                good = int(off[0])
+                residual = float(summary[good, 0])
+                trouble = Trouble(
+                    "constraint cannot be met", float(rows.t[good]), residual, rows[good : good + 1].copy()
+                )
+            self.work.rounds += int(np.nansum(summary[:good, 1]))
+        return good, trouble
+
+    def state(self) -> dict[str, Any]:
+        return {"done": self.done, "last": self.last}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.done, self.last = int(state["done"]), state["last"]
+        if self.keeps:
+            self.table.put(slice(self.done, self.done + 1), self.last)
+
+
+def step_count(begin: float, end: float, dt: float) -> int:
+    """How many steps of dt it takes; a last one of less than a billionth of dt is not counted."""
+    return max(1, math.ceil((end - begin) / dt * (1.0 - 1e-14) - 1e-9))
+
+
+class Adaptive(Compiled):
+    """Steps as long as the tolerances let them be; the control is part of the compiled attempt."""
+
+    def __init__(
+        self,
+        kernels: Kernels,
+        tableau: Tableau,
+        tau: Floats | None,
+        start: Rows,
+        end: float,
+        *,
+        first: float,
+        rtol: float,
+        atol: float,
+        longest: float,
+    ) -> None:
+        super().__init__(kernels, tableau, tau, start)
+        self.begin, self.end = self.time, end
+        shortest = 16.0 * float(np.spacing(max(abs(self.begin), abs(end))))
+        kernel = kernels.attempt(tableau)
+        nq, nv = start.q.shape[1], start.v.shape[1]
+        room = _capacity(kernel, nq, nv)
+        self.pace = Pace(kernel.signature.work)
+        self.settings = np.array([end, rtol, atol, longest, shortest])
+        assert len(self.settings) == len(SETTINGS)
+        self.control = np.array([self.time, first, 1.0, ACCEPTED, 0.0, 0.0, 0.0])
+        self.table, self.controls = Rows.empty(room + 1, nq, nv), np.empty((room + 1, len(CONTROL)))
+        r, c = self.table, self.controls
+        self.run = marched(
+            kernel,
+            [r.q[:-1], r.v[:-1], r.a[:-1], c[:-1], self.settings, *self.tau],
+            [r.q[1:], r.v[1:], r.a[1:], c[1:]],
+            room,
+        )
+        self.ahead = 16  # attempts that the next call may make
+
+    @property
+    def over(self) -> bool:
+        return self.time >= self.end
+
+    def _number(self) -> int:
+        """So many attempts as are left by the present step, and not many more than last time."""
+        left = (self.end - self.time) / max(min(self.control[1], self.settings[3]), self.settings[4])
+        wanted = int(min(1.1 * left + 4.0, self.ahead))
+        self.ahead = 4 * wanted
+        return max(1, min(wanted, self.pace.number(), len(self.table) - 1))
+
+    def advance(self) -> tuple[Rows, Trouble | None]:
+        number = self._number()
+        table, c = self.table, self.controls
+        table.put(slice(0, 1), self.last)
+        c[0] = self.control
+        started = perf_counter()
+        self.run(0, number)
+        self.pace.measured(number, perf_counter() - started)
+        table.t[: number + 1] = c[: number + 1, 0]
+        code = c[1 : number + 1, CONTROL.index("code")]
+        taken = np.flatnonzero(code == ACCEPTED) + 1
+        tried = int(np.count_nonzero(code < 2.0))
+        rows = table[np.concatenate([[0], taken])]
+        self.control = c[number].copy()
+        self.last = rows[-1:].copy()
+        self.work.steps += len(taken)
+        self.work.rejected += tried - len(taken)
+        self.work.evaluations += tried * self.tableau.stages
+        self.work.rounds += int(np.nansum(c[1 : 1 + tried, CONTROL.index("rounds")]))
+        return rows, self._trouble(table[number : number + 1]) if code[-1] == UNDERFLOW else None
+
+    def _trouble(self, row: Rows) -> Trouble:
+        phi, error = self.control[CONTROL.index("phi")], self.control[CONTROL.index("error")]
+        if not phi <= 1e-8:
+            return Trouble("constraint cannot be met", self.time, float(phi), row.copy())
+        if not np.isfinite(error):
+            return Trouble("no value", self.time, state=row.copy())
+        return Trouble("step underflow", self.time, state=row.copy())
+
+    def state(self) -> dict[str, Any]:
+        return {"control": self.control, "last": self.last}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.control, self.last = state["control"], state["last"]

@@ -1,0 +1,98 @@
+"""The compiled programs of a mechanism's simulations: made once, kept with the mechanism and on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.kernels.kernel import Kernel
+from linkwright.simulation.tableaux import Tableau
+from linkwright.tape.program import Program
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+    from linkwright.programs import Maker
+    from linkwright.simulation.parts import Parts
+
+Floats = NDArray[np.float64]
+_LANES = 8  # a batch of fewer states would run by other code, whose last bits may differ
+
+
+class Kernels:
+    """The kernels for one mechanism and, where the joint forces have a recorded law, that law."""
+
+    def __init__(self, maker: Maker, digest: str, law: Program | None) -> None:
+        self._maker, self._law = maker, law
+        self._identity = f"{digest} simulation {'' if law is None else law.digest}"
+        self._kernels: dict[str, Kernel] = {}
+        self._parts: Parts | None = None
+
+    @classmethod
+    def of(cls, mech: Mechanism, law: Program | None) -> Kernels:
+        """Those of a mechanism, made at the first call."""
+        key = ("simulation", None if law is None else law.digest)
+        made: Any = mech._kept.get(key)
+        if made is None:
+            made = mech._kept.setdefault(key, cls(mech._maker, mech.description.digest, law))
+        return made  # type: ignore[no-any-return]
+
+    @property
+    def parts(self) -> Parts:
+        if self._parts is None:
+            from linkwright.simulation.parts import Parts
+
+            self._parts = Parts(self._maker, self._law)
+        return self._parts
+
+    def _kernel(self, name: str, tableau: Tableau | None) -> Kernel:
+        key = name if tableau is None else f"{name} {tableau.name}"
+        kernel = self._kernels.get(key)
+        if kernel is None:
+
+            def make() -> Program:
+                from linkwright.simulation import steps
+
+                recorder = getattr(steps, name)
+                program: Program = recorder(self.parts) if tableau is None else recorder(self.parts, tableau)
+                return program
+
+            kernel = self._kernels.setdefault(key, Kernel(f"{self._identity} {key}", make))
+        return kernel
+
+    def other(self, name: str, make: Callable[[], Program]) -> Kernel:
+        """A kernel of another program, made and kept under its name."""
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            kernel = self._kernels.setdefault(name, Kernel(f"{self._identity} {name}", make))
+        return kernel
+
+    def fixed_step(self, tableau: Tableau) -> Kernel:
+        return self._kernel("fixed_step", tableau)
+
+    def attempt(self, tableau: Tableau) -> Kernel:
+        return self._kernel("attempt", tableau)
+
+    def ending(self) -> Kernel:
+        return self._kernel("ending", None)
+
+    def rate(self) -> Kernel:
+        """q̇ of q and v."""
+        return self._kernel("rate", None)
+
+    def dense(self, tableau: Tableau) -> Kernel:
+        return self._kernel("dense", tableau)
+
+
+def in_batch(kernel: Kernel, *arrays: Floats) -> tuple[Floats, ...]:
+    """The answers for states (n, ...), each to the same bits whatever n is; arrays for one state serve for all."""
+    n = max(len(a) for a, port in zip(arrays, kernel.signature.inputs, strict=True) if a.ndim > len(port.shape))
+    given: list[Floats] = []
+    for a, port in zip(arrays, kernel.signature.inputs, strict=True):
+        if n < _LANES and a.ndim > len(port.shape):
+            a = np.concatenate([a, np.repeat(a[-1:], _LANES - n, axis=0)])
+        given.append(a)
+    found = kernel(*given)
+    return tuple(x[:n] for x in (found if isinstance(found, tuple) else (found,)))

@@ -1,0 +1,101 @@
+"""What is kept of a run: every step, or the states at given times between the steps."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.simulation.engines import Engine
+from linkwright.simulation.rows import Growing, Rows
+
+Floats = NDArray[np.float64]
+
+
+class Output(Protocol):
+    """Takes the points of a run as they come."""
+
+    def take(self, engine: Engine, rows: Rows) -> None:
+        """Further points; the first is where they began."""
+
+    def last(self, row: Rows) -> None:
+        """The point at which the run ends before its time."""
+
+    @property
+    def rows(self) -> Rows:
+        """What is kept so far."""
+
+
+class EveryStep:
+    """All points."""
+
+    def __init__(self, start: Rows) -> None:
+        self._kept = Growing(start.q.shape[1], start.v.shape[1])
+        self._kept.append(start)
+
+    def take(self, engine: Engine, rows: Rows) -> None:
+        self._kept.append(rows[1:])
+
+    def last(self, row: Rows) -> None:
+        if row.t[0] > self.rows.t[-1]:
+            self._kept.append(row)
+
+    @property
+    def rows(self) -> Rows:
+        return self._kept.rows
+
+
+class Table:
+    """All points of an engine that keeps them itself."""
+
+    def __init__(self, table: Rows, count: int = 1) -> None:
+        self._table, self._count = table, count
+        self._more: Rows | None = None
+
+    def take(self, engine: Engine, rows: Rows) -> None:
+        self._count += len(rows) - 1
+
+    def last(self, row: Rows) -> None:
+        if row.t[0] > self._table.t[self._count - 1]:
+            self._table.put(slice(self._count, self._count + 1), row)
+            self._count += 1
+
+    @property
+    def rows(self) -> Rows:
+        return self._table[: self._count]
+
+
+class AtTimes:
+    """The states at given times, from dense output."""
+
+    def __init__(self, times: Floats, start: Rows) -> None:
+        self._times = times
+        self._kept = Growing(start.q.shape[1], start.v.shape[1], max(len(times), 1))
+        if len(times) and times[0] <= start.t[0]:
+            self._kept.append(start)
+
+    def take(self, engine: Engine, rows: Rows) -> None:
+        done = len(self._kept)
+        wanted = self._times[done : np.searchsorted(self._times, rows.t[-1], side="right")]
+        if not len(wanted):
+            return
+        step = np.clip(np.searchsorted(rows.t, wanted, side="right") - 1, 0, len(rows) - 1)
+        exact = rows.t[step] == wanted
+        found = Rows.empty(len(wanted), rows.q.shape[1], rows.v.shape[1])
+        found.put(exact, rows[step[exact]])
+        rest = np.flatnonzero(~exact)
+        if len(rest):
+            at = step[rest]
+            theta = (wanted[rest] - rows.t[at]) / (rows.t[at + 1] - rows.t[at])
+            found.put(rest, engine.between(rows, at, theta))
+            found.t[rest] = wanted[rest]
+        self._kept.append(found)
+
+    def last(self, row: Rows) -> None:
+        if not len(self._kept) or row.t[0] > self.rows.t[-1]:
+            self._kept.append(row)
+
+    @property
+    def rows(self) -> Rows:
+        return self._kept.rows

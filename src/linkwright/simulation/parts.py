@@ -1,0 +1,159 @@
+"""The programs that an integrator is made of: derivatives of the state, the law of the joint forces, projection."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwright.programs import FORWARD_METHODS, SPECS, Maker, Request
+from linkwright.simulation.composer import Composer
+from linkwright.tape.block import Block
+from linkwright.tape.build import Ref, trace
+from linkwright.tape.functions import less_equal
+from linkwright.tape.program import Each, Loop, Program
+
+#: Newton's rounds of a projection, and the residual of the constraints (m, rad) at which the round that is being made
+#: is the last: it leaves about the square of that.
+ROUNDS, CLOSED = 10, 1e-8
+
+
+class Seat(NamedTuple):
+    """The place of a state and its acceleration in a builder."""
+
+    q: Ref
+    v: Ref
+    t: Ref
+    a: Ref
+
+
+class Parts:
+    """What is asked of a mechanism, as programs, each recorded when it is first needed."""
+
+    def __init__(self, maker: Maker, law: Program | None = None) -> None:
+        self.maker, self.law = maker, law
+        x = maker.tree.coordinates
+        self.nq, self.nv = x.nq, x.nv
+        self.closed = maker.closed
+
+    def _program(self, function: str) -> Program:
+        method = FORWARD_METHODS[0] if "method" in SPECS[function].options else ""
+        return self.maker.program(Request(function, method), packed=True)
+
+    @cached_property
+    def dynamics(self) -> Program:
+        """q, v, tau and perhaps t to a."""
+        return self._program("forward_dynamics")
+
+    @cached_property
+    def rate(self) -> Program:
+        """q̇ of q and v, where it is not v."""
+        return self._program("rate")
+
+    @cached_property
+    def integrate(self) -> Program:
+        """q moved by dv on its manifold."""
+        return self._program("integrate")
+
+    @cached_property
+    def quaternions(self) -> list[int]:
+        """Where Euler parameters begin in q."""
+        tree = self.maker.tree
+        x = tree.coordinates
+        own = (i for i, kind in enumerate(tree.kinds) if not kind.paired and not x.follows[i])
+        return [int(x.q_at[i]) + tree.kinds[i].nq - 4 for i in own]
+
+    @property
+    def plain(self) -> bool:
+        """Whether q̇ = v and every state is possible."""
+        return self.nq == self.nv and not self.closed
+
+    # -- statements -----------------------------------------------------------------------------------
+    def seat(self, b: Composer) -> Seat:
+        """Where a builder's states are looked at: always the same place, so that the code is there once."""
+        if b.seat is None:
+            q, v, a = b.spare("q_here", self.nq), b.spare("v_here", self.nv), b.spare("a_here", self.nv)
+            b.seat = Seat(q, v, b.number("t_here"), a)
+        return b.seat  # type: ignore[no-any-return]
+
+    def velocity(self, b: Composer, q: Ref, v: Ref) -> Ref:
+        """q̇; where it is v, that itself."""
+        if self.nq == self.nv:
+            return v
+        rate = b.spare("rate", self.nq)
+        b.run(self.rate, [q, v], [rate])
+        return rate
+
+    def accelerate(self, b: Composer, tau: Ref | None) -> None:
+        """a of the state in the seat; the forces are given, or those of the law."""
+        seat = self.seat(b)
+        if self.law is not None:
+            if b.force is None:
+                b.force = b.spare("tau", self.nv)
+            tau = b.force
+            b.run(self.law, [seat.t, seat.q, seat.v], [tau])
+        assert tau is not None
+        given = {"q": seat.q, "v": seat.v, "tau": tau, "t": seat.t}
+        b.run(self.dynamics, [given[port.name] for port in self.dynamics.inputs], [seat.a])
+
+    def settle(self, b: Composer, q: Ref, v: Ref) -> tuple[Ref, Ref] | None:
+        """The nearest state that can be, into the seat: Euler parameters of unit length, constraints met.
+
+        With constraints, their residual before the last round, and the rounds.
+        """
+        seat = self.seat(b)
+        t, q_out, v_out = seat.t, seat.q, seat.v
+        if not self.closed:
+            self._normalise(b, q, q_out)
+            b.copy(v, v_out)
+            return None
+        start = b.spare("q_unit", self.nq)
+        self._normalise(b, q, start)
+        phi, rounds = self._close(b, start, t, q_out)
+        dv = b.spare("dv", self.nv)
+        program = self._program("settling")
+        given = {"q": q_out, "v": v, "t": t}
+        rest = b.spare("closing rate", program.outputs[1].size)
+        b.run(program, [given[port.name] for port in program.inputs], [dv, rest])
+        b.each(lambda v, dv: v + dv, [v, dv], [], [v_out])
+        return phi, rounds
+
+    def _normalise(self, b: Composer, q: Ref, q_out: Ref) -> None:
+        b.copy(q, q_out)
+        at = self.quaternions
+        if not at:
+            return
+        step = (1, b.column(at))
+        source, target = q.part(0, (4,)).at(step), q_out.part(0, (4,)).at(step)
+        b.add(Each(len(at), (b.case(_unit_block(), [source], [target]),)))
+
+    def _close(self, b: Composer, q: Ref, t: Ref, q_out: Ref) -> tuple[Ref, Ref]:
+        """Newton's rounds on the constraints, from q; how far they were off before the last one, and how many."""
+        program = self._program("closing")
+        now, there = b.spare("q_now", self.nq), b.spare("q_there", self.nq)
+        dv, phi = b.spare("dq", self.nv), b.spare("phi", program.outputs[1].size)
+        size, found, count, counted, done = (b.number(n) for n in ("size", "found", "count", "counted", "done"))
+        b.copy(q, now)
+        b.call(lambda: (np.array(np.inf), np.array(0.0)), [], [found, count])
+        outer, b.statements = b.statements, []
+        given = {"q": now, "t": t}
+        b.run(program, [given[port.name] for port in program.inputs], [dv, phi])
+        b.run(self.integrate, [now, dv], [there])
+        b.total(_squares, [phi], [], [size])
+        b.call(lambda s, n: (n + 1.0, less_equal(s, CLOSED * CLOSED)), [size, count], [counted, done])
+        body, b.statements = tuple(b.statements), outer
+        carry = ((now, there), (found, size), (count, counted))
+        b.add(Loop(ROUNDS, body, tuple((x.operand, y.operand) for x, y in carry), done.operand))
+        b.copy(now, q_out)
+        residual = b.number("residual")
+        b.call(lambda s: np.sqrt(s), [found], [residual])
+        return residual, count
+
+
+def _unit_block() -> Block:
+    return trace(lambda e: e / np.sqrt(e @ e), [(4,)])[0]
+
+
+def _squares(x: Any) -> Any:
+    return x @ x

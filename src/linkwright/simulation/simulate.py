@@ -1,0 +1,174 @@
+"""`lw.simulate`: the motion of a mechanism from a state and its forces, ending in a `Solution`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.errors import ModelError, NameNotFound, ShapeError
+from linkwright.model import Mechanism
+from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
+
+if TYPE_CHECKING:
+    from linkwright.results.solution import Solution
+    from linkwright.simulation.events import Event
+
+Floats = NDArray[np.float64]
+
+
+def simulate(
+    mechanism: Mechanism | str | PathLike[str],
+    t_end: float = 10.0,
+    *,
+    q0: ArrayLike | None = None,
+    v0: ArrayLike | None = None,
+    tau: ArrayLike | Callable[[Any, Any, Any], Any] | None = None,
+    method: str = "rk45",
+    rtol: float = 1e-8,
+    atol: float | None = None,
+    dt: float | None = None,
+    max_step: float | None = None,
+    t_start: float = 0.0,
+    times: ArrayLike | None = None,
+    interval: float | None = None,
+    events: Event | Sequence[Event] = (),
+    parameters: Mapping[str, float] | None = None,
+    progress: Callable[[float, float], None] | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    resume: bool = False,
+) -> Solution:
+    """The motion from q0, v0 (by default as drawn or at the joints' zeros, at rest) under tau, as a Solution.
+
+    Of a closed mechanism, the nearest state to these that closes its loops is taken.
+
+    tau is None, an array (nv,), or a law tau(t, q, v) in NumPy syntax, which is compiled into the integrator; a law
+    that cannot be recorded is called from Python at every stage, and `sol.status.notes` says why.
+
+    Methods: "rk45" and "dop853" with the tolerances rtol and atol (by default rtol too, for q and v alike), or with
+    steps of dt; "rk4" and "semi-implicit-euler" with steps of dt; "radau" for stiff forces. Every step is kept, or the
+    states at `times`, or every `interval`. A run that cannot go on is returned as far as it went, and `sol.status`
+    says why; so is one that Ctrl-C ends.
+    """
+    from linkwright.simulation.run import Run, Settings
+
+    mech = _mechanism(mechanism, parameters)
+    start, end = _number("t_start", t_start), _number("t_end", t_end)
+    if end <= start:
+        raise ModelError(f"t_end = {end:g} is not after t_start = {start:g}")
+    if method not in METHODS:
+        raise NameNotFound("method", str(method), list(METHODS))
+    if not mech.nv:
+        raise ModelError(f"nothing moves in {mech.name!r}: it has no joint with a freedom", element=mech.name)
+    step = None if dt is None else _positive("dt", dt)
+    if step is None and method != STIFF and not tableau_of(method).adaptive:
+        raise ModelError(f"method={method!r} takes steps of one length: give dt, or take method='rk45'")
+    if step is not None and method == STIFF:
+        raise ModelError(f"method={method!r} chooses its own steps: leave dt out, or give max_step")
+    settings = Settings(
+        method=method,
+        start=start,
+        end=end,
+        dt=step,
+        rtol=max(_positive("rtol", rtol), 1e-14),
+        atol=_positive("rtol" if atol is None else "atol", rtol if atol is None else atol),
+        longest=math.inf if max_step is None else _positive("max_step", max_step),
+        times=_times(start, end, times, interval),
+    )
+    q, v = _state(mech, q0, v0)
+    run = Run(mech, settings, q, v, tau, _events(events))
+    if checkpoint is not None:
+        run.keep_at(fspath(checkpoint), resume=resume)
+    elif resume:
+        raise ModelError("resume=True needs the file to go on from: give checkpoint=...")
+    return run.solution(progress)
+
+
+def _mechanism(given: Mechanism | str | PathLike[str], parameters: Mapping[str, float] | None) -> Mechanism:
+    from linkwright.sources import load
+
+    values = dict(parameters or {})
+    if isinstance(given, Mechanism):
+        return given.with_parameters(**values) if values else given
+    return load(fspath(given), **({"parameters": values} if values else {}))
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{name} must be a number, not {value!r}") from None
+    if not math.isfinite(number):
+        raise ModelError(f"{name} must be a finite number, not {number}")
+    return number
+
+
+def _positive(name: str, value: Any) -> float:
+    number = _number(name, value)
+    if number <= 0.0:
+        raise ModelError(f"{name} must be greater than zero, not {number:g}")
+    return number
+
+
+def _array(name: str, given: Any, size: int, meaning: str) -> Floats:
+    try:
+        array = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{name} must be an array of {size} numbers, {meaning}", wanted=(size,)) from None
+    if array.shape != (size,):
+        text = f"{name} has shape {array.shape}; it must be ({size},), {meaning}"
+        raise ShapeError(text, given=array.shape, wanted=(size,))
+    if not np.isfinite(array).all():
+        where = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ModelError(f"{name}[{where}] is {array[where]}; give finite numbers")
+    return array
+
+
+def _state(mech: Mechanism, q0: Any, v0: Any) -> tuple[Floats, Floats]:
+    drawn = mech.closed or mech.description.start is not None
+    start = mech.assemble if drawn else mech.neutral
+    q = start() if q0 is None else _array("q0", q0, mech.nq, "one a coordinate")
+    v = np.zeros(mech.nv) if v0 is None else _array("v0", v0, mech.nv, "one a rate")
+    if q0 is not None and mech.nq != mech.nv:
+        for joint in mech.joints:
+            kind = mech.description.kind_of(mech.description.joint_names.position("joint", joint.name))
+            if not kind.paired and joint.mimics is None:
+                q[joint.q_slice] = kind.checked(q[joint.q_slice], joint.name)
+    return q, v
+
+
+def _times(start: float, end: float, times: Any, interval: float | None) -> Floats | None:
+    """The times asked for, or None for every step."""
+    if times is None and interval is None:
+        return None
+    if times is not None and interval is not None:
+        raise ModelError("times and interval were both given; give one of them")
+    if interval is not None:
+        apart = _positive("interval", interval)
+        count = math.floor((end - start) / apart * (1.0 + 1e-12) + 1e-9)
+        asked = start + apart * np.arange(count + 1)
+        if end - asked[-1] > 1e-9 * apart:
+            return np.append(asked, end)
+        asked[-1] = end
+        return np.asarray(asked)
+    asked = np.array(times, dtype=np.float64)
+    if asked.ndim != 1 or not len(asked) or not np.isfinite(asked).all() or np.any(np.diff(asked) <= 0.0):
+        raise ModelError("times must be finite numbers in one row, each larger than the one before")
+    if asked[0] < start or asked[-1] > end:
+        text = f"times go from {asked[0]:g} to {asked[-1]:g}, outside of t_start = {start:g} … t_end = {end:g}"
+        raise ModelError(f"{text}; move the ends, or leave times out")
+    return np.asarray(asked)
+
+
+def _events(given: Any) -> tuple[Any, ...]:
+    from linkwright.simulation.events import Event
+
+    events = (given,) if isinstance(given, Event) else tuple(given)
+    for event in events:
+        if not isinstance(event, Event):
+            raise ModelError(f"events are lw.Event(function, ...), not {event!r}")
+    return events

@@ -1,0 +1,258 @@
+"""One step of an explicit method as a program, made of the programs of a mechanism.
+
+A step begins with the state and its acceleration and ends with the next state, projected to where it can be, and the
+acceleration there: what one step ends with is all that the next one needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwright.simulation.composer import Composer
+from linkwright.simulation.control import CONTROL, SETTINGS, after, before
+from linkwright.simulation.parts import Parts, Seat
+from linkwright.simulation.tableaux import Row, Tableau
+from linkwright.tape.build import Ref
+from linkwright.tape.functions import absolute, maximum, where
+from linkwright.tape.program import Program
+
+
+class _Stages:
+    """The derivatives of one step, in their order: those of the stages, then the one at its end."""
+
+    def __init__(self, b: Composer, parts: Parts, tableau: Tableau, start: Sequence[Ref], tau: Ref | None) -> None:
+        self.b, self.parts, self.tableau, self.tau = b, parts, tableau, tau
+        self.q, self.v, a, self.t, self.h = start
+        self.rates: list[Ref] = [parts.velocity(b, self.q, self.v)]
+        self.accelerations: list[Ref] = [a]
+
+    def advance(self, row: Row, q: Ref, v: Ref) -> None:
+        """(q, v) = the start + h·Σ row_j K_j."""
+        for y0, slopes, y in ((self.q, self.rates, q), (self.v, self.accelerations, v)):
+            factors = list(row.values())
+
+            def combined(y0: Any, *rest: Any, factors: list[float] = factors) -> Any:
+                return y0 + rest[-1] * _sum(factors, rest[:-1])
+
+            self.b.each(combined, [y0, *(slopes[j] for j in row)], [self.h], [y])
+
+    def stage(self, row: Row, c: float) -> None:
+        b, parts = self.b, self.parts
+        seat = parts.seat(b)
+        self.advance(row, seat.q, seat.v)
+        b.call(lambda t, h: t + c * h, [self.t, self.h], [seat.t])
+        parts.accelerate(b, self.tau)
+        self.add(seat)
+
+    def add(self, seat: Seat) -> None:
+        """The derivative of the state in the seat is the next one."""
+        b, parts = self.b, self.parts
+        a = b.spare("a_k", parts.nv)
+        b.copy(seat.a, a)
+        rate = parts.velocity(b, seat.q, seat.v)
+        if rate is seat.v:
+            rate = b.spare("v_k", parts.nv)
+            b.copy(seat.v, rate)
+        self.rates.append(rate)
+        self.accelerations.append(a)
+
+    def all(self) -> None:
+        tableau = self.tableau
+        for row, c in zip(tableau.a[1:], tableau.c[1:], strict=True):
+            self.stage(row, c)
+
+    def end(self, t: Ref) -> tuple[Ref, Ref] | None:
+        """The state at the end of the step, projected, and its acceleration, in the seat."""
+        b, parts = self.b, self.parts
+        seat = parts.seat(b)
+        q, v = (seat.q, seat.v) if parts.plain else (b.spare("q_end", parts.nq), b.spare("v_end", parts.nv))
+        b.copy(t, seat.t)
+        if self.tableau.implicit_rates:
+            b.each(lambda v, a, h: v + h * a, [self.v, self.accelerations[0]], [self.h], [v])
+            move = b.spare("move", parts.nv)
+            b.each(lambda v, h: h * v, [v], [self.h], [move])
+            b.run(parts.integrate, [self.q, move], [q])
+        else:
+            self.advance(self.tableau.b, q, v)
+        met = None if parts.plain else parts.settle(b, q, v)
+        parts.accelerate(b, self.tau)
+        return met
+
+
+def _sum(factors: Sequence[float], terms: Sequence[Any]) -> Any:
+    total = factors[0] * terms[0]
+    for factor, term in zip(factors[1:], terms[1:], strict=True):
+        total = total + factor * term
+    return total
+
+
+def _start(b: Composer, parts: Parts, *names: str) -> list[Ref]:
+    """Inputs q, v, a and then these, one number each."""
+    sizes = {"q": parts.nq, "v": parts.nv, "a": parts.nv}
+    return [b.input(n, (s,)) for n, s in sizes.items()] + [b.input(n, ()) for n in names]
+
+
+def _force(b: Composer, parts: Parts) -> Ref | None:
+    return b.input("tau", (parts.nv,)) if parts.law is None else None
+
+
+def _state_outputs(b: Composer, parts: Parts) -> tuple[Ref, Ref, Ref]:
+    return b.output("q_next", (parts.nq,)), b.output("v_next", (parts.nv,)), b.output("a_next", (parts.nv,))
+
+
+def _copy_seat(b: Composer, parts: Parts, outputs: Sequence[Ref]) -> None:
+    seat = parts.seat(b)
+    for source, target in zip((seat.q, seat.v, seat.a), outputs, strict=True):
+        b.copy(source, target)
+
+
+def fixed_step(parts: Parts, tableau: Tableau) -> Program:
+    """q, v, a, t, h [, tau] → the next q, v, a; with constraints also a summary: their residual, and the rounds."""
+    b = Composer(f"{tableau.name} step")
+    start = _start(b, parts, "t", "h")
+    tau = _force(b, parts)
+    q, v, a = _state_outputs(b, parts)
+    stages = _Stages(b, parts, tableau, start, tau)
+    stages.all()
+    t = b.number("t_end")
+    b.call(lambda t, h: t + h, [stages.t, stages.h], [t])
+    met = stages.end(t)
+    _copy_seat(b, parts, (q, v, a))
+    if met is not None:
+        summary = b.output("summary", (2,))
+        b.call(lambda phi, rounds: np.array([phi, rounds]), list(met), [summary])
+    return b.build(single=False)
+
+
+def attempt(parts: Parts, tableau: Tableau) -> Program:
+    """q, v, a, control, settings [, tau] → the same at the next point, or as they were if the error is too large."""
+    b = Composer(f"{tableau.name} attempt")
+    q, v, a = _start(b, parts)
+    control, settings = b.input("control", (len(CONTROL),)), b.input("settings", (len(SETTINGS),))
+    tau = _force(b, parts)
+    outputs = _state_outputs(b, parts)
+    control_out = b.output("control_next", (len(CONTROL),))
+    t, h, t_end = (b.number(n) for n in ("t", "h", "t_end"))
+    b.call(before, [control, settings], [t, h, t_end])
+    stages = _Stages(b, parts, tableau, [q, v, a, t, h], tau)
+    stages.all()
+    met = stages.end(t_end)
+    seat = parts.seat(b)
+    there = (seat.q, seat.v, seat.a)
+    stages.rates.append(parts.velocity(b, seat.q, seat.v))
+    stages.accelerations.append(seat.a)
+    sums = _errors(b, stages, (q, v), (seat.q, seat.v), settings)
+    if met is None:
+        met = b.number("phi"), b.number("rounds")
+        b.call(lambda: (np.array(0.0), np.array(0.0)), [], met)
+    accepted = b.number("accepted")
+
+    def judged(control: Any, settings: Any, h: Any, t_end: Any, phi: Any, rounds: Any, *sums: Any) -> Any:
+        size = parts.nq + parts.nv
+        return after(tableau, size, control, settings, h, t_end, phi, rounds, sums)
+
+    b.call(judged, [control, settings, h, t_end, *met, *sums], [control_out, accepted])
+    for new, old, out in zip(there, (q, v, a), outputs, strict=True):
+        b.each(lambda new, old, yes: where(yes, new, old), [new, old], [accepted], [out])
+    return b.build(single=False)
+
+
+def _errors(b: Composer, stages: _Stages, old: Sequence[Ref], new: Sequence[Ref], settings: Ref) -> list[Ref]:
+    """For each error of the method, the sum of squares of its entries, each over its tolerance."""
+    rows = stages.tableau.errors
+    used = sorted({j for row in rows for j in row})
+
+    def scaled(y0: Any, y1: Any, *rest: Any) -> Any:
+        slopes, settings = dict(zip(used, rest[:-1], strict=True)), rest[-1]
+        scale = settings[SETTINGS.index("atol")] + settings[SETTINGS.index("rtol")] * maximum(
+            absolute(y0), absolute(y1)
+        )
+        sums = []
+        for row in rows:
+            e = _sum(list(row.values()), [slopes[j] for j in row]) / scale
+            sums.append(e @ e)
+        return tuple(sums)
+
+    parts = []
+    for y0, y1, slopes in zip(old, new, (stages.rates, stages.accelerations), strict=True):
+        sums = [b.number("sum") for _ in rows]
+        b.total(scaled, [y0, y1, *(slopes[j] for j in used)], [settings], sums)
+        parts.append(sums)
+    totals = [b.number("total") for _ in rows]
+    for total, x, y in zip(totals, *parts, strict=True):
+        b.call(lambda x, y: x + y, [x, y], [total])
+    return totals
+
+
+def ending(parts: Parts) -> Program:
+    """q, v, t [, tau] → the nearest q and v that can be, and a; with constraints also their residual and rounds."""
+    b = Composer("projection")
+    q, v, t = b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("t", ())
+    tau = _force(b, parts)
+    outputs = _state_outputs(b, parts)
+    b.copy(t, parts.seat(b).t)
+    met = parts.settle(b, q, v)
+    parts.accelerate(b, tau)
+    _copy_seat(b, parts, outputs)
+    if met is not None:
+        summary = b.output("summary", (2,))
+        b.call(lambda phi, rounds: np.array([phi, rounds]), list(met), [summary])
+    return b.build(single=False)
+
+
+def rate(parts: Parts) -> Program:
+    """q̇ of q and v."""
+    return parts.rate
+
+
+def dense(parts: Parts, tableau: Tableau) -> Program:
+    """The state between two points of a step, projected, and a: from both ends, at the part `theta` of the step."""
+    b = Composer(f"{tableau.name} between")
+    start = _start(b, parts, "t", "h")
+    ends = [b.input(n, (s,)) for n, s in (("q1", parts.nq), ("v1", parts.nv), ("a1", parts.nv))]
+    theta = b.input("theta", ())
+    tau = _force(b, parts)
+    outputs = _state_outputs(b, parts)
+    stages = _Stages(b, parts, tableau, start, tau)
+    if tableau.dense:
+        stages.all()
+    else:  # a cubic needs no more than both ends
+        nothing = tableau.stages - 1
+        stages.rates += [stages.rates[0]] * nothing
+        stages.accelerations += [stages.accelerations[0]] * nothing
+    stages.rates.append(parts.velocity(b, ends[0], ends[1]))
+    stages.accelerations.append(ends[2])
+    for row, c in zip(tableau.extra_a, tableau.extra_c, strict=True):
+        stages.stage(row, c)
+    q, v = b.spare("q_between", parts.nq), b.spare("v_between", parts.nv)
+    used = sorted({0, tableau.stages, *(j for row in tableau.dense for j in row)})
+    for y0, y1, slopes, y in (
+        (start[0], ends[0], stages.rates, q),
+        (start[1], ends[1], stages.accelerations, v),
+    ):
+
+        def between(y0: Any, y1: Any, *rest: Any) -> Any:
+            *given, h, x = rest
+            return interpolated(tableau, y0, y1, dict(zip(used, given, strict=True)), h, x)
+
+        b.each(between, [y0, y1, *(slopes[j] for j in used)], [stages.h, theta], [y])
+    b.call(lambda t, h, x: t + x * h, [stages.t, stages.h, theta], [parts.seat(b).t])
+    parts.settle(b, q, v)
+    parts.accelerate(b, tau)
+    _copy_seat(b, parts, outputs)
+    return b.build(single=False)
+
+
+def interpolated(tableau: Tableau, y0: Any, y1: Any, slopes: dict[int, Any], h: Any, x: Any) -> Any:
+    """Dense output at the part x of a step (Hairer, Nørsett and Wanner, II.6)."""
+    move = y1 - y0
+    first, last = h * slopes[0], h * slopes[tableau.stages]
+    terms = [move, first - move, 2.0 * move - last - first]
+    terms += [h * _sum(list(row.values()), [slopes[j] for j in row]) for row in tableau.dense]
+    y = 0.0 * move
+    for k in range(len(terms) - 1, -1, -1):
+        y = (y + terms[k]) * (x if k % 2 == 0 else 1.0 - x)
+    return y0 + y
