@@ -300,7 +300,6 @@ class Maker:
             from linkwright.recipes import record_masses
 
             return record_masses(self, request)
-        self._refuse_rotors(request)
         if request.method in FREE_BODY_METHODS and not self.coupled:
             self._refuse_singular_inertias(request.method, request.free)
         if spec.dense and int(self.topology.depth.sum()) + self.tree.n > spec.dense:
@@ -324,18 +323,11 @@ class Maker:
             can = ", ".join(CLOSED_METHODS[:-1]) + f" or {CLOSED_METHODS[-1]}"
             text = f"{first} {does}; method={request.method!r} is for trees of joints alone, use {can}"
             raise ModelError(text, element=first.name)
-
-    @property
-    def rotors(self) -> list[int]:
-        """The joints that close loops and have an armature."""
-        return [j for j in self.topology.loops if self.description.armature[j]]
-
-    def _refuse_rotors(self, request: Request) -> None:
-        """A recursion over the tree has no place for the armature of a joint without a coordinate."""
-        if self.rotors and SPECS[request.function].closed:
-            name = self.description.joint_names[self.rotors[0]]
-            text = f"joint {name!r} has an armature but no coordinate, for it closes a loop"
-            raise ModelError(f"{text}; for {request.function} cut the loop at another joint", element=name)
+        for j in self.topology.loops:
+            if self.description.armature[j]:
+                name = self.description.joint_names[j]
+                text = f"joint {name!r} has an armature but no coordinate, for it closes a loop"
+                raise ModelError(f"{text}; cut the loop at another joint", element=name)
 
     def _refuse_singular_inertias(self, method: str, free: Sequence[str]) -> None:
         """These methods begin with free bodies: what moves on a joint has an inertia that can be inverted.
@@ -393,8 +385,7 @@ class Maker:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
         if self.as_masses(request) and self.has_plain_elements:
-            long = self.tree.n > UNROLL or bool(self.rotors)
-            return request.form == "rolled" or (long and request.form != "unrolled")
+            return request.form == "rolled" or (self.tree.n > UNROLL and request.form != "unrolled")
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
         plain = plain and (spec.loops or not self.closed)
         able = spec.rolls and plain
