@@ -110,6 +110,7 @@ class Inertial(Recording):
             elements = Elements(c, d, self.e.masses, clock)
             elements.joint_forces(self.coordinates, v, tau)
             c.outward(self.coordinates, v, self.twists, tau, self.wrenches)
+            elements.loop_forces(self.twists, self.wrenches)
             elements.point_forces(self.twists, self.wrenches)
             elements.applied_wrenches(self.twists, self.wrenches)
             if "wrenches" in self.given:
@@ -140,18 +141,21 @@ class Inertial(Recording):
         x, position = e.tree.coordinates, {int(j): i for i, j in enumerate(e.tree.topology.joint)}
         places: list[int] = []
         factors: list[tuple[float, float]] = []
-        mimics = iter(d.mimics)
         for c in e.constraints:
-            if c.group != "gear":
+            if not c.form.turns:
                 continue
-            m = next(mimics)
-            for joint, ratio, offset in ((m.follower, m.ratio, m.offset), (m.leader, 1.0, 0.0)):
-                if d.kind_of(joint).name == "prismatic":
+            m = e.couplings[c.name]
+            back = 1.0 / m.ratio if m.ratio else 0.0
+            sides = ((m.follower, m.leader, m.ratio, m.offset), (m.leader, m.follower, back, -m.offset * back))
+            for joint, other, ratio, offset in sides:
+                if not d.kind_of(joint).angles:
                     continue
-                i = position[joint] if joint in position else position[m.leader]
-                own = joint in position
+                # A joint that closes a loop is taken near to what the other asks of it.
+                known = joint in position
+                i = position[joint if known else other]
+                own = (float(x.ratio[i]), float(x.offset[i]))
                 places.append(int(x.q_at[i]))
-                factors.append((float(x.ratio[i]), float(x.offset[i])) if own else (ratio, offset))
+                factors.append(own if known else (ratio * own[0], ratio * own[1] + offset))
         b = self.b
         inputs = [self.coordinates.part(0, (1,)).at((1, b.column(places)))]
         inputs.append(b.data("turns", np.array(factors)).part(0, (2,)).at((2, ITEM)))
@@ -188,6 +192,24 @@ class Inertial(Recording):
             block = blocks.equations_block(form, moving, True, pattern)
             self.b.add(Each(len(members), (self.b.case(block, self._given_to(key, members), outputs),), "map"))
         self.solver.factor()
+
+    def count_drivers(self) -> None:
+        """Φ of drivers of the tree's own coordinates, through all turns."""
+        e, d, x = self.e, self.e.description, self.e.tree.coordinates
+        position = {d.joint_names[int(j)]: i for i, j in enumerate(e.tree.topology.joint)}
+        driven = [(k, driver) for k, driver in zip(e.drivers, d.drivers, strict=True) if driver.kind == "joint"]
+        chosen = [(k, position[driver.target], driver.index) for k, driver in driven if driver.target in position]
+        if not chosen:
+            return
+        numbers = [(float(x.ratio[i]), float(x.offset[i])) for _, i, _ in chosen]
+        at, law = [int(x.q_at[i]) + n for _, i, n in chosen], [k for k, _, _ in chosen]
+        row = [int(e.first[k]) for k in law]
+        b = self.b
+        inputs = [self.coordinates.part(0, (1,)).at((1, b.column(at))), self.laws.part(0, (1,)).at((3, b.column(law)))]
+        inputs.append(b.data("driven", np.array(numbers)).part(0, (2,)).at((2, ITEM)))
+        block = trace(lambda q, f, row: q * row[0] + row[1] - f, [(1,), (1,), (2,)])[0]
+        outputs = [self.phi.part(0, (1,)).at((1, b.column(row)))]
+        b.add(Each(len(chosen), (b.case(block, inputs, outputs),), "map"))
 
     def velocity_products(self, output: Ref) -> None:
         """output = J̇ v."""
@@ -289,6 +311,7 @@ def closing(tree: Tree, inputs: Inputs) -> Program:
     phi = w.b.output("phi", (len(w.e.rows(w.e.kept)),))
     w.place(moving=False)
     w.constrain()
+    w.count_drivers()
     return _least(w, w.phi, dv, phi)
 
 
