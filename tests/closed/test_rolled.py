@@ -1,4 +1,4 @@
-"""Closed mechanisms rolled and unrolled: two ways that share no arithmetic, bodies as masses and recursions on trees."""
+"""Closed mechanisms rolled and unrolled: two ways that share no arithmetic, free masses and recursions on trees."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from closed_mechanisms import MECHANISMS, four_bar, platform, solid, state
-from robots import relative
 
 import linkwright as lw
+from closed_mechanisms import MECHANISMS, four_bar, platform, solid, state
 from linkwright.mechanism.elements import JointForce, Mimic
 from linkwright.mechanism.expression import Name
 from linkwright.model import Mechanism
+from robots import relative
 
 
 def two_four_bars(ratio: float, joints: tuple[str, str], drive: bool = False) -> lw.Mechanism:
