@@ -15,10 +15,10 @@ import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.elements import JointForce
-from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.elements import AppliedWrench, JointForce, laws_of
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.quantities import quantities
 from linkwright.mechanism.topology import Topology, span
 from linkwright.mechanism.tree import Tree, placement_rotation
 from linkwright.spatial.algebra import Array
@@ -142,14 +142,17 @@ class Maker:
         return [(names[e.joint], e) for e in laws if e.joint in names]
 
     @property
+    def has_plain_elements(self) -> bool:
+        """Whether forces depend on nothing but their own coordinate, distance and TIME, and act on their own bodies."""
+        d = self.description
+        wide = (isinstance(e, AppliedWrench) and (e.axes == "other" or e.reaction) for e in d.elements)
+        return not any(wide) and not any(True for e in d.elements for _ in quantities(*laws_of(e)))
+
+    @property
     def needs_time(self) -> bool:
         """Whether a force depends on TIME, or a driver does."""
-        if self.description.drivers:
-            return True
-        laws: list[Expression] = []
-        for e in self.description.elements:
-            laws.extend(e.laws if hasattr(e, "laws") else (e.law,))
-        return any("TIME" in law.names() for law in laws)
+        laws = (law for e in self.description.elements for law in laws_of(e))
+        return bool(self.description.drivers) or any("TIME" in law.names() for law in laws)
 
     @property
     def has_pair_derivatives(self) -> bool:
@@ -166,6 +169,13 @@ class Maker:
         """Whether anything but the tree's own joints holds the bodies."""
         d = self.description
         return bool(d.ties or d.drivers) or any(d.kind_of(j).nv < 6 for j in self.topology.loops)
+
+    @cached_property
+    def size(self) -> float:
+        """A length that is typical for the mechanism."""
+        from linkwright.constraints.equations import Equations
+
+        return Equations(self.description).size
 
     @cached_property
     def closings(self) -> tuple[Closing, ...]:
@@ -232,7 +242,8 @@ class Maker:
         """The frames that elements name."""
         names: set[str] = set()
         for e in self.description.elements:
-            names.update(getattr(e, field) for field in ("first", "second", "frame") if hasattr(e, field))
+            names.update(getattr(e, field) for field in ("first", "second") if hasattr(e, field))
+            names.update(e.places if isinstance(e, AppliedWrench) else ())
         return {name: self.place(name, free) for name in names}
 
     # -- programs -----------------------------------------------------------------------------------------
@@ -380,7 +391,7 @@ class Maker:
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
-        if self.as_masses(request):
+        if self.as_masses(request) and self.has_plain_elements:
             long = self.tree.n > UNROLL or bool(self.rotors)
             return request.form == "rolled" or (long and request.form != "unrolled")
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled

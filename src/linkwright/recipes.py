@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from linkwright import closed_recipes as closed
 from linkwright.constraints import inertial
 from linkwright.errors import ModelError
 from linkwright.mechanism.contraction import contract
-from linkwright.mechanism.elements import JointForce
+from linkwright.mechanism.elements import JointForce, laws_of
+from linkwright.mechanism.quantities import Quantity, quantities
 from linkwright.programs import SPECS
 from linkwright.recursions import (
     assembly,
@@ -27,6 +29,7 @@ from linkwright.recursions.determined import undetermined
 from linkwright.recursions.factor import Factor, ZeroPivot, factorise
 from linkwright.recursions.holds import OpenLoop
 from linkwright.recursions.levels import RolledSheet, UnrolledSheet
+from linkwright.recursions.measuring import measure
 from linkwright.recursions.methods import METHODS
 from linkwright.recursions.rolled import Rolled, rate_parents
 from linkwright.recursions.traversal import SingularLink, Traversal, Unrolled
@@ -51,8 +54,18 @@ class Question:
         d = maker.description
         free = dict(zip(request.free, inputs["p"], strict=True)) if request.free else {}
         self.parameters: dict[str, Any] = free
-        self.names = {**d.parameters, **free, "TIME": inputs.get("t", 0.0)}
+        self.constants = {**d.parameters, **free, "TIME": inputs.get("t", 0.0)}
         self.gravity: Array = maker.gravity(free)
+
+    @cached_property
+    def names(self) -> dict[str, Any]:
+        """What laws may use: parameters, TIME, and the quantities of the mechanism that they name."""
+        laws = [law for e in self.maker.description.elements for law in laws_of(e)]
+        return {**self.constants, **self.measured(tuple(quantities(*laws)))}
+
+    def measured(self, wanted: Sequence[Quantity]) -> dict[str, Any]:
+        """The values of quantities, by their keys."""
+        return measure(self.traversal(), wanted, self.maker, self.parameters) if wanted else {}
 
     def traversal(self, only: Sequence[int] | None = None, **inputs: Array) -> Unrolled:
         """A fresh unrolled traversal over these inputs."""

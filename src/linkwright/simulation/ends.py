@@ -28,9 +28,11 @@ def ended(mech: Mechanism, trouble: Trouble) -> Status:
         message = f"at t = {t:.9g} s no step is short enough for the tolerances; joint {joint!r} accelerates most"
         advice = "look for a force that jumps or grows without bound there, loosen rtol and atol, or try method='radau'"
         return Status(False, message, "step underflow", t, joint, advice=advice)
-    message = f"at t = {t:.9g} s the constraints cannot be met any more: they are off by {trouble.residual:.3g}"
+    name = worst_constraint(mech, trouble.state, t)
+    what = f"{name} cannot" if name else "the constraints cannot"
+    message = f"at t = {t:.9g} s {what} be met any more: what is left open is {trouble.residual:.3g}"
     advice = "the mechanism may lock up or pass a singular position there; look at its drivers, or take smaller steps"
-    return Status(False, message, "constraint cannot be met", t, None, trouble.residual, advice=advice)
+    return Status(False, message, "constraint cannot be met", t, name, trouble.residual, advice=advice)
 
 
 def interrupted(t: float) -> Status:
@@ -48,6 +50,14 @@ def first_bad_joint(mech: Mechanism, row: Rows | None) -> str | None:
         if not all(np.isfinite(x).all() for x in parts):
             return joint.name
     return None
+
+
+def worst_constraint(mech: Mechanism, row: Rows | None, t: float) -> str | None:
+    """The constraint equation that is farthest from being met."""
+    if row is None or not mech.closed:
+        return None
+    phi = np.abs(mech._closing(row.q[0], t)[1])
+    return mech.constraints[int(np.argmax(np.where(np.isfinite(phi), phi, np.inf)))] if len(phi) else None
 
 
 def fastest_joint(mech: Mechanism, row: Rows | None) -> str | None:

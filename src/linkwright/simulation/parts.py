@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwright.programs import FORWARD_METHODS, Maker, Request
+from linkwright.programs import FORWARD_METHODS, SPECS, Maker, Request
 from linkwright.simulation.composer import Composer
 from linkwright.tape.block import Block
 from linkwright.tape.build import Ref, trace
@@ -35,10 +35,10 @@ class Parts:
         self.maker, self.law = maker, law
         x = maker.tree.coordinates
         self.nq, self.nv = x.nq, x.nv
-        self.closed = bool(getattr(maker, "closed", False))
+        self.closed = maker.closed
 
     def _program(self, function: str) -> Program:
-        method = FORWARD_METHODS[0] if function == "forward_dynamics" else ""
+        method = FORWARD_METHODS[0] if "method" in SPECS[function].options else ""
         return self.maker.program(Request(function, method), packed=True)
 
     @cached_property

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import AssemblyError, ModelError
+from linkwright.errors import ModelError
 from linkwright.results.solution import Occurrence, Solution
 from linkwright.results.status import Counters, Status
-from linkwright.simulation.ends import ended, interrupted
+from linkwright.simulation.ends import ended, first_bad_joint, interrupted
 from linkwright.simulation.engines import Adaptive, Engine, Fixed, Trouble
 from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.laws import Law, law
@@ -70,22 +70,20 @@ class Run:
     # -- the beginning ----------------------------------------------------------------------------------
     def _first(self, q: Floats, v: Floats) -> Rows:
         """The first point: the nearest state that can be, and its acceleration."""
-        t = np.array(self.settings.start)
-        kernel = self.kernels.ending()
-        given = () if self.tau is None else (self.tau,)
-        for _ in range(5):
-            q, v, a, *summary = kernel(q, v, t, *given)
-            if not summary or not summary[0][0] > 1e-8:
-                break
-        if summary and not summary[0][0] <= 1e-8:
-            raise AssemblyError(
-                f"{self.mech.name!r} does not go together at q0: its constraints are off by {summary[0][0]:.3g}; "
-                "give a q0 nearer to a position that closes them",
-                misses={},
-            )
-        row = Rows(t.reshape(1), q[None, :], v[None, :], a[None, :])
+        t = self.settings.start
+        if self.mech.closed:
+            given = v
+            q, v = self.mech.project(q, v, t=t)
+            if np.any(given) and np.max(np.abs(v - given)) > 1e-6 * np.max(np.abs(given)):
+                self.notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
+        force = () if self.tau is None else (self.tau,)
+        q, v, a, *_ = self.kernels.ending()(q, v, np.array(t), *force)
+        row = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
         if not row.finite[0]:
-            raise ModelError("the accelerations at the start are no finite numbers; look at tau, the forces and masses")
+            joint = first_bad_joint(self.mech, row)
+            where = f" of joint {joint!r}" if joint else ""
+            text = f"the acceleration{where} at the start is no finite number; look at tau, the forces and the masses"
+            raise ModelError(text, element=joint)
         return row
 
     def _engine(self, first: Rows) -> Engine:

@@ -42,7 +42,9 @@ def simulate(
     checkpoint: str | PathLike[str] | None = None,
     resume: bool = False,
 ) -> Solution:
-    """The motion from q0, v0 (by default the neutral position, at rest) under tau, as a Solution.
+    """The motion from q0, v0 (by default as drawn or at the joints' zeros, at rest) under tau, as a Solution.
+
+    Of a closed mechanism, the nearest state to these that closes its loops is taken.
 
     tau is None, an array (nv,), or a law tau(t, q, v) in NumPy syntax, which is compiled into the integrator; a law
     that cannot be recorded is called from Python at every stage, and `sol.status.notes` says why.
@@ -127,7 +129,9 @@ def _array(name: str, given: Any, size: int, meaning: str) -> Floats:
 
 
 def _state(mech: Mechanism, q0: Any, v0: Any) -> tuple[Floats, Floats]:
-    q = mech.neutral() if q0 is None else _array("q0", q0, mech.nq, "one a coordinate")
+    drawn = mech.closed or mech.description.start is not None
+    start = mech.assemble if drawn else mech.neutral
+    q = start() if q0 is None else _array("q0", q0, mech.nq, "one a coordinate")
     v = np.zeros(mech.nv) if v0 is None else _array("v0", v0, mech.nv, "one a rate")
     if q0 is not None and mech.nq != mech.nv:
         for joint in mech.joints:

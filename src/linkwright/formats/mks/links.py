@@ -53,6 +53,7 @@ class Links(Places):
         self.joints: Registry[Linked] = Registry("joint or tie", parsed.broken)
         self.edges: list[tuple[int, int]] = []  # bodies that joints hold together in the tree
         self.lossless: dict[int, dict[str, float]] = {}
+        self.drivers: Registry[bool] = Registry("driver or force", parsed.broken)
 
     # -- angles -------------------------------------------------------------------------------------------
     def angle(self, value: Value) -> Value:
@@ -264,7 +265,6 @@ class Links(Places):
 
     # -- drivers ------------------------------------------------------------------------------------------
     def read_drivers(self) -> None:
-        self.drivers: Registry[bool] = Registry("driver", self.parsed.broken)
         self.each("driver", self._driver)
 
     def _driver(self, s: Statement) -> None:
