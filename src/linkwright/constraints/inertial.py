@@ -80,7 +80,8 @@ class Inertial(Recording):
         self.numbers = Records(b, "records", [k.record for k in constraints], layout.patterns)
         self.weights = b.data("inverse inertias", e.masses.inverse)
         self.parameters = b.data("parameters", np.array(list(e.description.parameters.values()) or [0.0]))
-        self.tolerance = b.data("tolerance", np.array([RANK_TOLERANCE]))
+        given = self.given.get("tolerance")
+        self.tolerance = b.data("tolerance", np.array([RANK_TOLERANCE])) if given is None else given
         self.angles = b.temporary("angles", (max(int(e.first_angle[-1]), 1),))
         self.laws = b.temporary("laws", (max(len(constraints), 1), 3))
         self.jacobian = b.temporary("J", (max(layout.jacobian_size, 1),))
@@ -328,6 +329,27 @@ def settling(tree: Tree, inputs: Inputs) -> Program:
     w.rows(lambda x: -x, [found], found)
     w.solver.push(w.twists, found, 1.0)
     return _least(w, found, dv, rate)
+
+
+def dependence(tree: Tree, inputs: Inputs) -> Program:
+    """q [, t], tolerance, direction (m) → every equation's pivot and size, and S⁺ S direction with S = J M⁻¹Jᵀ.
+
+    Equations whose pivot is below the tolerance repeat others: for the unit vector of such a one, direction − S⁺ S
+    direction tells which.
+    """
+    w = Inertial(tree, "dependence", [*inputs, ("tolerance", (1,)), ("direction", (CentralEquations(tree).count,))])
+    found = w.b.output("found", (w.m,))
+    w.place(moving=False)
+    w.constrain()
+    direction = w.given["direction"]
+    w.b.add(Zero(w.rhs.operand))
+    w.solver.pull(direction, w.wrenches)
+    w._move(first=True)
+    w.solver.push(w.motion, w.rhs, 1.0)
+    w.solver.solve(w.rhs, found)
+    w.b.make_output(w.solver.pivots, "pivots")
+    w.b.make_output(w.solver.scale, "sizes")
+    return w.b.build(single=False)
 
 
 def _least(w: Inertial, missed: Ref, dv: Ref, told: Ref) -> Program:
