@@ -8,18 +8,16 @@ answers are given in its rates.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 
 import numpy as np
 
 from linkwright.constraints import blocks
-from linkwright.constraints.blocks import Pattern
-from linkwright.constraints.carried import Carried, Records, patterns
+from linkwright.constraints.carried import Carried, Records
 from linkwright.constraints.central import CentralEquations
 from linkwright.constraints.elements import Elements
 from linkwright.constraints.elimination import Solver
-from linkwright.constraints.forms import Form
-from linkwright.constraints.recorded import Layout, Recording
+from linkwright.constraints.pieces import CentralLayout, Key
+from linkwright.constraints.recorded import Recording
 from linkwright.mechanism.tree import Tree
 from linkwright.spatial.algebra import Array, cross
 from linkwright.tape.build import ProgramBuilder, Ref, trace
@@ -30,33 +28,6 @@ from linkwright.tape.program import ITEM, Copy, Each, Program, Zero
 RANK_TOLERANCE = 1e-9
 ROUNDS = 2  # solutions with the factors: the first, and one that makes it exact
 ROUNDS_WITHOUT_INERTIA = 4  # if something stands for a missing inertia, which each of them takes away again
-
-Key = tuple[Form, tuple[bool, ...], Pattern]
-
-
-class CentralLayout(Layout):
-    """Where everything stands, with the numbers of records that are trivial folded into the code."""
-
-    equations: CentralEquations
-
-    @cached_property
-    def patterns(self) -> list[Pattern]:
-        """For each constraint, which numbers of its record are trivial."""
-        found: list[Pattern] = [()] * len(self.equations.constraints)
-        for members in self.groups.values():
-            chosen = patterns([self.equations.constraints[k].record for k in members])
-            for k, pattern in zip(members, chosen, strict=True):
-                found[k] = pattern
-        return found
-
-    @cached_property
-    def alike(self) -> dict[Key, list[int]]:
-        """The constraints that share their code."""
-        found: dict[Key, list[int]] = {}
-        for (form, moving), members in self.groups.items():
-            for k in members:
-                found.setdefault((form, moving, self.patterns[k]), []).append(k)
-        return found
 
 
 class Inertial(Recording):
@@ -69,7 +40,7 @@ class Inertial(Recording):
         self.e = e = CentralEquations(tree)
         self.layout = layout = CentralLayout(e)
         self.b = b = ProgramBuilder(name)
-        self.nb, self.m = e.nb, e.count
+        self.nb, self.m = e.nb, layout.count
         self.given = {label: b.input(label, shape) for label, shape in inputs}
         self.coordinates = self.given["q"]
         if "t" in self.given:
@@ -78,22 +49,22 @@ class Inertial(Recording):
         self.q, self.r = c.x, c.r
         constraints = e.constraints
         self.numbers = Records(b, "records", [k.record for k in constraints], layout.patterns)
-        self.weights = b.data("inverse inertias", e.masses.inverse)
+        self.weights = b.data("inverse inertias", layout.over_pieces(e.masses.inverse, lambda x, n: x * n))
         self.parameters = b.data("parameters", np.array(list(e.description.parameters.values()) or [0.0]))
         given = self.given.get("tolerance")
         self.tolerance = b.data("tolerance", np.array([RANK_TOLERANCE])) if given is None else given
         self.angles = b.temporary("angles", (max(int(e.first_angle[-1]), 1),))
         self.laws = b.temporary("laws", (max(len(constraints), 1), 3))
-        self.jacobian = b.temporary("J", (max(layout.jacobian_size, 1),))
+        self.jacobian = b.temporary("J", (max(layout.store, 1),))
         damping = b.data("damping", np.zeros(1))
         self.solver = Solver(b, layout.plan, self.jacobian, self.weights, damping, self.tolerance)
         self.solver.compliance = {r.constraint: 1.0 / r.armature for r in e.rotors}
-        self.twists = b.temporary("twists", (e.nb + 1, 6))
-        self.wrenches = b.temporary("wrenches", (e.nb + 1, 6))
-        self.motion = b.temporary("motion", (e.nb + 1, 6))
-        self.phi, self.rhs = b.temporary("phi", (max(e.count, 1),)), b.temporary("rhs", (max(e.count, 1),))
-        self.rest, self.change = b.temporary("rest", (max(e.count, 1),)), b.temporary("change", (max(e.count, 1),))
-        self.multipliers = b.temporary("multipliers", (max(e.count, 1),))
+        self.twists, self.wrenches, self.motion, self.before = (
+            b.temporary(name, (layout.rows, 6)) for name in ("twists", "wrenches", "motion", "before")
+        )
+        self.phi, self.rhs, self.rest, self.change, self.multipliers = (
+            b.temporary(name, (max(self.m, 1),)) for name in ("phi", "rhs", "rest", "change", "multipliers")
+        )
 
     # -- positions --------------------------------------------------------------------------------------------
     def place(self, *, moving: bool, forced: bool = False) -> None:
@@ -116,7 +87,22 @@ class Inertial(Recording):
             elements.applied_wrenches(self.twists, self.wrenches)
             if "wrenches" in self.given:
                 self._apply(self.given["wrenches"])
+            self._over_pieces(self.wrenches, lambda x, n: x / n[0])
+        if moving:
+            self._over_pieces(self.twists, lambda x, n: x)
         self._turns()
+
+    def _over_pieces(self, rows: Ref, function: Callable[[Array, Array], Array]) -> None:
+        """The rows of bodies in pieces: function(row, number of pieces) of the body's, the body's own last."""
+        pieces = self.layout.pieces
+        if pieces:
+            b, members = self.b, [(body, row, len(own)) for body, own in pieces.items() for row in reversed(own)]
+            body, row, number = zip(*members, strict=True)
+            inputs = [rows.part(0, (6,)).at((6, b.column(body)))]
+            inputs.append(b.data(b.free_name("pieces"), np.array(number, float)).part(0, (1,)).at((1, ITEM)))
+            outputs = [rows.part(0, (6,)).at((6, b.column(row)))]
+            block = trace(function, [(6,), (1,)])[0]
+            b.add(Each(len(members), (b.case(block, inputs, outputs),), "outward"))
 
     def _apply(self, given: Ref) -> None:
         """wrenches += those given at the bodies' own frames, a row a position."""
@@ -185,6 +171,7 @@ class Inertial(Recording):
             self.b.add(Zero(self.laws.operand))
         self.evaluate_laws()
         self.b.add(Zero(self.jacobian.operand))
+        self._weld()
         for key, members in self.layout.alike.items():
             form, moving, pattern = key
             m, row = form.size, self.b.column([int(self.e.first[k]) for k in members])
@@ -193,6 +180,17 @@ class Inertial(Recording):
             block = blocks.equations_block(form, moving, True, pattern)
             self.b.add(Each(len(members), (self.b.case(block, self._given_to(key, members), outputs),), "map"))
         self.solver.factor()
+
+    def _weld(self) -> None:
+        """J of the equations that hold pieces together."""
+        welds = self.layout.welds
+        if welds:
+            b = self.b
+            b.add(Zero(self.phi.operand))
+            eye = np.eye(6).reshape(-1)
+            outputs = [self.jacobian.part(0, (36,)).at((1, b.column(at))) for at in zip(*welds, strict=True)]
+            block = trace(lambda: (eye, -eye), [])[0]
+            b.add(Each(len(welds), (b.case(block, [], outputs),), "map"))
 
     def count_drivers(self) -> None:
         """Φ of drivers of the tree's own coordinates, through all turns."""
@@ -234,16 +232,15 @@ class Inertial(Recording):
     def _move(self, first: bool) -> None:
         """motion = M⁻¹ wrenches, where what stands for missing inertias is taken away by the motion before."""
         masses = self.e.masses
-        parts = [(self.wrenches, 6), (self.weights, 6)]
-        if first or not masses.added.any():
-            self.each_body(lambda f, w: f * w, parts, [(self.motion, 6)])
-            return
-        parts += [(self.b.data(self.b.free_name("added"), masses.added), 6), (self.before, 6)]
-        self.each_body(lambda f, w, extra, a: (f + extra * a) * w, parts, [(self.motion, 6)])
-
-    @cached_property
-    def before(self) -> Ref:
-        return self.b.temporary("before", (self.nb + 1, 6))
+        parts = [self.wrenches, self.weights]
+        function: Callable[..., Array] = lambda f, w: f * w  # noqa: E731
+        if not first and masses.added.any():
+            added = self.layout.over_pieces(masses.added, lambda x, n: x / n)
+            parts += [self.b.data(self.b.free_name("added"), added), self.before]
+            function = lambda f, w, extra, a: (f + extra * a) * w  # noqa: E731
+        block = trace(function, [(6,)] * len(parts))[0]
+        rows = [ref.part(0, (6,)).at((6, ITEM)) for ref in (*parts, self.motion)]
+        self.b.add(Each(self.layout.rows, (self.b.case(block, rows[:-1], rows[-1:]),), "map"))
 
     def solve(self) -> None:
         """multipliers and motion of M a = wrenches + Jᵀλ, J a = rhs; the wrenches then have Jᵀλ in them."""
@@ -337,11 +334,10 @@ def dependence(tree: Tree, inputs: Inputs) -> Program:
     Equations whose pivot is below the tolerance repeat others: for the unit vector of such a one, direction − S⁺ S
     direction tells which.
     """
-    w = Inertial(tree, "dependence", [*inputs, ("tolerance", (1,)), ("direction", (CentralEquations(tree).count,))])
-    found = w.b.output("found", (w.m,))
+    w = Inertial(tree, "dependence", [*inputs, ("tolerance", (1,))])
+    direction, found = w.b.input("direction", (w.m,)), w.b.output("found", (w.m,))
     w.place(moving=False)
     w.constrain()
-    direction = w.given["direction"]
     w.b.add(Zero(w.rhs.operand))
     w.solver.pull(direction, w.wrenches)
     w._move(first=True)

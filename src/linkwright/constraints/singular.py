@@ -62,9 +62,9 @@ class _Position:
         return dict(zip((b.name for b in program.outputs), found, strict=True))
 
     def told(self, q: Floats) -> list[tuple[str, str]]:
-        none = np.zeros(self.e.count)
+        none = np.zeros(self._dependence.inputs[-1].shape)
         there = self._ask(q, NEAR, none)
-        lost = np.flatnonzero(there["pivots"] <= NEAR)
+        lost = np.flatnonzero(there["pivots"][: self.e.count] <= NEAR)
         if not len(lost):
             return []
         # The same equations need not be lost around here, but as many are if they are redundant everywhere.
@@ -76,12 +76,12 @@ class _Position:
             unit[k] = 1.0
             dependence = (unit - self._ask(q, NEAR, unit)["found"]) * np.sqrt(there["sizes"])
             share = np.abs(dependence) / np.abs(dependence).max()
-            for row in np.flatnonzero(share > SHARE).tolist():
+            for row in np.flatnonzero(share[: self.e.count] > SHARE).tolist():
                 shares[row] = max(shares.get(row, 0.0), float(share[row]))
         return self._named(sorted(shares, key=lambda row: -shares[row]))
 
     def _pivots(self, q: Floats) -> Floats:
-        return self._ask(q, inertial.RANK_TOLERANCE, np.zeros(self.e.count))["pivots"]
+        return self._ask(q, inertial.RANK_TOLERANCE, np.zeros(self._dependence.inputs[-1].shape))["pivots"]
 
     def _beside(self, q: Floats, seed: int) -> Floats:
         """A closed position not far away."""
