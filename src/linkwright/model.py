@@ -271,8 +271,21 @@ class Mechanism(Described):
         return self._array(Request("gravity_forces"), q, out=out)
 
     def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
-        """(..., nb, 6): the wrench of joint k on body k, at the body frame in its axes, drive included."""
-        return self._array(Request("reactions", "articulated-body"), q, v, tau, t=t)
+        """(..., nb, 6): the wrench of joint k on body k, at the body frame in its axes, drive included.
+
+        With loops, those of `mech.loops` follow, each on its child's body. Where constraints are redundant it is the
+        solution of least norm: force² + (moment / size of the mechanism)², summed over all joints at their points.
+        """
+        if not self.closed:
+            return self._array(Request("reactions", "articulated-body"), q, v, tau, t=t)
+        from linkwright.closed.reactions import reactions
+
+        return reactions(self, *(np.asarray(x, float) for x in (q, v, tau, t)))
+
+    def _applied(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
+        """The wrenches of force elements on bodies (..., nb, 6), in their axes, and their forces on rates (..., nv)."""
+        wrenches, forces = self._answer(Request("applied_forces"), q, v, t=t)
+        return wrenches, forces
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
         """λ (..., m) of M a + h = tau + Gᵀ λ, one for each of `constraints`: what joints that close loops, ties and

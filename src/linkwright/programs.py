@@ -91,6 +91,7 @@ SPECS: dict[str, Spec] = {
     "forward_dynamics_derivatives": Spec(
         ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), rolls=False, dense=5_000, forces=True
     ),
+    "applied_forces": Spec(("q", "v"), ("wrenches", "forces"), rolls=False, forces=True, loops=True),
     "pose": Spec(("q",), ("pose",), loops=True, options=("frame",)),
     "jacobian": Spec(("q",), ("jacobian",), rolls=False, dense=200_000, loops=True, options=("frame", "reference")),
     "twist": Spec(("q", "v"), ("twist",), loops=True, options=("frame", "reference")),

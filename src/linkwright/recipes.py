@@ -210,6 +210,14 @@ def _reactions(question: Question) -> Array:
     return np.stack([to_body(link.record, row["f"]) for link, row in zip(t.links, t.rows, strict=True)])
 
 
+def _applied_forces(question: Question) -> tuple[Array, Array]:
+    """The wrenches of force elements on bodies, at their frames in their axes, and their forces along rates."""
+    tree = question.maker.tree
+    wrenches = np.stack(question.inputs["wrench"]) if question.applied() else np.zeros((tree.n, 6))
+    forces = question.joint_forces()
+    return wrenches, np.zeros(tree.coordinates.nv) if forces is None else forces
+
+
 def _inverse_derivatives(question: Question) -> Any:
     a = question.inputs["a"]
     if question.maker.has_pair_derivatives:
@@ -323,6 +331,7 @@ RECIPES: dict[str, Recipe] = {
     "settling": Recipe(closed.settling),
     "inverse_dynamics_derivatives": Recipe(_inverse_derivatives),
     "forward_dynamics_derivatives": Recipe(_forward, finish=_forward_derivatives),
+    "applied_forces": Recipe(_applied_forces),
     "pose": Recipe(_in_frame(kinematics.frame_pose), _in_frame_rolled(kinematics.frame_pose)),
     "jacobian": Recipe(_in_frame(kinematics.frame_jacobian)),
     "twist": Recipe(_in_frame(kinematics.frame_twist), _in_frame_rolled(kinematics.frame_twist)),
