@@ -104,6 +104,8 @@ class Solution:
         status: Status,
         counters: Counters,
         iterations: ArrayLike,
+        states: States | None = None,
+        events: Sequence[Occurrence] = (),
     ) -> Solution:
         """A solution of plain arrays: time (T,), vectors (T, nb, 3) of body origins in ground's axes, orientation
         (T, nb, 4) as Euler parameters e0..e3 that do not change sign from one time to the next, iterations (T,).
@@ -124,7 +126,7 @@ class Solution:
         for name, (size, _, _) in QUANTITIES.items():
             arrays[name] = _checked(name, given[name], (points, bodies, size), "(time points, bodies, components)")
         counts = _checked("iterations", iterations, (points,), "(time points,)", np.int64)
-        return cls(description, when, arrays, counts, status, counters)
+        return cls(description, when, arrays, counts, status, counters, states, events)
 
     @classmethod
     def of_states(

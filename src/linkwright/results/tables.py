@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 AXES = ("x", "y", "z")
 PARAMETERS = ("e0", "e1", "e2", "e3")
+#: What a simulation keeps of the spanning tree at every time: its dimension, and what it is.
+STATES = {
+    "q": ("coordinate", "coordinates of the spanning tree"),
+    "v": ("rate", "rates of the spanning tree"),
+    "a": ("rate", "accelerations of the spanning tree"),
+}
 #: The start of the column names of each quantity.
 _COLUMNS = {
     "position": "",
@@ -40,6 +46,9 @@ def dataset(solution: Solution) -> xarray.Dataset:
         dimensions = ("time", "body", "axis" if size == 3 else "parameter")
         variables[name] = (dimensions, solution.arrays[name], {"units": unit, "long_name": text})
     variables["iterations"] = ("time", solution.iterations, {"units": "1", "long_name": "Newton iterations"})
+    if solution.states is not None:
+        for name, (dimension, text) in STATES.items():
+            variables[name] = (("time", dimension), getattr(solution.states, name), {"long_name": text})
     labels = {
         "time": ("time", solution.time, {"units": "s", "long_name": "time"}),
         "body": ("body", np.array(list(d.body_names), dtype=object), {"long_name": "body"}),
