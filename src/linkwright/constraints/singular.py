@@ -105,7 +105,7 @@ class _Position:
         return moved
 
     def _named(self, rows: Sequence[int]) -> list[tuple[str, str]]:
-        kept = set(self.e.rows(self.e.kept))
+        kept = set(self.e.kept_rows)
         chosen = [row for row in rows if row in kept] or list(rows)
         found = [(str(c), about) for c, about in map(self.e.equation, chosen)]
         return list(dict.fromkeys(found))
