@@ -9,10 +9,11 @@ numbers are folded, and so are those that a `pattern` gives for the record.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwright.constraints.forms import Form, Frame, near
 from linkwright.constraints.space import Space
@@ -21,6 +22,7 @@ from linkwright.tape.block import Block
 from linkwright.tape.build import record, trace
 from linkwright.tape.program import Program
 
+Floats = NDArray[np.float64]
 Shape = tuple[int, ...]
 Moving = tuple[bool, ...]  # for every frame of a constraint, whether its body moves
 #: A derivative below this part of the largest is rounding.
@@ -177,19 +179,20 @@ def value_block(form: Form, moving: Moving, space: Space, pattern: Pattern) -> B
     return trace(outputs, _given(form, moving, pattern, space))[0]
 
 
-@lru_cache(maxsize=10_000)
-def effective_rows(form: Form, moving: Moving, space: Space, record: tuple[float, ...]) -> tuple[int, ...]:
-    """The equations of a form that motions in a space change somewhere."""
-    size, n = form.size, sum(moving)
-    largest = np.zeros(size)
+def effective_rows(form: Form, moving: Moving, space: Space, records: Floats) -> NDArray[np.bool_]:
+    """For each record (a row), which of a form's equations motions in a plane change somewhere."""
+    size, n, count = form.size, sum(moving), len(records)
+    largest = np.zeros((count, size))
     rng = np.random.default_rng(0)
-    block = equations_block(form, moving, space, (None,) * len(record))
+    block = equations_block(form, moving, space, (None,) * records.shape[1])
     for angles in rng.uniform(-1.0, 1.0, (3, n)):
         states = [x for a in angles for x in (*rng.uniform(-1.0, 1.0, 2), 0.0, np.cos(a), np.sin(a))]
-        rest = [*record, *[0.1] * form.turns, *[0.1] * form.driven]
-        parts = np.array(block.evaluate([*states, *rest]), dtype=np.float64)[size:].reshape(n, size, space.motion)
-        largest = np.maximum(largest, np.abs(parts).max(axis=(0, 2), initial=0.0))
-    return tuple(np.flatnonzero(largest > EFFECTIVE * largest.max(initial=1.0)).tolist())
+        given = [*states, *records.T, *[0.1] * (form.turns + form.driven)]
+        parts = [np.broadcast_to(x, count) for x in block.evaluate(given)[size:]]
+        found = np.abs(np.array(parts).reshape(n, size, space.motion, count)).max(axis=(0, 2))
+        largest = np.maximum(largest, found.T)
+    effective: NDArray[np.bool_] = largest > EFFECTIVE * largest.max(axis=1, keepdims=True, initial=1.0)
+    return effective
 
 
 @cache

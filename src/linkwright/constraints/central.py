@@ -124,15 +124,20 @@ class CentralEquations(Equations):
         The others are about directions across the plane; in numbers, since triads may stand askew in it.
         """
         turned = bool(np.any(self.masses.world != np.eye(3)))
-        found = []
-        for c in constraints:
-            if turned and c.form.key.startswith("absolute"):
-                return None
-            moving = tuple(b != GROUND for b in c.bodies)
-            found.append(blocks.effective_rows(c.form, moving, self.space, tuple(c.record.tolist())))
-            if c.group in ("driver", "rotor") and not found[-1]:
-                return None
-        return found
+        if turned and any(c.form.key.startswith("absolute") for c in constraints):
+            return None
+        groups: dict[tuple[Form, tuple[bool, ...]], list[int]] = {}
+        for k, c in enumerate(constraints):
+            groups.setdefault((c.form, tuple(b != GROUND for b in c.bodies)), []).append(k)
+        found: list[tuple[int, ...]] = [()] * len(constraints)
+        for (form, moving), members in groups.items():
+            effective = blocks.effective_rows(
+                form, moving, self.space, np.array([constraints[k].record for k in members])
+            )
+            for k, own in zip(members, effective, strict=True):
+                found[k] = tuple(np.flatnonzero(own).tolist())
+        needed = ("driver", "rotor")
+        return None if any(c.group in needed and not own for c, own in zip(constraints, found, strict=True)) else found
 
     def _central(self, c: Constraint) -> Constraint:
         record = c.record.copy()

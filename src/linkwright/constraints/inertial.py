@@ -21,7 +21,6 @@ from linkwright.constraints.forms import Form
 from linkwright.constraints.pieces import CentralLayout, Key
 from linkwright.constraints.recorded import Recording
 from linkwright.mechanism.description import GROUND
-from linkwright.mechanism.tree import Tree
 from linkwright.spatial.algebra import Array, cross
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Copy, Each, Program, Zero
@@ -39,9 +38,9 @@ class Inertial(Recording):
     layout: CentralLayout
     e: CentralEquations
 
-    def __init__(self, tree: Tree, name: str, inputs: Sequence[tuple[str, tuple[int, ...]]]) -> None:
-        self.e = e = CentralEquations(tree)
-        self.layout = layout = CentralLayout(e)
+    def __init__(self, layout: CentralLayout, name: str, inputs: Sequence[tuple[str, tuple[int, ...]]]) -> None:
+        self.layout, self.e = layout, layout.equations
+        e, tree = self.e, self.e.tree
         self.b = b = ProgramBuilder(name)
         self.nb, self.m = e.nb, layout.count
         self.given = {label: b.input(label, shape) for label, shape in inputs}
@@ -332,9 +331,9 @@ class Inertial(Recording):
 Inputs = Sequence[tuple[str, tuple[int, ...]]]
 
 
-def forward_dynamics(tree: Tree, inputs: Inputs, *, forces: bool = False) -> Program:
+def forward_dynamics(layout: CentralLayout, inputs: Inputs, *, forces: bool = False) -> Program:
     """q, v, tau [, wrenches] [, t] → the joints' accelerations, or with `forces` the multipliers."""
-    w = Inertial(tree, "constraint_forces" if forces else "forward_dynamics", inputs)
+    w = Inertial(layout, "constraint_forces" if forces else "forward_dynamics", inputs)
     output = w.b.output("lambda" if forces else "a", (len(w.e.kept_rows),) if forces else w.given["v"].shape)
     w.place(moving=True, forced=True)
     w.constrain()
@@ -349,10 +348,10 @@ def forward_dynamics(tree: Tree, inputs: Inputs, *, forces: bool = False) -> Pro
     return w.b.build(single=True)
 
 
-def closing(tree: Tree, inputs: Inputs) -> Program:
+def closing(layout: CentralLayout, inputs: Inputs) -> Program:
     """q [, t] → the least change of q, in the mass metric, that closes the mechanism to first order; and Φ."""
-    w = Inertial(tree, "closing", inputs)
-    dv = w.b.output("dv", (tree.coordinates.nv,))
+    w = Inertial(layout, "closing", inputs)
+    dv = w.b.output("dv", (w.e.tree.coordinates.nv,))
     phi = w.b.output("phi", (len(w.e.kept_rows),))
     w.place(moving=False)
     w.constrain()
@@ -362,10 +361,10 @@ def closing(tree: Tree, inputs: Inputs) -> Program:
     return _least(w, w.phi, dv)
 
 
-def settling(tree: Tree, inputs: Inputs) -> Program:
+def settling(layout: CentralLayout, inputs: Inputs) -> Program:
     """q, v [, t] → the least change of v, in the mass metric, that keeps the mechanism closed; and J v + Φ_t."""
-    w = Inertial(tree, "settling", inputs)
-    dv = w.b.output("dv", (tree.coordinates.nv,))
+    w = Inertial(layout, "settling", inputs)
+    dv = w.b.output("dv", (w.e.tree.coordinates.nv,))
     rate = w.b.output("rate", (len(w.e.kept_rows),))
     w.place(moving=True)
     w.constrain()
@@ -378,13 +377,13 @@ def settling(tree: Tree, inputs: Inputs) -> Program:
     return _least(w, found, dv)
 
 
-def dependence(tree: Tree, inputs: Inputs) -> Program:
+def dependence(layout: CentralLayout, inputs: Inputs) -> Program:
     """q [, t], tolerance, direction (m) → every equation's pivot and size, and S⁺ S direction with S = J M⁻¹Jᵀ.
 
     Equations whose pivot is below the tolerance repeat others: for the unit vector of such a one, direction − S⁺ S
     direction tells which.
     """
-    w = Inertial(tree, "dependence", [*inputs, ("tolerance", (1,))])
+    w = Inertial(layout, "dependence", [*inputs, ("tolerance", (1,))])
     direction, found = w.b.input("direction", (w.m,)), w.b.output("found", (w.m,))
     w.place(moving=False)
     w.constrain()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from linkwright.mechanism.frames import axis_frame, snapped
 from linkwright.mechanism.tree import Tree
-from linkwright.spatial.algebra import Array
+from linkwright.spatial.algebra import Array, cross
 
 Floats = NDArray[np.float64]
 #: Axes within this sine of each other are parallel.
@@ -73,7 +73,7 @@ def plane(tree: Tree) -> tuple[Floats, Floats] | None:
         rotations[i] = triad @ r_own[i].T
         if kind in ("revolute", "planar"):
             normal = triad[:, 2] if normal is None else normal
-            if np.linalg.norm(np.cross(normal, triad[:, 2])) > PARALLEL:
+            if np.abs(cross(normal, triad[:, 2])).max() > PARALLEL:
                 return None
     assert normal is not None
     axes = [rotations[i] @ r_own[i][:, 2] for i, kind in enumerate(kinds) if kind == "prismatic"]
