@@ -15,6 +15,7 @@ _PUBLIC = {
     "Builder": "linkwright.building",
     "Event": "linkwright.simulation.events",
     "analyse": "linkwright.analysis",
+    "rollout": "linkwright.simulation.rollout",
     "simulate": "linkwright.simulation.simulate",
     "record": "linkwright.tape.build",
     "Program": "linkwright.tape.program",
@@ -67,6 +68,7 @@ __all__ = [
     "operation_counts",
     "random_tree",
     "record",
+    "rollout",
     "set_threads",
     "sign",
     "simulate",
@@ -86,6 +88,7 @@ if TYPE_CHECKING:
     from linkwright.results.status import Counters, Status
     from linkwright.results.storage import open
     from linkwright.simulation.events import Event
+    from linkwright.simulation.rollout import rollout
     from linkwright.simulation.simulate import simulate
     from linkwright.tape.build import record
     from linkwright.tape.functions import equal, greater, greater_equal, less, less_equal, maximum, minimum, sign, where

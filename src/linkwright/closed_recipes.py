@@ -79,7 +79,8 @@ def _solve(
 
 def _holds(question: Question, traversal: Unrolled) -> list[Hold]:
     maker, free = question.maker, question.parameters
-    return holds(traversal, maker.closings, Surroundings(lambda name: maker.place(name, free), question.names, free))
+    around = Surroundings(lambda name: maker.place(name, free), question.constants, free, maker.size)
+    return holds(traversal, maker.closings, around)
 
 
 def _moving(question: Question, **inputs: Any) -> Unrolled:

@@ -15,10 +15,10 @@ import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.elements import JointForce
-from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.elements import AppliedWrench, JointForce, laws_of
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.quantities import quantities
 from linkwright.mechanism.topology import Topology, span
 from linkwright.mechanism.tree import Tree, placement_rotation
 from linkwright.spatial.algebra import Array
@@ -91,6 +91,7 @@ SPECS: dict[str, Spec] = {
     "forward_dynamics_derivatives": Spec(
         ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), rolls=False, dense=5_000, forces=True
     ),
+    "applied_forces": Spec(("q", "v"), ("wrenches", "forces"), rolls=False, forces=True, loops=True),
     "pose": Spec(("q",), ("pose",), loops=True, options=("frame",)),
     "jacobian": Spec(("q",), ("jacobian",), rolls=False, dense=200_000, loops=True, options=("frame", "reference")),
     "twist": Spec(("q", "v"), ("twist",), loops=True, options=("frame", "reference")),
@@ -101,6 +102,8 @@ SPECS: dict[str, Spec] = {
     "integrate": Spec(("q", "dv"), ("q",), loops=True),
     "difference": Spec(("q", "q1"), ("dv",), loops=True),
     "rate": Spec(("q", "v"), ("rate",), loops=True),
+    "force_values": Spec(("q", "v"), ("forces",), rolls=False, forces=True, loops=True),
+    "initial_values": Spec(("q", "v"), ("values", "slopes"), rolls=False, loops=True),
 }
 #: What has a rolled form for mechanisms with loops, ties, drivers, couplings and force elements.
 CLOSED = ("forward_dynamics", "constraint_forces", "closing", "settling")
@@ -142,14 +145,17 @@ class Maker:
         return [(names[e.joint], e) for e in laws if e.joint in names]
 
     @property
+    def has_plain_elements(self) -> bool:
+        """Whether forces depend on nothing but their own coordinate, distance and TIME, and act on their own bodies."""
+        d = self.description
+        wide = (isinstance(e, AppliedWrench) and (e.axes == "other" or e.reaction) for e in d.elements)
+        return not any(wide) and not any(True for e in d.elements for _ in quantities(*laws_of(e)))
+
+    @property
     def needs_time(self) -> bool:
         """Whether a force depends on TIME, or a driver does."""
-        if self.description.drivers:
-            return True
-        laws: list[Expression] = []
-        for e in self.description.elements:
-            laws.extend(e.laws if hasattr(e, "laws") else (e.law,))
-        return any("TIME" in law.names() for law in laws)
+        laws = (law for e in self.description.elements for law in laws_of(e))
+        return bool(self.description.drivers) or any("TIME" in law.names() for law in laws)
 
     @property
     def has_pair_derivatives(self) -> bool:
@@ -166,6 +172,13 @@ class Maker:
         """Whether anything but the tree's own joints holds the bodies."""
         d = self.description
         return bool(d.ties or d.drivers) or any(d.kind_of(j).nv < 6 for j in self.topology.loops)
+
+    @cached_property
+    def size(self) -> float:
+        """A length that is typical for the mechanism."""
+        from linkwright.constraints.equations import Equations
+
+        return Equations(self.description).size
 
     @cached_property
     def closings(self) -> tuple[Closing, ...]:
@@ -232,7 +245,8 @@ class Maker:
         """The frames that elements name."""
         names: set[str] = set()
         for e in self.description.elements:
-            names.update(getattr(e, field) for field in ("first", "second", "frame") if hasattr(e, field))
+            names.update(getattr(e, field) for field in ("first", "second") if hasattr(e, field))
+            names.update(e.places if isinstance(e, AppliedWrench) else ())
         return {name: self.place(name, free) for name in names}
 
     # -- programs -----------------------------------------------------------------------------------------
@@ -288,7 +302,6 @@ class Maker:
             from linkwright.recipes import record_masses
 
             return record_masses(self, request)
-        self._refuse_rotors(request)
         if request.method in FREE_BODY_METHODS and not self.coupled:
             self._refuse_singular_inertias(request.method, request.free)
         if spec.dense and int(self.topology.depth.sum()) + self.tree.n > spec.dense:
@@ -312,18 +325,15 @@ class Maker:
             can = ", ".join(CLOSED_METHODS[:-1]) + f" or {CLOSED_METHODS[-1]}"
             text = f"{first} {does}; method={request.method!r} is for trees of joints alone, use {can}"
             raise ModelError(text, element=first.name)
-
-    @property
-    def rotors(self) -> list[int]:
-        """The joints that close loops and have an armature."""
-        return [j for j in self.topology.loops if self.description.armature[j]]
-
-    def _refuse_rotors(self, request: Request) -> None:
-        """A recursion over the tree has no place for the armature of a joint without a coordinate."""
-        if self.rotors and SPECS[request.function].closed:
+        if self.rotors and not self.rolls(request):
             name = self.description.joint_names[self.rotors[0]]
             text = f"joint {name!r} has an armature but no coordinate, for it closes a loop"
-            raise ModelError(f"{text}; for {request.function} cut the loop at another joint", element=name)
+            raise ModelError(f"{text}; cut the loop at another joint, or leave form= out", element=name)
+
+    @cached_property
+    def rotors(self) -> list[int]:
+        """The joints that close loops and have an armature: their rotors turn by what bodies do to each other."""
+        return [j for j in self.topology.loops if self.description.armature[j]]
 
     def _refuse_singular_inertias(self, method: str, free: Sequence[str]) -> None:
         """These methods begin with free bodies: what moves on a joint has an inertia that can be inverted.
@@ -380,7 +390,7 @@ class Maker:
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
-        if self.as_masses(request):
+        if self.as_masses(request) and self.has_plain_elements:
             long = self.tree.n > UNROLL or bool(self.rotors)
             return request.form == "rolled" or (long and request.form != "unrolled")
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from linkwright import closed_recipes as closed
 from linkwright.constraints import inertial
 from linkwright.errors import ModelError
 from linkwright.mechanism.contraction import contract
-from linkwright.mechanism.elements import JointForce
+from linkwright.mechanism.elements import JointForce, PointForce, laws_of
+from linkwright.mechanism.quantities import Quantity, quantities
 from linkwright.programs import SPECS
 from linkwright.recursions import (
     assembly,
@@ -27,6 +29,7 @@ from linkwright.recursions.determined import undetermined
 from linkwright.recursions.factor import Factor, ZeroPivot, factorise
 from linkwright.recursions.holds import OpenLoop
 from linkwright.recursions.levels import RolledSheet, UnrolledSheet
+from linkwright.recursions.measuring import measure
 from linkwright.recursions.methods import METHODS
 from linkwright.recursions.rolled import Rolled, rate_parents
 from linkwright.recursions.traversal import SingularLink, Traversal, Unrolled
@@ -51,8 +54,18 @@ class Question:
         d = maker.description
         free = dict(zip(request.free, inputs["p"], strict=True)) if request.free else {}
         self.parameters: dict[str, Any] = free
-        self.names = {**d.parameters, **free, "TIME": inputs.get("t", 0.0)}
+        self.constants = {**d.parameters, **free, "TIME": inputs.get("t", 0.0)}
         self.gravity: Array = maker.gravity(free)
+
+    @cached_property
+    def names(self) -> dict[str, Any]:
+        """What laws may use: parameters, TIME, and the quantities of the mechanism that they name."""
+        laws = [law for e in self.maker.description.elements for law in laws_of(e)]
+        return {**self.constants, **self.measured(tuple(quantities(*laws)))}
+
+    def measured(self, wanted: Sequence[Quantity]) -> dict[str, Any]:
+        """The values of quantities, by their keys."""
+        return measure(self.traversal(), wanted, self.maker, self.parameters) if wanted else {}
 
     def traversal(self, only: Sequence[int] | None = None, **inputs: Array) -> Unrolled:
         """A fresh unrolled traversal over these inputs."""
@@ -197,6 +210,14 @@ def _reactions(question: Question) -> Array:
     return np.stack([to_body(link.record, row["f"]) for link, row in zip(t.links, t.rows, strict=True)])
 
 
+def _applied_forces(question: Question) -> tuple[Array, Array]:
+    """The wrenches of force elements on bodies, at their frames in their axes, and their forces along rates."""
+    tree = question.maker.tree
+    wrenches = np.stack(question.inputs["wrench"]) if question.applied() else np.zeros((tree.n, 6))
+    forces = question.joint_forces()
+    return wrenches, np.zeros(tree.coordinates.nv) if forces is None else forces
+
+
 def _inverse_derivatives(question: Question) -> Any:
     a = question.inputs["a"]
     if question.maker.has_pair_derivatives:
@@ -289,6 +310,39 @@ def _scatter(builder: ProgramBuilder, solution: Ref, outputs: list[Ref], nv: int
     builder.add(Each(nv, (builder.case(block, [source], targets),)))
 
 
+def _initial_values(question: Question) -> tuple[Array, Array]:
+    """What initial conditions name, and how fast it changes; a rate that is named counts as both."""
+    wanted = [x.quantity for x in question.maker.description.initial]
+    rates = [replace(x, rate=True) for x in wanted]
+    found = question.measured(tuple(dict.fromkeys((*wanted, *rates))))
+    values, slopes = ([found[x.key] for x in some] for some in (wanted, rates))
+    return np.array(values), np.array(slopes)
+
+
+def _force_values(question: Question) -> Array:
+    """The forces of joint laws and of laws between points, in the order of the description."""
+    maker, names = question.maker, question.names
+    own: list[Quantity] = []
+    for e in maker.description.elements:
+        if isinstance(e, JointForce):
+            coordinate = Quantity("joint", (e.joint,), e.index)
+            own += [coordinate] if "q" in e.law.names() else []
+            own.append(replace(coordinate, rate=True))
+        elif isinstance(e, PointForce):
+            own += [Quantity("distance", (e.first, e.second), 0, rate) for rate in (False, True)]
+    found = question.measured(tuple(dict.fromkeys(own)))
+    values: list[Any] = []
+    for e in maker.description.elements:
+        if isinstance(e, JointForce):
+            rate = Quantity("joint", (e.joint,), e.index, True)
+            more = {"q": found.get(replace(rate, rate=False).key), "v": found[rate.key]}
+            values.append(e.law.evaluate({**names, **more}))
+        elif isinstance(e, PointForce):
+            d, dd = (found[Quantity("distance", (e.first, e.second), 0, rate).key] for rate in (False, True))
+            values.append(e.law.evaluate({**names, "d": d, "dd": dd}))
+    return np.array(values)
+
+
 def _both(function: Callable[[Traversal, Maker], Any]) -> dict[str, Any]:
     """A recursion that is recorded the same way unrolled and rolled."""
     return {"record": lambda q: function(q.traversal(), q.maker), "rolled": lambda t, m, r: function(t, m)}
@@ -310,6 +364,7 @@ RECIPES: dict[str, Recipe] = {
     "settling": Recipe(closed.settling),
     "inverse_dynamics_derivatives": Recipe(_inverse_derivatives),
     "forward_dynamics_derivatives": Recipe(_forward, finish=_forward_derivatives),
+    "applied_forces": Recipe(_applied_forces),
     "pose": Recipe(_in_frame(kinematics.frame_pose), _in_frame_rolled(kinematics.frame_pose)),
     "jacobian": Recipe(_in_frame(kinematics.frame_jacobian)),
     "twist": Recipe(_in_frame(kinematics.frame_twist), _in_frame_rolled(kinematics.frame_twist)),
@@ -322,6 +377,8 @@ RECIPES: dict[str, Recipe] = {
     "momentum": Recipe(**_both(_momentum)),
     "integrate": Recipe(**_both(lambda t, m: coordinates.integrate(t))),
     "difference": Recipe(**_both(lambda t, m: coordinates.difference(t))),
+    "force_values": Recipe(_force_values),
+    "initial_values": Recipe(_initial_values),
     "rate": Recipe(**_both(lambda t, m: coordinates.rate(t))),
 }
 

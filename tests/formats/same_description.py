@@ -35,6 +35,7 @@ def assert_same(a: Description, b: Description, *, atol: float = 0.0, elements: 
         assert a.elements == b.elements
     for name in (
         "drivers",
+        "initial",
         "ties",
         "system",
         "shapes",

@@ -259,7 +259,7 @@ MISUSE = {
     "a law of the wrong coordinate": (lambda b: b.driver("joint", "first", Name("q")), "law named 'q'"),
     "a parameter named as a coordinate": (
         lambda b: (b.parameter("q", 1.0), b.joint_force("first", Name("q"))),
-        "'q' in a law is both a coordinate and a parameter",
+        "'q' is a variable of this law .* and a parameter too; rename",
     ),
     "a coordinate's name taken after a law": (
         lambda b: (b.joint_force("first", Name("q")), b.parameter("q", 1.0)),

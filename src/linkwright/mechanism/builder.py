@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import ModelError
 from linkwright.mechanism.bound import Array, as_numbers, is_bound, plain_numbers, settle
-from linkwright.mechanism.builder_kinematics import Kinematics
+from linkwright.mechanism.builder_forces import Forces
 from linkwright.mechanism.builder_parts import LAW_VARIABLES, Body, Joint, Triad, name_of, packed_inertia
-from linkwright.mechanism.checks import check_joint_law, check_numbers
+from linkwright.mechanism.checks import check_numbers
 from linkwright.mechanism.description import Description, Frames, Names, Start, joint_defaults, kind_number, with_gears
-from linkwright.mechanism.elements import AppliedWrench, JointForce, Mimic, PointForce, joint_losses
-from linkwright.mechanism.expression import Expression, Name, as_expression
+from linkwright.mechanism.elements import Mimic, joint_losses
+from linkwright.mechanism.expression import Expression, Name
 from linkwright.mechanism.frames import axis_frame, snapped
 from linkwright.mechanism.kinds import KIND_LIST
 
 Numeric = float | Expression
 
 
-class Builder(Kinematics):
+class Builder(Forces):
     """Collects bodies, triads, joints, drivers and forces; `description()` checks them and gives the description.
 
     Any number may be an expression of parameters (`length = b.parameter("length", 0.3)`, then `length / 2`):
@@ -33,8 +33,8 @@ class Builder(Kinematics):
         super().__init__(ground)
         self.name = name
         self._body_rows: list[tuple[Array, Array, Array]] = []
-        self._joint_rows: list[dict[str, Any]] = []
         self._mimics: list[tuple[Mimic, Array]] = []
+        self._losses: set[str] = set()  # forces that joints' own damping and friction are; they go first
         self._gravity: Any = np.array([0.0, 0.0, -9.81])
 
     def __enter__(self) -> Self:
@@ -135,8 +135,8 @@ class Builder(Kinematics):
         With `axis` or `at`, i and j are bodies whose axes are parallel when the coordinates are neutral: the joint
         is about `axis` (z unless given), its point is `at` in i and the origin of j. `cut` makes it a loop
         closure; a joint has an actuator unless it is free or `actuated` says otherwise. `damping` and `friction`
-        act on each of its rates: forces −damping · v − friction · sign(v), named "NAME damping" (with the number of
-        the rate after it if there are several).
+        act on each of its rates: forces −damping · v − friction · tanh(v / 0.01), named "NAME damping" (with the
+        number of the rate after it if there are several).
         """
         number, kind = kind_number(kind), KIND_LIST[kind_number(kind)].name
         if name is None:
@@ -176,6 +176,7 @@ class Builder(Kinematics):
         )
         self._joints[name] = Joint(name, len(self._joints), kind)
         self._forces.update({force.name: force for force in losses})
+        self._losses.update(force.name for force in losses)
         return self._joints[name]
 
     def _at(self, name: str, kind: str, i: Any, j: Any, axis: Any, at: Any) -> tuple[Triad, Triad]:
@@ -213,77 +214,6 @@ class Builder(Kinematics):
             raise ModelError(f"there is a gear {name!r} already; choose another name", element=name)
         numbers = as_numbers([ratio, offset], (2,), f"the coupling of {a.name!r}")
         self._mimics.append((Mimic(a.number, b.number, name=name or ""), numbers))
-
-    # -- forces -------------------------------------------------------------------------------------------
-    def joint_force(self, joint: Joint | str, law: Numeric, *, index: int = 0, name: str | None = None) -> JointForce:
-        """A force or torque on coordinate `index` of a joint: a law of `q`, `v`, TIME and parameters.
-
-        On spherical and free joints `index` counts rates, and the law may not use `q`.
-        """
-        name, on = self._new_force(name, "force"), self._joint(joint)
-        self._check_index(on, index, name)
-        made = JointForce(name, on.name, self._law(law, ("q", "v", "TIME")), index)
-        check_joint_law(KIND_LIST[kind_number(on.kind)], made)
-        self._forces[name] = made
-        return made
-
-    def joint_spring(
-        self, joint: Joint | str, stiffness: Numeric, rest: Numeric = 0.0, damping: Numeric = 0.0, **options: Any
-    ) -> JointForce:
-        """−stiffness · (q − rest) − damping · v on a joint; options as for `joint_force`."""
-        return self.joint_force(joint, _spring(Name("q") - rest, stiffness, Name("v"), damping), **options)
-
-    def joint_damper(self, joint: Joint | str, damping: Numeric, **options: Any) -> JointForce:
-        """−damping · v on a joint; options as for `joint_force`."""
-        return self.joint_force(joint, -(as_expression(damping) * Name("v")), **options)
-
-    def point_force(
-        self, first: Triad | Body | str, second: Triad | Body | str, law: Numeric, *, name: str | None = None
-    ) -> PointForce:
-        """A force along the line of two origins: a law of their distance `d`, its rate `dd`, TIME and parameters.
-
-        Positive pushes them apart.
-        """
-        name = self._new_force(name, "force")
-        a, b = self._place(first), self._place(second)
-        if a == b:
-            raise ModelError(f"force {name!r} acts between {a!r} and itself; name two triads", element=name)
-        made = PointForce(name, a, b, self._law(law, ("d", "dd", "TIME")))
-        self._forces[name] = made
-        return made
-
-    def spring(
-        self,
-        first: Triad | Body | str,
-        second: Triad | Body | str,
-        stiffness: Numeric,
-        length: Numeric,
-        damping: Numeric = 0.0,
-        *,
-        name: str | None = None,
-    ) -> PointForce:
-        """A spring and damper between two origins: −stiffness · (d − length) − damping · ḋ."""
-        law = _spring(Name("d") - length, stiffness, Name("dd"), damping)
-        return self.point_force(first, second, law, name=name)
-
-    def applied_wrench(
-        self,
-        place: Triad | Body | str,
-        force: Any = (0.0, 0.0, 0.0),
-        torque: Any = (0.0, 0.0, 0.0),
-        *,
-        axes: Literal["frame", "ground"] = "frame",
-        name: str | None = None,
-    ) -> AppliedWrench:
-        """A force and a torque at a triad or a body's origin; laws of TIME, in the frame's axes or in ground's."""
-        name = self._new_force(name, "wrench")
-        if axes not in ("frame", "ground"):
-            raise NameNotFound("kind of axes", str(axes), ["frame", "ground"])
-        numbers = [as_numbers(x, (3,), f"wrench {name!r}") for x in (force, torque)]
-        laws = tuple(self._law(x, ("TIME",)) for part in numbers for x in part)
-        made = AppliedWrench(name, self._place(place), laws, axes)
-        self._forces[name] = made
-        return made
 
     # -- the outcome --------------------------------------------------------------------------------------
     def description(self) -> Description:
@@ -328,10 +258,11 @@ class Builder(Kinematics):
             frames=frames,
             gravity=np.array(self._gravity),
             mimics=with_gears(couplings, arrays.pop("gear")),
-            elements=tuple(self._forces.values()),
+            elements=tuple(sorted(self._forces.values(), key=lambda e: e.name not in self._losses)),
             drivers=tuple(self._drivers.values()),
             ties=tuple(self._ties.values()),
             start=start,
+            initial=tuple(self._initial.values()),
             system=self._system,
             shapes=tuple(self._shapes.values()),
             traces=tuple(self._traces.values()),
@@ -344,8 +275,3 @@ class Builder(Kinematics):
         )
         check_numbers(description)
         return description
-
-
-def _spring(stretch: Expression, stiffness: Numeric, rate: Expression, damping: Numeric) -> Expression:
-    law = -(as_expression(stiffness) * stretch)
-    return law if not isinstance(damping, Expression) and damping == 0.0 else law - as_expression(damping) * rate

@@ -11,8 +11,10 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.bound import Array, as_numbers, is_bound
 from linkwright.mechanism.description import GROUND, kind_number
 from linkwright.mechanism.elements import Driver, Element
-from linkwright.mechanism.expression import Expression, as_expression
+from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.laws import as_law
+from linkwright.mechanism.quantities import Quantity, quantities
 
 LAW_VARIABLES = ("q", "v", "d", "dd")
 _PACKED = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
@@ -111,14 +113,34 @@ class Parts:
             text = f"{name!r} acts on coordinate {index} of {joint.name!r}, which is {joint.kind} and has {nv}"
             raise ModelError(text, element=joint.name)
 
-    def _law(self, law: Any, variables: tuple[str, ...]) -> Expression:
-        made = law if isinstance(law, Expression) else as_expression(float(as_numbers(law, (), "a law")))
-        for name in sorted(made.names()):
+    def _law(self, law: Any, variables: tuple[str, ...], *, measures: bool = False, what: str = "a law") -> Expression:
+        """A law of these variables and parameters; with `measures` it may name coordinates, places and distances."""
+        made = as_law(as_numbers(law, (), what) if not isinstance(law, Expression) else law, what)
+        measured = {x.key for x in quantities(made)} if measures else set()
+        for name in sorted(made.names() - measured):
             if name in variables and name in self._parameters:
-                raise ModelError(f"{name!r} in a law is both a coordinate and a parameter; rename the parameter")
+                text = f"{name!r} is a variable of this law (q, v of a joint, d, dd of a distance) and a parameter"
+                raise ModelError(f"{text} too; rename the parameter", element=name)
             if name not in variables and name not in self._parameters:
                 raise NameNotFound("parameter or variable of a law", name, [*variables, *self._parameters])
+        for quantity in quantities(made):
+            self._check_quantity(quantity)
         return made
+
+    def _check_quantity(self, quantity: Quantity) -> None:
+        """Refuse a quantity of something that is not there."""
+        if quantity.kind != "joint":
+            for name in quantity.of:
+                self._triad(name)
+            return
+        joint = self._joint(quantity.of[0])
+        kind = KIND_LIST[kind_number(joint.kind)]
+        if not quantity.rate and not kind.paired:
+            text = f"{quantity} is a coordinate of a {joint.kind} joint, which has no plain coordinates; "
+            raise ModelError(text + "name its rates, or the places and distances of its bodies", element=joint.name)
+        if not 0 <= quantity.index < kind.nv:
+            text = f"{quantity} is not there: joint {joint.name!r} is {joint.kind} and has {kind.nv}, counted from 0"
+            raise ModelError(text, element=joint.name)
 
 
 def packed_inertia(inertia: Any, owner: str) -> Array:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.mechanism.description import BODY_ARRAYS, GROUND, Description
-from linkwright.mechanism.elements import AppliedWrench, JointForce
+from linkwright.mechanism.elements import JointForce, laws_of
 from linkwright.mechanism.expression import Call, Expression, Lookup, Number
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
+from linkwright.mechanism.quantities import Quantity, quantities
 
 Floats = NDArray[np.float64]
 #: How far, as a part of the trace, rounding may take an inertia from what a body can have.
@@ -261,14 +262,31 @@ def _check_mimics(d: Description) -> None:
 
 def _check_laws(d: Description) -> None:
     for element in d.elements:
-        for law in element.laws if isinstance(element, AppliedWrench) else (element.law,):
+        for law in laws_of(element):
             _check_finite_law(law, "force", element.name)
+        for quantity in quantities(*laws_of(element)):
+            _check_quantity(d, quantity, f"the law of force {element.name!r}")
         if isinstance(element, JointForce) and (j := d.joint_names.find(element.joint)) is not None:
             check_joint_law(d.kind_of(j), element)
+    for x in d.initial:
+        _check_finite_law(x.value, "initial value", str(x.quantity))
+        _check_quantity(d, x.quantity, "an initial value")
     for driver in d.drivers:
         _check_finite_law(driver.law, "driver", driver.name)
         if driver.kind == "joint" and (j := d.joint_names.find(driver.target)) is not None:
             check_driven_joint(d.kind_of(j), driver.target, driver.name)
+
+
+def _check_quantity(d: Description, quantity: Quantity, what: str) -> None:
+    """Refuse the name of a joint or frame that is not there."""
+    for name in quantity.of:
+        if quantity.kind == "joint":
+            there = d.joint_names.find(name) is not None
+        else:
+            there = name == d.ground_name or any(n.find(name) is not None for n in (d.body_names, d.frames.names))
+        if not there:
+            thing = "joint" if quantity.kind == "joint" else "body or frame"
+            raise ModelError(f"{what} names {quantity}, but there is no {thing} {name!r}", element=name)
 
 
 def check_joint_law(kind: JointKind, force: JointForce) -> None:

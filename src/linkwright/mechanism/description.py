@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.drawing import Shape, Trace
-from linkwright.mechanism.elements import Driver, Element, Mimic, Tie
+from linkwright.mechanism.elements import Driver, Element, Initial, Mimic, Tie
 from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.kinds import KIND_LIST, KINDS, JointKind
 from linkwright.mechanism.system import System
@@ -138,6 +138,7 @@ class Description:
     drivers: tuple[Driver, ...] = ()
     ties: tuple[Tie, ...] = ()
     start: Start | None = None  # None: bodies are where the neutral coordinates of the tree put them
+    initial: tuple[Initial, ...] = ()  # what is held when the state at the beginning of motion is found
     system: System | None = None
     shapes: tuple[Shape, ...] = ()
     traces: tuple[Trace, ...] = ()
@@ -257,7 +258,7 @@ class Description:
             self.body_names.key(),
             self.joint_names.key(),
             self.frames.names.key(),
-            repr((self.mimics, self.elements, self.drivers, self.ties)),
+            repr((self.mimics, self.elements, self.drivers, self.ties, self.initial)),
             repr((sorted(self.cuts), sorted(self.passive), sorted(self.parameters.items()))),
             repr(sorted((k, repr(e)) for k, e in self.bindings.items())),
             self.ground_name,

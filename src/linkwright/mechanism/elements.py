@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from linkwright.mechanism.expression import Call, Expression, Name, as_expression
+from linkwright.mechanism.expression import Expression, Name, as_expression
+from linkwright.mechanism.laws import friction as friction_law
+from linkwright.mechanism.quantities import Quantity
 
 Axis = Literal["f", "g", "h"]
 
@@ -75,10 +77,11 @@ Tie = Rod | PointOnLine | PointOnPlane
 
 @dataclass(frozen=True)
 class JointForce:
-    """A generalised force on coordinate `index` of a joint: a law of q, v, parameters and TIME.
+    """A generalised force on coordinate `index` of a joint: a law of q, v, other quantities, parameters and TIME.
 
-    Springs, dampers, friction and actuators are such laws; the law may use the names `q` and `v`. On a joint whose
-    rates are not the derivatives of its coordinates (spherical, free), `index` counts rates and `q` has no meaning.
+    Springs, dampers, friction, stops and actuators are such laws; `q` and `v` in it are the coordinate that it acts on
+    and its rate. On a joint whose rates are not the derivatives of its coordinates (spherical, free), `index` counts
+    rates and `q` has no meaning.
     """
 
     name: str
@@ -89,7 +92,7 @@ class JointForce:
 
 @dataclass(frozen=True)
 class PointForce:
-    """A force along the line between two frames: a law of their distance `d`, its rate `dd`, and TIME.
+    """A force along the line between two frames: a law of their distance `d`, its rate `dd`, quantities and TIME.
 
     Positive pushes the two frames apart.
     """
@@ -102,25 +105,49 @@ class PointForce:
 
 @dataclass(frozen=True)
 class AppliedWrench:
-    """A wrench on a body at a frame; six laws of TIME, in the frame's axes or in ground's."""
+    """A force and a torque on a body at a frame; six laws of quantities and TIME.
+
+    They are in the frame's axes, in ground's, or (`axes="other"`) in those of the frame `axes_of`. With `reaction`, a
+    frame on another body, that body gets the opposite force and torque, at the same point in space.
+    """
 
     name: str
     frame: str
     laws: tuple[Expression, ...] = field(default_factory=tuple)
-    axes: Literal["frame", "ground"] = "frame"
+    axes: Literal["frame", "ground", "other"] = "frame"
+    axes_of: str = ""
+    reaction: str = ""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The frames that it names."""
+        return (self.frame, *(name for name in (self.axes_of, self.reaction) if name))
 
 
 Element = JointForce | PointForce | AppliedWrench
 
 
+@dataclass(frozen=True)
+class Initial:
+    """A quantity's value when motion begins: an expression of parameters."""
+
+    quantity: Quantity
+    value: Expression
+
+
+def laws_of(element: Element) -> tuple[Expression, ...]:
+    """The laws of a force element."""
+    return element.laws if isinstance(element, AppliedWrench) else (element.law,)
+
+
 def joint_losses(joint: str, rates: int, damping: float, friction: float) -> tuple[JointForce, ...]:
-    """−damping·v − friction·sign(v) on each of a joint's rates, without the parts that are zero."""
+    """−damping · v − friction · tanh(v / FRICTION_SPEED) on each of a joint's rates, without parts that are zero."""
     v = Name("v")
-    parts = [
-        as_expression(factor) * of for factor, of in ((damping, v), (friction, Call("sign", (v,)))) if factor != 0.0
-    ]
-    if not parts:
+    law: Expression | None = -(as_expression(damping) * v) if damping != 0.0 else None
+    if friction != 0.0:
+        rub = friction_law(v, friction)
+        law = rub if law is None else law + rub
+    if law is None:
         return ()
-    law = -parts[0] if len(parts) == 1 else -parts[0] - parts[1]
     stem = f"{joint} damping"
     return tuple(JointForce(stem if rates == 1 else f"{stem} {k}", joint, law, k) for k in range(rates))

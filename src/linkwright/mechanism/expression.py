@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from linkwright.errors import NameNotFound
-from linkwright.tape.functions import absolute, arctan2, floor, maximum, minimum, sign, table, where
+from linkwright.tape.functions import Symbol, absolute, arctan2, floor, maximum, minimum, sign, table, where
 from linkwright.tape.table import Table
 
 
@@ -54,11 +54,23 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "step": (5, _step),
 }
 
+#: What the functions of the tape are called here.
+_WRITTEN = {
+    "where": "if",
+    "minimum": "min",
+    "maximum": "max",
+    "sign": "sign",
+    "arctan2": "atan2",
+    "floor": "floor",
+    "fabs": "abs",
+    "less": "lt",
+    "less_equal": "le",
+}
 _INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2), "lt": ("<", 0), "le": ("<=", 0)}
 
 
 @dataclass(frozen=True)
-class Expression:
+class Expression(Symbol):
     """A node of the tree; arithmetic on expressions and numbers makes larger ones."""
 
     def evaluate(self, names: Mapping[str, Any]) -> Any:
@@ -124,6 +136,53 @@ class Expression:
     def log(self) -> Expression:
         return Call("log", (self,))
 
+    def arcsin(self) -> Expression:
+        return Call("asin", (self,))
+
+    def arccos(self) -> Expression:
+        return Call("acos", (self,))
+
+    def arctan(self) -> Expression:
+        return Call("atan", (self,))
+
+    def arctan2(self, other: Any) -> Expression:
+        return Call("atan2", (self, as_expression(other)))
+
+    def sinh(self) -> Expression:
+        return Call("sinh", (self,))
+
+    def cosh(self) -> Expression:
+        return Call("cosh", (self,))
+
+    def tanh(self) -> Expression:
+        return Call("tanh", (self,))
+
+    def square(self) -> Expression:
+        return self * self
+
+    def __pos__(self) -> Expression:
+        return self
+
+    def __floor__(self) -> Expression:
+        return Call("floor", (self,))
+
+    def __lt__(self, other: Any) -> Expression:
+        return Condition("lt", (self, as_expression(other)))
+
+    def __le__(self, other: Any) -> Expression:
+        return Condition("le", (self, as_expression(other)))
+
+    def __gt__(self, other: Any) -> Expression:
+        return Condition("lt", (as_expression(other), self))
+
+    def __ge__(self, other: Any) -> Expression:
+        return Condition("le", (as_expression(other), self))
+
+    def written(self, name: str, values: tuple[Any, ...]) -> Expression:
+        if name not in _WRITTEN:
+            raise TypeError(f"{name} has no place in an expression")
+        return Call(_WRITTEN[name], tuple(as_expression(x) for x in values))
+
 
 @dataclass(frozen=True)
 class Number(Expression):
@@ -188,6 +247,15 @@ class Call(Expression):
 
 
 @dataclass(frozen=True)
+class Condition(Call):
+    """A comparison while an expression is being written; it is no truth that Python could branch on."""
+
+    def __bool__(self) -> bool:
+        text = "whether an expression is larger is known only when it is computed: use lw.where(condition, yes, no), "
+        raise TypeError(text + "lw.minimum and lw.maximum in place of if, min and max")
+
+
+@dataclass(frozen=True)
 class Lookup(Expression):
     """A piecewise cubic of one expression."""
 
@@ -224,6 +292,15 @@ def _joined(function: str, x: Any, y: Any) -> Expression:
     if any(isinstance(a, np.ndarray) and a.ndim for a in (x, y)):
         return cast(Expression, NotImplemented)
     return Call(function, (as_expression(x), as_expression(y)))
+
+
+def replaced(expression: Expression, by: Mapping[Expression, Expression]) -> Expression:
+    """The same tree with some of its leaves exchanged, and of plain nodes alone."""
+    if isinstance(expression, Lookup):
+        return Lookup(expression.table, replaced(expression.argument, by))
+    if isinstance(expression, Call):
+        return Call(expression.function, tuple(replaced(a, by) for a in expression.arguments))
+    return by.get(expression, expression)
 
 
 def simplified(expression: Expression) -> Expression:

@@ -26,10 +26,11 @@ from linkwright.mechanism.description import (
     Start,
     kind_number,
 )
-from linkwright.mechanism.elements import Driver, JointForce
-from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.elements import AppliedWrench, Driver, Element, JointForce, laws_of
+from linkwright.mechanism.expression import Expression, Number, replaced
 from linkwright.mechanism.frames import full_inertia, snapped
 from linkwright.mechanism.held import without_held
+from linkwright.mechanism.quantities import Quantity, quantities
 from linkwright.mechanism.topology import span
 
 Array = Any  # of floats, or of floats and expressions
@@ -136,12 +137,33 @@ def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> D
     fixed = replace(
         d,
         mimics=tuple(d.mimics[k] for k in following),
-        elements=tuple(e for e in d.elements if not (isinstance(e, JointForce) and e.joint in names)),
+        elements=_with_locked(d, {d.joint_names[j]: q for j, q in held.items()}),
+        initial=tuple(x for x in d.initial if not (x.quantity.kind == "joint" and x.quantity.of[0] in names)),
         drivers=tuple(x for x in d.drivers if not (x.kind == "joint" and x.target in names)),
         bindings=bindings,
         **arrays,
     )
     return merge_fixed(fixed, list(held))
+
+
+def _with_locked(d: Description, held: Mapping[str, Array]) -> tuple[Element, ...]:
+    """The forces without those on held joints; where laws of others name their coordinates, numbers stand."""
+    by: dict[Expression, Expression] = {}
+    for name, q in held.items():
+        for k in range(d.kind_of(d.joint_names.position("joint", name)).nv):
+            by[Quantity("joint", (name,), k, True)] = Number(0.0)
+            if k < len(q):
+                by[Quantity("joint", (name,), k)] = Number(float(q[k]))
+    kept = [e for e in d.elements if not (isinstance(e, JointForce) and e.joint in held)]
+    made: list[Element] = []
+    for e in kept:
+        if not any(quantity in by for quantity in quantities(*laws_of(e))):
+            made.append(e)
+        elif isinstance(e, AppliedWrench):
+            made.append(replace(e, laws=tuple(replaced(law, by) for law in e.laws)))
+        else:
+            made.append(replace(e, law=replaced(e.law, by)))
+    return tuple(made)
 
 
 def _coordinates(d: Description, joint: int, value: float | ArrayLike) -> Array:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-AnalysisKind = Literal["kinematic"]
+AnalysisKind = Literal["kinematic", "dynamic", "static", "inverse dynamic"]
 Freedom = Literal["minimum-norm", "pivoting"]
+#: The ways to simulate; the first is the default.
+SIMULATION_METHODS = ("rk45", "dop853", "rk4", "semi-implicit-euler", "radau")
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,8 @@ class System:
 
     Times are in seconds. The assembly tolerance is how far, in metres or radians, the mechanism as drawn may miss
     its joints after assembly; Newton's own tolerance is tight, and the LU tolerance is the pivot, as a part of its
-    row, below which `pivoting` takes an equation for dependent.
+    row, below which `pivoting` takes an equation for dependent. Simulation has its `method`, relative and absolute
+    tolerances, and `dt`, the step; None leaves the step to the method, and the absolute tolerance to the relative one.
     """
 
     analysis: AnalysisKind = "kinematic"
@@ -25,3 +28,7 @@ class System:
     lu_tolerance: float = 1e-10
     assembly_tolerance: float = 1e-3
     freedom: Freedom = "minimum-norm"
+    method: str = "rk45"
+    rtol: float = 1e-8
+    atol: float | None = None
+    dt: float | None = None

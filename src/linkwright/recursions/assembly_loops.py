@@ -31,7 +31,7 @@ import numpy as np
 
 from linkwright.recursions.articulated_body import BELOW, velocities
 from linkwright.recursions.closure import Handle, Junction, rooted
-from linkwright.recursions.constraint_space import Closed, Holds
+from linkwright.recursions.constraint_space import Closed, Holds, openness
 from linkwright.recursions.holds import Hold, as_ends
 from linkwright.recursions.link import Link, State
 from linkwright.recursions.traversal import Unrolled
@@ -129,7 +129,7 @@ class Assembling:
 
     def __init__(self, traversal: Unrolled, joints: Sequence[Junction], holds: Sequence[Hold], ground: Array) -> None:
         self.joints, self.holds, self.trees = joints, holds, len(joints)
-        self.open = list(range(len(holds)))
+        self.open, self.openness = list(range(len(holds))), openness(holds)
         self.joined: list[Join | Closure] = []
         at: dict[int, list[tuple[Key, Handle]]] = {}
         for n, joint in enumerate(joints):
@@ -210,7 +210,7 @@ class Assembling:
         for key, p in ends.items():
             if key in self.scale:
                 scale = scale + np.array([x @ self.scale[key] @ x for x in p.T])
-        inverse = generalised_inverse(sigma, maximum(np.diagonal(sigma), NOISE * scale))
+        inverse = generalised_inverse(sigma, self.openness * maximum(np.diagonal(sigma), NOISE * scale))
         g = -(inverse @ rest)
         left = Assembly({k: beta for k, beta in whole.beta.items() if k not in ends}, whole.phi)
         u = {k: x for k, x in u.items() if k not in ends}

@@ -26,11 +26,15 @@ from linkwright.recursions.holds import Hold
 from linkwright.recursions.semidefinite import solve_blocks
 from linkwright.recursions.traversal import Unrolled
 from linkwright.spatial.algebra import Array, ldl_solve
-from linkwright.tape.functions import maximum
+from linkwright.spatial.definite import RANK_TOLERANCE
+from linkwright.tape.functions import maximum, minimum
 
 #: K's diagonal is a sum of squares: below this part of the ends' mobility (1e-20 with the rank tolerance) it is
 #: rounding alone.
 NOISE = 1e-10
+#: Equations that repeat each other where loops are closed do not quite where these are open by some part of the
+#: mechanism's size: a pivot below the square of so many times that part counts as zero, but none above the second.
+OPEN, MOST = 10.0, 1e-4
 Closed = tuple[Array, list[Array]]  # joint accelerations, and the multipliers of each hold
 Holds = Callable[[Unrolled], list[Hold]]
 
@@ -195,11 +199,17 @@ def multipliers(
     traversal: Unrolled, holds: Sequence[Hold], k: dict[tuple[int, int], Array], right: Sequence[Array]
 ) -> list[Array]:
     """λ of K λ = r, by K's upper blocks."""
-    references = []
+    references, open_by = [], openness(holds)
     for a, hold in enumerate(holds):
         diagonal = np.diagonal(k[a, a]) if (a, a) in k else np.zeros(hold.size)
-        references.append(maximum(diagonal, NOISE * _looseness(traversal, hold)))
+        references.append(open_by * maximum(diagonal, NOISE * _looseness(traversal, hold)))
     return solve_blocks(k, right, references)
+
+
+def openness(holds: Sequence[Hold]) -> Any:
+    """By how much more than where loops are closed a pivot may be to count as zero."""
+    miss = sum(hold.miss for hold in holds)
+    return maximum(1.0, minimum(OPEN**2 * miss, MOST) / RANK_TOLERANCE)
 
 
 def rows_of(traversal: Unrolled, hold: Hold) -> dict[int, Array]:

@@ -101,8 +101,14 @@ def link_wrenches(
             place = places[element.frame]
             values = np.array([law.evaluate(names) for law in element.laws])
             force, moment = values[:3], values[3:]
-            if element.axes == "frame":
-                r = row(place[0])["r"] @ place[1]
+            if element.axes != "ground":
+                of = place if element.axes == "frame" else places[element.axes_of]
+                r = row(of[0])["r"] @ of[1]
                 force, moment = r @ force, r @ moment
             push(place[0], place[2], force, moment)
+            if element.reaction:
+                # The opposite wrench acts at the same point in space, so that the two together are nothing.
+                other = places[element.reaction][0]
+                state = row(other)
+                push(other, state["r"].T @ (point(place)[0] - state["x"]), -force, -moment)
     return total

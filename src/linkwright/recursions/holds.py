@@ -19,7 +19,7 @@ from linkwright.constraints.forms import Form
 from linkwright.mechanism.expression import Expression
 from linkwright.recursions.closure import Handle, Pair, Place, joint_pair, loop_link, measured, pair, rooted
 from linkwright.recursions.traversal import Unrolled
-from linkwright.spatial.algebra import Array, dot
+from linkwright.spatial.algebra import Array, dot, is_zero
 from linkwright.tape.build import record
 from linkwright.tape.scalar import is_recorded
 
@@ -52,6 +52,7 @@ class Hold:
     bias: Array
     ends: tuple[tuple[Handle, Array], ...] = ()
     direct: tuple[Direct, ...] = ()
+    miss: Any = 0.0  # the square of how far it is from closed, lengths as parts of the mechanism's size
 
     @property
     def size(self) -> int:
@@ -69,6 +70,7 @@ class Surroundings:
     place: Callable[[str], Place]
     names: Mapping[str, Any]  # parameters and TIME
     free: Mapping[str, Any]
+    size: float  # a length that is typical for the mechanism
 
 
 def holds(traversal: Unrolled, closings: Sequence[Closing], around: Surroundings) -> list[Hold]:
@@ -102,7 +104,15 @@ def _between(traversal: Unrolled, c: Closing, around: Surroundings, law: tuple[A
             numbers = [c.source.length.evaluate(around.names)]
     if frames.rigid and c.law is None and not is_recorded(frames.r, frames.p, np.array(numbers)):
         _refuse_open(traversal, c, frames, numbers, turned)
-    return _of_pair(c.form, frames, numbers, turned, law)
+    hold = _of_pair(c.form, frames, numbers, turned, law)
+    return hold if c.law is not None else replace(hold, miss=_miss(hold, around.size))
+
+
+def _miss(hold: Hold, size: float) -> Any:
+    """Σ Φ², an equation counted by the mechanism's size if forces hold it."""
+    pushes = [any(not is_zero(x) for x in column[:3]) for column in hold.ends[0][1].T]
+    parts = [x / size if push else x for x, push in zip(hold.phi, pushes, strict=True)]
+    return dot(parts, parts) if parts else 0.0
 
 
 def _refuse_open(traversal: Unrolled, c: Closing, frames: Pair, numbers: list[Any], turned: list[Any]) -> None:
@@ -206,4 +216,4 @@ def as_ends(traversal: Unrolled, hold: Hold) -> Hold:
         below = Handle(up.position, (*up.way, link.transform(row["terms"])))
         ends += [(Handle(d.position), columns), (below, -columns)]
         bias = bias + d.row * dot(along, row["beta"])
-    return Hold(hold.phi, hold.rate, bias, tuple(ends))
+    return replace(hold, bias=bias, ends=tuple(ends), direct=())

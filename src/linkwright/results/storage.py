@@ -24,6 +24,7 @@ from linkwright.mechanism.description import Description, sealed
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Coordinates, Tree
 from linkwright.results.files import whole
+from linkwright.results.series import Series
 from linkwright.results.solution import QUANTITIES, Occurrence, Solution, States
 from linkwright.results.status import Counters, Status
 
@@ -50,6 +51,7 @@ def save(solution: Solution, path: str | os.PathLike[str]) -> None:
         "bodies": list(solution.description.body_names),
         "status": _plain(dataclasses.asdict(solution.status)),
         "counters": dataclasses.asdict(solution.counters),
+        "series": [[name, x.unit] for name, x in solution.series.items()],
         "model": model,
         "events": [event.name for event in solution.events],
     }
@@ -172,7 +174,7 @@ def _read(stored: _Stored) -> Solution:
     arrays = {q: stored.numbers(q, (points, bodies, size)) for q, (size, _, _) in QUANTITIES.items()}
     iterations = stored.numbers("iterations", (points,), np.int64)
     states, events = _states(stored, description, points), _events(stored, description, header.get("events", []))
-    return Solution.of(
+    made = Solution.of(
         description,
         time,
         **arrays,
@@ -182,6 +184,19 @@ def _read(stored: _Stored) -> Solution:
         states=states,
         events=events,
     )
+    return made.with_series(_series(stored, header.get("series", []), points))
+
+
+def _series(stored: _Stored, given: Any, points: int) -> dict[str, Series]:
+    fits = isinstance(given, list) and all(
+        isinstance(x, list) and len(x) == 2 and all(isinstance(y, str) for y in x) for x in given
+    )
+    if not fits or len({x[0] for x in given}) < len(given):
+        raise stored.wrong("has names of series that are not what they should be")
+    if not given:
+        return {}
+    table = stored.numbers("series", (points, len(given)))
+    return {name: Series(table[:, k], unit) for k, (name, unit) in enumerate(given)}
 
 
 def _sizes(description: Description) -> tuple[int, int]:

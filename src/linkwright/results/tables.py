@@ -49,12 +49,20 @@ def dataset(solution: Solution) -> xarray.Dataset:
     if solution.states is not None:
         for name, (dimension, text) in STATES.items():
             variables[name] = (("time", dimension), getattr(solution.states, name), {"long_name": text})
+    if solution.series:
+        names, units = list(solution.series), [x.unit for x in solution.series.values()]
+        table = np.stack([x.values for x in solution.series.values()], axis=1)
+        text = f"forces and torques, in the units {', '.join(dict.fromkeys(units))}"
+        variables["series"] = (("time", "name"), table, {"long_name": text})
+        variables["unit"] = ("name", np.array(units, dtype=object), {"long_name": "unit of a series"})
     labels = {
         "time": ("time", solution.time, {"units": "s", "long_name": "time"}),
         "body": ("body", np.array(list(d.body_names), dtype=object), {"long_name": "body"}),
         "axis": ("axis", np.array(AXES, dtype=object), {"long_name": "axis of ground"}),
         "parameter": ("parameter", np.array(PARAMETERS, dtype=object), {"long_name": "Euler parameter"}),
     }
+    if solution.series:
+        labels["name"] = ("name", np.array(names, dtype=object), {"long_name": "name of a series"})
     return xarray.Dataset(variables, labels, {"title": d.name, "outcome": str(solution.status)})
 
 
@@ -90,6 +98,7 @@ def _more(solution: Solution) -> Iterator[tuple[str, Any]]:
             values = getattr(solution, quantity)(trace.place)
             for k, x in enumerate(AXES):
                 yield f"{trace.name}.{_COLUMNS[quantity]}{x} [{QUANTITIES[quantity][1]}]", values[:, k : k + 1]
+    yield from ((f"{name} [{x.unit}]", x.values[:, None]) for name, x in solution.series.items())
     for name, turns, values in one_coordinate(solution):
         word, unit = ("angle", "rad") if turns else ("shift", "m")
         for k, (head, end) in enumerate(((word, ""), ("rate", "/s"), ("acceleration", "/s^2"))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,6 +63,13 @@ class Kernels:
                 return program
 
             kernel = self._kernels.setdefault(key, Kernel(f"{self._identity} {key}", make))
+        return kernel
+
+    def other(self, name: str, make: Callable[[], Program]) -> Kernel:
+        """A kernel of another program, made and kept under its name."""
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            kernel = self._kernels.setdefault(name, Kernel(f"{self._identity} {name}", make))
         return kernel
 
     # Each is a program of `steps` of the same name.

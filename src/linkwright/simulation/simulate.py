@@ -42,7 +42,7 @@ def simulate(
     checkpoint: str | PathLike[str] | None = None,
     resume: bool = False,
 ) -> Solution:
-    """The motion from q0, v0 (by default as drawn or at the joints' zeros, at rest) under tau, as a Solution.
+    """The motion from q0, v0 (by default as the model's initial conditions and drawing say) under tau, as a Solution.
 
     Of a closed mechanism, the nearest state to these that closes its loops is taken.
 
@@ -80,7 +80,7 @@ def simulate(
         longest=math.inf if max_step is None else _positive("max_step", max_step),
         times=_times(start, end, times, interval),
     )
-    q, v = _state(mech, q0, v0)
+    q, v = _state(mech, q0, v0, start)
     run = Run(mech, settings, q, v, tau, _events(events))
     if checkpoint is not None:
         run.keep_at(fspath(checkpoint), resume=resume)
@@ -115,13 +115,11 @@ def _positive(name: str, value: Any) -> float:
     return number
 
 
-def _state(mech: Mechanism, q0: Any, v0: Any) -> tuple[Floats, Floats]:
+def _state(mech: Mechanism, q0: Any, v0: Any, t: float) -> tuple[Floats, Floats]:
     from linkwright.simulation.beginning import vector
 
-    drawn = mech.closed or mech.description.start is not None
-    start = mech.assemble if drawn else mech.neutral
-    q = start() if q0 is None else vector("q0", q0, mech.nq, "one a coordinate")
-    v = np.zeros(mech.nv) if v0 is None else vector("v0", v0, mech.nv, "one a rate")
+    q, v = mech.initial_state(t=t) if q0 is None else (vector("q0", q0, mech.nq, "one a coordinate"), np.zeros(mech.nv))
+    v = v if v0 is None else vector("v0", v0, mech.nv, "one a rate")
     if q0 is not None and mech.nq != mech.nv:
         for joint in mech.joints:
             kind = mech.description.kind_of(mech.description.joint_names.position("joint", joint.name))

@@ -14,13 +14,20 @@ from linkwright.tape.scalar import Scalar, is_recorded
 from linkwright.tape.table import Table
 
 
+class Symbol:
+    """A scalar that is written down and not computed; the functions here ask it for `written(name, values)`."""
+
+    def written(self, name: str, values: tuple[Any, ...]) -> Any:
+        raise NotImplementedError(name)
+
+
 def _elementwise(
     recorded: Callable[..., Any], plain: Callable[..., Any], name: str, arguments: int, doc: str
 ) -> Callable[..., Any]:
     over_objects = np.frompyfunc(recorded, arguments, 1)
 
     def function(*values: Any) -> Any:
-        if is_recorded(*values):
+        if is_recorded(*values) or any(isinstance(v, Symbol) for v in values):
             return over_objects(*values)
         return plain(*values)
 
@@ -37,7 +44,8 @@ def _method(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def apply(*values: Any) -> Any:
         recorder = _recorder_of(*values)
         if recorder is None:
-            return plain(*values)
+            symbol = next((v for v in values if isinstance(v, Symbol)), None)
+            return plain(*values) if symbol is None else symbol.written(name, values)
         first, *rest = (recorder.lift(v) for v in values)
         return getattr(first, name)(*rest)
 

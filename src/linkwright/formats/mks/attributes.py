@@ -77,6 +77,10 @@ class Attributes:
     def __contains__(self, key: str) -> bool:
         return key in self._items
 
+    def count(self, key: str) -> int:
+        """How often a label is there."""
+        return len(self._items.get(key, ()))
+
     def get(self, key: str) -> Item | None:
         """The item of a label, or None."""
         return self._items[key][0] if key in self._items else None

@@ -19,17 +19,9 @@ from linkwright.mechanism.bound import is_bound
 from linkwright.mechanism.builder_parts import Joint, Triad
 from linkwright.mechanism.expression import Call, Expression, Number
 from linkwright.mechanism.kinds import KINDS
+from linkwright.mechanism.quantities import COORDINATES
 
 DEGREE = math.pi / 180.0
-#: What the coordinates of a joint are called, in their order, and which of them are angles.
-COORDINATES: dict[str, tuple[str, ...]] = {
-    "revolute": ("angle",),
-    "screw": ("angle",),
-    "prismatic": ("shift",),
-    "cylindrical": ("angle", "shift"),
-    "universal": ("angle1", "angle2"),
-    "planar": ("x", "y", "angle"),
-}
 #: Kinds whose coordinates are all angles, so that their limits are.
 ANGULAR = ("revolute", "screw", "universal")
 LIMITS = {"lower": "lower", "upper": "upper", "velocity limit": "velocity", "effort limit": "effort"}
@@ -53,6 +45,7 @@ class Links(Places):
         self.joints: Registry[Linked] = Registry("joint or tie", parsed.broken)
         self.edges: list[tuple[int, int]] = []  # bodies that joints hold together in the tree
         self.lossless: dict[int, dict[str, float]] = {}
+        self.drivers: Registry[bool] = Registry("driver or force", parsed.broken)
 
     # -- angles -------------------------------------------------------------------------------------------
     def angle(self, value: Value) -> Value:
@@ -264,7 +257,6 @@ class Links(Places):
 
     # -- drivers ------------------------------------------------------------------------------------------
     def read_drivers(self) -> None:
-        self.drivers: Registry[bool] = Registry("driver", self.parsed.broken)
         self.each("driver", self._driver)
 
     def _driver(self, s: Statement) -> None:

@@ -42,6 +42,14 @@ HEADS = (
     "POINT ON PLANE",
     "GEAR",
     "DRIVER",
+    "SPRING",
+    "DAMPER",
+    "FRICTION",
+    "STOP",
+    "ACTUATOR",
+    "FORCE",
+    "TORQUE",
+    "INITIAL",
     "SHAPE",
     "TRACE",
     "ENDMODEL",
@@ -279,6 +287,8 @@ def _close_head(text: str, at: int, word: str) -> str:
     given = words[0].split() if words else [word]
     if len(given) > 1 and given[1].upper() == "JOINT":
         return did_you_mean(" ".join(given[:2]), [head for head in HEADS if head.endswith("JOINT")])
+    if given[0].lower() == "motor":
+        return "; an ACTUATOR has a force that it is given, a DRIVER a motion"
     return did_you_mean(given[0], HEADS) or did_you_mean(" ".join(given[:2]), HEADS)
 
 

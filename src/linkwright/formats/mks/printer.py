@@ -12,13 +12,14 @@ import numpy as np
 
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.mks.axes import are_parallel, axes_of, turn_as_drawn
-from linkwright.formats.mks.links import COORDINATES
+from linkwright.formats.mks.load_text import force_text, initial_parts
 from linkwright.formats.mks.reader import is_safe_path
 from linkwright.formats.mks.wording import expression_text, name_text, number_text
 from linkwright.mechanism.checks import impossible_inertias, listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.drawing import Shape
 from linkwright.mechanism.elements import Driver, Element, PointOnLine, Rod, Tie, joint_losses
+from linkwright.mechanism.quantities import COORDINATES
 from linkwright.mechanism.system import System
 
 Array = Any
@@ -64,7 +65,7 @@ class _Printer:
             ("body or frame", [d.ground_name, *d.body_names, *d.frames.names]),
             ("joint", [*d.joint_names, *(tie.name for tie in d.ties)]),
             ("gear", [m.name for m in d.mimics if m.name]),
-            ("driver", [x.name for x in d.drivers]),
+            ("driver or force", [*(x.name for x in d.drivers), *self.forces]),
             ("parameter", list(d.parameters)),
             ("shape", [x.name for x in d.shapes]),
             ("trace", [x.name for x in d.traces]),
@@ -96,12 +97,17 @@ class _Printer:
         yield from map(self._gear, range(len(d.mimics)))
         yield from map(self._tie, d.ties)
         yield from map(self._driver, d.drivers)
+        kept = {id(x) for part in self.losses.values() for x in part}
+        for force in d.elements:
+            if id(force) not in kept:
+                head, parts = force_text(d, force)
+                yield _statement(head, force.name, parts)
+        if d.initial:
+            yield _filled("INITIAL (", initial_parts(d, d.initial))
         yield from (text for shape in d.shapes if (text := self._shape(shape)))
         for trace in d.traces:
             yield _statement("TRACE", trace.name, [f"triad = {name_text(trace.place)}", *_colour(trace.color)])
         yield "ENDMODEL"
-        kept = {id(x) for part in self.losses.values() for x in part}
-        self.left_out += [f"the force {x.name}" for x in d.elements if id(x) not in kept]
 
     # -- numbers ------------------------------------------------------------------------------------------
     def _entry(self, array: str, flat: int, value: float) -> str:
@@ -302,8 +308,14 @@ def _system(s: System) -> str:
         "assembly tolerance": s.assembly_tolerance,
     }
     parts = [f"{label} = {number_text(value)}" for label, value in settings.items()]
-    freedom = s.freedom.replace("-", " ")
-    return _filled("SYSTEM (", [f"{s.analysis.upper()} ANALYSIS", *parts, f"freedom = {freedom}"])
+    parts.append(f"freedom = {s.freedom.replace('-', ' ')}")
+    usual = System()
+    if s.method != usual.method:
+        parts.append(f"method = {s.method.replace('-', ' ')}")
+    for label, value in (("relative tolerance", s.rtol), ("absolute tolerance", s.atol), ("step", s.dt)):
+        if value is not None and (label, value) != ("relative tolerance", usual.rtol):
+            parts.append(f"{label} = {number_text(value)}")
+    return _filled("SYSTEM (", [f"{s.analysis.upper()} ANALYSIS", *parts])
 
 
 def _statement(head: str, name: str, parts: list[str]) -> str:

@@ -17,7 +17,8 @@ from linkwright.formats.files import read_bytes
 from linkwright.formats.mks.attributes import Registry
 from linkwright.formats.mks.colours import colour_of
 from linkwright.formats.mks.constants import constant
-from linkwright.formats.mks.links import DEGREE, Links
+from linkwright.formats.mks.links import DEGREE
+from linkwright.formats.mks.loads import Loads
 from linkwright.formats.mks.parser import parse
 from linkwright.formats.mks.problems import Enough, Fault, Problem, Problems, did_you_mean, either
 from linkwright.formats.mks.syntax import Item, Node, Statement, Word
@@ -25,6 +26,7 @@ from linkwright.formats.mks.values import CONSTANTS, Scope, Value, words_of
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.drawing import SHAPE_SIZES
 from linkwright.mechanism.expression import Number
+from linkwright.mechanism.system import SIMULATION_METHODS
 
 T = TypeVar("T")
 MAX_BYTES = 4 * 2**20
@@ -34,10 +36,15 @@ _TIMES = {
     "print interval": "interval",
     "lu tolerance": "lu_tolerance",
     "assembly tolerance": "assembly_tolerance",
+    "relative tolerance": "rtol",
+    "absolute tolerance": "atol",
+    "step": "dt",
 }
+_POSITIVE = ("interval", "lu_tolerance", "assembly_tolerance", "rtol", "atol", "dt")
+_METHODS = {name.replace("-", " "): name for name in SIMULATION_METHODS}
 _FREEDOM = {"minimum norm": "minimum-norm", "pivoting": "pivoting"}
 _ANGLES = {"degree": DEGREE, "degrees": DEGREE, "deg": DEGREE, "radian": 1.0, "radians": 1.0, "rad": 1.0}
-_ANALYSES = ("kinematic", "dynamic", "static", "equilibrium", "inverse dynamic")
+_ANALYSES = ("kinematic", "dynamic", "static", "inverse dynamic")
 _MOST_STEPS = 10_000_000
 
 
@@ -88,6 +95,8 @@ def _read(problems: Problems, parameters: dict[str, float | str]) -> Description
         reader.hold_loose_bodies()
     reader.read_gears()
     reader.read_drivers()
+    reader.read_forces()
+    reader.read_initial()
     reader.read_gravity()
     reader.read_drawing()
     if problems:
@@ -95,7 +104,7 @@ def _read(problems: Problems, parameters: dict[str, float | str]) -> Description
     return reader.description()
 
 
-class Reader(Links):
+class Reader(Loads):
     """Reads what concerns the whole model, and puts the description together."""
 
     # -- parameters ---------------------------------------------------------------------------------------
@@ -152,12 +161,12 @@ class Reader(Links):
                 self._analysis(entry, words.removesuffix("analysis").strip(), settings)
             else:
                 rest.append(entry)
-        a = self.attributes(replace(s, items=tuple(rest)), "SYSTEM", (*_TIMES, "freedom", "angle unit"))
+        a = self.attributes(replace(s, items=tuple(rest)), "SYSTEM", (*_TIMES, "method", "freedom", "angle unit"))
         for label, key in _TIMES.items():
             item = a.get(label)
             if item is not None:
                 settings[key] = self.scope.constant(item.value)
-                if key in ("interval", "lu_tolerance", "assembly_tolerance") and not settings[key] > 0.0:
+                if key in _POSITIVE and not settings[key] > 0.0:
                     raise Fault(item.value, f"the {label} is not positive")
         start, end = settings.get("start", 0.0), settings.get("end", 1.0)
         if start > end:
@@ -167,7 +176,9 @@ class Reader(Links):
         if (end - start) / settings.get("interval", 0.01) > _MOST_STEPS:
             at = a.get("print interval") or s.head
             raise Fault(at, f"this makes more than {_MOST_STEPS} points in time; make the print interval longer")
-        freedom, unit = a.get("freedom"), a.get("angle unit")
+        freedom, unit, method = a.get("freedom"), a.get("angle unit"), a.get("method")
+        if method is not None:
+            settings["method"] = _choice(method, _METHODS)
         if freedom is not None:
             settings["freedom"] = _choice(freedom, _FREEDOM)
         if unit is not None:
@@ -176,11 +187,10 @@ class Reader(Links):
     def _analysis(self, item: Item, kind: str, settings: dict[str, Any]) -> None:
         if "analysis" in settings:
             raise Fault(item, "the analysis is there twice; keep one")
-        if kind != "kinematic":
-            if kind in _ANALYSES:
-                raise Fault(item, f"{kind} analysis cannot be asked for in a model file yet; use KINEMATIC ANALYSIS")
-            raise Fault(item, f"there is no {kind!r} analysis; write KINEMATIC ANALYSIS")
-        settings["analysis"] = "kinematic"
+        if kind not in _ANALYSES:
+            known = either([f"{name.upper()} ANALYSIS" for name in _ANALYSES])
+            raise Fault(item, f"there is no {kind!r} analysis{did_you_mean(kind, _ANALYSES) or f'; write {known}'}")
+        settings["analysis"] = kind
 
     def read_gravity(self) -> None:
         seen: list[Statement] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,15 @@ from linkwright.formats.mks.syntax import MAX_DEPTH, Applied, Dotted, Listed, No
 from linkwright.mechanism.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, tabulated
 
 Numeric = float | Expression
+#: What makes an expression of a coordinate or a distance in a law.
+Measure = Callable[[Node], Expression]
 UNITS = {"deg": math.pi / 180.0, "degree": math.pi / 180.0, "degrees": math.pi / 180.0, "°": math.pi / 180.0}
 UNITS.update(rad=1.0, radian=1.0, radians=1.0)
 OPERATIONS = ("neg", "add", "sub", "mul", "div", "pow", "lt", "le")
 #: The functions that a text may call, and what they are called in expressions.
 CALLS = {name: name for name in FUNCTIONS if name not in OPERATIONS} | {"ln": "log"}
 CONSTANTS = {"pi": math.pi}
+DISTANCES = ("distance", "distance_rate")
 MAX_SIZE = 100_000  # operations in an expression, with the parameters put in
 MAX_TOTAL = 3_000_000  # operations in all expressions of a file
 MAX_POINTS = 100_000  # of a table
@@ -58,6 +61,7 @@ class Scope:
         self.later: dict[str, tuple[int, int]] = {}  # where each PARAMETER is defined: place and line
         self.without_unit: list[tuple[str, float]] = []  # angles that were given from outside as plain text
         self._total = 0
+        self._measure: Measure | None = None
 
     def define(self, name: Word, value: Value | None) -> None:
         """A parameter; None for one that could not be read."""
@@ -85,9 +89,13 @@ class Scope:
         return [name for name, _ in self._known.values()]
 
     # -- expressions --------------------------------------------------------------------------------------
-    def value(self, node: Node, *, time: bool = False) -> Value:
-        """An expression of parameters, and of TIME where that is allowed."""
-        made = self._value(node, time)
+    def value(self, node: Node, *, time: bool = False, measure: Measure | None = None) -> Value:
+        """An expression of parameters, of TIME where that is allowed, and of what `measure` makes of hinge.angle."""
+        before, self._measure = self._measure, measure
+        try:
+            made = self._value(node, time)
+        finally:
+            self._measure = before
         self._total += made.size
         if made.size > MAX_SIZE or self._total > MAX_TOTAL:
             raise Fault(node, "this becomes too large when the parameters are put in; simplify the PARAMETERs")
@@ -104,7 +112,9 @@ class Scope:
         if isinstance(node, Applied):
             return self._applied(node, time)
         if isinstance(node, Dotted):
-            raise Fault(node, "coordinates cannot be used in expressions; use parameters and TIME")
+            if self._measure is not None:
+                return Value(self._measure(node))
+            raise Fault(node, "coordinates can be used in the laws of forces only; here, use parameters and TIME")
         if isinstance(node, Vector | Listed):
             raise Fault(node, f"expected one number, not {'a vector' if isinstance(node, Vector) else 'a list'}")
         raise Fault(node, "expected a number or an expression")
@@ -127,7 +137,7 @@ class Scope:
             return Value(Number(CONSTANTS[key]), CONSTANTS[key])
         if not node.quoted and key == "time":
             if not time:
-                raise Fault(node, "TIME can be used in the laws of drivers only")
+                raise Fault(node, "TIME can be used in the laws of drivers and forces only")
             return Value(TIME)
         found = self._known.get(key)
         if found is None:
@@ -144,9 +154,13 @@ class Scope:
 
     def _applied(self, node: Applied, time: bool) -> Value:
         function = node.function.text if node.operation else node.function.text.lower()
+        if node.operation and function == "div" and self._is_rate(node):
+            return self._value(node.arguments[0], time)
         if not node.operation:
             if function == "table":
                 return self._table(node, time)
+            if function in DISTANCES and self._measure is not None:
+                return Value(self._measure(node))
             if function not in CALLS:
                 hint = did_you_mean(function, [*CALLS, "table"])
                 raise Fault(node.function, f"there is no function {node.function.text!r}{hint}")
@@ -165,6 +179,12 @@ class Scope:
         if function == "div" and arguments[1].number == 0.0:
             raise Fault(node.arguments[1], "division by zero")
         return self._call(node, function, arguments, node.arguments)
+
+    def _is_rate(self, node: Applied) -> bool:
+        """Whether a quotient is a unit: rad/s, where no parameter is called s."""
+        angle, second = node.arguments
+        unit = isinstance(angle, Num) and angle.unit is not None
+        return unit and isinstance(second, Word) and not second.quoted and second.text == "s" and "s" not in self._known
 
     def _call(self, node: Applied, function: str, arguments: list[Value], nodes: tuple[Node, ...]) -> Value:
         size = 1 + sum(a.size for a in arguments)
@@ -199,7 +219,7 @@ class Scope:
             heights.append((self._value(point.entries[1], False) if point.entries else Value(Number(y), y), point))
             if len(rows) > 1 and not rows[-1][0] > rows[-2][0]:
                 raise Fault(point, "the x of a table must increase from point to point")
-        argument = self.value(node.arguments[0], time=time)
+        argument = self.value(node.arguments[0], time=time, measure=self._measure)
         try:
             with np.errstate(all="ignore"):
                 made = tabulated(argument.expression, rows)

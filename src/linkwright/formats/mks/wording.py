@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,6 +26,13 @@ _INFIX = {
     "pow": ("^", _SIGNED, _ATOM, _SIGNED),
 }
 _WRITTEN = {inside: outside for outside, inside in CALLS.items()}  # of two names for one function the last
+
+
+@dataclass(frozen=True)
+class Spelled(Expression):
+    """A leaf whose text is known: the name of a coordinate or a distance."""
+
+    text: str
 
 
 def name_text(name: str) -> str:
@@ -64,6 +72,8 @@ def _text(e: Expression, depth: int) -> tuple[str, int]:
         if e.value == math.pi:
             return "pi", _ATOM
         return number_text(e.value), _SIGNED if math.copysign(1.0, e.value) < 0.0 else _ATOM
+    if isinstance(e, Spelled):
+        return e.text, _ATOM
     if isinstance(e, Name):
         reserved = e.name != "TIME" and e.name.lower() in (*CONSTANTS, "time")
         return f'"{e.name}"' if reserved else name_text(e.name), _ATOM

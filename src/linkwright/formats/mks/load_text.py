@@ -1,0 +1,103 @@
+"""Forces and initial conditions as statements of a `.mks` file, in the words that made them where these are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwright.formats.mks.wording import Spelled, expression_text, name_text
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.elements import AppliedWrench, Element, Initial, JointForce, PointForce
+from linkwright.mechanism.expression import Expression, Name, Number, replaced
+from linkwright.mechanism.laws import recognised
+from linkwright.mechanism.quantities import (
+    COORDINATES,
+    POSITIONS,
+    RATES,
+    VELOCITIES,
+    Quantity,
+    quantities,
+    rate_names,
+    turns,
+)
+
+_ORDER = ("stiffness", "rest", "length", "friction", "speed", "lower", "upper", "damping", "law", "effort limit")
+
+
+def force_text(d: Description, force: Element) -> tuple[str, list[str]]:
+    """The head and the attributes of a force."""
+    if isinstance(force, AppliedWrench):
+        return _wrench(d, force)
+    if isinstance(force, JointForce):
+        kind = d.kind_of(d.joint_names.position("joint", force.joint))
+        names = COORDINATES.get(kind.name) or RATES.get(kind.name, ())
+        where = name_text(force.joint) + (f".{_number(names[force.index], force.index)}" if kind.nv > 1 else "")
+        own = Quantity("joint", (force.joint,), force.index)
+        pair = (Name("q"), Name("v"))
+        spelled: dict[Expression, Expression] = {pair[1]: Spelled(quantity_text(d, _rate(own)))}
+        if kind.paired:
+            spelled[pair[0]] = Spelled(quantity_text(d, own))
+        head, at = "TORQUE" if turns(kind.name, force.index) else "FORCE", [f"joint = {where}"]
+    else:
+        pair = (Name("d"), Name("dd"))
+        ends = (force.first, force.second)
+        spelled = {
+            x: Spelled(quantity_text(d, Quantity("distance", ends, 0, rate)))
+            for x, rate in zip(pair, (False, True), strict=True)
+        }
+        head, at = "FORCE", [f"triad = {name_text(end)}" for end in ends]
+    known = recognised(force.law, *pair, d.parameters)
+    if known is None or (isinstance(force, PointForce) and known[0] in ("friction", "actuator")):
+        return head, [*at, f"law = {_law(d, force.law, spelled)}"]
+    kind_of_force, constants = known
+    if isinstance(force, PointForce) and "rest" in constants:
+        constants["length"] = constants.pop("rest")
+    parts = [f"{key} = {_law(d, constants[key], spelled)}" for key in _ORDER if key in constants]
+    return kind_of_force.upper(), [*at, *parts]
+
+
+def _wrench(d: Description, force: AppliedWrench) -> tuple[str, list[str]]:
+    parts = [f"triad = {name_text(force.frame)}"]
+    halves = {"force": force.laws[:3], "torque": force.laws[3:]}
+    given = [key for key, laws in halves.items() if any(law != Number(0.0) for law in laws)] or ["force"]
+    for key in given:
+        parts.append(f"{key} = ({', '.join(_law(d, law, {}) for law in halves[key])})")
+    if force.axes != "frame":
+        # The word alone means ground's axes; in quotes it is the name of a triad.
+        quoted = force.axes == "other" and force.axes_of.lower() == "ground"
+        of = f'"{force.axes_of}"' if quoted else "ground" if force.axes == "ground" else name_text(force.axes_of)
+        parts.append(f"axes = {of}")
+    if force.reaction:
+        parts.append(f"reaction = {name_text(force.reaction)}")
+    return ("TORQUE" if given == ["torque"] else "FORCE"), parts
+
+
+def initial_parts(d: Description, initial: Sequence[Initial]) -> list[str]:
+    """What INITIAL says."""
+    return [f"{quantity_text(d, x.quantity)} = {expression_text(x.value)}" for x in initial]
+
+
+def _law(d: Description, law: Expression, spelled: dict[Expression, Expression]) -> str:
+    more: dict[Expression, Expression] = {x: Spelled(quantity_text(d, x)) for x in quantities(law)}
+    return expression_text(replaced(law, {**more, **spelled}))
+
+
+def quantity_text(d: Description, x: Quantity) -> str:
+    """How a quantity is written."""
+    if x.kind == "distance":
+        return f"distance{'_rate' if x.rate else ''}({', '.join(map(name_text, x.of))})"
+    if x.kind == "place":
+        return f"{name_text(x.of[0])}.{(VELOCITIES if x.rate else POSITIONS)[x.index]}"
+    kind = d.kind_of(d.joint_names.position("joint", x.of[0])).name
+    names = rate_names(kind) if x.rate else COORDINATES[kind]
+    return f"{name_text(x.of[0])}.{_number(names[x.index], x.index, 'v' if x.rate else 'q')}"
+
+
+def _number(part: str, index: int, letter: str = "") -> str:
+    """The name of a coordinate, or its number where places have that name too and would go first."""
+    if part not in POSITIONS + VELOCITIES:
+        return part
+    return f"{letter or ('v' if part in VELOCITIES else 'q')}{index}"
+
+
+def _rate(x: Quantity) -> Quantity:
+    return Quantity(x.kind, x.of, x.index, True)

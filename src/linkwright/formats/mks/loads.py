@@ -1,0 +1,284 @@
+"""Forces and initial conditions of a model file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from linkwright.errors import LinkwrightError
+from linkwright.formats.mks.attributes import Attributes
+from linkwright.formats.mks.links import Links, coordinate_index
+from linkwright.formats.mks.places import Place
+from linkwright.formats.mks.problems import Fault, did_you_mean, either
+from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Statement, Vector, Word
+from linkwright.mechanism import laws
+from linkwright.mechanism.builder_parts import Joint
+from linkwright.mechanism.expression import Expression, Name
+from linkwright.mechanism.kinds import KINDS
+from linkwright.mechanism.quantities import COORDINATES, POSITIONS, RATES, VELOCITIES, Quantity, rate_names, turns
+
+HEADS = "spring damper friction stop actuator force torque"
+_LABELS = {
+    "spring": ("joint", "triad", "stiffness", "length", "rest", "damping"),
+    "damper": ("joint", "triad", "damping"),
+    "friction": ("joint", "friction", "speed"),
+    "stop": ("joint", "triad", "lower", "upper", "stiffness", "damping"),
+    "actuator": ("joint", "law", "effort limit"),
+    "force": ("joint", "triad", "law", "force", "torque", "axes", "reaction"),
+    "torque": ("joint", "triad", "law", "torque", "axes", "reaction"),
+}
+_ZERO = (0.0, 0.0, 0.0)
+_OWN, _RATE = Name("q"), Name("v")
+_APART, _APART_RATE = Name("d"), Name("dd")
+
+
+def rate_index(kind: str, part: str) -> int | None:
+    """Which rate of a joint a word means: its name, or v and its number."""
+    names, nv = rate_names(kind), KINDS[kind].nv
+    if part in names:
+        return names.index(part)
+    if part.endswith("_rate") and part.removesuffix("_rate") in COORDINATES.get(kind, ()):
+        return COORDINATES[kind].index(part.removesuffix("_rate"))
+    if part == "v" and nv == 1:
+        return 0
+    if part[:1] == "v" and part[1:].isdecimal() and len(part) == 2 and int(part[1:]) < nv:
+        return int(part[1:])
+    return None
+
+
+class Loads(Links):
+    """Reads what acts on a mechanism, and how its motion begins."""
+
+    # -- quantities ---------------------------------------------------------------------------------------
+    def quantity(self, node: Node) -> Quantity:
+        """What hinge.angle, hinge.rate, block.x, block.vx, distance(a, b) or distance_rate(a, b) mean."""
+        if isinstance(node, Applied):
+            return self._distance(node)
+        assert isinstance(node, Dotted)
+        part, word = node.part.text.lower(), node.name
+        place, linked = self.places.find(word.text), self.joints.find(word.text)
+        if place is not None and (part in POSITIONS + VELOCITIES or linked is None):
+            if part not in POSITIONS + VELOCITIES:
+                text = f"{place.name!r} has {either([*POSITIONS, *VELOCITIES])}, not {node.part.text!r}"
+                raise Fault(node.part, text)
+            rate = part in VELOCITIES
+            return Quantity("place", (place.name,), (VELOCITIES if rate else POSITIONS).index(part), rate)
+        if linked is None:
+            if self.places.is_broken(word.text) or self.joints.is_broken(word.text):
+                raise Fault
+            hint = did_you_mean(word.text, [*self.joints.names, *self.places.names])
+            raise Fault(word, f"there is no joint, body or triad {word.text!r}{hint}")
+        joint = self.joint_of(word)
+        index = coordinate_index(joint.kind, part)
+        if index is not None:
+            return Quantity("joint", (joint.name,), index)
+        index = rate_index(joint.kind, part)
+        if index is None:
+            raise Fault(node.part, self._has(joint))
+        return Quantity("joint", (joint.name,), index, True)
+
+    def _has(self, joint: Joint) -> str:
+        names = [*COORDINATES.get(joint.kind, ()), *rate_names(joint.kind)]
+        has = either(names) if names else "nothing that moves"
+        return f"joint {joint.name!r} is {joint.kind} and has {has}"
+
+    def _distance(self, node: Applied) -> Quantity:
+        what = node.function.text.lower()
+        if len(node.arguments) != 2:
+            raise Fault(node.function, f"{what} is between two triads, not {len(node.arguments)}")
+        a, b = (self.place_of(x, "triad") for x in node.arguments)
+        if a.triad.body == b.triad.body:
+            text = f"{what} is between {a.name!r} and {b.name!r}, both on {a.triad.body.name!r}; name two bodies"
+            raise Fault(node.arguments[1], text)
+        return Quantity("distance", (a.name, b.name), 0, what == "distance_rate")
+
+    def _is_angle(self, quantity: Quantity) -> bool:
+        """Whether a quantity or its rate is an angle."""
+        if quantity.kind == "place":
+            return quantity.rate and quantity.index >= 3
+        return quantity.kind == "joint" and turns(self.b._joints[quantity.of[0]].kind, quantity.index)
+
+    def law(self, node: Node) -> Expression:
+        """An expression of TIME, parameters and quantities."""
+        return self.scope.value(node, time=True, measure=self.quantity).expression
+
+    # -- forces -------------------------------------------------------------------------------------------
+    def read_forces(self) -> None:
+        self.each(HEADS, self._force)
+
+    def _force(self, s: Statement) -> None:
+        name, head = self.name(s), s.head.text.lower()
+        self.drivers.put(name, True)
+        a = self.attributes(s, head, _LABELS[head])
+        joints, triads = a.count("joint"), a.count("triad")
+        if joints and triads:
+            raise Fault(a.need("triad"), f"{a.owner} acts on a joint or between triads; keep one of the two")
+        if joints > 1:
+            raise Fault(a.pair("joint")[1], f"{a.owner} acts on one joint; remove the second")
+        if "triad" not in _LABELS[head] or joints:
+            self._on_joint(a, head, name.text)
+        elif triads == 1 and head in ("force", "torque"):
+            self._at_place(a, name)
+        elif not triads:
+            one = " or at triad = ..." if head in ("force", "torque") else ""
+            raise Fault(a.at, f"{a.owner} acts on nothing; give joint = ..., or triad = ... twice{one}")
+        else:
+            self._between(a, head, name)
+
+    def _on_joint(self, a: Attributes, head: str, name: str) -> None:
+        self._refuse(a, ("length", "force", "torque", "axes", "reaction"), "that acts on a joint")
+        joint, index = self._coordinate(a.need("joint"), a.owner)
+        angular = turns(joint.kind, index)
+        if head in ("spring", "stop") and not KINDS[joint.kind].paired:
+            text = f"{a.owner} needs a coordinate; joint {joint.name!r} is {joint.kind} and has rates alone"
+            raise Fault(a.need("joint").value, text)
+        if head == "actuator":
+            limit = self._number(a, "effort limit", positive=True)
+            self.b.actuator(joint, self.law(a.need("law").value), limit, index=index, name=name)
+            return
+        if head in ("force", "torque"):
+            law = self.law(a.need("law").value)
+        elif head == "spring":
+            rest = self._number(a, "rest", angle=angular)
+            law = self._spring(a, _OWN, _RATE, 0.0 if rest is None else rest)
+        elif head == "damper":
+            law = laws.damper(_RATE, self._needed(a, "damping"))
+        elif head == "friction":
+            speed = self._number(a, "speed", angle=angular, positive=True)
+            law = laws.friction(_RATE, self._needed(a, "friction"), laws.FRICTION_SPEED if speed is None else speed)
+        else:
+            self._stop(a, angular, lambda low, high, k, c: self.b.stop(joint, low, high, k, c, index=index, name=name))
+            return
+        self.b.joint_force(joint, law, index=index, name=name)
+
+    def _between(self, a: Attributes, head: str, name: Word) -> None:
+        self._refuse(a, ("rest", "force", "torque", "axes", "reaction"), "between two triads")
+        ends = a.pair("triad")
+        first, second = self._two_places(name, ends[0].value, ends[1].value, a.owner)
+        if head == "stop":
+            self._stop(a, False, lambda low, high, k, c: self.b.bumper(first, second, low, high, k, c, name=name.text))
+            return
+        if head == "spring":
+            law = self._spring(a, _APART, _APART_RATE, self._needed(a, "length"))
+        elif head == "damper":
+            law = laws.damper(_APART_RATE, self._needed(a, "damping"))
+        elif head == "torque":
+            raise Fault(a.at, f"{a.owner} is between two triads; give one triad, and reaction = ... for the other body")
+        else:
+            law = self.law(a.need("law").value)
+        self.b.point_force(first, second, law, name=name.text)
+
+    def _at_place(self, a: Attributes, name: Word) -> None:
+        self._refuse(a, ("law",), "at one triad")
+        place = self.place_of(a.need("triad").value, "triad", owner=a.owner, name=name.text)
+        if a.get("force") is None and a.get("torque") is None:
+            raise Fault(a.at, f"{a.owner} has no size; give force = (x, y, z) or torque = (x, y, z)")
+        vectors = [self._three(a.get(key)) for key in ("force", "torque")]
+        axes, reaction = a.get("axes"), a.get("reaction")
+        of: Any = "frame"
+        if axes is not None:
+            # The builder takes names that mean kinds of axes for these, and a triad for itself.
+            plain = isinstance(axes.value, Word) and not axes.value.quoted and axes.value.text.lower() == "ground"
+            of = "ground" if plain else self._handed(self.place_of(axes.value, "triad"))
+        other = None
+        if reaction is not None:
+            back = self.place_of(reaction.value, "body or triad")
+            if back.triad.body == place.triad.body:
+                text = f"{a.owner} acts on {place.triad.body.name!r}, and so does its reaction; name another body"
+                raise Fault(reaction.value, text)
+            other = back.name
+        elif place.triad.body == self.b.ground:
+            text = f"{a.owner} acts on ground, which stays where it is; name a triad of a body that moves"
+            raise Fault(a.need("triad").value, text)
+        self.b.applied_wrench(place.name, *vectors, axes=of, reaction=other, name=name.text)
+
+    def _handed(self, place: Place) -> Any:
+        """A place as the builder's own object."""
+        return self.b._triads[place.name] if place.name in self.b._triads else self.b._bodies[place.name]
+
+    def _refuse(self, a: Attributes, keys: tuple[str, ...], what: str) -> None:
+        for key in keys:
+            item = a.get(key)
+            if item is not None and item.label is not None:
+                raise Fault(item.label, f"{a.owner}, {what}, has no {key!r}; remove it")
+
+    def _three(self, item: Item | None) -> Any:
+        if item is None:
+            return _ZERO
+        node = item.value
+        if not isinstance(node, Vector) or len(node) != 3:
+            raise Fault(node, "expected 3 numbers or laws in parentheses")
+        return node.values or [self.law(entry) for entry in node.entries]
+
+    def _coordinate(self, item: Item, owner: str) -> tuple[Joint, int]:
+        """The joint and the number of its coordinate that `joint = hinge` or `joint = hinge.angle` names."""
+        node = item.value
+        joint = self.joint_of(node.name if isinstance(node, Dotted) else node)
+        nv = KINDS[joint.kind].nv
+        if not isinstance(node, Dotted):
+            if nv != 1:
+                names = [f"{joint.name}.{n}" for n in COORDINATES.get(joint.kind) or RATES.get(joint.kind, ())]
+                say = f"write joint = {either(names)}" if names else "it cannot move"
+                raise Fault(node, f"joint {joint.name!r} is {joint.kind} and has {nv} coordinates; {say}")
+            return joint, 0
+        part = node.part.text.lower()
+        index = coordinate_index(joint.kind, part)
+        index = rate_index(joint.kind, part) if index is None else index
+        if index is None:
+            raise Fault(node.part, self._has(joint))
+        return joint, index
+
+    # -- numbers of forces ----------------------------------------------------------------------------------
+    def _number(
+        self, a: Attributes, key: str, *, angle: bool = False, positive: bool = False, negative: bool = True
+    ) -> Expression | None:
+        """An expression of parameters, or None where it is not given."""
+        item = a.get(key)
+        if item is None:
+            return None
+        value = self.scope.value(item.value)
+        value = self.angle(value) if angle else value
+        now = self.scope.now(value, item.value)
+        if positive and not now > 0.0:
+            raise Fault(item.value, f"the {key} of {a.owner} is not positive")
+        if not negative and now < 0.0:
+            raise Fault(item.value, f"the {key} of {a.owner} is negative; give 0 or more")
+        return value.expression
+
+    def _needed(self, a: Attributes, key: str) -> Expression:
+        a.need(key)
+        made = self._number(a, key, negative=False)
+        assert made is not None
+        return made
+
+    def _spring(self, a: Attributes, x: Name, v: Name, rest: Expression | float) -> Expression:
+        damping = self._number(a, "damping", negative=False)
+        return laws.spring(x, v, self._needed(a, "stiffness"), rest, 0.0 if damping is None else damping)
+
+    def _stop(self, a: Attributes, angular: bool, make: Callable[..., Any]) -> None:
+        lower, upper = (self._number(a, key, angle=angular) for key in ("lower", "upper"))
+        damping = self._number(a, "damping", negative=False)
+        make(lower, upper, self._needed(a, "stiffness"), 0.0 if damping is None else damping)
+
+    # -- how motion begins ----------------------------------------------------------------------------------
+    def read_initial(self) -> None:
+        self.each("initial", self._initial)
+
+    def _initial(self, s: Statement) -> None:
+        for item in s.items:
+            label = item.label
+            if not isinstance(label, Dotted | Applied):
+                text = "expected what begins with which value, such as: hinge.angle = 30 deg, hinge.rate = 2, "
+                raise Fault(item, text + "block.x = 1, block.vx = 3 or distance(a, b) = 2")
+            if isinstance(label, Applied) and label.function.text.lower() not in ("distance", "distance_rate"):
+                raise Fault(label.function, f"{label.function.text!r} has no initial value; there is distance(a, b)")
+            quantity = self.quantity(label)
+            if quantity.kind == "place" and self.place_of(label.name).triad.body == self.b.ground:  # type: ignore[union-attr]
+                raise Fault(label, f"{quantity.of[0]!r} is on ground and stays where it is; name another")
+            value = self.scope.value(item.value)
+            value = self.angle(value) if self._is_angle(quantity) else value
+            self.scope.now(value, item.value)
+            try:
+                self.b.initial(quantity, value.expression)
+            except LinkwrightError as error:
+                raise Fault(label, str(error)) from None

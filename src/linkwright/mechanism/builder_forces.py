@@ -1,0 +1,286 @@
+"""The dynamic part of a Builder: forces by their laws, and how motion begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism import laws
+from linkwright.mechanism.bound import as_numbers
+from linkwright.mechanism.builder_kinematics import Kinematics, Place
+from linkwright.mechanism.builder_parts import Joint
+from linkwright.mechanism.checks import check_joint_law
+from linkwright.mechanism.description import kind_number
+from linkwright.mechanism.elements import AppliedWrench, Initial, JointForce, PointForce
+from linkwright.mechanism.expression import TIME, Expression, Name, as_expression, replaced
+from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.laws import FRICTION_SPEED
+from linkwright.mechanism.quantities import POSITIONS, VELOCITIES, Quantity
+
+Numeric = float | Expression
+#: A law: a number, an expression, or a function that is called once with names in place of numbers.
+Law = float | Expression | Callable[..., Any]
+_Q, _V, _D, _DD = Name("q"), Name("v"), Name("d"), Name("dd")
+
+
+class Forces(Kinematics):
+    """Collects force elements and initial conditions.
+
+    A law is a number, an expression of TIME, parameters and quantities (`coordinate`, `rate`, `distance`, `component`
+    below), or a function of plain arithmetic and NumPy's functions: `lambda q, v, t: -3 * np.sin(q)`. The function is
+    called once, with names in place of numbers, so that the law stays data.
+    """
+
+    def __init__(self, ground: str) -> None:
+        super().__init__(ground)
+        self._joint_rows: list[dict[str, Any]] = []
+        self._initial: dict[Quantity, Initial] = {}
+
+    # -- quantities that laws may use -----------------------------------------------------------------------
+    def coordinate(self, joint: Joint | str, index: int = 0) -> Quantity:
+        """Coordinate `index` of a joint (m or rad), for laws and initial conditions."""
+        return self._quantity(Quantity("joint", (self._joint(joint).name,), index))
+
+    def rate(self, joint: Joint | str, index: int = 0) -> Quantity:
+        """Rate `index` of a joint (m/s or rad/s)."""
+        return self._quantity(Quantity("joint", (self._joint(joint).name,), index, True))
+
+    def distance(self, first: Place, second: Place) -> Quantity:
+        """The distance between the origins of two triads or bodies (m)."""
+        return Quantity("distance", self._two(first, second, "a distance"))
+
+    def distance_rate(self, first: Place, second: Place) -> Quantity:
+        """How fast the distance between two origins grows (m/s)."""
+        return Quantity("distance", self._two(first, second, "a distance"), 0, True)
+
+    def component(self, place: Place, name: str) -> Quantity:
+        """x, y, z of an origin, vx, vy, vz of its velocity, wx, wy, wz of the angular velocity, in ground's axes."""
+        if name not in POSITIONS + VELOCITIES:
+            raise NameNotFound("component", name, [*POSITIONS, *VELOCITIES])
+        rate = name in VELOCITIES
+        return Quantity("place", (self._place(place),), (VELOCITIES if rate else POSITIONS).index(name), rate)
+
+    def _quantity(self, quantity: Quantity) -> Quantity:
+        self._check_quantity(quantity)
+        return quantity
+
+    # -- forces on joints -----------------------------------------------------------------------------------
+    def joint_force(self, joint: Joint | str, law: Law, *, index: int = 0, name: str | None = None) -> JointForce:
+        """A force or torque on coordinate `index` of a joint: a law of `q`, `v`, TIME, quantities and parameters.
+
+        A function gets q, v and the time, as many of them as it takes. On spherical and free joints `index` counts
+        rates, and the law may not use `q`.
+        """
+        name, on = self._new_force(name, "force"), self._joint(joint)
+        self._check_index(on, index, name)
+        own = {Quantity("joint", (on.name,), index): _Q, Quantity("joint", (on.name,), index, True): _V}
+        made = JointForce(name, on.name, self._force_law(law, name, (_Q, _V), own), index)
+        check_joint_law(KIND_LIST[kind_number(on.kind)], made)
+        self._forces[name] = made
+        return made
+
+    def joint_spring(
+        self, joint: Joint | str, stiffness: Numeric, rest: Numeric = 0.0, damping: Numeric = 0.0, **options: Any
+    ) -> JointForce:
+        """−stiffness · (q − rest) − damping · v on a joint; options as for `joint_force`."""
+        return self.joint_force(joint, laws.spring(_Q, _V, stiffness, rest, damping), **options)
+
+    def joint_damper(self, joint: Joint | str, damping: Numeric, **options: Any) -> JointForce:
+        """−damping · v on a joint; options as for `joint_force`."""
+        return self.joint_force(joint, laws.damper(_V, damping), **options)
+
+    def joint_friction(
+        self, joint: Joint | str, friction: Numeric, speed: Numeric = FRICTION_SPEED, **options: Any
+    ) -> JointForce:
+        """−friction · tanh(v / speed) on a joint: Coulomb friction whose jump is spread over ±`speed` or so.
+
+        Options as for `joint_force`. A load that dry friction would hold creeps; the smaller the speed, the less, and
+        the shorter the steps of a simulation.
+        """
+        self._check_positive(speed, "speed of the friction")
+        return self.joint_force(joint, laws.friction(_V, friction, speed), **options)
+
+    def actuator(
+        self, joint: Joint | str, law: Law, limit: Numeric | None = None, *, index: int = 0, name: str | None = None
+    ) -> JointForce:
+        """A law of `q`, `v`, TIME, quantities and parameters, held between −limit and limit.
+
+        The limit is the joint's effort limit unless given; without either the law is taken as it is.
+        """
+        on = self._joint(joint)
+        what = f"actuator {name!r}" if name else f"the actuator of {on.name!r}"
+        if limit is None and np.isfinite(effort := self._joint_rows[on.number]["effort_limit"]):
+            limit = float(effort)
+        if limit is None:
+            return self.joint_force(on, law, index=index, name=name)
+        self._check_positive(limit, f"limit of {what}")
+        inner = laws.written(law, (_Q, _V, TIME), what) if callable(law) else law
+        return self.joint_force(on, laws.saturated(laws.as_law(inner, what), limit), index=index, name=name)
+
+    def stop(
+        self,
+        joint: Joint | str,
+        lower: Numeric | None = None,
+        upper: Numeric | None = None,
+        stiffness: Numeric = 1e4,
+        damping: Numeric = 0.0,
+        **options: Any,
+    ) -> JointForce:
+        """Ends of a joint's travel: stiffness · p · (1 + damping · ṗ), never pulling, p being the penetration.
+
+        The limits are those of the joint unless one is given. Stiffness in N/m or N m/rad, damping in s/m or s/rad;
+        options as for `joint_force`.
+        """
+        on = self._joint(joint)
+        if lower is None and upper is None:
+            row = self._joint_rows[on.number]
+            lower, upper = (float(row[key]) if np.isfinite(row[key]) else None for key in ("lower", "upper"))
+        if lower is None and upper is None:
+            text = f"the stop of {on.name!r} has no limit; give lower= or upper=, or give the joint limits"
+            raise ModelError(text, element=on.name)
+        self._check_limits(lower, upper, f"the stop of {on.name!r}")
+        return self.joint_force(on, laws.stop(_Q, _V, lower, upper, stiffness, damping), **options)
+
+    # -- forces between places ------------------------------------------------------------------------------
+    def point_force(self, first: Place, second: Place, law: Law, *, name: str | None = None) -> PointForce:
+        """A force along the line of two origins: a law of their distance `d`, its rate `dd`, TIME and quantities.
+
+        Positive pushes them apart. A function gets d, dd and the time.
+        """
+        name = self._new_force(name, "force")
+        a, b = self._place(first), self._place(second)
+        if a == b:
+            raise ModelError(f"force {name!r} acts between {a!r} and itself; name two triads", element=name)
+        own: dict[Expression, Expression] = {}
+        for ends in ((a, b), (b, a)):
+            own |= {Quantity("distance", ends): _D, Quantity("distance", ends, 0, True): _DD}
+        made = PointForce(name, a, b, self._force_law(law, name, (_D, _DD), own))
+        self._forces[name] = made
+        return made
+
+    def spring(
+        self,
+        first: Place,
+        second: Place,
+        stiffness: Numeric,
+        length: Numeric,
+        damping: Numeric = 0.0,
+        *,
+        name: str | None = None,
+    ) -> PointForce:
+        """A spring and damper between two origins: −stiffness · (d − length) − damping · ḋ."""
+        return self.point_force(first, second, laws.spring(_D, _DD, stiffness, length, damping), name=name)
+
+    def damper(self, first: Place, second: Place, damping: Numeric, *, name: str | None = None) -> PointForce:
+        """A damper between two origins: −damping · ḋ."""
+        return self.point_force(first, second, laws.damper(_DD, damping), name=name)
+
+    def bumper(
+        self,
+        first: Place,
+        second: Place,
+        lower: Numeric | None = None,
+        upper: Numeric | None = None,
+        stiffness: Numeric = 1e4,
+        damping: Numeric = 0.0,
+        *,
+        name: str | None = None,
+    ) -> PointForce:
+        """A stop between two origins: keeps their distance between limits by the contact law of `stop`."""
+        if lower is None and upper is None:
+            raise ModelError("a stop between two triads has no limit; give lower= or upper=")
+        self._check_limits(lower, upper, "a stop between two triads")
+        return self.point_force(first, second, laws.stop(_D, _DD, lower, upper, stiffness, damping), name=name)
+
+    def applied_wrench(
+        self,
+        place: Place,
+        force: Any = (0.0, 0.0, 0.0),
+        torque: Any = (0.0, 0.0, 0.0),
+        *,
+        axes: Literal["frame", "ground"] | Place = "frame",
+        reaction: Place | None = None,
+        name: str | None = None,
+    ) -> AppliedWrench:
+        """A force and a torque at a triad or a body's origin: three laws each, or a function of time that gives three.
+
+        They are in the triad's own axes (`"frame"`), in ground's, or in those of another triad or body. With
+        `reaction`, that body gets the opposite wrench, at the same point in space.
+        """
+        name = self._new_force(name, "wrench")
+        what = f"force {name!r}"
+        parts = [laws.written(x, (TIME,), what) if callable(x) else x for x in (force, torque)]
+        numbers = [as_numbers(x, (3,), what) for x in parts]
+        six = tuple(self._law(x, ("TIME",), measures=True, what=what) for part in numbers for x in part)
+        where, of = (axes, "") if axes in ("frame", "ground") else ("other", self._axes_of(axes))
+        at, other = self._place(place), ""
+        if reaction is not None:
+            at, other = self._two(place, reaction, what)
+        made = AppliedWrench(name, at, six, where, of, other)  # type: ignore[arg-type]
+        self._forces[name] = made
+        return made
+
+    def _axes_of(self, place: Any) -> str:
+        known = [*self._bodies, *self._triads]
+        if isinstance(place, str) and place not in known:
+            raise NameNotFound("kind of axes", place, ["frame", "ground", *known])
+        return self._place(place)
+
+    # -- how motion begins ----------------------------------------------------------------------------------
+    def initial(
+        self, what: Quantity | Joint | str, value: Numeric | None = None, rate: Numeric | None = None, *, index: int = 0
+    ) -> None:
+        """The value of a quantity when motion begins; of a joint, its coordinate and its rate.
+
+        What is given is held; all else follows from where bodies are drawn, as closely as joints and drivers allow.
+        """
+        if isinstance(what, Quantity):
+            if value is None or rate is not None:
+                raise ModelError(f"give one value for {what}: initial({what}, value)")
+            self._begin(what, value)
+            return
+        if value is None and rate is None:
+            raise ModelError(f"joint {self._joint(what).name!r} begins with neither a value nor a rate; give one")
+        if value is not None:
+            self._begin(self.coordinate(what, index), value)
+        if rate is not None:
+            self._begin(self.rate(what, index), rate)
+
+    def _begin(self, quantity: Quantity, value: Numeric) -> None:
+        self._check_quantity(quantity)
+        if quantity.kind == "place" and self._triad(quantity.of[0]).body == self.ground:
+            raise ModelError(f"{quantity} is on ground and stays where it is; name another", element=quantity.of[0])
+        same = quantity
+        if quantity.kind == "distance":
+            same = Quantity("distance", (min(quantity.of), max(quantity.of)), 0, quantity.rate)
+        if any(same == (x if x.kind != "distance" else _sorted(x)) for x in self._initial):
+            raise ModelError(f"{quantity} has an initial value already; keep one", element=quantity.of[0])
+        self._initial[quantity] = Initial(quantity, self._law(as_expression(value), ()))
+
+    # -- checks ---------------------------------------------------------------------------------------------
+    def _force_law(
+        self, law: Law, name: str, own: tuple[Name, Name], alike: dict[Any, Any] | None = None
+    ) -> Expression:
+        what = f"force {name!r}"
+        made = laws.as_law(laws.written(law, (*own, TIME), what), what) if callable(law) else law
+        if isinstance(made, Expression) and alike:
+            made = replaced(made, alike)
+        return self._law(made, (own[0].name, own[1].name, "TIME"), measures=True, what=what)
+
+    def _now(self, value: Numeric) -> float:
+        return float(self._law(as_expression(value), ()).evaluate(self._parameters))
+
+    def _check_positive(self, value: Numeric, what: str) -> None:
+        if not self._now(value) > 0.0:
+            raise ModelError(f"the {what} is not positive; give a positive number")
+
+    def _check_limits(self, lower: Numeric | None, upper: Numeric | None, what: str) -> None:
+        if lower is not None and upper is not None and self._now(lower) > self._now(upper):
+            raise ModelError(f"{what} has its lower limit above its upper one; swap them")
+
+
+def _sorted(x: Quantity) -> Quantity:
+    return Quantity("distance", (min(x.of), max(x.of)), 0, x.rate)

@@ -1,0 +1,158 @@
+r"""The laws of the common force elements, as expressions; and how to find a law's constants in an expression again.
+
+Each takes a coordinate x (or a distance) and its rate v, and gives the force along x:
+
+- spring: −k (x − x₀) − c v
+- damper: −c v
+- friction: −F tanh(v / v₀): Coulomb friction without its jump. At v = v₀ it has 76 % of its full size and at 3 v₀
+  99.5 %; below, it is a damper of F / v₀, so that a load creeps where dry friction would hold it.
+- stop: k p (1 + c ṗ), never pulling, where p is how far x is beyond the limit: nothing between the limits; the
+  damping c (s/m, s/rad) grows with the penetration, so that the force has no jump at the first touch.
+- saturated: a law held between −limit and limit.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwright.errors import ModelError
+from linkwright.mechanism.expression import Call, Expression, Lookup, Name, Number, as_expression, replaced
+
+Numeric = float | Expression
+#: The speed v₀ (rad/s or m/s) at which friction has grown to tanh 1 of its size, unless a model says another.
+FRICTION_SPEED = 0.01
+
+
+def spring(x: Expression, v: Expression, stiffness: Numeric, rest: Numeric, damping: Numeric = 0.0) -> Expression:
+    """−stiffness · (x − rest) − damping · v; without damping, without its term."""
+    law = -(as_expression(stiffness) * (x - rest))
+    return law if not isinstance(damping, Expression) and damping == 0.0 else law - as_expression(damping) * v
+
+
+def damper(v: Expression, damping: Numeric) -> Expression:
+    """−damping · v."""
+    return -(as_expression(damping) * v)
+
+
+def friction(v: Expression, size: Numeric, speed: Numeric = FRICTION_SPEED) -> Expression:
+    """−size · tanh(v / speed)."""
+    return -(as_expression(size) * (v / speed).tanh())
+
+
+def stop(
+    x: Expression, v: Expression, lower: Numeric | None, upper: Numeric | None, stiffness: Numeric, damping: Numeric
+) -> Expression:
+    """What pushes x back between its limits, of which one may be missing."""
+    zero, k, c = Number(0.0), as_expression(stiffness), as_expression(damping)
+
+    def push(beyond: Expression, inward: Expression) -> Expression:
+        return Call("max", (zero, k * Call("max", (zero, beyond)) * inward))
+
+    up = None if lower is None else push(as_expression(lower) - x, 1.0 - c * v)
+    down = None if upper is None else push(x - upper, 1.0 + c * v)
+    if up is None or down is None:
+        only = -down if down is not None else up
+        if only is None:
+            raise ValueError("a stop has at least one limit")
+        return only
+    return up - down
+
+
+def saturated(law: Expression, limit: Numeric) -> Expression:
+    """The law between −limit and limit."""
+    size = as_expression(limit)
+    return Call("min", (Call("max", (law, -size)), size))
+
+
+# -- laws given as Python functions ---------------------------------------------------------------------------------
+def written(function: Callable[..., Any], leaves: Sequence[Expression], what: str) -> Any:
+    """What a function of plain arithmetic and NumPy's functions gives for these leaves: expressions.
+
+    It is called once, with as many of the leaves as it takes, so that the law becomes data.
+    """
+    try:
+        taken = inspect.signature(function).parameters.values()
+        count = sum(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in taken)
+        count = len(leaves) if any(p.kind is p.VAR_POSITIONAL for p in taken) else count
+    except (TypeError, ValueError):
+        count = len(leaves)
+    advice = "it is called once, with names in place of numbers, so write it with arithmetic, np.sin and its like, "
+    advice += "and lw.where; what only Python can compute goes to lw.simulate(tau=...)"
+    if count > len(leaves):
+        names = ", ".join(str(x) for x in leaves)
+        raise ModelError(f"the function of {what} takes {count} arguments; it gets {len(leaves)}: {names}")
+    try:
+        made = function(*leaves[:count])
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise ModelError(f"the function of {what} cannot be taken as a law ({told}); {advice}") from error
+    return made
+
+
+def as_law(made: Any, what: str) -> Expression:
+    """A number or expression as a law; anything else is told."""
+    if isinstance(made, np.ndarray) and made.ndim == 0:
+        made = made.item()
+    if isinstance(made, Expression):
+        return replaced(made, {})
+    try:
+        return Number(float(made))
+    except (TypeError, ValueError):
+        text = f"{what} has a law that is {type(made).__name__}; give a number, an expression of TIME, coordinates "
+        raise ModelError(text + "and parameters, or a function of these") from None
+
+
+# -- laws found again -----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Slot(Name):
+    """A place in a pattern that any expression of constants fills, or any at all."""
+
+    any: bool = False
+
+
+def match(pattern: Expression, law: Expression, constants: Collection[str]) -> dict[str, Expression] | None:
+    """What fills the slots of a pattern to make it the law, or None; slots hold expressions of these constants."""
+    found: dict[str, Expression] = {}
+
+    def fits(p: Expression, e: Expression) -> bool:
+        if isinstance(p, Slot):
+            if p.name in found:
+                return found[p.name] == e
+            found[p.name] = e
+            return p.any or e.names() <= set(constants)
+        if isinstance(p, Call):
+            return (
+                isinstance(e, Call)
+                and e.function == p.function
+                and all(fits(a, b) for a, b in zip(p.arguments, e.arguments, strict=True))
+            )
+        return not isinstance(p, Lookup) and p == e
+
+    return found if fits(pattern, law) else None
+
+
+def recognised(
+    law: Expression, x: Expression, v: Expression, constants: Collection[str]
+) -> tuple[str, dict[str, Expression]] | None:
+    """The kind of element that has this law of x and v, and its constants; None if it is a law of its own."""
+    k, c, low, high = Slot("stiffness"), Slot("damping"), Slot("lower"), Slot("upper")
+    patterns = (
+        ("spring", spring(x, v, k, Slot("rest"), c)),
+        ("spring", spring(x, v, k, Slot("rest"))),
+        ("damper", damper(v, c)),
+        ("friction", friction(v, Slot("friction"), Slot("speed"))),
+        ("stop", stop(x, v, low, high, k, c)),
+        ("stop", stop(x, v, low, None, k, c)),
+        ("stop", stop(x, v, None, high, k, c)),
+        ("actuator", saturated(Slot("law", any=True), Slot("effort limit"))),
+    )
+    for kind, pattern in patterns:
+        found = match(pattern, law, constants)
+        if found is not None:
+            return kind, found
+    return None

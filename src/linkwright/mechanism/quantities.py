@@ -1,0 +1,103 @@
+"""What laws and initial conditions may name of a moving mechanism: coordinates, places, distances and their rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from linkwright.errors import NameNotFound
+from linkwright.mechanism.expression import Call, Expression, Lookup
+
+#: The components of a place: its origin's position, and as rates its velocity and angular velocity, in ground's axes.
+POSITIONS = ("x", "y", "z")
+VELOCITIES = ("vx", "vy", "vz", "wx", "wy", "wz")
+
+#: What the coordinates of a joint are called, in their order, and which of them are angles.
+COORDINATES: dict[str, tuple[str, ...]] = {
+    "revolute": ("angle",),
+    "screw": ("angle",),
+    "prismatic": ("shift",),
+    "cylindrical": ("angle", "shift"),
+    "universal": ("angle1", "angle2"),
+    "planar": ("x", "y", "angle"),
+}
+#: What the rates of a joint are called where they are not its coordinates' names with `_rate` after them.
+RATES: dict[str, tuple[str, ...]] = {
+    "revolute": ("rate",),
+    "screw": ("rate",),
+    "prismatic": ("rate",),
+    "spherical": ("wx", "wy", "wz"),
+    "free": VELOCITIES,
+}
+
+
+def rate_names(kind: str) -> tuple[str, ...]:
+    """What the rates of a joint are called, in their order."""
+    return RATES.get(kind) or tuple(f"{name}_rate" for name in COORDINATES.get(kind, ()))
+
+
+def turns(kind: str, index: int) -> bool:
+    """Whether a coordinate (or rate) of a joint is an angle."""
+    names = COORDINATES.get(kind) or RATES.get(kind, ())
+    return index < len(names) and names[index].startswith(("angle", "w"))
+
+
+@dataclass(frozen=True)
+class Quantity(Expression):
+    """A number that depends on the state, or its rate.
+
+    `joint`: coordinate (or rate) `index` of a joint; `place`: x, y, z of a frame's origin in ground's axes, as rates
+    vx, vy, vz and wx, wy, wz; `distance`: between the origins of two frames. Metres, radians, seconds.
+    """
+
+    kind: Literal["joint", "place", "distance"]
+    of: tuple[str, ...]
+    index: int = 0
+    rate: bool = False
+
+    @property
+    def key(self) -> str:
+        """The name under which its value is found; no parameter has such a name."""
+        if self.kind == "joint":
+            return f"{self.of[0]}.{'v' if self.rate else 'q'}{self.index}"
+        if self.kind == "place":
+            return f"{self.of[0]}.{(VELOCITIES if self.rate else POSITIONS)[self.index]}"
+        return f"distance{'_rate' if self.rate else ''}({', '.join(map(repr, self.of))})"
+
+    def spoken(self, joint_kind: str = "") -> str:
+        """How people write it; of a joint, its kind tells what its coordinates are called."""
+        if self.kind == "distance":
+            return f"distance{'_rate' if self.rate else ''}({', '.join(self.of)})"
+        names = rate_names(joint_kind) if self.rate else COORDINATES.get(joint_kind, ())
+        return f"{self.of[0]}.{names[self.index]}" if self.index < len(names) and self.kind == "joint" else self.key
+
+    def evaluate(self, names: Mapping[str, Any]) -> Any:
+        if self.key not in names:
+            raise NameNotFound("quantity", self.key, list(names))
+        return names[self.key]
+
+    def names(self) -> frozenset[str]:
+        return frozenset((self.key,))
+
+    def __str__(self) -> str:
+        return self.key
+
+
+def quantities(*laws: Expression) -> Iterator[Quantity]:
+    """The quantities that laws use, each once, in the order of their appearance."""
+    seen: set[int] = set()
+    found: dict[Quantity, None] = {}
+    left: list[Expression] = list(reversed(laws))
+    while left:
+        part = left.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Quantity):
+            found[part] = None
+        elif isinstance(part, Call):
+            left.extend(reversed(part.arguments))
+        elif isinstance(part, Lookup):
+            left.append(part.argument)
+    yield from found

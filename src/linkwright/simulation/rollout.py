@@ -1,0 +1,262 @@
+"""`lw.rollout`: many motions of one mechanism side by side, in the lanes and threads of one compiled program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.errors import ModelError, NameNotFound, ShapeError
+from linkwright.kernels.kernel import Kernel
+from linkwright.model import Mechanism
+from linkwright.simulation.composer import Composer
+from linkwright.simulation.kernels import Kernels, in_batch
+from linkwright.simulation.laws import law as law_of
+from linkwright.simulation.parts import Parts
+from linkwright.simulation.steps import fixed_step
+from linkwright.simulation.tableaux import METHODS, STIFF, Tableau, tableau_of
+from linkwright.tape.functions import less_equal
+from linkwright.tape.program import Loop, Program
+
+Floats = NDArray[np.float64]
+#: Seconds that one call of native code may take: what a person who presses Ctrl-C waits.
+PIECE = 0.2
+MOST = 2**30  # steps of one call
+KEPT = ("q", "v", "a")
+GIBIBYTE = 2.0**30
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """Motions side by side: arrays (..., samples, n), the leading axes those of the initial states."""
+
+    time: Floats  # (samples,)
+    q: Floats | None  # None where it was not asked for
+    v: Floats | None
+    a: Floats | None
+    y: Floats | None  # what the function `outputs` gave
+    final_q: Floats  # (..., nq)
+    final_v: Floats
+
+    @property
+    def ok(self) -> NDArray[np.bool_]:
+        """(...): whether a motion has finite numbers to its end."""
+        return np.asarray(np.isfinite(self.final_q).all(axis=-1) & np.isfinite(self.final_v).all(axis=-1))
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __repr__(self) -> str:
+        states = int(np.prod(self.final_q.shape[:-1], dtype=np.int64))
+        bad = int(np.sum(~self.ok))
+        end = f"; {bad} without finite numbers at the end" if bad else ""
+        return f"<Rollout: {states} motions, {len(self)} samples to t = {self.time[-1]:g} s{end}>"
+
+
+def rollout(
+    mech: Mechanism,
+    q0: ArrayLike,
+    v0: ArrayLike,
+    dt: float,
+    steps: int,
+    tau: ArrayLike | Callable[[Any, Any, Any], Any] | None = None,
+    *,
+    method: str = "rk4",
+    every: int = 1,
+    outputs: str | tuple[str, ...] | Callable[[Any, Any, Any], Any] = ("q", "v"),
+    t_start: float = 0.0,
+) -> Rollout:
+    """Motions from initial states q0 (..., nq), v0 (..., nv): `steps` steps of dt, a sample `every` so many of them.
+
+    tau is None, constant (..., nv), given for each step (..., steps, nv), or a law tau(t, q, v) in NumPy syntax.
+    `outputs` names what is kept of every sample ("q", "v", "a"), or is a function y(t, q, v) in NumPy syntax, of which
+    alone the values are kept. A motion that blows up is NaN from there on, and the others go on: see `ok`.
+    """
+    _check(mech, method, steps, every, dt)
+    q, v = _states(mech, q0, v0)
+    shape = q.shape[:-1]
+    q, v = q.reshape(-1, mech.nq), v.reshape(-1, mech.nv)
+    law, force, given = _forces(mech, tau, shape, steps, q, v, t_start)
+    kernels, tableau = Kernels.of(mech, law), tableau_of(method)
+    names, function = _outputs(mech, outputs, q, v, t_start)
+    store = _Store(names, function, len(q), steps, every, mech)
+    work = _Work(kernels, tableau, q, v, dt, t_start)
+    work.begin(force if given is None else given[:, 0])
+    store.put(0, t_start, work)
+    done = 0
+    for k in range(1, len(store.at)):
+        goal = int(store.at[k])
+        while done < goal:
+            if given is not None:
+                work.go(1, done, given[:, done])
+                done += 1
+            else:
+                done += work.go(goal - done, done, force)
+        store.put(k, t_start + done * dt, work)
+    return store.result(shape, t_start, dt, work)
+
+
+def _check(mech: Mechanism, method: str, steps: Any, every: Any, dt: Any) -> None:
+    if method not in METHODS or method == STIFF:
+        raise NameNotFound("method", str(method), [m for m in METHODS if m != STIFF])
+    for name, value in (("steps", steps), ("every", every)):
+        if not isinstance(value, (int, np.integer)) or value < 1:
+            raise ModelError(f"{name} must be a whole number from 1 on, not {value!r}")
+    if not np.isscalar(dt) or not np.isfinite(dt) or dt <= 0.0:  # type: ignore[operator]
+        raise ModelError(f"dt must be a number greater than zero, not {dt!r}")
+    if not mech.nv:
+        raise ModelError(f"nothing moves in {mech.name!r}: it has no joint with a freedom", element=mech.name)
+
+
+def _states(mech: Mechanism, q0: Any, v0: Any) -> tuple[Floats, Floats]:
+    q, v = np.asarray(q0, dtype=np.float64), np.asarray(v0, dtype=np.float64)
+    for name, x, n in (("q0", q, mech.nq), ("v0", v, mech.nv)):
+        if x.ndim < 1 or x.shape[-1] != n:
+            raise ShapeError(f"{name} has shape {x.shape}; give (..., {n})", given=x.shape, wanted=(n,))
+    try:
+        shape = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    except ValueError:
+        text = f"q0 has the leading shape {q.shape[:-1]} and v0 {v.shape[:-1]}; make them agree"
+        raise ShapeError(text, given=v.shape[:-1], wanted=q.shape[:-1]) from None
+    return tuple(np.array(np.broadcast_to(x, (*shape, x.shape[-1]))) for x in (q, v))  # type: ignore[return-value]
+
+
+def _forces(
+    mech: Mechanism, tau: Any, shape: tuple[int, ...], steps: int, q: Floats, v: Floats, t: float
+) -> tuple[Program | None, Floats | None, Floats | None]:
+    """A recorded law, or constant forces, or forces for every step (B, steps, nv)."""
+    nv, states = mech.nv, len(q)
+    if tau is None:
+        return None, np.zeros(nv), None
+    if callable(tau):
+        law = law_of("tau", tau, t, q[0], v[0], (nv,))
+        if law.program is None:
+            text = f"tau cannot be compiled into a rollout: {law.reason}; write it in NumPy syntax, or use lw.simulate"
+            raise ModelError(text)
+        return law.program, None, None
+    force = np.asarray(tau, dtype=np.float64)
+    sequence = force.ndim == len(shape) + 2 and force.shape[-2] == steps
+    wanted = (*shape, steps, nv) if sequence else (*shape, nv)
+    try:
+        full = np.broadcast_to(force, wanted)
+    except ValueError:
+        text = f"tau has shape {force.shape}; give ({nv},), {(*shape, nv)}, or for every step {(*shape, steps, nv)}"
+        raise ShapeError(text, given=force.shape, wanted=wanted) from None
+    if sequence:
+        return None, None, full.reshape(states, steps, nv)
+    return None, np.ascontiguousarray(full.reshape(states, nv)), None
+
+
+def _outputs(mech: Mechanism, outputs: Any, q: Floats, v: Floats, t: float) -> tuple[tuple[str, ...], Program | None]:
+    if callable(outputs):
+        shape = np.shape(outputs(t, q[0].copy(), v[0].copy()))
+        law = law_of("outputs", outputs, t, q[0], v[0], shape)
+        if law.program is None:
+            raise ModelError(f"outputs cannot be compiled: {law.reason}; write it in NumPy syntax")
+        return (), law.program
+    names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    for name in names:
+        if name not in KEPT:
+            raise NameNotFound("output", str(name), list(KEPT))
+    return names, None
+
+
+class _Work:
+    """The states now, and the kernel that takes them on."""
+
+    def __init__(self, kernels: Kernels, tableau: Tableau, q: Floats, v: Floats, dt: float, t_start: float) -> None:
+        self.kernels, self.q, self.v = kernels, q, v
+        self.a = np.zeros_like(v)
+        self.dt, self.t_start = float(dt), float(t_start)
+        self.kernel = _kernel(kernels, tableau)
+        self._each = 1e-9 * max(self.kernel.signature.work, 1) * max(len(q), 1)  # seconds a step, a first guess
+
+    def begin(self, tau: Floats | None) -> None:
+        """Put the first states where they can be, and find their accelerations."""
+        found = in_batch(self.kernels.ending(), self.q, self.v, np.full(len(self.q), self.t_start), *_some(tau))
+        self.q, self.v, self.a = found[:3]
+
+    def go(self, most: int, done: int, tau: Floats | None) -> int:
+        """Some steps, as many as are not felt to take long."""
+        number = int(np.clip(PIECE / self._each, 1, most))
+        since = perf_counter()
+        settings = np.array([self.t_start, self.dt, float(done), float(number)])
+        settings = np.broadcast_to(settings, (len(self.q), 4))
+        self.q, self.v, self.a = in_batch(self.kernel, self.q, self.v, self.a, settings, *_some(tau))
+        self._each = max((perf_counter() - since) / number, 1e-9)
+        return number
+
+
+def _some(tau: Floats | None) -> tuple[Floats, ...]:
+    return () if tau is None else (np.ascontiguousarray(tau),)
+
+
+class _Store:
+    """The samples: one row of states for each."""
+
+    def __init__(
+        self, names: tuple[str, ...], function: Program | None, states: int, steps: int, every: int, mech: Mechanism
+    ) -> None:
+        self.at = np.unique(np.append(np.arange(0, steps + 1, every), steps))
+        self.function = function
+        widths = {"q": mech.nq, "v": mech.nv, "a": mech.nv}
+        shapes: dict[str, tuple[int, ...]] = {name: (widths[name],) for name in names}
+        if function is not None:
+            shapes["y"] = function.outputs[0].shape
+        size = 8.0 * len(self.at) * states * sum(int(np.prod(s, dtype=np.int64)) for s in shapes.values())
+        try:
+            self.arrays = {name: np.empty((len(self.at), states, *shape)) for name, shape in shapes.items()}
+        except MemoryError:
+            text = f"{len(self.at)} samples of {states} motions take {size / GIBIBYTE:.3g} GiB"
+            raise ModelError(f"{text}; take fewer with every=..., or choose outputs") from None
+
+    def put(self, k: int, t: float, work: _Work) -> None:
+        for name, array in self.arrays.items():
+            if name != "y":
+                array[k] = getattr(work, name)
+        if self.function is not None:
+            self.arrays["y"][k] = self.function(np.full(len(work.q), t), work.q, work.v)
+
+    def result(self, shape: tuple[int, ...], t_start: float, dt: float, work: _Work) -> Rollout:
+        def laid(name: str) -> Floats | None:
+            if name not in self.arrays:
+                return None
+            array = np.moveaxis(self.arrays[name], 0, 1)
+            return array.reshape(*shape, *array.shape[1:])
+
+        final_q, final_v = (x.reshape(*shape, x.shape[-1]) for x in (work.q, work.v))
+        q, v, a, y = (laid(name) for name in (*KEPT, "y"))
+        return Rollout(t_start + dt * self.at, q, v, a, y, final_q, final_v)
+
+
+def _kernel(kernels: Kernels, tableau: Tableau) -> Kernel:
+    return kernels.other(f"many steps {tableau.name}", lambda: many_steps(kernels.parts, tableau))
+
+
+def many_steps(parts: Parts, tableau: Tableau) -> Program:
+    """q, v, a, (t_start, dt, done, number) [, tau] → q, v, a after `number` further steps."""
+    b = Composer(f"{tableau.name} steps")
+    sizes = {"q": parts.nq, "v": parts.nv, "a": parts.nv}
+    start = [b.input(name, (size,)) for name, size in sizes.items()]
+    settings = b.input("settings", (4,))
+    force = [b.input("tau", (parts.nv,))] if parts.law is None else []
+    outputs = [b.output(f"{name}_there", (size,)) for name, size in sizes.items()]
+    after = [b.spare(f"{name}_next", size) for name, size in sizes.items()]
+    t, h, count, counted, done = (b.number(n) for n in ("t", "h", "count", "counted", "done"))
+    for source, target in zip(start, outputs, strict=True):
+        b.copy(source, target)
+    b.call(lambda s: 0.0 * s[0], [settings], [count])
+    outside, b.statements = b.statements, []
+    b.call(lambda s, n: (s[0] + s[1] * (s[2] + n), s[1] + 0.0 * n), [settings, count], [t, h])
+    step = fixed_step(parts, tableau)
+    rest = [b.spare(f"step {port.name}", port.size) for port in step.outputs[3:]]
+    b.run(step, [*outputs, t, h, *force], [*after, *rest])
+    b.call(lambda s, n: (n + 1.0, less_equal(s[3], n + 1.0)), [settings, count], [counted, done])
+    body, b.statements = tuple(b.statements), outside
+    carry = [*zip(outputs, after, strict=True), (count, counted)]
+    b.add(Loop(MOST, body, tuple((x.operand, y.operand) for x, y in carry), done.operand))
+    return b.build(single=False)
