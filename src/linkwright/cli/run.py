@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -115,9 +116,8 @@ def perform(
     screen.print(mechanism.name, style="bold")
     screen.print(table(mechanism.description))
     screen.print()
-    _made(output)
     started = perf_counter()
-    with _Progress(screen) as progress:
+    with _room(output if settings else None), _Progress(screen) as progress:
         given = dict(settings or {})
         solution = lw.analyse(mechanism, times=times, freedom=freedom, analysis=analysis, progress=progress, **given)
     for note in solution.status.notes:
@@ -215,8 +215,24 @@ def _made(output: Path) -> None:
         raise LinkwrightError(f"{output}: cannot be made ({error.strerror}); choose another with --output") from None
 
 
+@contextmanager
+def _room(output: Path | None) -> Iterator[None]:
+    """The folder while a run may keep its state there; one that a failure leaves empty goes again."""
+    new = output is not None and not output.exists()
+    if output is not None:
+        _made(output)
+    try:
+        yield
+    except BaseException:
+        if new and output is not None:
+            with suppress(OSError):
+                output.rmdir()
+        raise
+
+
 def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool, page: bool) -> list[str]:
     """Write the files; a line for each."""
+    _made(output)
     lines = []
     path = output / f"{name}.nc"
     solution.save(path)
