@@ -168,6 +168,20 @@ class Mechanism(Described):
 
         return project(self, q, v, t)
 
+    def initial_state(self, *, t: float = 0.0) -> tuple[Floats, Floats]:
+        """q and v at which motion begins: as the model's initial conditions, its drawing and its constraints say.
+
+        What is given is held; the rest is as near to the drawing as it can be, and rates are the least possible.
+        """
+        from linkwright.closed.starting import initial_state
+
+        return initial_state(self, t)
+
+    def _initial_values(self, q: ArrayLike, v: ArrayLike) -> tuple[Floats, Floats]:
+        """What the initial conditions name, at a state, and how fast it changes."""
+        values, slopes = self._answer(Request("initial_values"), q, v)
+        return values, slopes
+
     @cached_property
     def _weighed(self) -> Mechanism:
         """The same mechanism with geometry for masses."""
@@ -271,8 +285,21 @@ class Mechanism(Described):
         return self._array(Request("gravity_forces"), q, out=out)
 
     def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
-        """(..., nb, 6): the wrench of joint k on body k, at the body frame in its axes, drive included."""
-        return self._array(Request("reactions", "articulated-body"), q, v, tau, t=t)
+        """(..., nb, 6): the wrench of joint k on body k, at the body frame in its axes, drive included.
+
+        With loops, those of `mech.loops` follow, each on its child's body. Where constraints are redundant it is the
+        solution of least norm: force² + (moment / size of the mechanism)², summed over all joints at their points.
+        """
+        if not self.closed:
+            return self._array(Request("reactions", "articulated-body"), q, v, tau, t=t)
+        from linkwright.closed.reactions import reactions
+
+        return reactions(self, *(np.asarray(x, float) for x in (q, v, tau, t)))
+
+    def _applied(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
+        """The wrenches of force elements on bodies (..., nb, 6), in their axes, and their forces on rates (..., nv)."""
+        wrenches, forces = self._answer(Request("applied_forces"), q, v, t=t)
+        return wrenches, forces
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
         """λ (..., m) of M a + h = tau + Gᵀ λ, one for each of `constraints`: what joints that close loops, ties and

@@ -91,6 +91,7 @@ SPECS: dict[str, Spec] = {
     "forward_dynamics_derivatives": Spec(
         ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), rolls=False, dense=5_000, forces=True, closed=True
     ),
+    "applied_forces": Spec(("q", "v"), ("wrenches", "forces"), rolls=False, forces=True, loops=True),
     "pose": Spec(("q",), ("pose",), loops=True, options=("frame",)),
     "jacobian": Spec(("q",), ("jacobian",), rolls=False, dense=200_000, loops=True, options=("frame", "reference")),
     "twist": Spec(("q", "v"), ("twist",), loops=True, options=("frame", "reference")),
@@ -101,6 +102,8 @@ SPECS: dict[str, Spec] = {
     "integrate": Spec(("q", "dv"), ("q",), loops=True),
     "difference": Spec(("q", "q1"), ("dv",), loops=True),
     "rate": Spec(("q", "v"), ("rate",), loops=True),
+    "force_values": Spec(("q", "v"), ("forces",), rolls=False, forces=True, loops=True),
+    "initial_values": Spec(("q", "v"), ("values", "slopes"), rolls=False, loops=True),
 }
 #: What has a rolled form for mechanisms with loops, ties, drivers, couplings and force elements.
 CLOSED = ("forward_dynamics", "constraint_forces", "closing", "settling")
@@ -322,11 +325,15 @@ class Maker:
             can = ", ".join(CLOSED_METHODS[:-1]) + f" or {CLOSED_METHODS[-1]}"
             text = f"{first} {does}; method={request.method!r} is for trees of joints alone, use {can}"
             raise ModelError(text, element=first.name)
-        for j in self.topology.loops:
-            if self.description.armature[j]:
-                name = self.description.joint_names[j]
-                text = f"joint {name!r} has an armature but no coordinate, for it closes a loop"
-                raise ModelError(f"{text}; cut the loop at another joint", element=name)
+        if self.rotors and not self.rolls(request):
+            name = self.description.joint_names[self.rotors[0]]
+            text = f"joint {name!r} has an armature but no coordinate, for it closes a loop"
+            raise ModelError(f"{text}; cut the loop at another joint, or leave form= out", element=name)
+
+    @cached_property
+    def rotors(self) -> list[int]:
+        """The joints that close loops and have an armature: their rotors turn by what bodies do to each other."""
+        return [j for j in self.topology.loops if self.description.armature[j]]
 
     def _refuse_singular_inertias(self, method: str, free: Sequence[str]) -> None:
         """These methods begin with free bodies: what moves on a joint has an inertia that can be inverted.
@@ -384,7 +391,8 @@ class Maker:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
         if self.as_masses(request) and self.has_plain_elements:
-            return request.form == "rolled" or (self.tree.n > UNROLL and request.form != "unrolled")
+            long = self.tree.n > UNROLL or bool(self.rotors)
+            return request.form == "rolled" or (long and request.form != "unrolled")
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
         plain = plain and (spec.loops or not self.closed)
         able = spec.rolls and plain

@@ -17,7 +17,8 @@ MAY = {
     "formats": {"mechanism"},
     "recursions": {"constraints", "mechanism", "spatial", "tape"},
     "constraints": {"mechanism", "spatial", "tape"},
-    "analysis": {"model", "sources", "constraints", "results", "mechanism"},
+    "analysis": {"model", "sources", "constraints", "closed", "simulation", "acting", "results", "mechanism"},
+    "acting": {"model", "programs", "results", "mechanism", "spatial"},
     "programs": {"mechanism", "spatial", "tape"},
     "closed_recipes": {"recursions", "spatial"},
     "closed_derivatives": {"closed_recipes", "recursions", "spatial", "tape"},
@@ -33,7 +34,7 @@ MAY = {
     },
     "views": set(),
     "described": {"programs", "constraints", "mechanism", "views"},
-    "closed": {"constraints", "mechanism", "spatial"},
+    "closed": {"constraints", "mechanism", "results", "spatial"},
     "model": {"described", "programs", "kernels", "mechanism", "tape", "views"},
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},
@@ -51,7 +52,10 @@ LAZY = {
     ("closed_derivatives.py", "recipes"),
     ("programs.py", "constraints"),
     ("model.py", "closed"),
-    *((f"closed/{name}.py", "model") for name in ("consistent", "freedom", "inverse", "linear", "statics")),
+    *(
+        (f"closed/{name}.py", "model")
+        for name in ("consistent", "freedom", "inverse", "linear", "reactions", "starting", "statics")
+    ),
     ("results/solution.py", "model"),
     ("results/solution.py", "viewer"),
     ("results/storage.py", "formats"),
