@@ -13,7 +13,7 @@ from linkwright.results.solution import Occurrence, Solution
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.beginning import Settings, digest_of, engine_of, first_point, force_of
 from linkwright.simulation.checkpoint import Standing
-from linkwright.simulation.ends import ended, interrupted
+from linkwright.simulation.ends import ended, interrupted, law_failed
 from linkwright.simulation.engines import Fixed
 from linkwright.simulation.events import Event, met, watches
 from linkwright.simulation.keeper import Keeper
@@ -112,10 +112,7 @@ class Run:
         except KeyboardInterrupt:
             status = interrupted(self._reached(), self.keeper is not None)
         except LawFailed as error:
-            advice = (
-                "what it raised is shown by calling it yourself with that state: sol.time[-1], sol.q[-1], sol.v[-1]"
-            )
-            status = Status(False, str(error), "law failed", self._reached(), error.what, advice=advice)
+            status = law_failed(str(error), self._reached())
         except MemoryError:
             advice = "keep fewer points: give interval=... or times=..."
             status = Status(
