@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, ENDED, SETTINGS, UNDERFLOW, after, before
+from linkwright.simulation.dense import dense_terms, dense_value
 from linkwright.simulation.engines import PIECE, Trouble, Work, step_count
 from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.laws import Law, LawFailed
 from linkwright.simulation.rows import Rows
-from linkwright.simulation.steps import interpolated
 from linkwright.simulation.tableaux import Row, Tableau
 
 Floats = NDArray[np.float64]
@@ -175,7 +175,7 @@ class Called:
                 slopes[k] = self._all_slopes(a, b, h)
             ends = ((a.q[0], b.q[0]), (a.v[0], b.v[0]))
             q, v = (
-                interpolated(tableau, y0, y1, {j: y[part] for j, y in enumerate(slopes[k])}, h, x)
+                dense_value(y0, dense_terms(tableau, y0, y1, {j: y[part] for j, y in enumerate(slopes[k])}, h), x)
                 for part, (y0, y1) in enumerate(ends)
             )
             t = float(a.t[0]) + x * h
