@@ -18,7 +18,6 @@ from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import AppliedWrench, JointForce, laws_of
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.kinds import KIND_LIST
-from linkwright.mechanism.quantities import quantities
 from linkwright.mechanism.topology import Topology, span
 from linkwright.mechanism.tree import Tree, placement_rotation
 from linkwright.spatial.algebra import Array
@@ -28,6 +27,7 @@ from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
     from linkwright.constraints.closings import Closing
+    from linkwright.constraints.pieces import CentralLayout
 
 UNROLL = 64  # links up to which a recursion is unrolled
 #: Methods whose code grows faster, or from more, are rolled earlier: compiling stays at a second or two.
@@ -89,7 +89,7 @@ SPECS: dict[str, Spec] = {
         ("q", "v", "a"), ("dtau_dq", "dtau_dv", "M"), rolls=False, dense=5_000, forces=True
     ),
     "forward_dynamics_derivatives": Spec(
-        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), rolls=False, dense=5_000, forces=True
+        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), rolls=False, dense=5_000, forces=True, closed=True
     ),
     "applied_forces": Spec(("q", "v"), ("wrenches", "forces"), rolls=False, forces=True, loops=True),
     "pose": Spec(("q",), ("pose",), loops=True, options=("frame",)),
@@ -145,13 +145,6 @@ class Maker:
         return [(names[e.joint], e) for e in laws if e.joint in names]
 
     @property
-    def has_plain_elements(self) -> bool:
-        """Whether forces depend on nothing but their own coordinate, distance and TIME, and act on their own bodies."""
-        d = self.description
-        wide = (isinstance(e, AppliedWrench) and (e.axes == "other" or e.reaction) for e in d.elements)
-        return not any(wide) and not any(True for e in d.elements for _ in quantities(*laws_of(e)))
-
-    @property
     def needs_time(self) -> bool:
         """Whether a force depends on TIME, or a driver does."""
         laws = (law for e in self.description.elements for law in laws_of(e))
@@ -186,6 +179,14 @@ class Maker:
         from linkwright.constraints.closings import closings
 
         return closings(self.description, self.topology) if self.closed else ()
+
+    @cached_property
+    def masses(self) -> CentralLayout:
+        """The bodies as free masses and all joints as constraints."""
+        from linkwright.constraints.central import CentralEquations
+        from linkwright.constraints.pieces import CentralLayout
+
+        return CentralLayout(CentralEquations(self.tree))
 
     def gravity(self, free: Mapping[str, Any]) -> Array:
         d = self.description
@@ -390,7 +391,7 @@ class Maker:
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
-        if self.as_masses(request) and self.has_plain_elements:
+        if self.as_masses(request):
             long = self.tree.n > UNROLL or bool(self.rotors)
             return request.form == "rolled" or (long and request.form != "unrolled")
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
