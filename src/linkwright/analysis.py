@@ -1,45 +1,52 @@
-"""`lw.analyse`: kinematic analysis of a mechanism or a model file, ending in a `Solution`."""
+"""`lw.analyse`: what a model's SYSTEM asks for, ending in a `Solution`: prescribed motion, caused motion, or rest."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.model import Mechanism
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from linkwright.constraints.kinematics import Motion
     from linkwright.mechanism.system import System
     from linkwright.results.solution import Solution
+
+Floats = NDArray[np.float64]
+#: Called as a run goes on, with how far it is and how far it goes: time points, or seconds.
+Progress = Callable[[Any, Any], None]
 
 
 def analyse(
     mechanism: Mechanism | str | PathLike[str],
     *,
     times: ArrayLike | None = None,
+    analysis: str | None = None,
     freedom: str | None = None,
     parameters: dict[str, float] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
+    **simulation: Any,
 ) -> Solution:
-    """Position, velocity and acceleration of every body, as the model's SYSTEM says; `times` overrides its times.
+    """What the model's SYSTEM says, or `analysis`: "kinematic", "dynamic", "static" or "inverse dynamic".
 
-    `parameters` are other values for the model's parameters; a file is read with them, as by `linkwright run --set`.
-    Motion that the constraints leave free is the one of least norm, or with freedom="pivoting" the paper's. A motion
-    that cannot go on is returned as far as it went, and `sol.status` says why. Raises AssemblyError if the mechanism
-    does not go together at the start.
+    Kinematic: position, velocity and acceleration of every body as drivers prescribe; motion that the constraints
+    leave free is the one of least norm, or with freedom="pivoting" the paper's. Dynamic: the motion from the model's
+    initial conditions under its forces; `simulation` overrides its settings, as `lw.simulate` has them (method, rtol,
+    atol, dt, tau, events, checkpoint, resume). Static: where it stays at rest, at every time if it depends on time.
+    Inverse dynamic: the kinematic motion, and the forces of the drivers that cause it.
+
+    `times` overrides the model's times. `parameters` are other values for the model's parameters; a file is read with
+    them, as by `linkwright run --set`. Forces are in `sol.series`. A run that cannot go on is returned as far as it
+    went, and `sol.status` says why. Raises AssemblyError if the mechanism does not go together at the start.
     """
-    from linkwright.constraints.kinematics import Kinematics
     from linkwright.constraints.motion import times_of
-    from linkwright.mechanism.system import System
-    from linkwright.results.solution import Solution
-    from linkwright.results.status import Counters, Status
+    from linkwright.mechanism.system import AnalysisKind, System
     from linkwright.sources import load
 
     if isinstance(mechanism, Mechanism):
@@ -48,12 +55,122 @@ def analyse(
         mech = load(fspath(mechanism), **({"parameters": parameters} if parameters else {}))
     d = mech.description
     system: System = d.system or System()
+    kind = analysis or system.analysis
+    if kind not in get_args(AnalysisKind):
+        raise NameNotFound("analysis", str(kind), list(get_args(AnalysisKind)))
     if times is None and d.system is None:
         raise ModelError(f"{d.name!r} says no times; give times=..., or a SYSTEM in the model", element=d.name)
     points = times_of(system.start, system.end, system.interval) if times is None else np.asarray(times, float)
     choice: Any = freedom or system.freedom
     if choice not in ("minimum-norm", "pivoting"):
         raise NameNotFound("way with freedom", str(choice), ["minimum-norm", "pivoting"])
+    if kind == "dynamic":
+        return _dynamic(mech, system, points, simulation, progress)
+    if simulation:
+        text = f"{kind} analysis takes no {next(iter(simulation))!r}; it is a setting of dynamic analysis"
+        raise ModelError(text, element=d.name)
+    if kind == "static":
+        return _static(mech, points, progress)
+    if kind == "inverse dynamic":
+        return _inverse_dynamic(mech, system, points, choice, progress)
+    return _kinematic(mech, system, points, choice, progress)
+
+
+def _dynamic(
+    mech: Mechanism, system: System, points: Floats, settings: dict[str, Any], progress: Progress | None
+) -> Solution:
+    from linkwright.acting import forces
+    from linkwright.mechanism.elements import JointForce
+    from linkwright.simulation.simulate import simulate
+
+    refuse_massless(mech)
+    if len(points) < 2:
+        raise ModelError(f"{mech.name!r} has one time point only; a simulation needs a beginning and an end")
+    given = {"method": system.method, "rtol": system.rtol, "atol": system.atol, "dt": system.dt}
+    chosen = {**given, **settings}
+    if settings.get("method") not in (None, system.method) and "dt" not in settings:
+        chosen["dt"] = None  # the model's step is meant for the model's method
+    start, end = float(points[0]), float(points[-1])
+    solution = simulate(mech, end, t_start=start, times=points, progress=progress, **chosen)
+    stopped = {e.joint for e in mech.description.elements if isinstance(e, JointForce)}
+    beyond = _beyond_limits(solution, stopped)
+    if beyond:
+        solution.status = replace(solution.status, notes=(*solution.status.notes, *beyond))
+    return solution if "tau" in settings else solution.with_series(forces(mech, solution))
+
+
+def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solution:
+    """States of rest, each sought from the one before."""
+    from linkwright.acting import forces
+    from linkwright.closed.statics import NoEquilibrium
+    from linkwright.results.solution import Solution
+    from linkwright.results.status import Counters, Status
+
+    refuse_massless(mech)
+    when = points if mech._maker.needs_time else points[:1]
+    q = mech.initial_state(t=float(when[0]))[0]
+    rows: list[Floats] = []
+    work, unstable = 0, ""
+    status = Status(True, time=float(when[-1]))
+    for k, t in enumerate(when):
+        try:
+            found = mech.equilibrium(q, t=float(t))
+        except NoEquilibrium as error:
+            reason, _, advice = str(error).partition("; ")
+            message = f"at t = {t:.9g} s {reason}"
+            status = Status(False, message, "no equilibrium", float(t), residual=error.acceleration, advice=advice)
+            break
+        q = found.q
+        rows.append(q)
+        work += found.iterations
+        if not found.stable and not unstable:
+            unstable = f"the equilibrium at t = {t:.6g} s is unstable: the least push takes the mechanism out of it"
+        if progress is not None:
+            progress(k + 1, len(when))
+    status = replace(status, notes=(unstable,) if unstable else ())
+    none = np.zeros((len(rows), mech.nv))
+    table = np.array(rows).reshape(len(rows), mech.nq)
+    counters = Counters(newton_iterations=work, points=len(rows))
+    d = mech.description
+    made = Solution.of_states(d, when[: len(rows)], table, none, none, status=status, counters=counters, mechanism=mech)
+    return made.with_series(forces(mech, made))
+
+
+def _inverse_dynamic(
+    mech: Mechanism, system: System, points: Floats, freedom: Any, progress: Progress | None
+) -> Solution:
+    """The motion that drivers prescribe, and their forces."""
+    from linkwright.acting import forces
+
+    d = mech.description
+    refuse_massless(mech)
+    if not d.drivers:
+        text = f"{d.name!r} has no drivers, and inverse dynamic analysis finds the forces of drivers; add some, or "
+        raise ModelError(text + "use DYNAMIC ANALYSIS", element=d.name)
+    left = mech.dof().left
+    if left:
+        text = f"the drivers of {d.name!r} leave {left} degree{'s' if left > 1 else ''} of freedom to themselves; "
+        raise ModelError(text + "drive these too, or use DYNAMIC ANALYSIS", element=d.name)
+    solution = _kinematic(mech, system, points, freedom, progress)
+    return solution.with_series(forces(mech, solution))
+
+
+def refuse_massless(mech: Mechanism) -> None:
+    """Forces move masses: a mechanism that has none of its own at all is an error that names the bodies."""
+    d = mech.description
+    if not np.any(d.mass > 0.0) and not np.any(d.armature > 0.0):
+        from linkwright.mechanism.checks import listed
+
+        text = f"no body of {d.name!r} has a mass, so that forces say nothing of its motion; give masses and inertias "
+        raise LinkwrightError(text + f"to {listed(list(d.body_names[:20]))}")
+
+
+def _kinematic(mech: Mechanism, system: System, points: Floats, choice: Any, progress: Progress | None) -> Solution:
+    from linkwright.constraints.kinematics import Kinematics
+    from linkwright.results.solution import Solution
+    from linkwright.results.status import Counters, Status
+
+    d = mech.description
     count = len(np.atleast_1d(points))
     motion = Kinematics(d).motion(
         points,
@@ -87,13 +204,13 @@ def _parts(motion: Motion) -> list[tuple[Any, slice]]:
     return [(x, part) for x in (motion.q, motion.v, motion.a) for part in (first, second)]
 
 
-def _beyond_limits(solution: Solution) -> list[str]:
-    """A line for every joint that goes beyond its limits, which an analysis does not apply."""
+def _beyond_limits(solution: Solution, besides: Collection[str] = ()) -> list[str]:
+    """A line for every joint (but some) that goes beyond its limits, which an analysis does not apply."""
     d = solution.description
     told = []
     for j in np.flatnonzero(np.isfinite(d.lower) | np.isfinite(d.upper)).tolist():
         name = d.joint_names[j]
-        if d.kind_of(j).nq != 1 or not len(solution):
+        if d.kind_of(j).nq != 1 or not len(solution) or name in besides:
             continue
         value = solution.joint(name)[:, 0]
         out = np.flatnonzero((value < d.lower[j] - 1e-9) | (value > d.upper[j] + 1e-9))

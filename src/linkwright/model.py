@@ -168,6 +168,20 @@ class Mechanism(Described):
 
         return project(self, q, v, t)
 
+    def initial_state(self, *, t: float = 0.0) -> tuple[Floats, Floats]:
+        """q and v at which motion begins: as the model's initial conditions, its drawing and its constraints say.
+
+        What is given is held; the rest is as near to the drawing as it can be, and rates are the least possible.
+        """
+        from linkwright.closed.starting import initial_state
+
+        return initial_state(self, t)
+
+    def _initial_values(self, q: ArrayLike, v: ArrayLike) -> tuple[Floats, Floats]:
+        """What the initial conditions name, at a state, and how fast it changes."""
+        values, slopes = self._answer(Request("initial_values"), q, v)
+        return values, slopes
+
     @cached_property
     def _weighed(self) -> Mechanism:
         """The same mechanism with geometry for masses."""
@@ -283,7 +297,7 @@ class Mechanism(Described):
         return reactions(self, *(np.asarray(x, float) for x in (q, v, tau, t)))
 
     def _applied(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
-        """The wrenches of force elements on bodies (..., nb, 6), in their axes, and their forces on joints (..., nv)."""
+        """The wrenches of force elements on bodies (..., nb, 6), in their axes, and their forces on rates (..., nv)."""
         wrenches, forces = self._answer(Request("applied_forces"), q, v, t=t)
         return wrenches, forces
 

@@ -102,6 +102,8 @@ SPECS: dict[str, Spec] = {
     "integrate": Spec(("q", "dv"), ("q",), loops=True),
     "difference": Spec(("q", "q1"), ("dv",), loops=True),
     "rate": Spec(("q", "v"), ("rate",), loops=True),
+    "force_values": Spec(("q", "v"), ("forces",), rolls=False, forces=True, loops=True),
+    "initial_values": Spec(("q", "v"), ("values", "slopes"), rolls=False, loops=True),
 }
 #: What has a rolled form for mechanisms with loops, ties, drivers, couplings and force elements.
 CLOSED = ("forward_dynamics", "constraint_forces", "closing", "settling")
@@ -300,7 +302,6 @@ class Maker:
             from linkwright.recipes import record_masses
 
             return record_masses(self, request)
-        self._refuse_rotors(request)
         if request.method in FREE_BODY_METHODS and not self.coupled:
             self._refuse_singular_inertias(request.method, request.free)
         if spec.dense and int(self.topology.depth.sum()) + self.tree.n > spec.dense:
@@ -324,18 +325,15 @@ class Maker:
             can = ", ".join(CLOSED_METHODS[:-1]) + f" or {CLOSED_METHODS[-1]}"
             text = f"{first} {does}; method={request.method!r} is for trees of joints alone, use {can}"
             raise ModelError(text, element=first.name)
-
-    @property
-    def rotors(self) -> list[int]:
-        """The joints that close loops and have an armature."""
-        return [j for j in self.topology.loops if self.description.armature[j]]
-
-    def _refuse_rotors(self, request: Request) -> None:
-        """A recursion over the tree has no place for the armature of a joint without a coordinate."""
-        if self.rotors and SPECS[request.function].closed:
+        if self.rotors and not self.rolls(request):
             name = self.description.joint_names[self.rotors[0]]
             text = f"joint {name!r} has an armature but no coordinate, for it closes a loop"
-            raise ModelError(f"{text}; for {request.function} cut the loop at another joint", element=name)
+            raise ModelError(f"{text}; cut the loop at another joint, or leave form= out", element=name)
+
+    @cached_property
+    def rotors(self) -> list[int]:
+        """The joints that close loops and have an armature: their rotors turn by what bodies do to each other."""
+        return [j for j in self.topology.loops if self.description.armature[j]]
 
     def _refuse_singular_inertias(self, method: str, free: Sequence[str]) -> None:
         """These methods begin with free bodies: what moves on a joint has an inertia that can be inverted.

@@ -94,9 +94,9 @@ def test_drivers_power_is_their_multiplier_times_their_rate() -> None:
         there = mech.integrate(q, s * v + 0.5 * s * s * a)
         return float(mech.kinetic_energy(there, v + s * a) + mech.potential_energy(there))
 
-    g, phi_t = constraint_jacobian(mech, q, t)
+    phi_t = constraint_jacobian(mech, q, t)[1]
     power = -mech.constraint_forces(q, v, tau, t=t) @ phi_t
-    assert abs(power) > 0.1
+    assert abs(power) > 0.01
     assert (energy(h) - energy(-h)) / (2 * h) == pytest.approx(power, rel=1e-7)
 
 

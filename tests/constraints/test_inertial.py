@@ -9,6 +9,7 @@ import pytest
 from multipliers import Motion, with_loops
 
 import linkwright as lw
+from linkwright.constraints import pieces
 from linkwright.errors import ModelError
 from linkwright.mechanism.expression import TIME, Name
 from linkwright.mechanism.kinds import KINDS
@@ -208,3 +209,40 @@ def test_code_does_not_grow_with_the_number_of_loops() -> None:
 def test_work_grows_with_the_number_of_loops_alone() -> None:
     work = [sum(four_bars(n).program("forward_dynamics", form="rolled").count().values()) for n in (50, 100, 200)]
     assert (work[2] - work[1]) == pytest.approx(2.0 * (work[1] - work[0]), rel=0.02)
+
+
+def fan(arms: int) -> tuple[lw.Mechanism, np.ndarray]:
+    """Parallelograms side by side on one crank, and a position of it."""
+    with lw.Builder(f"fan_{arms}") as b:
+        b.gravity((0.0, -9.81, 0.0))
+        part = {"mass": 1.0, "com": (0.5, 0.01, 0.02), "inertia": (0.01, 0.1, 0.1)}
+        crank = b.body("crank", 2.0, (0.1, 0.2, 0.05 * arms), (1.0 + 0.1 * arms**2, 1.0 + 0.1 * arms**2, 0.2))
+        b.joint("revolute", b.triad(b.ground), crank, "pivot")
+        for k in range(arms):
+            coupler, rocker = b.body(f"coupler{k}", **part), b.body(f"rocker{k}", **part)
+            b.joint("revolute", b.triad(crank, (1.0, 0, 0.1 * k)), b.triad(coupler), f"near{k}")
+            b.joint("revolute", b.triad(b.ground, (2.0, 0, 0.1 * k)), b.triad(rocker), f"end{k}")
+            b.joint("revolute", b.triad(coupler, (2.0, 0, 0)), b.triad(rocker, (1.0, 0, 0)), f"far{k}", cut=True)
+    mech = b.build()
+    q = np.zeros(mech.nq)
+    for joint in mech.joints:
+        q[joint.q_slice] = -0.8 if joint.name.startswith("near") else 0.8
+    return mech, q
+
+
+def test_a_crank_with_many_joints_moves_as_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    mech, q = fan(12)
+    motion = Motion(mech)
+    rng = np.random.default_rng(0)
+    v, tau = rng.standard_normal((2, mech.nv))
+    motion.check(q, v, tau)
+    monkeypatch.setattr(pieces, "MANY", 1000)
+    whole, _ = fan(12)
+    v = v + motion.ask("settling", q, v)[0]
+    right = Motion(whole).ask("forward_dynamics", q, v, tau)
+    assert relative(motion.ask("forward_dynamics", q, v, tau), right) < 1e-11
+
+
+def test_work_grows_with_the_number_of_joints_on_one_body_alone() -> None:
+    work = [sum(fan(n)[0].program("forward_dynamics", form="rolled").count().values()) for n in (30, 60, 120)]
+    assert (work[2] - work[1]) == pytest.approx(2.0 * (work[1] - work[0]), rel=0.05)

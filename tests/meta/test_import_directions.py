@@ -17,7 +17,8 @@ MAY = {
     "formats": {"mechanism"},
     "recursions": {"constraints", "mechanism", "spatial", "tape"},
     "constraints": {"mechanism", "spatial", "tape"},
-    "analysis": {"model", "sources", "constraints", "results", "mechanism"},
+    "analysis": {"model", "sources", "constraints", "closed", "simulation", "acting", "results", "mechanism"},
+    "acting": {"model", "programs", "results", "mechanism", "spatial"},
     "programs": {"mechanism", "spatial", "tape"},
     "closed_recipes": {"recursions", "spatial"},
     "recipes": {"closed_recipes", "programs", "recursions", "constraints", "mechanism", "spatial", "tape"},
@@ -40,7 +41,10 @@ LAZY = {
     ("closed_recipes.py", "recipes"),
     ("programs.py", "constraints"),
     ("model.py", "closed"),
-    *((f"closed/{n}.py", "model") for n in ("consistent", "freedom", "inverse", "linear", "reactions", "statics")),
+    *(
+        (f"closed/{name}.py", "model")
+        for name in ("consistent", "freedom", "inverse", "linear", "reactions", "starting", "statics")
+    ),
     ("results/solution.py", "model"),
     ("results/solution.py", "viewer"),
     ("results/storage.py", "formats"),

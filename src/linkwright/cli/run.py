@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import numpy as np
 import typer
@@ -14,6 +15,7 @@ from rich.table import Table
 
 from linkwright.cli.screen import Settings, assignments, console, grid, load, tell_error, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.mechanism.system import SIMULATION_METHODS, AnalysisKind, System
 
 if TYPE_CHECKING:
     from linkwright.mechanism.description import Description
@@ -34,22 +36,63 @@ def run(
         str | None,
         typer.Option(help="What becomes of freedom left: 'minimum-norm' or 'pivoting'.", show_default="the model's"),
     ] = None,
+    analysis: Annotated[
+        str | None,
+        typer.Option(help="'kinematic', 'dynamic', 'static' or 'inverse-dynamic'.", show_default="the model's"),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(help="Of a simulation: rk45, dop853, rk4, ….", show_default="the model's")
+    ] = None,
+    rtol: Annotated[
+        float | None, typer.Option(help="The relative tolerance of a simulation.", show_default="the model's")
+    ] = None,
+    step: Annotated[
+        float | None, typer.Option(help="The step of a simulation, in seconds.", show_default="the model's")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Where a simulation keeps its state, to go on from.", show_default=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for what is written.")] = Path("out"),
     plot: Annotated[bool, typer.Option("--plot", help="Draw position, velocity and acceleration as a PNG.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Write the results as a CSV table too.")] = False,
     page: Annotated[bool, typer.Option("--page/--no-page", help="Write the animation as an HTML page.")] = True,
 ) -> None:
-    """Analyse MODEL as its SYSTEM says: print its table, find its motion, and write results and animation."""
+    """Analyse MODEL as its SYSTEM says: print its table, find its motion, and write results and animation.
+
+    The exit code is 0 if the run came to its end. A run that ended early says why, and what it computed is kept.
+    """
     points = _checked(times, freedom, output)
+    kind = _analysis(analysis)
     loaded = load(model, parameters=assignments(set_) or None)
     if points is None and loaded.mechanism.description.system is None:
         raise LinkwrightError(f"{model}: says no times; give them, as in --times 0:8:0.1")
     for warning in loaded.warnings:
         tell_warning(warning)
     name = model.name.removesuffix(".mks")
-    code = perform(loaded.mechanism, name, output, times=points, freedom=freedom, plot=plot, csv=csv, page=page)
+    given = {"method": method, "rtol": rtol, "dt": step, "checkpoint": checkpoint, "resume": resume or None}
+    settings = {key: value for key, value in given.items() if value is not None}
+    chosen = kind or (loaded.mechanism.description.system or System()).analysis
+    passing = output / f"{name}.checkpoint" if checkpoint is None and chosen == "dynamic" else None
+    if passing is not None:
+        settings["checkpoint"] = passing
+    _check_settings(settings, chosen)
+    code = perform(
+        loaded.mechanism,
+        name,
+        output,
+        times=points,
+        freedom=freedom,
+        analysis=kind,
+        settings=settings,
+        plot=plot,
+        csv=csv,
+        page=page,
+    )
     if code:
         raise typer.Exit(code)
+    if passing is not None:  # a run that came to its end needs nothing to go on from
+        passing.unlink(missing_ok=True)
 
 
 def perform(
@@ -59,6 +102,8 @@ def perform(
     *,
     times: Any = None,
     freedom: str | None = None,
+    analysis: str | None = None,
+    settings: Mapping[str, Any] | None = None,
     plot: bool = False,
     csv: bool = False,
     page: bool = True,
@@ -70,9 +115,11 @@ def perform(
     screen.print(mechanism.name, style="bold")
     screen.print(table(mechanism.description))
     screen.print()
+    _made(output)
     started = perf_counter()
     with _Progress(screen) as progress:
-        solution = lw.analyse(mechanism, times=times, freedom=freedom, progress=progress)
+        given = dict(settings or {})
+        solution = lw.analyse(mechanism, times=times, freedom=freedom, analysis=analysis, progress=progress, **given)
     for note in solution.status.notes:
         screen.print(note, soft_wrap=True)
     screen.print(f"{solution.counters}, in {perf_counter() - started:.2f} s", soft_wrap=True)
@@ -80,6 +127,9 @@ def perform(
         screen.print()
         screen.print(extremes(solution))
         screen.print()
+        if solution.series:
+            screen.print(largest(solution))
+            screen.print()
     for written in _write(solution, output, name, plot=plot, csv=csv, page=page):
         screen.print(written, soft_wrap=True)
     if not solution.status:
@@ -128,16 +178,45 @@ def extremes(solution: Solution) -> Table:
     return grid(*rows)
 
 
+def largest(solution: Solution) -> Table:
+    """The forces of drivers, elements, ties and joints (the first of many): from where to where."""
+    rows: list[tuple[Any, ...]] = [("force", "from … to", "at the end")]
+    joints: dict[str, list[Any]] = {}
+    for name, series in solution.series.items():
+        stem, _, part = name.rpartition(".")
+        if part in ("fx", "fy", "fz", "mx", "my", "mz"):
+            joints.setdefault(f"{stem}.{part[0]}", []).append(series)
+            continue
+        x = series.values
+        rows.append((name, f"{_tidy(x.min())} … {_tidy(x.max())} {series.unit}", f"{_tidy(x[-1])} {series.unit}"))
+    for name, parts in joints.items():
+        size = np.linalg.norm([part.values for part in parts], axis=0)
+        word = "|force|" if name.endswith(".f") else "|moment|"
+        unit = parts[0].unit
+        rows.append(
+            (f"{name[:-2]} {word}", f"{_tidy(size.min())} … {_tidy(size.max())} {unit}", f"{_tidy(size[-1])} {unit}")
+        )
+    if len(rows) > 31:
+        rows = [*rows[:31], (f"… {len(rows) - 31} more", "", "")]
+    return grid(*rows)
+
+
 def _tidy(x: float) -> str:
     return f"{0.0 if abs(x) < 1e-12 else x:.4g}"
 
 
-def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool, page: bool) -> list[str]:
-    """Write the files; a line for each."""
+def _made(output: Path) -> None:
+    """The folder, made if it is not there."""
     try:
         output.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
         raise LinkwrightError(f"{output}: is a file; name a folder with --output") from None
+    except OSError as error:
+        raise LinkwrightError(f"{output}: cannot be made ({error.strerror}); choose another with --output") from None
+
+
+def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool, page: bool) -> list[str]:
+    """Write the files; a line for each."""
     lines = []
     path = output / f"{name}.nc"
     solution.save(path)
@@ -167,6 +246,34 @@ def _checked(times: str | None, freedom: str | None, output: Path) -> Any:
     return None if times is None else _times(times)
 
 
+def _analysis(text: str | None) -> str | None:
+    """The kind of analysis that a word means."""
+    if text is None:
+        return None
+    kinds = {kind.replace(" ", "-"): kind for kind in get_args(AnalysisKind)}
+    word = text.strip().lower().replace(" ", "-").replace("_", "-")
+    if word not in kinds:
+        raise NameNotFound("analysis", text, list(kinds))
+    found: str = kinds[word]
+    return found
+
+
+def _check_settings(settings: Mapping[str, Any], kind: str) -> None:
+    """Refuse what no simulation takes, before anything is computed."""
+    if settings and kind != "dynamic":
+        option = {"dt": "--step"}.get(next(iter(settings)), f"--{next(iter(settings))}")
+        raise LinkwrightError(f"{option} is for simulations, and this is {kind} analysis; add --analysis dynamic")
+    if settings.get("method", SIMULATION_METHODS[0]) not in SIMULATION_METHODS:
+        raise NameNotFound("method", settings["method"], list(SIMULATION_METHODS))
+    for key, option in (("rtol", "--rtol"), ("dt", "--step")):
+        if not settings.get(key, 1.0) > 0.0:
+            raise LinkwrightError(f"{option} {settings[key]:g}: give a number greater than zero")
+    if settings.get("resume") and not Path(settings["checkpoint"]).exists():
+        raise LinkwrightError(
+            f"{settings['checkpoint']}: there is no such file to resume from; name it by --checkpoint"
+        )
+
+
 def _times(text: str) -> Any:
     """The times START:END:INTERVAL."""
     from linkwright.constraints.motion import times_of
@@ -188,6 +295,7 @@ class _Progress:
 
     def __init__(self, screen: Console) -> None:
         self._bar: Any = None
+        self._shown = 0.0
         if screen.is_terminal:
             from rich.progress import Progress
 
@@ -199,9 +307,12 @@ class _Progress:
             self._bar.start()
         return self
 
-    def __call__(self, point: int, points: int) -> None:
-        if self._bar is not None and not point % 64:
-            self._bar.update(self._task, description="time points", total=points, completed=point)
+    def __call__(self, done: float, total: float) -> None:
+        """So many of so many time points, or seconds of simulated time."""
+        if self._bar is not None and perf_counter() - self._shown > 0.05:
+            self._shown = perf_counter()
+            word = "time points" if isinstance(total, int) else "simulated time"
+            self._bar.update(self._task, description=word, total=total, completed=done)
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:

@@ -45,7 +45,7 @@ class Reacting:
         return Reactions(self.equations.programs)
 
     def at(self, bodies: Mapping[str, Floats], time: Floats, q: Floats, v: Floats, a: Floats, tau: Floats) -> Forces:
-        """The reactions where bodies move so: arrays (T, nb, ·) of a Solution, and the tree's q, v, a and tau (T, ·)."""
+        """The reactions where bodies move so: arrays (T, nb, ·) of a Solution; the tree's q, v, a and tau (T, ·)."""
         d, topology = self.description, self.mech.tree.topology
         applied, drive = self._forces(q, v, a, tau, time)
         joints = np.zeros((len(time), d.nb + len(topology.loops), 6))

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints import forms
+from linkwright.constraints.closing import closing_constraints
 from linkwright.constraints.equations import Constraint, Equations
+from linkwright.constraints.forms import Form
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import GROUND, Description
+from linkwright.mechanism.elements import Mimic
 from linkwright.mechanism.frames import full_inertia, snapped
 from linkwright.mechanism.tree import Tree
 
@@ -80,6 +84,9 @@ class CentralEquations(Equations):
         self.tree, d = tree, tree.description
         self.masses = Masses(d, self.size)
         given = self.constraints
+        number = {id(c): k for k, c in enumerate(given)}
+        #: The constraints besides the tree's, in the order of their multipliers.
+        self.kept = [number[id(c)] for c in closing_constraints(self, tree.topology)]
         rotors = list(self._rotors())
         self.rotors = tuple(Rotor(len(given) + k, armature) for k, (_, armature) in enumerate(rotors))
         self.constraints = tuple(self._central(c) for c in (*given, *(c for c, _ in rotors)))
@@ -90,12 +97,27 @@ class CentralEquations(Equations):
             r, p = record[12 * k : 12 * k + 9].reshape(3, 3), record[12 * k + 9 : 12 * k + 12]
             r, p = self.masses.place(body, r, p)
             record[12 * k : 12 * k + 12] = np.concatenate([r.reshape(-1), p])
-        form = forms.SCREW_BY_SHIFT if c.form.key == "screw joint" else c.form
-        return replace(c, record=record, form=form)
+        return replace(c, record=record, form=self._form(c))
+
+    def _form(self, c: Constraint) -> Form:
+        """The form, or one that counts no turns where the tree's coordinates do not tell them."""
+        if c.form.key == "screw joint":
+            return forms.SCREW_BY_SHIFT
+        m = self.couplings.get(c.name) if c.group == "gear" else None
+        if m is None or not {m.follower, m.leader} <= set(self.tree.topology.loops):
+            return c.form
+        kinds = [self.description.kind_of(j) for j in (m.follower, m.leader)]
+        by_follower = bool(kinds[1].angles) and (not kinds[0].angles or abs(m.ratio) < 1.0)
+        return forms.gear_near(kinds[0].name, kinds[1].name, by_follower)
+
+    @cached_property
+    def couplings(self) -> dict[str, Mimic]:
+        """The mimics by the names of their constraints."""
+        return {m.name or self.description.joint_names[m.follower]: m for m in self.description.mimics}
 
     def _rotors(self) -> Iterator[tuple[Constraint, float]]:
         d = self.description
-        for j in self.tree.topology.joint[d.armature[self.tree.topology.joint] != 0.0].tolist():
+        for j in np.flatnonzero(d.armature != 0.0).tolist():
             kind, name = d.kind_of(j), d.joint_names[j]
             if kind.nv and not kind.paired:
                 text = f"joint {name!r} is {kind.name} and has an armature, which has no rolled form"
@@ -103,21 +125,6 @@ class CentralEquations(Equations):
             for k in range(kind.nv):
                 form = forms.coordinate(kind.name, k)
                 yield Constraint(name, "rotor", form, self._joined(j), self._of(j, [])), float(d.armature[j])
-
-    @property
-    def kept(self) -> list[int]:
-        """The constraints besides the tree: joints that close loops, ties, couplings of such joints, drivers."""
-        d, loops = self.description, self.tree.topology.loops
-        numbers = [j for j in range(d.nj) if d.kind_of(j).nv < 6]
-        of_joint = {j: k for k, j in enumerate(numbers)}
-        found = [of_joint[j] for j in loops if j in of_joint]
-        groups: dict[str, list[int]] = {"tie": [], "gear": [], "driver": []}
-        for k, c in enumerate(self.constraints):
-            if c.group in groups:
-                groups[c.group].append(k)
-        closing = [m.follower in loops or m.leader in loops for m in d.mimics]
-        gears = [k for k, closes in zip(groups["gear"], closing, strict=True) if closes]
-        return [*found, *groups["tie"], *gears, *groups["driver"]]
 
     def rows(self, constraints: list[int]) -> list[int]:
         """The numbers of these constraints' equations."""

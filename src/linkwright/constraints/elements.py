@@ -14,8 +14,10 @@ from linkwright.constraints.equations import frame
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import AppliedWrench, JointForce, PointForce
 from linkwright.mechanism.expression import Call, Expression, Name, Number
+from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.spatial.algebra import Array, cross, dot
 from linkwright.tape.build import Ref, trace
+from linkwright.tape.functions import arctan2
 from linkwright.tape.program import Each
 
 Floats = NDArray[np.float64]
@@ -91,7 +93,7 @@ class Elements:
     def joint_forces(self, q: Ref, v: Ref, tau: Ref) -> None:
         """tau += the forces of joint laws."""
         b, x = self.c.b, self.c.tree.coordinates
-        chosen = [e for e in self.d.elements if isinstance(e, JointForce)]
+        chosen = [e for e in self.d.elements if isinstance(e, JointForce) and e.joint in self.position]
         places = [(self.position[e.joint], e.index) for e in chosen]
 
         def force(evaluate: Any, row: Array, q: Array, v: Array) -> tuple[Array, ...]:
@@ -109,6 +111,57 @@ class Elements:
 
         numbers = [np.array([x.ratio[i], x.offset[i]]) if x.follows[i] else np.array([1.0, 0.0]) for i, _ in places]
         self._run([(e.law,) for e in chosen], numbers, [(1,), (1,)], force, operands)
+
+    def loop_forces(self, twists: Ref, wrenches: Ref) -> None:
+        """wrenches += those of laws on joints that close loops; their angles are between −π and π."""
+        d = self.d
+        groups: dict[tuple[int, int], list[tuple[int, JointForce]]] = {}
+        for e in d.elements:
+            if isinstance(e, JointForce) and e.joint not in self.position:
+                j = d.joint_names.position("joint", e.joint)
+                groups.setdefault((int(d.kind[j]), e.index), []).append((j, e))
+        for (kind, index), members in groups.items():
+            self._on_loops(KIND_LIST[kind], index, members, twists, wrenches)
+
+    def _on_loops(
+        self, kind: JointKind, index: int, members: list[tuple[int, JointForce]], twists: Ref, wrenches: Ref
+    ) -> None:
+        d, masses = self.d, self.masses
+        numbers, bodies = [], []
+        for j, _ in members:
+            parent, child = int(d.parent[j]), int(d.child[j])
+            (ri, pi), (rj, pj) = masses.place(parent, d.ri[j], d.pi[j]), masses.place(child, d.rj[j], d.pj[j])
+            numbers.append(np.concatenate([ri.reshape(-1), pi, rj.reshape(-1), pj, [d.pitch[j]]]))
+            bodies.append(tuple(body if body >= 0 else self.c.nb for body in (parent, child)))
+
+        def push(evaluate: Any, row: Array, *states: Array) -> tuple[Array, ...]:
+            (xa, ra, wa), (xb, rb, wb) = states[:3], states[3:]
+            ra, rb = ra.reshape(3, 3), rb.reshape(3, 3)
+            ri, rj = ra @ row[:9].reshape(3, 3), rb @ row[12:21].reshape(3, 3)
+            at_j = xb + rb @ row[21:24]
+            r, p, pitch = ri.T @ rj, ri.T @ (at_j - (xa + ra @ row[9:12])), row[24]
+            arm = ra.T @ (at_j - xa)  # of triad j on the parent's body
+            slip = wb[:3] + rb @ cross(wb[3:], row[21:24]) - wa[:3] - ra @ cross(wa[3:], arm)
+            relative = np.concatenate([rj.T @ slip, rj.T @ (rb @ wb[3:] - ra @ wa[3:])])
+            dual = kind.dual(kind.terms_between(r, p), pitch)[:, index]
+            known: dict[str, Any] = {"v": dot(dual, relative)}
+            if kind.paired:
+                measure = kind.measures(r, p)[index]
+                known["q"] = measure.shift
+                if measure.shift is None:
+                    known["q"] = kind.through(arctan2(measure.sine, measure.cosine), p, pitch)
+            wrench = dual * evaluate(known)[0]
+            force, moment = rj @ wrench[:3], rj @ wrench[3:]
+            own = rb.T @ moment + cross(row[21:24], rb.T @ force)
+            back = ra.T @ moment + cross(arm, ra.T @ force)
+            return -np.concatenate([force, back]), np.concatenate([force, own])
+
+        def operands(chosen: list[int]) -> tuple[list[Ref], list[Ref]]:
+            sides = [[bodies[k][side] for k in chosen] for side in range(2)]
+            inputs = [ref for side in sides for ref in self._states(twists, side)]
+            return inputs, [wrenches.part(0, (6,)).at((6, self.c.b.column(side)), add=True) for side in sides]
+
+        self._run([(e.law,) for _, e in members], numbers, [(3,), (9,), (6,)] * 2, push, operands)
 
     def _states(self, twists: Ref, members: Sequence[int]) -> list[Ref]:
         column = self.c.b.column(members)

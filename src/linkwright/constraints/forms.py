@@ -168,3 +168,33 @@ def gear(follower: str, leader: str) -> Form:
 
     key = f"gear of {follower} by {leader}"
     return Form(key, ("ratio",), equation, sides=4, numbers=2, angles=angles, turns=sum(turning))
+
+
+@cache
+def gear_near(follower: str, leader: str, by_follower: bool) -> Form:
+    """The same without counting: one of the two, which the ratio makes the other's whole turns of, is near zero."""
+    counted = gear(follower, leader)
+    turning = [kind.measures(np.eye(3), np.zeros(3))[0].shift is None for kind in (KINDS[follower], KINDS[leader])]
+
+    def equation(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
+        assert counted.angles is not None
+        measures = iter(counted.angles(frames))
+        shifts = [
+            KINDS[kind].measures(*between(*frames[2 * k : 2 * k + 2]))[0].shift
+            for k, kind in enumerate((follower, leader))
+        ]
+        found = [next(measures) if turns else None for turns in turning]
+        ratio, offset = record
+
+        def value(k: int, reference: Any) -> Any:
+            angle = found[k]
+            return shifts[k] if angle is None else near(angle, reference)
+
+        if by_follower:
+            first = value(0, 0.0)
+            return np.array([first - ratio * value(1, (first - offset) / ratio) - offset])
+        second = value(1, 0.0)
+        return np.array([value(0, ratio * second + offset) - ratio * second - offset])
+
+    way = "from the follower" if by_follower else "from the leader"
+    return Form(f"{counted.key}, {way}", ("ratio",), equation, sides=4, numbers=2)

@@ -8,18 +8,16 @@ answers are given in its rates.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 
 import numpy as np
 
 from linkwright.constraints import blocks
-from linkwright.constraints.blocks import Pattern
-from linkwright.constraints.carried import Carried, Records, patterns
+from linkwright.constraints.carried import Carried, Records
 from linkwright.constraints.central import CentralEquations
 from linkwright.constraints.elements import Elements
 from linkwright.constraints.elimination import Solver
-from linkwright.constraints.forms import Form
-from linkwright.constraints.recorded import Layout, Recording
+from linkwright.constraints.pieces import CentralLayout, Key
+from linkwright.constraints.recorded import Recording
 from linkwright.mechanism.tree import Tree
 from linkwright.spatial.algebra import Array, cross
 from linkwright.tape.build import ProgramBuilder, Ref, trace
@@ -30,33 +28,6 @@ from linkwright.tape.program import ITEM, Copy, Each, Program, Zero
 RANK_TOLERANCE = 1e-9
 ROUNDS = 2  # solutions with the factors: the first, and one that makes it exact
 ROUNDS_WITHOUT_INERTIA = 4  # if something stands for a missing inertia, which each of them takes away again
-
-Key = tuple[Form, tuple[bool, ...], Pattern]
-
-
-class CentralLayout(Layout):
-    """Where everything stands, with the numbers of records that are trivial folded into the code."""
-
-    equations: CentralEquations
-
-    @cached_property
-    def patterns(self) -> list[Pattern]:
-        """For each constraint, which numbers of its record are trivial."""
-        found: list[Pattern] = [()] * len(self.equations.constraints)
-        for members in self.groups.values():
-            chosen = patterns([self.equations.constraints[k].record for k in members])
-            for k, pattern in zip(members, chosen, strict=True):
-                found[k] = pattern
-        return found
-
-    @cached_property
-    def alike(self) -> dict[Key, list[int]]:
-        """The constraints that share their code."""
-        found: dict[Key, list[int]] = {}
-        for (form, moving), members in self.groups.items():
-            for k in members:
-                found.setdefault((form, moving, self.patterns[k]), []).append(k)
-        return found
 
 
 class Inertial(Recording):
@@ -69,7 +40,7 @@ class Inertial(Recording):
         self.e = e = CentralEquations(tree)
         self.layout = layout = CentralLayout(e)
         self.b = b = ProgramBuilder(name)
-        self.nb, self.m = e.nb, e.count
+        self.nb, self.m = e.nb, layout.count
         self.given = {label: b.input(label, shape) for label, shape in inputs}
         self.coordinates = self.given["q"]
         if "t" in self.given:
@@ -78,21 +49,22 @@ class Inertial(Recording):
         self.q, self.r = c.x, c.r
         constraints = e.constraints
         self.numbers = Records(b, "records", [k.record for k in constraints], layout.patterns)
-        self.weights = b.data("inverse inertias", e.masses.inverse)
+        self.weights = b.data("inverse inertias", layout.over_pieces(e.masses.inverse, lambda x, n: x * n))
         self.parameters = b.data("parameters", np.array(list(e.description.parameters.values()) or [0.0]))
-        self.tolerance = b.data("tolerance", np.array([RANK_TOLERANCE]))
+        given = self.given.get("tolerance")
+        self.tolerance = b.data("tolerance", np.array([RANK_TOLERANCE])) if given is None else given
         self.angles = b.temporary("angles", (max(int(e.first_angle[-1]), 1),))
         self.laws = b.temporary("laws", (max(len(constraints), 1), 3))
-        self.jacobian = b.temporary("J", (max(layout.jacobian_size, 1),))
+        self.jacobian = b.temporary("J", (max(layout.store, 1),))
         damping = b.data("damping", np.zeros(1))
         self.solver = Solver(b, layout.plan, self.jacobian, self.weights, damping, self.tolerance)
         self.solver.compliance = {r.constraint: 1.0 / r.armature for r in e.rotors}
-        self.twists = b.temporary("twists", (e.nb + 1, 6))
-        self.wrenches = b.temporary("wrenches", (e.nb + 1, 6))
-        self.motion = b.temporary("motion", (e.nb + 1, 6))
-        self.phi, self.rhs = b.temporary("phi", (max(e.count, 1),)), b.temporary("rhs", (max(e.count, 1),))
-        self.rest, self.change = b.temporary("rest", (max(e.count, 1),)), b.temporary("change", (max(e.count, 1),))
-        self.multipliers = b.temporary("multipliers", (max(e.count, 1),))
+        self.twists, self.wrenches, self.motion, self.before = (
+            b.temporary(name, (layout.rows, 6)) for name in ("twists", "wrenches", "motion", "before")
+        )
+        self.phi, self.rhs, self.rest, self.change, self.multipliers = (
+            b.temporary(name, (max(self.m, 1),)) for name in ("phi", "rhs", "rest", "change", "multipliers")
+        )
 
     # -- positions --------------------------------------------------------------------------------------------
     def place(self, *, moving: bool, forced: bool = False) -> None:
@@ -110,11 +82,27 @@ class Inertial(Recording):
             elements = Elements(c, d, self.e.masses, clock)
             elements.joint_forces(self.coordinates, v, tau)
             c.outward(self.coordinates, v, self.twists, tau, self.wrenches)
+            elements.loop_forces(self.twists, self.wrenches)
             elements.point_forces(self.twists, self.wrenches)
             elements.applied_wrenches(self.twists, self.wrenches)
             if "wrenches" in self.given:
                 self._apply(self.given["wrenches"])
+            self._over_pieces(self.wrenches, lambda x, n: x / n[0])
+        if moving:
+            self._over_pieces(self.twists, lambda x, n: x)
         self._turns()
+
+    def _over_pieces(self, rows: Ref, function: Callable[[Array, Array], Array]) -> None:
+        """The rows of bodies in pieces: function(row, number of pieces) of the body's, the body's own last."""
+        pieces = self.layout.pieces
+        if pieces:
+            b, members = self.b, [(body, row, len(own)) for body, own in pieces.items() for row in reversed(own)]
+            body, row, number = zip(*members, strict=True)
+            inputs = [rows.part(0, (6,)).at((6, b.column(body)))]
+            inputs.append(b.data(b.free_name("pieces"), np.array(number, float)).part(0, (1,)).at((1, ITEM)))
+            outputs = [rows.part(0, (6,)).at((6, b.column(row)))]
+            block = trace(function, [(6,), (1,)])[0]
+            b.add(Each(len(members), (b.case(block, inputs, outputs),), "outward"))
 
     def _apply(self, given: Ref) -> None:
         """wrenches += those given at the bodies' own frames, a row a position."""
@@ -140,18 +128,21 @@ class Inertial(Recording):
         x, position = e.tree.coordinates, {int(j): i for i, j in enumerate(e.tree.topology.joint)}
         places: list[int] = []
         factors: list[tuple[float, float]] = []
-        mimics = iter(d.mimics)
         for c in e.constraints:
-            if c.group != "gear":
+            if not c.form.turns:
                 continue
-            m = next(mimics)
-            for joint, ratio, offset in ((m.follower, m.ratio, m.offset), (m.leader, 1.0, 0.0)):
-                if d.kind_of(joint).name == "prismatic":
+            m = e.couplings[c.name]
+            back = 1.0 / m.ratio if m.ratio else 0.0
+            sides = ((m.follower, m.leader, m.ratio, m.offset), (m.leader, m.follower, back, -m.offset * back))
+            for joint, other, ratio, offset in sides:
+                if not d.kind_of(joint).angles:
                     continue
-                i = position[joint] if joint in position else position[m.leader]
-                own = joint in position
+                # A joint that closes a loop is taken near to what the other asks of it.
+                known = joint in position
+                i = position[joint if known else other]
+                own = (float(x.ratio[i]), float(x.offset[i]))
                 places.append(int(x.q_at[i]))
-                factors.append((float(x.ratio[i]), float(x.offset[i])) if own else (ratio, offset))
+                factors.append(own if known else (ratio * own[0], ratio * own[1] + offset))
         b = self.b
         inputs = [self.coordinates.part(0, (1,)).at((1, b.column(places)))]
         inputs.append(b.data("turns", np.array(factors)).part(0, (2,)).at((2, ITEM)))
@@ -180,6 +171,7 @@ class Inertial(Recording):
             self.b.add(Zero(self.laws.operand))
         self.evaluate_laws()
         self.b.add(Zero(self.jacobian.operand))
+        self._weld()
         for key, members in self.layout.alike.items():
             form, moving, pattern = key
             m, row = form.size, self.b.column([int(self.e.first[k]) for k in members])
@@ -188,6 +180,35 @@ class Inertial(Recording):
             block = blocks.equations_block(form, moving, True, pattern)
             self.b.add(Each(len(members), (self.b.case(block, self._given_to(key, members), outputs),), "map"))
         self.solver.factor()
+
+    def _weld(self) -> None:
+        """J of the equations that hold pieces together."""
+        welds = self.layout.welds
+        if welds:
+            b = self.b
+            b.add(Zero(self.phi.operand))
+            eye = np.eye(6).reshape(-1)
+            outputs = [self.jacobian.part(0, (36,)).at((1, b.column(at))) for at in zip(*welds, strict=True)]
+            block = trace(lambda: (eye, -eye), [])[0]
+            b.add(Each(len(welds), (b.case(block, [], outputs),), "map"))
+
+    def count_drivers(self) -> None:
+        """Φ of drivers of the tree's own coordinates, through all turns."""
+        e, d, x = self.e, self.e.description, self.e.tree.coordinates
+        position = {d.joint_names[int(j)]: i for i, j in enumerate(e.tree.topology.joint)}
+        driven = [(k, driver) for k, driver in zip(e.drivers, d.drivers, strict=True) if driver.kind == "joint"]
+        chosen = [(k, position[driver.target], driver.index) for k, driver in driven if driver.target in position]
+        if not chosen:
+            return
+        numbers = [(float(x.ratio[i]), float(x.offset[i])) for _, i, _ in chosen]
+        at, law = [int(x.q_at[i]) + n for _, i, n in chosen], [k for k, _, _ in chosen]
+        row = [int(e.first[k]) for k in law]
+        b = self.b
+        inputs = [self.coordinates.part(0, (1,)).at((1, b.column(at))), self.laws.part(0, (1,)).at((3, b.column(law)))]
+        inputs.append(b.data("driven", np.array(numbers)).part(0, (2,)).at((2, ITEM)))
+        block = trace(lambda q, f, row: q * row[0] + row[1] - f, [(1,), (1,), (2,)])[0]
+        outputs = [self.phi.part(0, (1,)).at((1, b.column(row)))]
+        b.add(Each(len(chosen), (b.case(block, inputs, outputs),), "map"))
 
     def velocity_products(self, output: Ref) -> None:
         """output = J̇ v."""
@@ -211,16 +232,15 @@ class Inertial(Recording):
     def _move(self, first: bool) -> None:
         """motion = M⁻¹ wrenches, where what stands for missing inertias is taken away by the motion before."""
         masses = self.e.masses
-        parts = [(self.wrenches, 6), (self.weights, 6)]
-        if first or not masses.added.any():
-            self.each_body(lambda f, w: f * w, parts, [(self.motion, 6)])
-            return
-        parts += [(self.b.data(self.b.free_name("added"), masses.added), 6), (self.before, 6)]
-        self.each_body(lambda f, w, extra, a: (f + extra * a) * w, parts, [(self.motion, 6)])
-
-    @cached_property
-    def before(self) -> Ref:
-        return self.b.temporary("before", (self.nb + 1, 6))
+        parts = [self.wrenches, self.weights]
+        function: Callable[..., Array] = lambda f, w: f * w  # noqa: E731
+        if not first and masses.added.any():
+            added = self.layout.over_pieces(masses.added, lambda x, n: x / n)
+            parts += [self.b.data(self.b.free_name("added"), added), self.before]
+            function = lambda f, w, extra, a: (f + extra * a) * w  # noqa: E731
+        block = trace(function, [(6,)] * len(parts))[0]
+        rows = [ref.part(0, (6,)).at((6, ITEM)) for ref in (*parts, self.motion)]
+        self.b.add(Each(self.layout.rows, (self.b.case(block, rows[:-1], rows[-1:]),), "map"))
 
     def solve(self) -> None:
         """multipliers and motion of M a = wrenches + Jᵀλ, J a = rhs; the wrenches then have Jᵀλ in them."""
@@ -289,6 +309,7 @@ def closing(tree: Tree, inputs: Inputs) -> Program:
     phi = w.b.output("phi", (len(w.e.rows(w.e.kept)),))
     w.place(moving=False)
     w.constrain()
+    w.count_drivers()
     return _least(w, w.phi, dv, phi)
 
 
@@ -305,6 +326,26 @@ def settling(tree: Tree, inputs: Inputs) -> Program:
     w.rows(lambda x: -x, [found], found)
     w.solver.push(w.twists, found, 1.0)
     return _least(w, found, dv, rate)
+
+
+def dependence(tree: Tree, inputs: Inputs) -> Program:
+    """q [, t], tolerance, direction (m) → every equation's pivot and size, and S⁺ S direction with S = J M⁻¹Jᵀ.
+
+    Equations whose pivot is below the tolerance repeat others: for the unit vector of such a one, direction − S⁺ S
+    direction tells which.
+    """
+    w = Inertial(tree, "dependence", [*inputs, ("tolerance", (1,))])
+    direction, found = w.b.input("direction", (w.m,)), w.b.output("found", (w.m,))
+    w.place(moving=False)
+    w.constrain()
+    w.b.add(Zero(w.rhs.operand))
+    w.solver.pull(direction, w.wrenches)
+    w._move(first=True)
+    w.solver.push(w.motion, w.rhs, 1.0)
+    w.solver.solve(w.rhs, found)
+    w.b.make_output(w.solver.pivots, "pivots")
+    w.b.make_output(w.solver.scale, "sizes")
+    return w.b.build(single=False)
 
 
 def _least(w: Inertial, missed: Ref, dv: Ref, told: Ref) -> Program:

@@ -52,7 +52,11 @@ class Layout:
             self.part_at.append(own)
         self.jacobian_size = at
         self.incidences = incidences
-        self.plan = Elimination([c.form.size for c in equations.constraints], incidences)
+
+    @cached_property
+    def plan(self) -> Elimination:
+        """The order of elimination."""
+        return Elimination([c.form.size for c in self.equations.constraints], self.incidences)
 
     @cached_property
     def groups(self) -> dict[tuple[Form, tuple[bool, ...]], list[int]]:

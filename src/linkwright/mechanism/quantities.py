@@ -13,6 +13,35 @@ from linkwright.mechanism.expression import Call, Expression, Lookup
 POSITIONS = ("x", "y", "z")
 VELOCITIES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
+#: What the coordinates of a joint are called, in their order, and which of them are angles.
+COORDINATES: dict[str, tuple[str, ...]] = {
+    "revolute": ("angle",),
+    "screw": ("angle",),
+    "prismatic": ("shift",),
+    "cylindrical": ("angle", "shift"),
+    "universal": ("angle1", "angle2"),
+    "planar": ("x", "y", "angle"),
+}
+#: What the rates of a joint are called where they are not its coordinates' names with `_rate` after them.
+RATES: dict[str, tuple[str, ...]] = {
+    "revolute": ("rate",),
+    "screw": ("rate",),
+    "prismatic": ("rate",),
+    "spherical": ("wx", "wy", "wz"),
+    "free": VELOCITIES,
+}
+
+
+def rate_names(kind: str) -> tuple[str, ...]:
+    """What the rates of a joint are called, in their order."""
+    return RATES.get(kind) or tuple(f"{name}_rate" for name in COORDINATES.get(kind, ()))
+
+
+def turns(kind: str, index: int) -> bool:
+    """Whether a coordinate (or rate) of a joint is an angle."""
+    names = COORDINATES.get(kind) or RATES.get(kind, ())
+    return index < len(names) and names[index].startswith(("angle", "w"))
+
 
 @dataclass(frozen=True)
 class Quantity(Expression):
@@ -35,6 +64,13 @@ class Quantity(Expression):
         if self.kind == "place":
             return f"{self.of[0]}.{(VELOCITIES if self.rate else POSITIONS)[self.index]}"
         return f"distance{'_rate' if self.rate else ''}({', '.join(map(repr, self.of))})"
+
+    def spoken(self, joint_kind: str = "") -> str:
+        """How people write it; of a joint, its kind tells what its coordinates are called."""
+        if self.kind == "distance":
+            return f"distance{'_rate' if self.rate else ''}({', '.join(self.of)})"
+        names = rate_names(joint_kind) if self.rate else COORDINATES.get(joint_kind, ())
+        return f"{self.of[0]}.{names[self.index]}" if self.index < len(names) and self.kind == "joint" else self.key
 
     def evaluate(self, names: Mapping[str, Any]) -> Any:
         if self.key not in names:

@@ -89,7 +89,7 @@ class Junction:
 
 
 def pair(traversal: Unrolled, first: Place, second: Place) -> Pair:
-    """Two frames, for a traversal that has the links' `terms` and twists `w`."""
+    """Two frames, for a traversal that has the links' `terms`, and their twists `w` unless they are at rest."""
     (a, ri, pi), (b, rj, pj) = first, second
     top = -1 if min(a, b) < 0 else max({a, *traversal.ancestors(a)} & {b, *traversal.ancestors(b)}, default=-1)
     (xi, yi), (xj, yj) = (_seen_from(traversal, top, place) for place in (first, second))
@@ -140,7 +140,7 @@ def _seen_from(traversal: Unrolled, top: int, place: Place) -> tuple[Array, Arra
 
 
 def _twist(traversal: Unrolled, position: int) -> Array:
-    return traversal.rows[position]["w"] if position >= 0 else np.zeros(6)
+    return traversal.rows[position].get("w", np.zeros(6)) if position >= 0 else np.zeros(6)
 
 
 def _no_inputs(name: str) -> Array:

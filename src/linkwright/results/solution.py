@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -19,6 +20,7 @@ from linkwright.mechanism.tree import Tree
 from linkwright.results.bodies import BodyArrays
 from linkwright.results.joints import joint_motion, tree_accelerations, tree_coordinates
 from linkwright.results.places import Place, fitting, place, spread, turned
+from linkwright.results.series import Series
 from linkwright.results.status import Counters, Status
 from linkwright.spatial.algebra import cross
 from linkwright.spatial.rotation import euler_parameters, quaternion_product
@@ -79,6 +81,7 @@ class Solution:
         counters: Counters,
         states: States | None = None,
         events: Sequence[Occurrence] = (),
+        series: Mapping[str, Series] | None = None,
     ) -> None:
         self.description = description
         self.time = time
@@ -88,6 +91,8 @@ class Solution:
         self.counters = counters
         self.states = states
         self.events = tuple(events)
+        #: What else is known at every time point: forces of drivers, elements and joints, by names as `motor.torque`.
+        self.series: Mapping[str, Series] = MappingProxyType(dict(series or {}))
 
     @classmethod
     def of(
@@ -104,6 +109,8 @@ class Solution:
         status: Status,
         counters: Counters,
         iterations: ArrayLike,
+        states: States | None = None,
+        events: Sequence[Occurrence] = (),
     ) -> Solution:
         """A solution of plain arrays: time (T,), vectors (T, nb, 3) of body origins in ground's axes, orientation
         (T, nb, 4) as Euler parameters e0..e3 that do not change sign from one time to the next, iterations (T,).
@@ -124,7 +131,7 @@ class Solution:
         for name, (size, _, _) in QUANTITIES.items():
             arrays[name] = _checked(name, given[name], (points, bodies, size), "(time points, bodies, components)")
         counts = _checked("iterations", iterations, (points,), "(time points,)", np.int64)
-        return cls(description, when, arrays, counts, status, counters)
+        return cls(description, when, arrays, counts, status, counters, states, events)
 
     @classmethod
     def of_states(
@@ -154,6 +161,17 @@ class Solution:
         made = cls(description, when, arrays, none, status, counters, states, events)
         if mechanism is not None:
             made.__dict__["mechanism"] = mechanism
+        return made
+
+    def with_series(self, series: Mapping[str, Series]) -> Solution:
+        """The same with these series besides those it has."""
+        for name, one in series.items():
+            if len(one) != len(self):
+                text = f"series {name!r} has {len(one)} values; there are {len(self)} time points"
+                raise ShapeError(text, given=(len(one),), wanted=(len(self),))
+        made = copy(self)
+        made.__dict__.pop("data", None)
+        made.series = MappingProxyType({**self.series, **series})
         return made
 
     def __len__(self) -> int:

@@ -20,9 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
-from linkwright.mechanism.description import Description
+from linkwright.mechanism.description import Description, sealed
+from linkwright.mechanism.topology import span
+from linkwright.mechanism.tree import Coordinates, Tree
 from linkwright.results.files import whole
-from linkwright.results.solution import QUANTITIES, Solution
+from linkwright.results.series import Series
+from linkwright.results.solution import QUANTITIES, Occurrence, Solution, States
 from linkwright.results.status import Counters, Status
 
 FORMAT, VERSION = "linkwright solution", 1
@@ -48,11 +51,18 @@ def save(solution: Solution, path: str | os.PathLike[str]) -> None:
         "bodies": list(solution.description.body_names),
         "status": _plain(dataclasses.asdict(solution.status)),
         "counters": dataclasses.asdict(solution.counters),
+        "series": [[name, x.unit] for name, x in solution.series.items()],
         "model": model,
+        "events": [event.name for event in solution.events],
     }
     content = np.frombuffer(json.dumps(header, allow_nan=False).encode("ascii"), np.uint8)
     what = {"long_name": "model, status and counters: bytes of a JSON text"}
     data = solution.data.assign(header=("byte", content, what)).assign_attrs(source=f"Linkwright {__version__}")
+    if solution.events:
+        happened = solution.events
+        data = data.assign(event_time=("event", np.array([e.time for e in happened]), {"units": "s"}))
+        data = data.assign(event_q=(("event", "coordinate"), np.array([e.q for e in happened])))
+        data = data.assign(event_v=(("event", "rate"), np.array([e.v for e in happened])))
     with whole(path) as temporary:
         data.to_netcdf(temporary, engine="h5netcdf", format="NETCDF4", encoding={v: {"_FillValue": None} for v in data})
 
@@ -163,7 +173,55 @@ def _read(stored: _Stored) -> Solution:
     points, bodies = len(time), description.nb
     arrays = {q: stored.numbers(q, (points, bodies, size)) for q, (size, _, _) in QUANTITIES.items()}
     iterations = stored.numbers("iterations", (points,), np.int64)
-    return Solution.of(description, time, **arrays, status=status, counters=counters, iterations=iterations)
+    states, events = _states(stored, description, points), _events(stored, description, header.get("events", []))
+    made = Solution.of(
+        description,
+        time,
+        **arrays,
+        status=status,
+        counters=counters,
+        iterations=iterations,
+        states=states,
+        events=events,
+    )
+    return made.with_series(_series(stored, header.get("series", []), points))
+
+
+def _series(stored: _Stored, given: Any, points: int) -> dict[str, Series]:
+    fits = isinstance(given, list) and all(
+        isinstance(x, list) and len(x) == 2 and all(isinstance(y, str) for y in x) for x in given
+    )
+    if not fits or len({x[0] for x in given}) < len(given):
+        raise stored.wrong("has names of series that are not what they should be")
+    if not given:
+        return {}
+    table = stored.numbers("series", (points, len(given)))
+    return {name: Series(table[:, k], unit) for k, (name, unit) in enumerate(given)}
+
+
+def _sizes(description: Description) -> tuple[int, int]:
+    x: Coordinates = Tree(description, span(description)).coordinates
+    return x.nq, x.nv
+
+
+def _states(stored: _Stored, description: Description, points: int) -> States | None:
+    """The coordinates of the spanning tree, where a simulation left them."""
+    if stored.group.get("q", getlink=True) is None:
+        return None
+    nq, nv = _sizes(description)
+    sizes = {"q": nq, "v": nv, "a": nv}
+    return States(*(sealed(stored.numbers(name, (points, n))) for name, n in sizes.items()))
+
+
+def _events(stored: _Stored, description: Description, names: Any) -> list[Occurrence]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise stored.wrong("has events without names")
+    if not names:
+        return []
+    nq, nv = _sizes(description)
+    time = stored.numbers("event_time", (len(names),))
+    q, v = stored.numbers("event_q", (len(names), nq)), stored.numbers("event_v", (len(names), nv))
+    return [Occurrence(name, float(time[k]), q[k], v[k]) for k, name in enumerate(names)]
 
 
 def _model(stored: _Stored, text: Any) -> Description:

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 AXES = ("x", "y", "z")
 PARAMETERS = ("e0", "e1", "e2", "e3")
+#: What a simulation keeps of the spanning tree at every time: its dimension, and what it is.
+STATES = {
+    "q": ("coordinate", "coordinates of the spanning tree"),
+    "v": ("rate", "rates of the spanning tree"),
+    "a": ("rate", "accelerations of the spanning tree"),
+}
 #: The start of the column names of each quantity.
 _COLUMNS = {
     "position": "",
@@ -40,12 +46,23 @@ def dataset(solution: Solution) -> xarray.Dataset:
         dimensions = ("time", "body", "axis" if size == 3 else "parameter")
         variables[name] = (dimensions, solution.arrays[name], {"units": unit, "long_name": text})
     variables["iterations"] = ("time", solution.iterations, {"units": "1", "long_name": "Newton iterations"})
+    if solution.states is not None:
+        for name, (dimension, text) in STATES.items():
+            variables[name] = (("time", dimension), getattr(solution.states, name), {"long_name": text})
+    if solution.series:
+        names, units = list(solution.series), [x.unit for x in solution.series.values()]
+        table = np.stack([x.values for x in solution.series.values()], axis=1)
+        text = f"forces and torques, in the units {', '.join(dict.fromkeys(units))}"
+        variables["series"] = (("time", "name"), table, {"long_name": text})
+        variables["unit"] = ("name", np.array(units, dtype=object), {"long_name": "unit of a series"})
     labels = {
         "time": ("time", solution.time, {"units": "s", "long_name": "time"}),
         "body": ("body", np.array(list(d.body_names), dtype=object), {"long_name": "body"}),
         "axis": ("axis", np.array(AXES, dtype=object), {"long_name": "axis of ground"}),
         "parameter": ("parameter", np.array(PARAMETERS, dtype=object), {"long_name": "Euler parameter"}),
     }
+    if solution.series:
+        labels["name"] = ("name", np.array(names, dtype=object), {"long_name": "name of a series"})
     return xarray.Dataset(variables, labels, {"title": d.name, "outcome": str(solution.status)})
 
 
@@ -81,6 +98,7 @@ def _more(solution: Solution) -> Iterator[tuple[str, Any]]:
             values = getattr(solution, quantity)(trace.place)
             for k, x in enumerate(AXES):
                 yield f"{trace.name}.{_COLUMNS[quantity]}{x} [{QUANTITIES[quantity][1]}]", values[:, k : k + 1]
+    yield from ((f"{name} [{x.unit}]", x.values[:, None]) for name, x in solution.series.items())
     for name, turns, values in one_coordinate(solution):
         word, unit = ("angle", "rad") if turns else ("shift", "m")
         for k, (head, end) in enumerate(((word, ""), ("rate", "/s"), ("acceleration", "/s^2"))):

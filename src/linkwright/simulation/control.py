@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.simulation.parts import CLOSED
 from linkwright.simulation.tableaux import Tableau
 from linkwright.tape.functions import less, less_equal, maximum, minimum, where
 
@@ -16,6 +15,10 @@ from linkwright.tape.functions import less, less_equal, maximum, minimum, where
 CONTROL = ("t", "h", "old", "code", "phi", "rounds", "error")
 #: What is the same for a whole run.
 SETTINGS = ("end", "rtol", "atol", "longest", "shortest")
+
+#: Newton's rounds of a projection, and the residual of the constraints (m, rad) at which the round that is being made
+#: is the last: it leaves about the square of that.
+ROUNDS, CLOSED = 10, 1e-8
 
 REJECTED, ACCEPTED, ENDED, UNDERFLOW = 0.0, 1.0, 2.0, 3.0
 SAFETY, LEAST, MOST = 0.9, 0.2, 10.0
@@ -39,18 +42,23 @@ def after(
     settings: Any,
     h: Any,
     t_end: Any,
-    phi: Any,
-    rounds: Any,
+    projection: tuple[Any, Any, Any],
     sums: Sequence[Any],
 ) -> tuple[Any, Any]:
     """The control of the next attempt, and whether this one is taken.
 
-    The error is a root mean square over the entries of q and v, each by its tolerance. Accepted at 1; the next step
-    is h·0.9·e^(β·¾ − 1/k)·e_old^β, between a fifth and ten times h, and not longer after a rejection.
+    `projection` is the residual of the constraints, the rounds, and the sum of squares of what was moved.
+
+    The error is a root mean square over the entries of q and v, each by its tolerance; what projection moved is part of
+    it. A step is taken with an error up to 1. The next one is h·0.9·e^(β·¾ − 1/k)·e_old^β, between a fifth of h and ten
+    times as long, and not longer after a rejection.
     """
     t, old, code = control[0], control[2], control[3]
     end, shortest = settings[0], settings[4]
+    phi, rounds, moved = projection
     error = _norm(h, size, sums)
+    if not isinstance(moved, float):  # near a singular position it may be far
+        error = np.sqrt(error * error + moved / size)
     known = less_equal(error, 1e300)  # false for what is no number
     met = less_equal(phi, CLOSED)
     taken = less_equal(error, 1.0) * met

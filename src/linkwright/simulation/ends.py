@@ -29,15 +29,18 @@ def ended(mech: Mechanism, trouble: Trouble) -> Status:
         advice = "look for a force that jumps or grows without bound there, loosen rtol and atol, or try method='radau'"
         return Status(False, message, "step underflow", t, joint, advice=advice)
     name = worst_constraint(mech, trouble.state, t)
-    what = f"{name} cannot" if name else "the constraints cannot"
-    message = f"at t = {t:.9g} s {what} be met any more: what is left open is {trouble.residual:.3g}"
+    what = name or "the constraints"
+    if trouble.residual:
+        message = f"at t = {t:.9g} s {what} cannot be met any more: what is left open is {trouble.residual:.3g}"
+    else:
+        message = f"at t = {t:.9g} s the position is singular: {what} no longer tells how to go on"
     advice = "the mechanism may lock up or pass a singular position there; look at its drivers, or take smaller steps"
     return Status(False, message, "constraint cannot be met", t, name, trouble.residual, advice=advice)
 
 
-def interrupted(t: float) -> Status:
-    """The status of a run that a person ended."""
-    advice = "with checkpoint=... a run can be resumed"
+def interrupted(t: float, kept: bool) -> Status:
+    """The status of a run that a person ended; `kept` if it has a checkpoint."""
+    advice = "go on with resume=True" if kept else "a run with checkpoint=... can be resumed"
     return Status(False, f"interrupted at t = {float(t):.9g} s", "interrupted", float(t), advice=advice)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from linkwright.kernels.bound import marched
 from linkwright.kernels.kernel import Kernel
-from linkwright.simulation.control import ACCEPTED, CONTROL, SETTINGS, UNDERFLOW
+from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, SETTINGS, UNDERFLOW
 from linkwright.simulation.kernels import Kernels, in_batch
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.tableaux import Tableau
@@ -20,6 +20,7 @@ from linkwright.simulation.tableaux import Tableau
 Floats = NDArray[np.float64]
 
 PIECE = 0.03  # seconds that one call may take
+FAR = 0.01  # the part of the rates by which projection may change them in a step of given length, unseen
 _ROOM = 2**22  # numbers that the rows of one call may have
 
 
@@ -47,6 +48,7 @@ class Engine(Protocol):
     """A way to go on in time."""
 
     work: Work
+    notes: list[str]  # what a person should know of the run
     keeps: bool  # whether the rows it gives stay as they are, all of them in one piece of memory
 
     @property
@@ -64,7 +66,8 @@ class Engine(Protocol):
     def state(self) -> dict[str, Any]:
         """All that is needed to go on from here."""
 
-    def restore(self, state: dict[str, Any]) -> None: ...
+    def restore(self, state: dict[str, Any], kept: Rows) -> None:
+        """Go on from a state, after these rows if the engine keeps them itself."""
 
 
 class Pace:
@@ -91,6 +94,7 @@ class Compiled:
         self.tau: tuple[Floats, ...] = () if tau is None else (tau,)
         self.last = start.copy()
         self.work = Work(evaluations=1)
+        self.notes: list[str] = []
 
     @property
     def time(self) -> float:
@@ -134,7 +138,7 @@ class Fixed(Compiled):
         self.table, self.h = Rows.empty(room + 1, nq, nv), np.full(room, dt)
         if keep:
             self._times(0, room)
-        self.summary = np.zeros((room, 2)) if len(kernel.signature.outputs) > 3 else None
+        self.summary = np.zeros((room, 3)) if len(kernel.signature.outputs) > 3 else None
         r = self.table
         outputs = [r.q[1:], r.v[1:], r.a[1:]] + ([] if self.summary is None else [self.summary])
         self.run = marched(kernel, [r.q[:-1], r.v[:-1], r.a[:-1], r.t[:-1], self.h, *self.tau], outputs, room)
@@ -184,8 +188,6 @@ class Fixed(Compiled):
             bad = rows[good + 1 : good + 2].copy()
             trouble = Trouble("no value", float(rows.t[good]), state=bad)
         if self.summary is not None:
-            from linkwright.simulation.parts import CLOSED
-
             summary = self.summary[at : at + good + (trouble is not None)]
             off = np.flatnonzero(~(summary[:, 0] <= CLOSED))
             if len(off):
@@ -195,15 +197,20 @@ class Fixed(Compiled):
                     "constraint cannot be met", float(rows.t[good]), residual, rows[good : good + 1].copy()
                 )
             self.work.rounds += int(np.nansum(summary[:good, 1]))
+            far = np.flatnonzero(summary[:good, 2] > FAR)
+            if len(far) and not self.notes:
+                part, t = 100.0 * summary[far[0], 2], rows.t[far[0] + 1]
+                text = f"at t = {t:.6g} s the rates were changed by {part:.2g} % to keep the loops closed"
+                self.notes.append(f"{text}: the position is nearly singular there, or dt is too long")
         return good, trouble
 
     def state(self) -> dict[str, Any]:
         return {"done": self.done, "last": self.last}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any], kept: Rows) -> None:
         self.done, self.last = int(state["done"]), state["last"]
         if self.keeps:
-            self.table.put(slice(self.done, self.done + 1), self.last)
+            self.table.put(slice(0, self.done + 1), kept)
 
 
 def step_count(begin: float, end: float, dt: float) -> int:
@@ -221,14 +228,12 @@ class Adaptive(Compiled):
         tau: Floats | None,
         start: Rows,
         end: float,
-        *,
-        first: float,
-        rtol: float,
-        atol: float,
-        longest: float,
+        control: tuple[float, ...],
     ) -> None:
+        """`control`: the first step, rtol, atol and the longest step."""
         super().__init__(kernels, tableau, tau, start)
         self.begin, self.end = self.time, end
+        first, rtol, atol, longest = control
         shortest = 16.0 * float(np.spacing(max(abs(self.begin), abs(end))))
         kernel = kernels.attempt(tableau)
         nq, nv = start.q.shape[1], start.v.shape[1]
@@ -277,18 +282,34 @@ class Adaptive(Compiled):
         self.work.rejected += tried - len(taken)
         self.work.evaluations += tried * self.tableau.stages
         self.work.rounds += int(np.nansum(c[1 : 1 + tried, CONTROL.index("rounds")]))
-        return rows, self._trouble(table[number : number + 1]) if code[-1] == UNDERFLOW else None
+        if code[-1] != UNDERFLOW:
+            return rows, None
+        since = int(taken[-1]) if len(taken) else 0
+        stuck = int(np.flatnonzero(code == UNDERFLOW)[0]) + 1
+        return rows, self._trouble(self.last, c[since + 1 : stuck + 1])
 
-    def _trouble(self, row: Rows) -> Trouble:
-        phi, error = self.control[CONTROL.index("phi")], self.control[CONTROL.index("error")]
-        if not phi <= 1e-8:
-            return Trouble("constraint cannot be met", self.time, float(phi), row.copy())
-        if not np.isfinite(error):
-            return Trouble("no value", self.time, state=row.copy())
+    def _trouble(self, row: Rows, controls: Floats) -> Trouble:
+        """Why no step could be short enough, by the attempts since the last good one."""
+        phi, error = (controls[:, CONTROL.index(name)] for name in ("phi", "error"))
+        if not np.isfinite(error).all():
+            return Trouble("no value", self.time, state=self._ahead(row))
+        if not phi[-1] <= CLOSED:
+            return Trouble("constraint cannot be met", self.time, float(phi[-1]), row.copy())
         return Trouble("step underflow", self.time, state=row.copy())
+
+    def _ahead(self, row: Rows) -> Rows | None:
+        """A state a little later that is no number."""
+        kernel = self.kernels.ending()
+        for h in np.geomspace(self.settings[SETTINGS.index("shortest")], self.end - self.begin, 30):
+            t = np.array(self.time + h)
+            q, v, a, *_ = kernel(row.q[0], row.v[0] + h * row.a[0], t, *self.tau)
+            there = Rows(t.reshape(1), q[None, :], v[None, :], a[None, :])
+            if not there.finite[0]:
+                return there
+        return None
 
     def state(self) -> dict[str, Any]:
         return {"control": self.control, "last": self.last}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any], kept: Rows) -> None:
         self.control, self.last = state["control"], state["last"]

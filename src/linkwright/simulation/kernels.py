@@ -29,6 +29,9 @@ class Kernels:
         self._identity = f"{digest} simulation {'' if law is None else law.digest}"
         self._kernels: dict[str, Kernel] = {}
         self._parts: Parts | None = None
+        x = maker.tree.coordinates
+        self.nq, self.nv = x.nq, x.nv
+        self.plain = x.nq == x.nv and not maker.closed  # q̇ = v, and every state is possible
 
     @classmethod
     def of(cls, mech: Mechanism, law: Program | None) -> Kernels:
@@ -69,21 +72,33 @@ class Kernels:
             kernel = self._kernels.setdefault(name, Kernel(f"{self._identity} {name}", make))
         return kernel
 
+    # Each is a program of `steps` of the same name.
     def fixed_step(self, tableau: Tableau) -> Kernel:
         return self._kernel("fixed_step", tableau)
 
     def attempt(self, tableau: Tableau) -> Kernel:
         return self._kernel("attempt", tableau)
 
+    def dense(self, tableau: Tableau) -> Kernel:
+        return self._kernel("dense", tableau)
+
     def ending(self) -> Kernel:
         return self._kernel("ending", None)
 
+    def settled(self) -> Kernel:
+        return self._kernel("settled", None)
+
+    def slope(self) -> Kernel:
+        return self._kernel("slope", None)
+
     def rate(self) -> Kernel:
-        """q̇ of q and v."""
         return self._kernel("rate", None)
 
-    def dense(self, tableau: Tableau) -> Kernel:
-        return self._kernel("dense", tableau)
+    def dynamics(self) -> Kernel:
+        return self._kernel("dynamics", None)
+
+    def integrate(self) -> Kernel:
+        return self._kernel("integrate", None)
 
 
 def in_batch(kernel: Kernel, *arrays: Floats) -> tuple[Floats, ...]:

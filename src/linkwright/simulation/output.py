@@ -22,6 +22,9 @@ class Output(Protocol):
     def last(self, row: Rows) -> None:
         """The point at which the run ends before its time."""
 
+    def restore(self, kept: Rows) -> None:
+        """Go on after these rows."""
+
     @property
     def rows(self) -> Rows:
         """What is kept so far."""
@@ -41,6 +44,10 @@ class EveryStep:
         if row.t[0] > self.rows.t[-1]:
             self._kept.append(row)
 
+    def restore(self, kept: Rows) -> None:
+        self._kept.clear()
+        self._kept.append(kept)
+
     @property
     def rows(self) -> Rows:
         return self._kept.rows
@@ -51,7 +58,6 @@ class Table:
 
     def __init__(self, table: Rows, count: int = 1) -> None:
         self._table, self._count = table, count
-        self._more: Rows | None = None
 
     def take(self, engine: Engine, rows: Rows) -> None:
         self._count += len(rows) - 1
@@ -60,6 +66,9 @@ class Table:
         if row.t[0] > self._table.t[self._count - 1]:
             self._table.put(slice(self._count, self._count + 1), row)
             self._count += 1
+
+    def restore(self, kept: Rows) -> None:
+        self._count = len(kept)
 
     @property
     def rows(self) -> Rows:
@@ -92,9 +101,22 @@ class AtTimes:
             found.t[rest] = wanted[rest]
         self._kept.append(found)
 
+    def until(self, engine: Engine, rows: Rows, end: float) -> None:
+        """The times within the last of these steps, up to where an event ended the run."""
+        done = len(self._kept)
+        wanted = self._times[done : np.searchsorted(self._times, end, side="left")]
+        if len(wanted):
+            step = np.full(len(wanted), len(rows) - 2)
+            found = engine.between(rows, step, (wanted - rows.t[-2]) / (rows.t[-1] - rows.t[-2]))
+            self._kept.append(Rows(wanted.copy(), found.q, found.v, found.a))
+
     def last(self, row: Rows) -> None:
         if not len(self._kept) or row.t[0] > self.rows.t[-1]:
             self._kept.append(row)
+
+    def restore(self, kept: Rows) -> None:
+        self._kept.clear()
+        self._kept.append(kept)
 
     @property
     def rows(self) -> Rows:

@@ -9,14 +9,11 @@ import numpy as np
 
 from linkwright.programs import FORWARD_METHODS, SPECS, Maker, Request
 from linkwright.simulation.composer import Composer
+from linkwright.simulation.control import CLOSED, ROUNDS
 from linkwright.tape.block import Block
 from linkwright.tape.build import Ref, trace
 from linkwright.tape.functions import less_equal
 from linkwright.tape.program import Each, Loop, Program
-
-#: Newton's rounds of a projection, and the residual of the constraints (m, rad) at which the round that is being made
-#: is the last: it leaves about the square of that.
-ROUNDS, CLOSED = 10, 1e-8
 
 
 class Seat(NamedTuple):

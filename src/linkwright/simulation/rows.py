@@ -59,6 +59,9 @@ class Growing:
     def __len__(self) -> int:
         return self._count
 
+    def clear(self) -> None:
+        self._count = 0
+
     def append(self, more: Rows) -> None:
         need = self._count + len(more)
         if need > len(self._rows):

@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import ModelError
 from linkwright.results.solution import Occurrence, Solution
 from linkwright.results.status import Counters, Status
-from linkwright.simulation.ends import ended, first_bad_joint, interrupted
-from linkwright.simulation.engines import Adaptive, Engine, Fixed, Trouble
+from linkwright.simulation.beginning import Settings, digest_of, engine_of, first_point, force_of
+from linkwright.simulation.checkpoint import Standing
+from linkwright.simulation.ends import ended, interrupted
+from linkwright.simulation.engines import Fixed
+from linkwright.simulation.events import Event, met, watches
+from linkwright.simulation.keeper import Keeper
 from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.laws import Law, law
 from linkwright.simulation.output import AtTimes, EveryStep, Output, Table
 from linkwright.simulation.rows import Rows
-from linkwright.simulation.tableaux import tableau_of
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
-    from linkwright.simulation.events import Event, Watch
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What was asked for; `times` is None for every step."""
-
-    method: str
-    start: float
-    end: float
-    dt: float | None
-    rtol: float
-    atol: float
-    longest: float
-    times: Floats | None
 
 
 class Run:
@@ -58,89 +44,65 @@ class Run:
                 text = f"tau could not be recorded and is called from Python at every stage: {self.law.reason}"
                 self.notes.append(text)
         else:
-            self.tau = _force(tau, mech.nv)
-        program = None if self.law is None else self.law.program
-        self.kernels = Kernels.of(mech, program)
-        first = self._first(q, v)
-        self.engine = self._engine(first)
+            self.tau = force_of(tau, mech.nv)
+        self.kernels = Kernels.of(mech, None if self.law is None else self.law.program)
+        self.given = digest_of(q, v)
+        first = first_point(mech, self.kernels, settings.start, q, v, self.law, self.tau, self.notes)
+        self.engine = engine_of(mech, self.kernels, settings, first, self.law, self.tau)
         self.output = self._output(first)
-        self.watches: list[Watch] = []
+        self.watches = watches(events, settings.start, first.q[0], first.v[0])
+        for watch in self.watches:
+            if watch.law.program is None:
+                text = f"event {watch.name!r} could not be recorded and is called from Python: {watch.law.reason}"
+                self.notes.append(text)
         self.occurrences: list[Occurrence] = []
-
-    # -- the beginning ----------------------------------------------------------------------------------
-    def _first(self, q: Floats, v: Floats) -> Rows:
-        """The first point: the nearest state that can be, and its acceleration."""
-        t = self.settings.start
-        if self.mech.closed:
-            given = v
-            q, v = self.mech.project(q, v, t=t)
-            if np.any(given) and np.max(np.abs(v - given)) > 1e-6 * np.max(np.abs(given)):
-                self.notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
-        force = () if self.tau is None else (self.tau,)
-        q, v, a, *_ = self.kernels.ending()(q, v, np.array(t), *force)
-        row = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
-        if not row.finite[0]:
-            joint = first_bad_joint(self.mech, row)
-            where = f" of joint {joint!r}" if joint else ""
-            text = f"the acceleration{where} at the start is no finite number; look at tau, the forces and the masses"
-            raise ModelError(text, element=joint)
-        return row
-
-    def _engine(self, first: Rows) -> Engine:
-        s = self.settings
-        tableau = tableau_of(s.method)
-        if s.dt is not None:
-            try:
-                return Fixed(self.kernels, tableau, self.tau, first, s.end, s.dt, keep=s.times is None)
-            except (MemoryError, ValueError):
-                steps = (s.end - s.start) / s.dt
-                raise ModelError(
-                    f"{steps:.3g} steps do not fit into memory; give interval=... or a larger dt"
-                ) from None
-        step = self._first_step(first, tableau.error_order)
-        return Adaptive(
-            self.kernels,
-            tableau,
-            self.tau,
-            first,
-            s.end,
-            first=step,
-            rtol=s.rtol,
-            atol=s.atol,
-            longest=min(s.longest, s.end - s.start),
-        )
+        self.keeper: Keeper | None = None
 
     def _output(self, first: Rows) -> Output:
         if self.settings.times is not None:
             return AtTimes(self.settings.times, first)
-        if self.engine.keeps:
-            assert isinstance(self.engine, Fixed)
+        if isinstance(self.engine, Fixed) and self.engine.keeps:
             return Table(self.engine.table)
         return EveryStep(first)
 
-    def _first_step(self, first: Rows, order: int) -> float:
-        """A first step after Hairer, Nørsett and Wanner (1993), II.4."""
-        s = self.settings
-        q, v, a = first.q[0], first.v[0], first.a[0]
-        rate = v if self.mech.nq == self.mech.nv else self.kernels.rate()(q, v)
-        y, f = np.concatenate([q, v]), np.concatenate([rate, a])
-        scale = s.atol + s.rtol * np.abs(y)
-        d0, d1 = _rms(y / scale), _rms(f / scale)
-        h0 = 1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1
-        h0 = min(h0, s.end - s.start)
-        moved = y + h0 * f
-        given = () if self.tau is None else (self.tau,)
-        q1, v1 = moved[: len(q)], moved[len(q) :]
-        _, v1, a1, *_ = self.kernels.ending()(q1.copy(), v1.copy(), np.array(s.start + h0), *given)
-        rate1 = v1 if self.mech.nq == self.mech.nv else self.kernels.rate()(q1, v1)
-        d2 = _rms((np.concatenate([rate1, a1]) - f) / scale) / h0
-        most = max(d1, d2)
-        h1 = max(1e-6, h0 * 1e-3) if most <= 1e-15 else (0.01 / most) ** (1.0 / (order + 1))
-        step = min(100.0 * h0, h1, s.longest, s.end - s.start)
-        return step if math.isfinite(step) and step > 0.0 else 1e-6 * (s.end - s.start)
-
+    # -- checkpoints ------------------------------------------------------------------------------------
     def keep_at(self, path: str, *, resume: bool) -> None:
-        raise NotImplementedError
+        """Write the standing to a file every few seconds; with `resume`, first go back to what is in it."""
+        self.keeper = Keeper(path, self._question())
+        if resume:
+            standing = self.keeper.read(self.mech.nq, self.mech.nv)
+            self.engine.restore(standing.engine, standing.rows)
+            self.engine.work = standing.work
+            self.output.restore(standing.rows)
+            self.occurrences = list(standing.events)
+        self.keeper.note(self._standing())
+        self.keeper.write()
+
+    def _standing(self) -> Standing:
+        events, work = tuple(self.occurrences), replace(self.engine.work)
+        return Standing(self.output.rows, self.engine.state(), events, work)
+
+    def _question(self) -> dict[str, Any]:
+        """What must be the same for a run to be resumed."""
+        s = self.settings
+        if self.law is None:
+            tau = "none" if self.tau is None else digest_of(self.tau)
+        else:
+            tau = "a Python function" if self.law.program is None else self.law.program.digest
+        return {
+            "model": self.mech.description.digest,
+            "method": s.method,
+            "t_start": s.start,
+            "t_end": s.end,
+            "dt": s.dt,
+            "rtol": s.rtol,
+            "atol": s.atol,
+            "max_step": repr(s.longest),
+            "times": None if s.times is None else digest_of(s.times),
+            "q0 or v0": self.given,
+            "tau": tau,
+            "events": [[w.name, w.event.terminal, w.event.direction] for w in self.watches],
+        }
 
     # -- going on ---------------------------------------------------------------------------------------
     def solution(self, progress: Callable[[float, float], None] | None = None) -> Solution:
@@ -148,8 +110,11 @@ class Run:
         try:
             status = self._go(progress)
         except KeyboardInterrupt:
-            status = interrupted(self.output.rows.t[-1] if len(self.output.rows) else self.settings.start)
-        status = Status(**{**status.__dict__, "notes": (*self.notes, *status.notes)})
+            rows = self.output.rows
+            status = interrupted(float(rows.t[-1]) if len(rows) else self.settings.start, self.keeper is not None)
+        if self.keeper is not None:
+            status = self.keeper.last(status)
+        status = replace(status, notes=(*self.notes, *self.engine.notes, *status.notes))
         rows, work = self.output.rows, self.engine.work
         counters = Counters(
             newton_iterations=work.rounds,
@@ -170,25 +135,44 @@ class Run:
 
     def _go(self, progress: Callable[[float, float], None] | None) -> Status:
         s, engine = self.settings, self.engine
+        ended_before = self._ended_by_event()
+        if ended_before is not None:
+            return ended_before
         while not engine.over:
             rows, trouble = engine.advance()
-            self.output.take(engine, rows)
+            stop = self._take(rows)
+            if self.keeper is not None:
+                self.keeper.note(self._standing())
+                failed = self.keeper.now_and_then()
+                if failed is not None:
+                    return replace(failed, time=float(rows.t[-1]))
             if progress is not None:
                 progress(float(rows.t[-1]) - s.start, s.end - s.start)
+            if stop is not None:
+                return stop
             if trouble is not None:
                 self.output.last(rows[-1:])
                 return ended(self.mech, trouble)
         return Status(True, time=s.end)
 
+    def _take(self, rows: Rows) -> Status | None:
+        """Keep what is to be kept of these points; the status, if an event ends the run among them."""
+        found, last = met(self.watches, self.engine, rows) if self.watches and len(rows) > 1 else ([], None)
+        whole = rows
+        if last is not None:
+            rows = rows[: last.step + 1]
+        self.output.take(self.engine, rows)
+        self.occurrences += [Occurrence(m.watch.name, m.time, m.point.q[0], m.point.v[0]) for m in found]
+        if last is None:
+            return None
+        if isinstance(self.output, AtTimes):
+            self.output.until(self.engine, whole[: last.step + 2], last.time)
+        self.output.last(last.point)
+        return self._ended_by_event()
 
-def _force(tau: Any, nv: int) -> Floats:
-    from linkwright.simulation.simulate import _array
-
-    return np.zeros(nv) if tau is None else _array("tau", tau, nv, "one a rate; or give a function of t, q and v")
-
-
-def _rms(x: Floats) -> float:
-    return float(np.sqrt(np.mean(x * x)))
-
-
-__all__ = ["Run", "Settings", "Trouble"]
+    def _ended_by_event(self) -> Status | None:
+        terminal = {watch.name for watch in self.watches if watch.event.terminal}
+        if not self.occurrences or self.occurrences[-1].name not in terminal:
+            return None
+        name, t = self.occurrences[-1].name, self.occurrences[-1].time
+        return Status(True, f"event {name!r} ended the run at t = {t:.9g} s", "event", t, name)

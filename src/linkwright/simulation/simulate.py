@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.errors import ModelError, NameNotFound, ShapeError
+from linkwright.errors import ModelError, NameNotFound
 from linkwright.model import Mechanism
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
 
@@ -42,7 +42,7 @@ def simulate(
     checkpoint: str | PathLike[str] | None = None,
     resume: bool = False,
 ) -> Solution:
-    """The motion from q0, v0 (by default as drawn or at the joints' zeros, at rest) under tau, as a Solution.
+    """The motion from q0, v0 (by default as the model's initial conditions and drawing say) under tau, as a Solution.
 
     Of a closed mechanism, the nearest state to these that closes its loops is taken.
 
@@ -54,7 +54,8 @@ def simulate(
     states at `times`, or every `interval`. A run that cannot go on is returned as far as it went, and `sol.status`
     says why; so is one that Ctrl-C ends.
     """
-    from linkwright.simulation.run import Run, Settings
+    from linkwright.simulation.beginning import Settings
+    from linkwright.simulation.run import Run
 
     mech = _mechanism(mechanism, parameters)
     start, end = _number("t_start", t_start), _number("t_end", t_end)
@@ -79,7 +80,7 @@ def simulate(
         longest=math.inf if max_step is None else _positive("max_step", max_step),
         times=_times(start, end, times, interval),
     )
-    q, v = _state(mech, q0, v0)
+    q, v = _state(mech, q0, v0, start)
     run = Run(mech, settings, q, v, tau, _events(events))
     if checkpoint is not None:
         run.keep_at(fspath(checkpoint), resume=resume)
@@ -114,25 +115,11 @@ def _positive(name: str, value: Any) -> float:
     return number
 
 
-def _array(name: str, given: Any, size: int, meaning: str) -> Floats:
-    try:
-        array = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{name} must be an array of {size} numbers, {meaning}", wanted=(size,)) from None
-    if array.shape != (size,):
-        text = f"{name} has shape {array.shape}; it must be ({size},), {meaning}"
-        raise ShapeError(text, given=array.shape, wanted=(size,))
-    if not np.isfinite(array).all():
-        where = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise ModelError(f"{name}[{where}] is {array[where]}; give finite numbers")
-    return array
+def _state(mech: Mechanism, q0: Any, v0: Any, t: float) -> tuple[Floats, Floats]:
+    from linkwright.simulation.beginning import vector
 
-
-def _state(mech: Mechanism, q0: Any, v0: Any) -> tuple[Floats, Floats]:
-    drawn = mech.closed or mech.description.start is not None
-    start = mech.assemble if drawn else mech.neutral
-    q = start() if q0 is None else _array("q0", q0, mech.nq, "one a coordinate")
-    v = np.zeros(mech.nv) if v0 is None else _array("v0", v0, mech.nv, "one a rate")
+    q, v = mech.initial_state(t=t) if q0 is None else (vector("q0", q0, mech.nq, "one a coordinate"), np.zeros(mech.nv))
+    v = v if v0 is None else vector("v0", v0, mech.nv, "one a rate")
     if q0 is not None and mech.nq != mech.nv:
         for joint in mech.joints:
             kind = mech.description.kind_of(mech.description.joint_names.position("joint", joint.name))

@@ -68,7 +68,8 @@ class _Stages:
         """The state at the end of the step, projected, and its acceleration, in the seat."""
         b, parts = self.b, self.parts
         seat = parts.seat(b)
-        q, v = (seat.q, seat.v) if parts.plain else (b.spare("q_end", parts.nq), b.spare("v_end", parts.nv))
+        self.raw = (seat.q, seat.v) if parts.plain else (b.spare("q_end", parts.nq), b.spare("v_end", parts.nv))
+        q, v = self.raw
         b.copy(t, seat.t)
         if self.tableau.implicit_rates:
             b.each(lambda v, a, h: v + h * a, [self.v, self.accelerations[0]], [self.h], [v])
@@ -80,6 +81,40 @@ class _Stages:
         met = None if parts.plain else parts.settle(b, q, v)
         parts.accelerate(b, self.tau)
         return met
+
+    def changed(self) -> Ref:
+        """How much projection changed the rates, as a part of what they are and of what they change by in a step."""
+        b, seat = self.b, self.parts.seat(self.b)
+        sums = b.number("change"), b.number("size")
+
+        def squares(raw: Any, v: Any, a: Any, h: Any) -> Any:
+            move, step = v - raw, h * a
+            return move @ move, v @ v + step @ step
+
+        b.total(squares, [self.raw[1], seat.v, seat.a], [self.h], sums)
+        part = b.number("part")
+        b.call(lambda change, size: np.sqrt(change / maximum(size, 1e-300)), list(sums), [part])
+        return part
+
+    def moved(self, settings: Ref) -> Ref:
+        """The sum of squares of what projection moved, each entry over its tolerance."""
+        b, seat = self.b, self.parts.seat(self.b)
+        sums = [b.number("moved") for _ in range(3)]
+
+        def scaled(raw: Any, y: Any, settings: Any) -> Any:
+            e = (y - raw) / _scale(y, y, settings)
+            return e @ e
+
+        for raw, y, target in zip(self.raw, (seat.q, seat.v), sums, strict=False):
+            b.total(scaled, [raw, y], [settings], [target])
+        b.call(lambda x, y: x + y, sums[:2], sums[2:])
+        return sums[2]
+
+
+def _scale(y0: Any, y1: Any, settings: Any) -> Any:
+    """The tolerance of every entry."""
+    rtol, atol = settings[SETTINGS.index("rtol")], settings[SETTINGS.index("atol")]
+    return atol + rtol * maximum(absolute(y0), absolute(y1))
 
 
 def _sum(factors: Sequence[float], terms: Sequence[Any]) -> Any:
@@ -99,18 +134,26 @@ def _force(b: Composer, parts: Parts) -> Ref | None:
     return b.input("tau", (parts.nv,)) if parts.law is None else None
 
 
-def _state_outputs(b: Composer, parts: Parts) -> tuple[Ref, Ref, Ref]:
-    return b.output("q_next", (parts.nq,)), b.output("v_next", (parts.nv,)), b.output("a_next", (parts.nv,))
+def _state_outputs(b: Composer, parts: Parts, names: str = "qva") -> tuple[Ref, ...]:
+    return tuple(b.output(f"{n}_next", (parts.nq if n == "q" else parts.nv,)) for n in names)
 
 
 def _copy_seat(b: Composer, parts: Parts, outputs: Sequence[Ref]) -> None:
     seat = parts.seat(b)
-    for source, target in zip((seat.q, seat.v, seat.a), outputs, strict=True):
+    for source, target in zip((seat.q, seat.v, seat.a), outputs, strict=False):
         b.copy(source, target)
 
 
+def _summarise(b: Composer, met: Sequence[Ref] | None) -> None:
+    """With constraints, an output of their residual, the rounds, and what else there is."""
+    if met is not None:
+        summary = b.output("summary", (len(met),))
+        b.call(lambda *numbers: np.array(numbers), met, [summary])
+
+
 def fixed_step(parts: Parts, tableau: Tableau) -> Program:
-    """q, v, a, t, h [, tau] → the next q, v, a; with constraints also a summary: their residual, and the rounds."""
+    """q, v, a, t, h [, tau] → the next q, v, a; with constraints also a summary: their residual, the
+    rounds, and how much projection changed the rates."""
     b = Composer(f"{tableau.name} step")
     start = _start(b, parts, "t", "h")
     tau = _force(b, parts)
@@ -121,9 +164,9 @@ def fixed_step(parts: Parts, tableau: Tableau) -> Program:
     b.call(lambda t, h: t + h, [stages.t, stages.h], [t])
     met = stages.end(t)
     _copy_seat(b, parts, (q, v, a))
-    if met is not None:
-        summary = b.output("summary", (2,))
-        b.call(lambda phi, rounds: np.array([phi, rounds]), list(met), [summary])
+    part = None if met is None else stages.changed()
+    if met is not None and part is not None:
+        _summarise(b, (*met, part))
     return b.build(single=False)
 
 
@@ -148,11 +191,14 @@ def attempt(parts: Parts, tableau: Tableau) -> Program:
     if met is None:
         met = b.number("phi"), b.number("rounds")
         b.call(lambda: (np.array(0.0), np.array(0.0)), [], met)
+    if not parts.plain:
+        sums.append(stages.moved(settings))
     accepted = b.number("accepted")
 
     def judged(control: Any, settings: Any, h: Any, t_end: Any, phi: Any, rounds: Any, *sums: Any) -> Any:
-        size = parts.nq + parts.nv
-        return after(tableau, size, control, settings, h, t_end, phi, rounds, sums)
+        size, errors = parts.nq + parts.nv, len(tableau.errors)
+        moved = sums[errors] if len(sums) > errors else 0.0
+        return after(tableau, size, control, settings, h, t_end, (phi, rounds, moved), sums[:errors])
 
     b.call(judged, [control, settings, h, t_end, *met, *sums], [control_out, accepted])
     for new, old, out in zip(there, (q, v, a), outputs, strict=True):
@@ -167,9 +213,7 @@ def _errors(b: Composer, stages: _Stages, old: Sequence[Ref], new: Sequence[Ref]
 
     def scaled(y0: Any, y1: Any, *rest: Any) -> Any:
         slopes, settings = dict(zip(used, rest[:-1], strict=True)), rest[-1]
-        scale = settings[SETTINGS.index("atol")] + settings[SETTINGS.index("rtol")] * maximum(
-            absolute(y0), absolute(y1)
-        )
+        scale = _scale(y0, y1, settings)
         sums = []
         for row in rows:
             e = _sum(list(row.values()), [slopes[j] for j in row]) / scale
@@ -197,15 +241,50 @@ def ending(parts: Parts) -> Program:
     met = parts.settle(b, q, v)
     parts.accelerate(b, tau)
     _copy_seat(b, parts, outputs)
-    if met is not None:
-        summary = b.output("summary", (2,))
-        b.call(lambda phi, rounds: np.array([phi, rounds]), list(met), [summary])
+    _summarise(b, met)
+    return b.build(single=False)
+
+
+def settled(parts: Parts) -> Program:
+    """q, v, t → the nearest q and v that can be; with constraints also their residual and rounds."""
+    b = Composer("nearest state")
+    q, v, t = b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("t", ())
+    outputs = _state_outputs(b, parts, "qv")
+    b.copy(t, parts.seat(b).t)
+    met = parts.settle(b, q, v)
+    _copy_seat(b, parts, outputs)
+    _summarise(b, met)
+    return b.build(single=False)
+
+
+def slope(parts: Parts) -> Program:
+    """q, v, t [, tau] → q̇, a."""
+    b = Composer("slope")
+    q, v, t = b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("t", ())
+    tau = _force(b, parts)
+    rate_out, a_out = b.output("rate", (parts.nq,)), b.output("a", (parts.nv,))
+    seat = parts.seat(b)
+    for source, target in ((q, seat.q), (v, seat.v), (t, seat.t)):
+        b.copy(source, target)
+    parts.accelerate(b, tau)
+    b.copy(parts.velocity(b, seat.q, seat.v), rate_out)
+    b.copy(seat.a, a_out)
     return b.build(single=False)
 
 
 def rate(parts: Parts) -> Program:
     """q̇ of q and v."""
     return parts.rate
+
+
+def dynamics(parts: Parts) -> Program:
+    """a of q, v, tau and perhaps t."""
+    return parts.dynamics
+
+
+def integrate(parts: Parts) -> Program:
+    """q moved by dv."""
+    return parts.integrate
 
 
 def dense(parts: Parts, tableau: Tableau) -> Program:

@@ -19,17 +19,9 @@ from linkwright.mechanism.bound import is_bound
 from linkwright.mechanism.builder_parts import Joint, Triad
 from linkwright.mechanism.expression import Call, Expression, Number
 from linkwright.mechanism.kinds import KINDS
+from linkwright.mechanism.quantities import COORDINATES
 
 DEGREE = math.pi / 180.0
-#: What the coordinates of a joint are called, in their order, and which of them are angles.
-COORDINATES: dict[str, tuple[str, ...]] = {
-    "revolute": ("angle",),
-    "screw": ("angle",),
-    "prismatic": ("shift",),
-    "cylindrical": ("angle", "shift"),
-    "universal": ("angle1", "angle2"),
-    "planar": ("x", "y", "angle"),
-}
 #: Kinds whose coordinates are all angles, so that their limits are.
 ANGULAR = ("revolute", "screw", "universal")
 LIMITS = {"lower": "lower", "upper": "upper", "velocity limit": "velocity", "effort limit": "effort"}

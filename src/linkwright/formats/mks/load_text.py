@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwright.formats.mks.links import COORDINATES
-from linkwright.formats.mks.loads import RATES, rate_names
 from linkwright.formats.mks.wording import Spelled, expression_text, name_text
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import AppliedWrench, Element, Initial, JointForce, PointForce
 from linkwright.mechanism.expression import Expression, Name, Number, replaced
 from linkwright.mechanism.laws import recognised
-from linkwright.mechanism.quantities import POSITIONS, VELOCITIES, Quantity, quantities
+from linkwright.mechanism.quantities import (
+    COORDINATES,
+    POSITIONS,
+    RATES,
+    VELOCITIES,
+    Quantity,
+    quantities,
+    rate_names,
+    turns,
+)
 
 _ORDER = ("stiffness", "rest", "length", "friction", "speed", "lower", "upper", "damping", "law", "effort limit")
 
@@ -29,7 +36,7 @@ def force_text(d: Description, force: Element) -> tuple[str, list[str]]:
         spelled: dict[Expression, Expression] = {pair[1]: Spelled(quantity_text(d, _rate(own)))}
         if kind.paired:
             spelled[pair[0]] = Spelled(quantity_text(d, own))
-        head, at = "TORQUE" if names[force.index].startswith(("angle", "w")) else "FORCE", [f"joint = {where}"]
+        head, at = "TORQUE" if turns(kind.name, force.index) else "FORCE", [f"joint = {where}"]
     else:
         pair = (Name("d"), Name("dd"))
         ends = (force.first, force.second)

@@ -7,7 +7,7 @@ from typing import Any
 
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes
-from linkwright.formats.mks.links import COORDINATES, Links, coordinate_index
+from linkwright.formats.mks.links import Links, coordinate_index
 from linkwright.formats.mks.places import Place
 from linkwright.formats.mks.problems import Fault, did_you_mean, either
 from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Statement, Vector, Word
@@ -15,16 +15,8 @@ from linkwright.mechanism import laws
 from linkwright.mechanism.builder_parts import Joint
 from linkwright.mechanism.expression import Expression, Name
 from linkwright.mechanism.kinds import KINDS
-from linkwright.mechanism.quantities import POSITIONS, VELOCITIES, Quantity
+from linkwright.mechanism.quantities import COORDINATES, POSITIONS, RATES, VELOCITIES, Quantity, rate_names, turns
 
-#: What the rates of a joint are called where they are not its coordinates' names with `_rate` after them.
-RATES: dict[str, tuple[str, ...]] = {
-    "revolute": ("rate",),
-    "screw": ("rate",),
-    "prismatic": ("rate",),
-    "spherical": ("wx", "wy", "wz"),
-    "free": VELOCITIES,
-}
 HEADS = "spring damper friction stop actuator force torque"
 _LABELS = {
     "spring": ("joint", "triad", "stiffness", "length", "rest", "damping"),
@@ -38,11 +30,6 @@ _LABELS = {
 _ZERO = (0.0, 0.0, 0.0)
 _OWN, _RATE = Name("q"), Name("v")
 _APART, _APART_RATE = Name("d"), Name("dd")
-
-
-def rate_names(kind: str) -> tuple[str, ...]:
-    """What the rates of a joint are called, in their order."""
-    return RATES.get(kind) or tuple(f"{name}_rate" for name in COORDINATES.get(kind, ()))
 
 
 def rate_index(kind: str, part: str) -> int | None:
@@ -109,12 +96,7 @@ class Loads(Links):
         """Whether a quantity or its rate is an angle."""
         if quantity.kind == "place":
             return quantity.rate and quantity.index >= 3
-        return quantity.kind == "joint" and self._turns(self.b._joints[quantity.of[0]].kind, quantity.index)
-
-    @staticmethod
-    def _turns(kind: str, index: int) -> bool:
-        names = COORDINATES.get(kind) or RATES.get(kind, ())
-        return names[index].startswith(("angle", "w"))
+        return quantity.kind == "joint" and turns(self.b._joints[quantity.of[0]].kind, quantity.index)
 
     def law(self, node: Node) -> Expression:
         """An expression of TIME, parameters and quantities."""
@@ -146,7 +128,7 @@ class Loads(Links):
     def _on_joint(self, a: Attributes, head: str, name: str) -> None:
         self._refuse(a, ("length", "force", "torque", "axes", "reaction"), "that acts on a joint")
         joint, index = self._coordinate(a.need("joint"), a.owner)
-        turns = self._turns(joint.kind, index)
+        angular = turns(joint.kind, index)
         if head in ("spring", "stop") and not KINDS[joint.kind].paired:
             text = f"{a.owner} needs a coordinate; joint {joint.name!r} is {joint.kind} and has rates alone"
             raise Fault(a.need("joint").value, text)
@@ -157,15 +139,15 @@ class Loads(Links):
         if head in ("force", "torque"):
             law = self.law(a.need("law").value)
         elif head == "spring":
-            rest = self._number(a, "rest", angle=turns)
+            rest = self._number(a, "rest", angle=angular)
             law = self._spring(a, _OWN, _RATE, 0.0 if rest is None else rest)
         elif head == "damper":
             law = laws.damper(_RATE, self._needed(a, "damping"))
         elif head == "friction":
-            speed = self._number(a, "speed", angle=turns, positive=True)
+            speed = self._number(a, "speed", angle=angular, positive=True)
             law = laws.friction(_RATE, self._needed(a, "friction"), laws.FRICTION_SPEED if speed is None else speed)
         else:
-            self._stop(a, turns, lambda low, high, k, c: self.b.stop(joint, low, high, k, c, index=index, name=name))
+            self._stop(a, angular, lambda low, high, k, c: self.b.stop(joint, low, high, k, c, index=index, name=name))
             return
         self.b.joint_force(joint, law, index=index, name=name)
 
@@ -273,8 +255,8 @@ class Loads(Links):
         damping = self._number(a, "damping", negative=False)
         return laws.spring(x, v, self._needed(a, "stiffness"), rest, 0.0 if damping is None else damping)
 
-    def _stop(self, a: Attributes, turns: bool, make: Callable[..., Any]) -> None:
-        lower, upper = (self._number(a, key, angle=turns) for key in ("lower", "upper"))
+    def _stop(self, a: Attributes, angular: bool, make: Callable[..., Any]) -> None:
+        lower, upper = (self._number(a, key, angle=angular) for key in ("lower", "upper"))
         damping = self._number(a, "damping", negative=False)
         make(lower, upper, self._needed(a, "stiffness"), 0.0 if damping is None else damping)
 

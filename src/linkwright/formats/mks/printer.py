@@ -12,7 +12,6 @@ import numpy as np
 
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.mks.axes import are_parallel, axes_of, turn_as_drawn
-from linkwright.formats.mks.links import COORDINATES
 from linkwright.formats.mks.load_text import force_text, initial_parts
 from linkwright.formats.mks.reader import is_safe_path
 from linkwright.formats.mks.wording import expression_text, name_text, number_text
@@ -20,6 +19,7 @@ from linkwright.mechanism.checks import impossible_inertias, listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.drawing import Shape
 from linkwright.mechanism.elements import Driver, Element, PointOnLine, Rod, Tie, joint_losses
+from linkwright.mechanism.quantities import COORDINATES
 from linkwright.mechanism.system import System
 
 Array = Any

@@ -1,0 +1,156 @@
+"""How a run begins: its settings, its first point, its first step, and the engine that goes on from there."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import ModelError, ShapeError
+from linkwright.simulation.ends import first_bad_joint
+from linkwright.simulation.engines import Adaptive, Engine, Fixed
+from linkwright.simulation.kernels import Kernels
+from linkwright.simulation.laws import Law
+from linkwright.simulation.rows import Rows
+from linkwright.simulation.tableaux import STIFF, tableau_of
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+Floats = NDArray[np.float64]
+_CONSISTENT = 1e-9  # what may be left open of the constraints in a state that is taken as it is
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for; `times` is None for every step."""
+
+    method: str
+    start: float
+    end: float
+    dt: float | None
+    rtol: float
+    atol: float
+    longest: float
+    times: Floats | None
+
+
+def vector(name: str, given: Any, size: int, meaning: str) -> Floats:
+    """A copy of an array of so many finite numbers."""
+    try:
+        array = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{name} must be an array of {size} numbers, {meaning}", wanted=(size,)) from None
+    if array.shape != (size,):
+        text = f"{name} has shape {array.shape}; it must be ({size},), {meaning}"
+        raise ShapeError(text, given=array.shape, wanted=(size,))
+    if not np.isfinite(array).all():
+        where = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ModelError(f"{name}[{where}] is {array[where]}; give finite numbers")
+    return array
+
+
+def force_of(tau: Any, nv: int) -> Floats:
+    """Joint forces that do not change."""
+    return np.zeros(nv) if tau is None else vector("tau", tau, nv, "one a rate; or give a function of t, q and v")
+
+
+def digest_of(*arrays: Floats) -> str:
+    """A hash of these numbers."""
+    whole = hashlib.sha256()
+    for array in arrays:
+        whole.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+    return whole.hexdigest()
+
+
+def first_point(
+    mech: Mechanism,
+    kernels: Kernels,
+    t: float,
+    q: Floats,
+    v: Floats,
+    law: Law | None,
+    tau: Floats | None,
+    notes: list[str],
+) -> Rows:
+    """The nearest state that can be, and its acceleration."""
+    if mech.closed:
+        given = v
+        phi, rate = mech._closing(q, t)[1], mech._settling(q, v, t)[1]
+        if not max(np.max(np.abs(phi), initial=0.0), np.max(np.abs(rate), initial=0.0)) <= _CONSISTENT:
+            q, v = mech.project(q, v, t=t)
+        if np.any(given) and np.max(np.abs(v - given)) > 1e-6 * np.max(np.abs(given)):
+            notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
+    force = () if tau is None else (tau,)
+    if law is not None and law.program is None:
+        q, v, *_ = kernels.settled()(q, v, np.array(t))
+        force = (np.array(law(t, q.copy(), v.copy()), dtype=np.float64),)
+    q, v, a, *_ = kernels.ending()(q, v, np.array(t), *force)
+    row = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
+    if not row.finite[0]:
+        joint = first_bad_joint(mech, row)
+        where = f" of joint {joint!r}" if joint else ""
+        text = f"the acceleration{where} at the start is no finite number; look at tau, the forces and the masses"
+        raise ModelError(text, element=joint)
+    return row
+
+
+def engine_of(
+    mech: Mechanism, kernels: Kernels, s: Settings, first: Rows, law: Law | None, tau: Floats | None
+) -> Engine:
+    """The engine for these settings, at the first point."""
+    python = law is not None and law.program is None
+    control = (0.0, s.rtol, s.atol, min(s.longest, s.end - s.start))
+    if s.dt is None:
+        order = 3 if s.method == STIFF else tableau_of(s.method).error_order
+        control = (_first_step(kernels, s, first, law, tau, order), *control[1:])
+    if s.method == STIFF or python:
+        from linkwright.simulation.called import Called, Slopes
+
+        slopes = Slopes(kernels, law if python else None, tau)
+        if s.method != STIFF:
+            return Called(slopes, tableau_of(s.method), first, s.end, s.dt, control)
+        from linkwright.simulation.stiff import Stiff
+
+        return Stiff(slopes, first, s.end, tau, control, compiled=not python)
+    tableau = tableau_of(s.method)
+    if s.dt is not None:
+        try:
+            return Fixed(kernels, tableau, tau, first, s.end, s.dt, keep=s.times is None)
+        except (MemoryError, ValueError):
+            steps = (s.end - s.start) / s.dt
+            raise ModelError(f"{steps:.3g} steps do not fit into memory; give interval=... or a larger dt") from None
+    return Adaptive(kernels, tableau, tau, first, s.end, control)
+
+
+def _first_step(kernels: Kernels, s: Settings, first: Rows, law: Law | None, tau: Floats | None, order: int) -> float:
+    """A first step after Hairer, Nørsett and Wanner (1993), II.4."""
+    q, v, a = first.q[0], first.v[0], first.a[0]
+    force = () if tau is None else (tau,)
+
+    def rate(q: Floats, v: Floats) -> Floats:
+        return v if kernels.nq == kernels.nv else np.asarray(kernels.rate()(q, v))
+
+    y, f = np.concatenate([q, v]), np.concatenate([rate(q, v), a])
+    scale = s.atol + s.rtol * np.abs(y)
+    d0, d1 = _rms(y / scale), _rms(f / scale)
+    h0 = 1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1
+    h0 = min(h0, s.end - s.start, s.longest)
+    q1, v1 = np.split(y + h0 * f, [len(q)])
+    t1 = s.start + h0
+    if law is not None and law.program is None:
+        force = (np.array(law(t1, q1.copy(), v1.copy()), dtype=np.float64),)
+    q1, v1, a1, *_ = kernels.ending()(q1, v1, np.array(t1), *force)
+    d2 = _rms((np.concatenate([rate(q1, v1), a1]) - f) / scale) / h0
+    most = max(d1, d2)
+    h1 = max(1e-6, h0 * 1e-3) if most <= 1e-15 else (0.01 / most) ** (1.0 / (order + 1))
+    step = min(100.0 * h0, h1, s.longest, s.end - s.start)
+    return step if math.isfinite(step) and step > 0.0 else 1e-6 * (s.end - s.start)
+
+
+def _rms(x: Floats) -> float:
+    return float(np.sqrt(np.mean(x * x)))

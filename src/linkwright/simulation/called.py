@@ -1,0 +1,204 @@
+"""Integration at Python's speed, for forces whose law is a Python function that cannot be recorded."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.kernels.kernel import Kernel
+from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, ENDED, SETTINGS, UNDERFLOW, after, before
+from linkwright.simulation.engines import PIECE, Trouble, Work, step_count
+from linkwright.simulation.kernels import Kernels
+from linkwright.simulation.laws import Law
+from linkwright.simulation.rows import Rows
+from linkwright.simulation.steps import interpolated
+from linkwright.simulation.tableaux import Row, Tableau
+
+Floats = NDArray[np.float64]
+
+
+class Slopes:
+    """The derivatives of a state, with the forces of a Python law or given ones."""
+
+    def __init__(self, kernels: Kernels, law: Law | None, tau: Floats | None) -> None:
+        self.kernels, self._law, self._tau = kernels, law, tau
+        self.plain, self.same = kernels.plain, kernels.nq == kernels.nv
+        self.dynamics: Kernel = kernels.dynamics()
+        self.names = [port.name for port in self.dynamics.signature.inputs]
+
+    def rate(self, q: Floats, v: Floats) -> Floats:
+        return v if self.same else np.asarray(self.kernels.rate()(q, v))
+
+    def force(self, t: float, q: Floats, v: Floats) -> Floats:
+        if self._law is None:
+            assert self._tau is not None
+            return self._tau
+        return np.array(self._law(float(t), q.copy(), v.copy()), dtype=np.float64)
+
+    def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
+        given = {"q": q, "v": v, "tau": self.force(t, q, v), "t": np.array(t)}
+        return np.asarray(self.dynamics(*(given[name] for name in self.names)))
+
+    def settled(self, t: float, q: Floats, v: Floats) -> tuple[Floats, Floats, float, float]:
+        """The nearest state that can be, the residual of the constraints, and the rounds."""
+        if self.plain:
+            return q, v, 0.0, 0.0
+        q, v, *summary = self.kernels.settled()(q, v, np.array(t))
+        return (q, v, float(summary[0][0]), float(summary[0][1])) if summary else (q, v, 0.0, 0.0)
+
+
+class Called:
+    """The explicit methods, stage by stage from Python: with dt in steps of one length, else adaptive."""
+
+    keeps = False
+
+    def __init__(
+        self, slopes: Slopes, tableau: Tableau, start: Rows, end: float, dt: float | None, control: tuple[float, ...]
+    ) -> None:
+        self.slopes, self.tableau, self.end, self.dt = slopes, tableau, end, dt
+        self.last, self.begin, self.done = start.copy(), float(start.t[0]), 0
+        self.work = Work(evaluations=1)
+        self.notes: list[str] = []
+        self.count = 0 if dt is None else step_count(self.begin, end, dt)
+        first, rtol, atol, longest = control
+        shortest = 16.0 * float(np.spacing(max(abs(self.begin), abs(end))))
+        self.settings = np.array([end, rtol, atol, longest, shortest])
+        assert len(self.settings) == len(SETTINGS)
+        self.control = np.array([self.begin, first, 1.0, ACCEPTED, 0.0, 0.0, 0.0])
+        assert len(self.control) == len(CONTROL)
+
+    @property
+    def time(self) -> float:
+        return float(self.last.t[0])
+
+    @property
+    def over(self) -> bool:
+        return self.done >= self.count if self.dt is not None else self.time >= self.end
+
+    def advance(self) -> tuple[Rows, Trouble | None]:
+        started, points = perf_counter(), [self.last]
+        trouble: Trouble | None = None
+        with np.errstate(all="ignore"):  # what becomes of it is looked at
+            while not self.over and trouble is None and perf_counter() - started < PIECE:
+                point, trouble = self._attempt() if self.dt is None else self._step(self.dt)
+                if point is not None:
+                    points.append(point)
+                    self.last = point
+                    self.work.steps += 1
+        return Rows(*(np.concatenate(x) for x in zip(*(p.all for p in points), strict=True))), trouble
+
+    def _step(self, dt: float) -> tuple[Rows | None, Trouble | None]:
+        t, k = self.time, self.done + 1
+        t1 = self.end if k >= self.count else self.begin + k * dt
+        h = dt if abs(t1 - t - dt) <= 1e-9 * dt * max(1.0, self.count * 1e-6) else t1 - t
+        point, phi, rounds, _ = self._made(t, h, t1)
+        self.work.rounds += int(rounds)
+        if not phi <= CLOSED:
+            return None, Trouble("constraint cannot be met", t, phi, self.last)
+        if not point.finite[0]:
+            return None, Trouble("no value", t, state=point)
+        self.done = k
+        return point, None
+
+    def _attempt(self) -> tuple[Rows | None, Trouble | None]:
+        t, h, t1 = (float(x) for x in before(self.control, self.settings))
+        point, phi, rounds, slopes = self._made(t, h, t1)
+        sums, moved = self._errors(point, slopes)
+        size = point.q.size + point.v.size
+        projection = (phi, rounds, moved)
+        control, taken = after(self.tableau, size, self.control, self.settings, h, t1, projection, sums)
+        self.control = np.asarray(control, dtype=np.float64)
+        self.work.rounds += int(rounds)
+        code = self.control[CONTROL.index("code")]
+        if code == UNDERFLOW:
+            if not phi <= CLOSED:
+                return None, Trouble("constraint cannot be met", t, phi, self.last)
+            known = np.isfinite(self.control[CONTROL.index("error")])
+            return None, Trouble("step underflow" if known else "no value", t, state=self.last if known else point)
+        if not taken:
+            self.work.rejected += code != ENDED
+            return None, None
+        return point, None
+
+    def _made(self, t: float, h: float, t1: float) -> tuple[Rows, float, float, list[tuple[Floats, Floats]]]:
+        """The point after a step, the constraints' residual and rounds, and the slopes: of the stages, at the end."""
+        s = self.slopes
+        q0, v0 = self.last.q[0], self.last.v[0]
+        slopes = self._stages(self.last, h)
+        if self.tableau.implicit_rates:
+            v = v0 + h * slopes[0][1]
+            q = np.asarray(s.kernels.integrate()(q0, h * v))
+        else:
+            q, v = _moved(q0, v0, self.tableau.b, slopes, h)
+        self.raw = q, v
+        q, v, phi, rounds = s.settled(t1, q, v)
+        a = s.acceleration(t1, q, v)
+        slopes.append((s.rate(q, v), a))
+        self.work.evaluations += self.tableau.stages
+        return Rows(np.array([t1]), q[None, :], v[None, :], a[None, :]), phi, rounds, slopes
+
+    def _stages(self, start: Rows, h: float) -> list[tuple[Floats, Floats]]:
+        s, t, q0, v0 = self.slopes, float(start.t[0]), start.q[0], start.v[0]
+        slopes = [(s.rate(q0, v0), start.a[0])]
+        for row, c in zip(self.tableau.a[1:], self.tableau.c[1:], strict=True):
+            q, v = _moved(q0, v0, row, slopes, h)
+            slopes.append((s.rate(q, v), s.acceleration(t + c * h, q, v)))
+        return slopes
+
+    def _errors(self, point: Rows, slopes: list[tuple[Floats, Floats]]) -> tuple[list[float], Any]:
+        """The sums of squares of the method's errors, and of what projection moved, over the tolerances."""
+        rtol, atol = self.settings[1], self.settings[2]
+        sums, moved = [0.0] * len(self.tableau.errors), np.zeros(())
+        for k, (y0, y1) in enumerate(((self.last.q[0], point.q[0]), (self.last.v[0], point.v[0]))):
+            scale = atol + rtol * np.maximum(np.abs(y0), np.abs(y1))
+            for n, row in enumerate(self.tableau.errors):
+                e = sum(factor * slopes[j][k] for j, factor in row.items()) / scale
+                sums[n] += float(e @ e)
+            far = (y1 - self.raw[k]) / (atol + rtol * np.abs(y1))
+            moved = moved + far @ far
+        return sums, 0.0 if self.slopes.plain else moved
+
+    def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
+        s, tableau = self.slopes, self.tableau
+        found = Rows.empty(len(step), rows.q.shape[1], rows.v.shape[1])
+        slopes: dict[int, list[tuple[Floats, Floats]]] = {}
+        for n, (k, x) in enumerate(zip(step.tolist(), theta.tolist(), strict=True)):
+            a, b = rows[k : k + 1], rows[k + 1 : k + 2]
+            h = float(b.t[0] - a.t[0])
+            if k not in slopes:
+                slopes[k] = self._all_slopes(a, b, h)
+            ends = ((a.q[0], b.q[0]), (a.v[0], b.v[0]))
+            q, v = (
+                interpolated(tableau, y0, y1, {j: y[part] for j, y in enumerate(slopes[k])}, h, x)
+                for part, (y0, y1) in enumerate(ends)
+            )
+            t = float(a.t[0]) + x * h
+            q, v, _, _ = s.settled(t, q, v)
+            found.t[n], found.q[n], found.v[n] = t, q, v
+            found.a[n] = s.acceleration(t, q, v)
+        return found
+
+    def _all_slopes(self, a: Rows, b: Rows, h: float) -> list[tuple[Floats, Floats]]:
+        """Those of the stages, at the end, and of the further stages of dense output."""
+        s, tableau = self.slopes, self.tableau
+        slopes = self._stages(a, h)
+        slopes.append((s.rate(b.q[0], b.v[0]), b.a[0]))
+        for row, c in zip(tableau.extra_a, tableau.extra_c, strict=True):
+            q, v = _moved(a.q[0], a.v[0], row, slopes, h)
+            slopes.append((s.rate(q, v), s.acceleration(float(a.t[0]) + c * h, q, v)))
+        return slopes
+
+    def state(self) -> dict[str, Any]:
+        return {"done": self.done, "control": self.control, "last": self.last}
+
+    def restore(self, state: dict[str, Any], kept: Rows) -> None:
+        self.done, self.control, self.last = int(state["done"]), state["control"], state["last"]
+
+
+def _moved(q0: Floats, v0: Floats, row: Row, slopes: list[tuple[Floats, Floats]], h: float) -> tuple[Floats, Floats]:
+    q = q0 + h * sum(factor * slopes[j][0] for j, factor in row.items())
+    v = v0 + h * sum(factor * slopes[j][1] for j, factor in row.items())
+    return q, v

@@ -1,0 +1,147 @@
+"""Checkpoints: what a run has found and how it stands, in a file from which it can be resumed.
+
+A file is a plain archive of numbers (.npz); a JSON text in it says for which model and settings. Files are untrusted:
+sizes are looked at before anything is read, and nothing in them is run.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import zipfile
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import FormatError, LinkwrightError, ModelError
+from linkwright.results.files import whole
+from linkwright.results.solution import Occurrence
+from linkwright.simulation.engines import Work
+from linkwright.simulation.rows import Rows
+
+Floats = NDArray[np.float64]
+FORMAT, VERSION = "linkwright checkpoint", 1
+_NAMES = ("t", "q", "v", "a")
+_CONTROL = 64  # more numbers than any method keeps
+_HEADER = 2**24
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a run stands: what is kept, what the engine needs to go on, what happened, and the work so far."""
+
+    rows: Rows
+    engine: dict[str, Any]
+    events: tuple[Occurrence, ...]
+    work: Work
+
+
+def write(path: str, question: dict[str, Any], standing: Standing) -> None:
+    """Write a checkpoint, whole or not at all."""
+    numbers = {k: v for k, v in standing.engine.items() if isinstance(v, int | float)}
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "question": question,
+        "numbers": numbers,
+        "work": vars(standing.work),
+        "events": [event.name for event in standing.events],
+    }
+    arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)}
+    arrays |= dict(zip(_NAMES, standing.rows.all, strict=True))
+    last: Rows = standing.engine["last"]
+    arrays |= {f"last_{n}": x for n, x in zip(_NAMES, last.all, strict=True)}
+    if "control" in standing.engine:
+        arrays["control"] = standing.engine["control"]
+    nq, nv = last.q.shape[1], last.v.shape[1]
+    arrays["event_t"] = np.array([event.time for event in standing.events])
+    arrays["event_q"] = np.array([event.q for event in standing.events]).reshape(-1, nq)
+    arrays["event_v"] = np.array([event.v for event in standing.events]).reshape(-1, nv)
+    with whole(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, **arrays)
+
+
+def read(path: str, question: dict[str, Any], nq: int, nv: int) -> Standing:
+    """A checkpoint of the same question; of another one, it is told what differs."""
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            with zipfile.ZipFile(file) as archive:
+                return _Stored(path, archive, size).standing(question, nq, nv)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FormatError(f"cannot be read: {reason}; leave resume out to begin anew", file=path) from error
+    except (zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError, NotImplementedError, MemoryError) as error:
+        if isinstance(error, LinkwrightError):
+            raise
+        raise FormatError(
+            f"is no checkpoint, or damaged ({error}); leave resume out to begin anew", file=path
+        ) from error
+
+
+class _Stored:
+    def __init__(self, path: str, archive: zipfile.ZipFile, size: int) -> None:
+        self.path, self.archive, self.size = path, archive, size
+
+    def wrong(self, what: str) -> FormatError:
+        return FormatError(f"{what}; leave resume out to begin anew", file=self.path)
+
+    def array(self, name: str, shape: tuple[int | None, ...], dtype: Any = np.float64) -> NDArray[Any]:
+        """An array of this shape, where None is any number; it is stored plainly, so no larger than the file."""
+        info = self.archive.getinfo(f"{name}.npy")
+        if info.compress_type != zipfile.ZIP_STORED or info.file_size > self.size:
+            raise self.wrong(f"keeps {name!r} packed or cut short")
+        found = np.lib.format.read_array(io.BytesIO(self.archive.read(info)), allow_pickle=False)
+        fits = found.ndim == len(shape) and all(b in (None, a) for a, b in zip(found.shape, shape, strict=True))
+        if not fits or found.dtype != np.dtype(dtype):
+            raise self.wrong(f"has {name!r} of shape {found.shape} and type {found.dtype}")
+        return np.ascontiguousarray(found)
+
+    def header(self) -> dict[str, Any]:
+        if self.archive.getinfo("header.npy").file_size > _HEADER:
+            raise self.wrong("has a header that is too large")
+        header = json.loads(self.array("header", (None,), np.uint8).tobytes().decode("ascii"))
+        if not isinstance(header, dict) or header.get("format") != FORMAT or header.get("version") != VERSION:
+            raise self.wrong(f"is not of the format {FORMAT!r}, version {VERSION}")
+        return header
+
+    def standing(self, question: dict[str, Any], nq: int, nv: int) -> Standing:
+        header = self.header()
+        asked = header.get("question")
+        if not isinstance(asked, dict):
+            raise self.wrong("does not say what it is of")
+        for name, value in question.items():
+            if asked.get(name) != value:
+                raise ModelError(
+                    f"{self.path} is of another run: its {name} differs; give the same as then, or leave resume out"
+                )
+        t = self.array("t", (None,))
+        n = len(t)
+        rows = Rows(t, self.array("q", (n, nq)), self.array("v", (n, nv)), self.array("a", (n, nv)))
+        sizes: tuple[tuple[int, ...], ...] = ((1,), (1, nq), (1, nv), (1, nv))
+        last = Rows(*(self.array(f"last_{name}", shape) for name, shape in zip(_NAMES, sizes, strict=True)))
+        engine: dict[str, Any] = {"last": last}
+        for name, value in header["numbers"].items():
+            if name not in ("done", "h") or isinstance(value, bool) or not math.isfinite(value) or value < 0:
+                raise self.wrong(f"has {name!r} = {value!r}")
+            engine[name] = value
+        if "control.npy" in self.archive.namelist():
+            engine["control"] = self.array("control", (None,))[:_CONTROL]
+        if not last.finite[0] or not np.isfinite(rows.t).all() or np.any(np.diff(rows.t) < 0.0):
+            raise self.wrong("has times or states that are no numbers")
+        work = header["work"]
+        known = set(vars(Work()))
+        if not isinstance(work, dict) or set(work) != known or not all(type(x) is int for x in work.values()):
+            raise self.wrong("does not say what work it took")
+        return Standing(rows, engine, self._events(header["events"], nq, nv), Work(**work))
+
+    def _events(self, names: Any, nq: int, nv: int) -> tuple[Occurrence, ...]:
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise self.wrong("has events without names")
+        n = len(names)
+        t, q, v = self.array("event_t", (n,)), self.array("event_q", (n, nq)), self.array("event_v", (n, nv))
+        return tuple(Occurrence(name, float(t[k]), q[k], v[k]) for k, name in enumerate(names))

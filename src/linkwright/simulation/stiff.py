@@ -1,0 +1,156 @@
+"""Stiff forces: SciPy's Radau IIA of fifth order on the compiled derivatives, with projection after every step.
+
+The solver is begun anew every few steps, from the state alone: so a run can be resumed at these points to the bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.simulation.called import Slopes
+from linkwright.simulation.control import CLOSED
+from linkwright.simulation.engines import Trouble, Work
+from linkwright.simulation.kernels import in_batch
+from linkwright.simulation.rows import Rows
+
+Floats = NDArray[np.float64]
+LEG = 32  # steps after which the solver is begun anew
+
+
+class Stiff:
+    """Radau's method."""
+
+    keeps = False
+
+    def __init__(
+        self, slopes: Slopes, start: Rows, end: float, tau: Floats | None, control: tuple[float, ...], *, compiled: bool
+    ) -> None:
+        """`compiled`: the law, if there is one, is in the kernels of `slopes`."""
+        self.slopes, self.end, self.compiled = slopes, end, compiled
+        self.tau: tuple[Floats, ...] = () if tau is None else (tau,)
+        self.last, self.work = start.copy(), Work()
+        self.h, self.rtol, self.atol, self.longest = control
+        self.notes: list[str] = []
+        self.between_ends: list[Any] = []  # dense output of the steps given last
+
+    @property
+    def time(self) -> float:
+        return float(self.last.t[0])
+
+    @property
+    def over(self) -> bool:
+        return self.time >= self.end
+
+    def slope(self, t: float, y: Floats) -> Floats:
+        """ẏ of y = (q, v)."""
+        self.work.evaluations += 1
+        s, nq = self.slopes, self.slopes.kernels.nq
+        q, v = y[:nq].copy(), y[nq:].copy()
+        if self.compiled:
+            return np.concatenate(s.kernels.slope()(q, v, np.array(t), *self.tau))
+        return np.concatenate([s.rate(q, v), s.acceleration(t, q, v)])
+
+    def jacobian(self, t: float, y: Floats) -> Floats:
+        """∂ẏ/∂y by central differences, all in one call of the kernel where there is one."""
+        n, nq = len(y), self.slopes.kernels.nq
+        step = np.cbrt(np.finfo(float).eps) * np.maximum(np.abs(y), 1e-2)
+        points = np.concatenate([y + np.diag(step), y - np.diag(step)])
+        if self.compiled:
+            self.work.evaluations += 2 * n
+            q, v = np.ascontiguousarray(points[:, :nq]), np.ascontiguousarray(points[:, nq:])
+            slopes = np.concatenate(in_batch(self.slopes.kernels.slope(), q, v, np.full(2 * n, t), *self.tau), axis=1)
+        else:
+            slopes = np.array([self.slope(t, point) for point in points])
+        return np.asarray(((slopes[:n] - slopes[n:]) / (2.0 * step[:, None])).T)
+
+    def advance(self) -> tuple[Rows, Trouble | None]:
+        points = [self.last]
+        self.between_ends = []
+        trouble: Trouble | None = None
+        with np.errstate(all="ignore"):
+            try:
+                trouble = self._leg(points)
+            except (ValueError, np.linalg.LinAlgError):  # how SciPy's factorisations tell what is not finite
+                trouble = Trouble("no value", self.time)
+        return Rows(*(np.concatenate(x) for x in zip(*(p.all for p in points), strict=True))), trouble
+
+    def _leg(self, points: list[Rows]) -> Trouble | None:
+        """Some steps from the last point on, put behind the points."""
+        from scipy.integrate import Radau  # type: ignore[import-untyped]
+
+        nq = self.slopes.kernels.nq
+        solver = Radau(
+            self.slope,
+            self.time,
+            np.concatenate([self.last.q[0], self.last.v[0]]),
+            self.end,
+            max_step=self.longest,
+            rtol=max(self.rtol, 1e-13),
+            atol=self.atol,
+            jac=self.jacobian,
+            first_step=min(self.h, self.end - self.time),
+        )
+        while solver.status == "running" and len(points) <= LEG:
+            solver.step()
+            if solver.status == "failed":
+                return self._failed()
+            dense, t = solver.dense_output(), float(solver.t)
+            point, trouble = self._settled(t, solver.y[:nq].copy(), solver.y[nq:].copy())
+            if point is None:
+                return trouble
+            if self._far(point, solver.y):
+                # Near a singular position; a shorter step is less far off.
+                self.h, self.work.rejected = 0.2 * (t - self.time), self.work.rejected + 1
+                short = self.h < 16.0 * np.spacing(abs(t))
+                return Trouble("constraint cannot be met", self.time, state=self.last) if short else None
+            points.append(point)
+            self.last = point
+            self.between_ends.append(dense)
+            self.work.steps += 1
+            if not self.slopes.plain:
+                solver.y = np.concatenate([point.q[0], point.v[0]])
+                solver.f = self.slope(t, solver.y)
+        self.h = float(solver.h_abs)
+        return None
+
+    def _far(self, point: Rows, y: Floats) -> bool:
+        """Whether projection moved the state by more than the tolerances."""
+        there = np.concatenate([point.q[0], point.v[0]])
+        far = (there - y) / (self.atol + self.rtol * np.abs(there))
+        return not self.slopes.plain and bool(np.sqrt(np.mean(far * far)) > 1.0)
+
+    def _failed(self) -> Trouble:
+        slope = self.slope(self.time, np.concatenate([self.last.q[0], self.last.v[0]]))
+        return Trouble("step underflow" if np.isfinite(slope).all() else "no value", self.time, state=self.last)
+
+    def _settled(self, t: float, q: Floats, v: Floats) -> tuple[Rows | None, Trouble | None]:
+        q, v, phi, rounds = self.slopes.settled(t, q, v)
+        self.work.rounds += int(rounds)
+        if not phi <= CLOSED:
+            return None, Trouble("constraint cannot be met", self.time, phi, self.last)
+        a = self._acceleration(t, q, v)
+        point = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
+        return (point, None) if point.finite[0] else (None, Trouble("no value", self.time, state=point))
+
+    def _acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
+        return self.slope(t, np.concatenate([q, v]))[len(q) :]
+
+    def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
+        nq = self.slopes.kernels.nq
+        found = Rows.empty(len(step), rows.q.shape[1], rows.v.shape[1])
+        t = rows.t[step] + theta * (rows.t[step + 1] - rows.t[step])
+        for n, (k, when) in enumerate(zip(step.tolist(), t.tolist(), strict=True)):
+            y = self.between_ends[k](when)
+            q, v, _, _ = self.slopes.settled(when, y[:nq].copy(), y[nq:].copy())
+            found.t[n], found.q[n], found.v[n] = when, q, v
+            found.a[n] = self._acceleration(when, q, v)
+        return found
+
+    def state(self) -> dict[str, Any]:
+        return {"h": self.h, "last": self.last}
+
+    def restore(self, state: dict[str, Any], kept: Rows) -> None:
+        self.h, self.last = float(state["h"]), state["last"]

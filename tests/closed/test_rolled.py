@@ -1,0 +1,110 @@
+"""Closed mechanisms rolled and unrolled: two ways that share no arithmetic, free masses and recursions on trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import linkwright as lw
+from closed_mechanisms import MECHANISMS, four_bar, platform, solid, state
+from linkwright.mechanism.elements import JointForce, Mimic
+from linkwright.mechanism.expression import Name
+from linkwright.model import Mechanism
+from robots import relative
+
+
+def two_four_bars(ratio: float, joints: tuple[str, str], drive: bool = False) -> lw.Mechanism:
+    """Two four-bars side by side whose joints (follower, leader) are geared."""
+    with lw.Builder("two four-bars") as b:
+        b.gravity((1.0, -9.0, 2.0))
+        for n in range(2):
+            crank, coupler, rocker = (solid(b, f"{name}{n}", k + 3 * n) for k, name in enumerate("abc"))
+            b.place(crank, (0, 0, n), f=(0.4, 1.0, 0))
+            b.place(coupler, (0.4, 1.0, n), f=(3, 0.9, 0))
+            b.place(rocker, (3, 0, n), f=(0.4, 2.4, 0))
+            b.joint("revolute", b.triad(b.ground, (0, 0, n)), b.triad(crank), f"A{n}")
+            b.joint("revolute", b.triad(crank, (1, 0, 0)), b.triad(coupler), f"B{n}")
+            b.joint("revolute", b.triad(b.ground, (3, 0, n)), b.triad(rocker), f"D{n}")
+            b.joint("revolute", b.triad(coupler, (3, 0, 0)), b.triad(rocker, (2.5, 0, 0)), f"C{n}", cut=True)
+        if drive:
+            b.driver("joint", "A0", 1.0 + 0.5 * lw.TIME)
+    mech = b.build()
+    d = mech.description
+    follower, leader = (d.joint_names.position("joint", name) for name in joints)
+    return Mechanism(replace(d, mimics=(Mimic(follower, leader, ratio, 0.0, "gear"),)))
+
+
+def with_forces(mech: lw.Mechanism, *joints: str) -> lw.Mechanism:
+    """The mechanism with springs and dampers on joints."""
+    law = 4.0 * (0.3 - Name("q")) - 0.7 * Name("v")
+    forces = tuple(JointForce(f"spring {name}", name, law * (1.0 + k)) for k, name in enumerate(joints))
+    return Mechanism(replace(mech.description, elements=forces))
+
+
+CASES: dict[str, Callable[[], lw.Mechanism]] = {
+    **MECHANISMS,
+    "cranks geared": lambda: two_four_bars(2.0, ("A1", "A0"), True),
+    "what closes a loop follows a crank": lambda: two_four_bars(0.5, ("C1", "A0")),
+    "a crank follows what closes a loop": lambda: two_four_bars(0.5, ("A1", "C0")),
+    "both close loops": lambda: two_four_bars(-1.0, ("C1", "C0")),
+    "springs on joints that close loops": lambda: with_forces(four_bar(), "A", "C"),
+    "springs on prismatic joints": lambda: with_forces(platform(), *(f"leg{k}" for k in range(6))),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_forms_move_a_closed_mechanism_alike(name: str) -> None:
+    mech = CASES[name]()
+    t = 0.2
+    rng = np.random.default_rng(1)
+    q, v = state(mech, t) if not mech.description.mimics else (mech.neutral() + 0.3, rng.normal(size=mech.nv))
+    tau = rng.normal(size=mech.nv)
+
+    def ask(function: str, *arrays: np.ndarray) -> list[np.ndarray]:
+        programs = [mech.program(function, form=form) for form in ("unrolled", "rolled")]
+        clock = [t] if len(programs[0].inputs) > len(arrays) else []
+        return [program(*arrays, *clock) for program in programs]
+
+    unrolled, rolled = ask("forward_dynamics", q, v, tau)
+    assert relative(rolled, unrolled) < 1e-9
+    # What constraints do to the coordinates is unique where their forces are not.
+    basis = np.eye(mech.nv)
+    still = ask("settling", q, 0.0 * v)[0][1]
+    slope = np.stack([ask("settling", q, e)[0][1] - still for e in basis], axis=1)
+    forces = ask("constraint_forces", q, v, tau)
+    assert relative(slope.T @ forces[1], slope.T @ forces[0]) < 1e-9
+    for one, other in zip(*ask("settling", q, v + rng.normal(size=mech.nv)), strict=True):
+        assert relative(other, one) < 1e-8
+    near = mech.integrate(q, 1e-3 * rng.normal(size=mech.nv))
+    (dv, phi), (dv_rolled, phi_rolled) = ask("closing", near)
+    assert np.abs(phi - phi_rolled).max() < 1e-12
+    if np.linalg.matrix_rank(slope, 1e-6) == len(slope):
+        assert relative(dv_rolled, dv) < 1e-8
+
+
+def test_an_armature_does_not_mind_where_its_loop_is_cut() -> None:
+    """A parallelogram, whose joints' angles are one angle or its negative."""
+    angle, rate = 0.7, 1.3
+    found = []
+    for cut in ("far", "last"):
+        with lw.Builder("parallelogram") as b:
+            b.gravity((0.0, -9.81, 0.0))
+            first, coupler, second = (solid(b, name, k) for k, name in enumerate("abc"))
+            joints = [
+                ("first", b.triad(b.ground), b.triad(first), 0.2),
+                ("near", b.triad(first, (1, 0, 0)), b.triad(coupler), 0.3),
+                ("far", b.triad(coupler, (2, 0, 0)), b.triad(second, (1, 0, 0)), 0.5),
+                ("last", b.triad(b.ground, (2, 0, 0)), b.triad(second), 0.7),
+            ]
+            for name, i, j, armature in joints:
+                b.joint("revolute", i, j, name, armature=armature, cut=name == cut)
+        mech = b.build()
+        q, v = np.zeros(mech.nq), np.zeros(mech.nv)
+        for joint in mech.joints:
+            sign = -1.0 if joint.name == "near" else 1.0
+            q[joint.q_slice], v[joint.v_slice] = sign * angle, sign * rate
+        found.append(mech.forward_dynamics(q, v, np.zeros(mech.nv))[mech.joints["first"].v_slice])
+    assert relative(found[0], found[1]) < 1e-11
