@@ -22,7 +22,9 @@ class Rows:
 
     @classmethod
     def empty(cls, n: int, nq: int, nv: int) -> Rows:
-        return cls(np.empty(n), np.empty((n, nq)), np.empty((n, nv)), np.empty((n, nv)))
+        # One piece of memory: what several give back at once goes to the system, and its pages have to be fetched anew.
+        parts = np.split(np.empty(n * (1 + nq + 2 * nv)), np.cumsum([n, n * nq, n * nv]))
+        return cls(parts[0], *(x.reshape(n, k) for x, k in zip(parts[1:], (nq, nv, nv), strict=True)))
 
     @property
     def all(self) -> tuple[Floats, Floats, Floats, Floats]:
