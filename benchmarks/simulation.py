@@ -147,7 +147,7 @@ def rows(rounds: int, quick: bool) -> list[str]:
     ]
     ours: dict[float, dict[int, float]] = {}
     for wanted in ACCURACIES[: 1 if quick else None]:
-        first = int(4500 * np.sqrt(1e-3 / wanted))
+        first = int(3000 * np.sqrt(1e-3 / wanted))
         for n in ROWS:
             if n > (10 if quick else 200) or (wanted < 1e-4 and n > 20):
                 continue

@@ -28,6 +28,7 @@ from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
     from linkwright.constraints.closings import Closing
+    from linkwright.constraints.pieces import CentralLayout
 
 UNROLL = 64  # links up to which a recursion is unrolled
 #: Methods whose code grows faster, or from more, are rolled earlier: compiling stays at a second or two.
@@ -186,6 +187,14 @@ class Maker:
         from linkwright.constraints.closings import closings
 
         return closings(self.description, self.topology) if self.closed else ()
+
+    @cached_property
+    def masses(self) -> CentralLayout:
+        """The bodies as free masses and all joints as constraints."""
+        from linkwright.constraints.central import CentralEquations
+        from linkwright.constraints.pieces import CentralLayout
+
+        return CentralLayout(CentralEquations(self.tree))
 
     def gravity(self, free: Mapping[str, Any]) -> Array:
         d = self.description

@@ -454,7 +454,7 @@ def record_masses(maker: Maker, request: Request) -> Program:
     _refuse_undetermined(maker, request)
     inputs = list(maker.shapes(request).items())
     if request.function == "closing":
-        return inertial.closing(maker.tree, inputs)
+        return inertial.closing(maker.masses, inputs)
     if request.function == "settling":
-        return inertial.settling(maker.tree, inputs)
-    return inertial.forward_dynamics(maker.tree, inputs, forces=request.function == "constraint_forces")
+        return inertial.settling(maker.masses, inputs)
+    return inertial.forward_dynamics(maker.masses, inputs, forces=request.function == "constraint_forces")

@@ -1,9 +1,9 @@
 """What is recorded of a form: its equations, their Jacobian, and what accelerations need, all by derivatives of Φ.
 
 A body's state is its origin x and axes R in ground's axes; its twist is [ẋ; ω], in ground's axes too, so that
-Ṙ = ω̃ R; with `own`, ω is in the body's own axes, and Ṙ = R ω̃. A block's inputs are x and R of every frame's body that
-moves, the form's record, its counted angles and the value of its law; ground's numbers are folded, and so are those
-that a `pattern` gives for the record.
+Ṙ = ω̃ R; with a `space`, states and twists are its rows, ω is in the body's own axes, and Ṙ = R ω̃. A block's inputs are
+x and R of every frame's body that moves, the form's record, its counted angles and the value of its law; ground's
+numbers are folded, and so are those that a `pattern` gives for the record.
 """
 
 from __future__ import annotations
@@ -13,15 +13,20 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwright.constraints.forms import Form, Frame, near
+from linkwright.constraints.space import Space
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import Block
 from linkwright.tape.build import record, trace
 from linkwright.tape.program import Program
 
+Floats = NDArray[np.float64]
 Shape = tuple[int, ...]
 Moving = tuple[bool, ...]  # for every frame of a constraint, whether its body moves
+#: A derivative below this part of the largest is rounding.
+EFFECTIVE = 1e-10
 Pattern = tuple[float | None, ...]  # for every number of a record its value, or None where it is given
 
 
@@ -106,18 +111,20 @@ def product(form: Form, moving: Moving, *arrays: Array, own: bool = False) -> Ar
     return _rate_program(form, moving)(*inputs, *_motion(form, moving, inputs, twists, own))[1]
 
 
-def _jacobian(form: Form, moving: Moving, arrays: Sequence[Array], own: bool = False) -> tuple[Array, list[Array]]:
-    """Φ, and for every body that moves its (m, 6) part of J."""
+def _jacobian(
+    form: Form, moving: Moving, arrays: Sequence[Array], space: Space | None = None
+) -> tuple[Array, list[Array]]:
+    """Φ, and for every body that moves its (m, 6) part of J, or the columns that a space has."""
     n = sum(moving)
     program = _rate_program(form, moving)
     value: Array = None
     parts = []
     for body in range(n):
         columns = []
-        for axis in range(6):
+        for axis in range(6) if space is None else space.components:
             twists = [np.zeros(6) for _ in range(n)]
             twists[body][axis] = 1.0
-            value, column = program(*arrays, *_motion(form, moving, arrays, twists, own))
+            value, column = program(*arrays, *_motion(form, moving, arrays, twists, space is not None))
             columns.append(column)
         parts.append(np.stack(columns, axis=1))
     return value, parts
@@ -130,47 +137,77 @@ def _pull(form: Form, moving: Moving, *arrays: Array) -> Array:
 
 
 # -- the blocks -------------------------------------------------------------------------------------------------
-def _given(form: Form, moving: Moving, pattern: Pattern | None) -> list[Shape]:
+def _given(form: Form, moving: Moving, pattern: Pattern | None, space: Space | None) -> list[Shape]:
     """The inputs of a block, of the record only what the pattern leaves open."""
-    inputs = shapes(form, moving)
+    inputs, n = shapes(form, moving), sum(moving)
     if pattern is not None:
-        inputs[2 * sum(moving)] = (pattern.count(None),)
+        inputs[2 * n] = (pattern.count(None),)
+    if space is not None:
+        inputs[1 : 2 * n : 2] = [(space.turn,)] * n
     return inputs
 
 
-def _whole(moving: Moving, pattern: Pattern | None, arrays: Sequence[Array]) -> list[Array]:
-    """The inputs with all numbers of the record."""
-    whole = list(arrays)
+def _whole(moving: Moving, pattern: Pattern | None, space: Space | None, arrays: Sequence[Array]) -> list[Array]:
+    """The inputs with all numbers of the record, and of axes."""
+    whole, n = list(arrays), sum(moving)
     if pattern is not None:
-        at = 2 * sum(moving)
-        open_ones = iter(arrays[at])
-        whole[at] = np.array([next(open_ones) if x is None else x for x in pattern], dtype=object)
+        open_ones = iter(arrays[2 * n])
+        whole[2 * n] = np.array([next(open_ones) if x is None else x for x in pattern], dtype=object)
+    if space is not None:
+        whole[1 : 2 * n : 2] = [space.axes(row) for row in whole[1 : 2 * n : 2]]
     return whole
 
 
 @cache
-def equations_block(form: Form, moving: Moving, own: bool = False, pattern: Pattern | None = None) -> Block:
+def equations_block(form: Form, moving: Moving, space: Space | None = None, pattern: Pattern | None = None) -> Block:
     """Φ and the parts of J."""
 
     def outputs(*arrays: Array) -> tuple[Array, ...]:
-        value, parts = _jacobian(form, moving, _whole(moving, pattern, arrays), own)
+        value, parts = _jacobian(form, moving, _whole(moving, pattern, space, arrays), space)
         return (value, *parts)
 
-    return trace(outputs, _given(form, moving, pattern))[0]
+    return trace(outputs, _given(form, moving, pattern, space))[0]
 
 
 @cache
-def bias_block(form: Form, moving: Moving, own: bool = False, pattern: Pattern | None = None) -> Block:
-    """J̇ w: the inputs are followed by the twists."""
-    n = sum(moving)
+def value_block(form: Form, moving: Moving, space: Space, pattern: Pattern) -> Block:
+    """Φ alone."""
 
     def outputs(*arrays: Array) -> Array:
-        whole = _whole(moving, pattern, arrays)
-        inputs, twists = whole[:-n], whole[-n:]
-        rates = [*_motion(form, moving, inputs, twists, own), *(np.zeros(6) for _ in twists)]
-        return _product_program(form, moving, own)(*whole, *rates)[1]
+        return _phi(form, moving)(*_whole(moving, pattern, space, arrays))
 
-    return trace(outputs, [*_given(form, moving, pattern), *[(6,)] * n])[0]
+    return trace(outputs, _given(form, moving, pattern, space))[0]
+
+
+def effective_rows(form: Form, moving: Moving, space: Space, records: Floats) -> NDArray[np.bool_]:
+    """For each record (a row), which of a form's equations motions in a plane change somewhere."""
+    size, n, count = form.size, sum(moving), len(records)
+    largest = np.zeros((count, size))
+    rng = np.random.default_rng(0)
+    block = equations_block(form, moving, space, (None,) * records.shape[1])
+    for angles in rng.uniform(-1.0, 1.0, (3, n)):
+        states = [x for a in angles for x in (*rng.uniform(-1.0, 1.0, 2), 0.0, np.cos(a), np.sin(a))]
+        given = [*states, *records.T, *[0.1] * (form.turns + form.driven)]
+        parts = [np.broadcast_to(x, count) for x in block.evaluate(given)[size:]]
+        found = np.abs(np.array(parts).reshape(n, size, space.motion, count)).max(axis=(0, 2))
+        largest = np.maximum(largest, found.T)
+    effective: NDArray[np.bool_] = largest > EFFECTIVE * largest.max(axis=1, keepdims=True, initial=1.0)
+    return effective
+
+
+@cache
+def bias_block(form: Form, moving: Moving, space: Space | None = None, pattern: Pattern | None = None) -> Block:
+    """J̇ w: the inputs are followed by the twists."""
+    n = sum(moving)
+    own, width = space is not None, 6 if space is None else space.motion
+
+    def outputs(*arrays: Array) -> Array:
+        inputs = _whole(moving, pattern, space, arrays[:-n])
+        twists = [w if space is None else space.whole(w) for w in arrays[-n:]]
+        rates = [*_motion(form, moving, inputs, twists, own), *(np.zeros(6) for _ in twists)]
+        return _product_program(form, moving, own)(*inputs, *twists, *rates)[1]
+
+    return trace(outputs, [*_given(form, moving, pattern, space), *[(width,)] * n])[0]
 
 
 @cache

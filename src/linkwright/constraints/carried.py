@@ -1,8 +1,7 @@
 """From the coordinates of a spanning tree to its bodies and back, rolled: where joints carry the bodies, the forces of
 joints on them, and the rates of joints that motions of the bodies are.
 
-Bodies are their central frames: rows of origins x, axes R, twists [ẋ; ω] and wrenches [f; l], ω and l in the body's own
-axes; the row after the last is ground's.
+Bodies are their central frames, in rows of a `Space`; the row after the last is ground's.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from linkwright.constraints.blocks import Pattern
 from linkwright.constraints.central import Masses, clean
+from linkwright.constraints.space import Space
 from linkwright.mechanism.frames import snapped
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.tree import Tree
@@ -80,20 +80,24 @@ class Signature:
 class Carried:
     """The tree joints of a mechanism, on the buffers of a program under construction."""
 
-    def __init__(self, builder: ProgramBuilder, tree: Tree, masses: Masses, gravity: Floats) -> None:
-        self.b, self.tree, self.masses = builder, tree, masses
-        self.gravity = tuple(gravity.tolist())
+    def __init__(self, builder: ProgramBuilder, tree: Tree, masses: Masses, space: Space) -> None:
+        self.b, self.tree, self.masses, self.space = builder, tree, masses, space
+        self.gravity = tuple((masses.world.T @ tree.description.gravity).tolist())
         n, t, x = tree.n, tree.topology, tree.coordinates
         self.nb = n
         self.body = builder.column(t.body)
         self.parent = builder.column([int(t.body[p]) if p >= 0 else n for p in t.parent.tolist()])
         self.q_at, self.v_at = builder.column(x.q_at), builder.column(x.v_at)
         numbers = [self._record(i) for i in range(n)]
-        kinds = patterns(numbers)
+        kinds: list[Pattern] = [()] * n
+        for kind in set(tree.kinds):
+            alike = [i for i in range(n) if tree.kinds[i] is kind]
+            for i, pattern in zip(alike, patterns([numbers[i] for i in alike]), strict=True):
+                kinds[i] = pattern
         self.signatures = [Signature(tree.kinds[i], bool(x.follows[i]), kinds[i]) for i in range(n)]
         self.records = Records(builder, "tree joints", numbers, kinds)
         self.record_at = builder.column(self.records.at[:-1])
-        self.x, self.r = builder.temporary("origins", (n + 1, 3)), builder.temporary("axes", (n + 1, 9))
+        self.x, self.r = builder.temporary("origins", (n + 1, 3)), builder.temporary("axes", (n + 1, space.turn))
         self.inertia = builder.data("inertias", masses.inertia)
 
     def _record(self, i: int) -> Floats:
@@ -127,27 +131,28 @@ class Carried:
     # -- outward --------------------------------------------------------------------------------------------------
     def outward(self, q: Ref, v: Ref | None, twists: Ref | None, tau: Ref | None, wrenches: Ref | None) -> None:
         """x and R of all bodies; with v their twists; with tau the wrenches of joint forces, gravity and turning."""
-        ground = [self.x.part(3 * self.nb, (3,)), self.r.part(9 * self.nb, (9,))]
-        values = [np.zeros(3), np.eye(3).reshape(-1)]
+        turn, motion = self.space.turn, self.space.motion
+        ground = [self.x.part(3 * self.nb, (3,)), self.r.part(turn * self.nb, (turn,))]
+        values = [np.zeros(3), self.space.row(np.eye(3))]
         if twists is not None:
-            ground.append(twists.part(6 * self.nb, (6,)))
-            values.append(np.zeros(6))
+            ground.append(twists.part(motion * self.nb, (motion,)))
+            values.append(np.zeros(motion))
         self.b.call(lambda: tuple(values), (), ground)
         moving, forced = v is not None, tau is not None
 
         def case(s: Signature) -> Case:
             kind = s.kind
-            inputs = [self._row(self.x, 3, self.parent), self._row(self.r, 9, self.parent)]
+            inputs = [self._row(self.x, 3, self.parent), self._row(self.r, turn, self.parent)]
             inputs.append(self._own(q, kind.nq, coordinates=True))
-            outputs = [self._row(self.x, 3, self.body), self._row(self.r, 9, self.body)]
+            outputs = [self._row(self.x, 3, self.body), self._row(self.r, turn, self.body)]
             if v is not None and twists is not None:
-                inputs += [self._row(twists, 6, self.parent), self._own(v, kind.nv)]
-                outputs.append(self._row(twists, 6, self.body))
+                inputs += [self._row(twists, motion, self.parent), self._own(v, kind.nv)]
+                outputs.append(self._row(twists, motion, self.body))
             if tau is not None and wrenches is not None:
                 inputs += [self._own(tau, kind.nv), self._row(self.inertia, 4, self.body)]
-                outputs += [self._row(wrenches, 6, column, add=True) for column in (self.body, self.parent)]
+                outputs += [self._row(wrenches, motion, column, add=True) for column in (self.body, self.parent)]
             inputs.append(self.records.part(s.pattern, self.record_at))
-            return self.b.case(_outward_block(s, moving, forced, self.gravity), inputs, outputs)
+            return self.b.case(_outward_block(s, self.space, moving, forced, self.gravity), inputs, outputs)
 
         self._each(None, case, "outward")
 
@@ -161,7 +166,8 @@ class Carried:
         self._read_off(q, v, twists, accelerations, output)
 
     def _read_off(self, q: Ref, v: Ref | None, twists: Ref | None, motions: Ref, output: Ref) -> None:
-        self.b.call(lambda: np.zeros(6), (), [motions.part(6 * self.nb, (6,))])
+        turn, motion = self.space.turn, self.space.motion
+        self.b.call(lambda: np.zeros(motion), (), [motions.part(motion * self.nb, (motion,))])
         x = self.tree.coordinates
         leading = [i for i in range(self.nb) if not x.follows[i] and self.signatures[i].kind.nv]
         whole = len(leading) == self.nb
@@ -172,15 +178,15 @@ class Carried:
 
         def case(s: Signature) -> Case:
             kind = s.kind
-            inputs = [self._row(self.r, 9, columns[side]) for side in ("parent", "body")]
-            inputs += [self._row(motions, 6, columns[side]) for side in ("parent", "body")]
+            inputs = [self._row(self.r, turn, columns[side]) for side in ("parent", "body")]
+            inputs += [self._row(motions, motion, columns[side]) for side in ("parent", "body")]
             inputs.append(q.part(0, (kind.nq,)).at((1, columns["q_at"])))
             if v is not None and twists is not None:
-                inputs += [self._row(twists, 6, columns[side]) for side in ("parent", "body")]
+                inputs += [self._row(twists, motion, columns[side]) for side in ("parent", "body")]
                 inputs.append(v.part(0, (kind.nv,)).at((1, columns["v_at"])))
             inputs.append(self.records.part(s.pattern, columns["record_at"]))
             outputs = [output.part(0, (kind.nv,)).at((1, columns["v_at"]))]
-            return self.b.case(_back_block(s, v is not None), inputs, outputs)
+            return self.b.case(_back_block(s, self.space, v is not None), inputs, outputs)
 
         self._each(leading, case, "map")
 
@@ -212,26 +218,26 @@ class _Joint:
 
 
 @cache
-def _outward_block(s: Signature, moving: bool, forced: bool, gravity: tuple[float, ...]) -> Block:
+def _outward_block(s: Signature, space: Space, moving: bool, forced: bool, gravity: tuple[float, ...]) -> Block:
     kind = s.kind
 
     def step(x: Array, r: Array, q: Array, *rest: Array) -> tuple[Array, ...]:
-        r = r.reshape(3, 3)
+        r = space.axes(r)
         given = list(rest)
         joint = _Joint.at(s, q, given.pop())
         near, far = joint.near, joint.far
         rj = r @ near.rotation.matrix()
         r_own = rj @ far.rotation.matrix()
-        found = [x + r @ near.p + rj @ far.p, r_own.reshape(-1)]
+        found = [x + r @ near.p + rj @ far.p, space.row(r_own)]
         if not moving:
             return tuple(found)
-        w, v = given.pop(0), given.pop(0)
+        w, v = space.whole(given.pop(0)), given.pop(0)
         ratio = s.numbers(rest[-1])[25]
         relative = joint.twist(v * ratio if s.follows else v)
         turning = near.rotation.outward(w[3:]) + relative[3:]
         speed = w[:3] + r @ cross(w[3:], near.p) + rj @ (relative[:3] + cross(turning, far.p))
         own = far.rotation.outward(turning)
-        found.append(np.concatenate([speed, own]))
+        found.append(space.part(np.concatenate([speed, own])))
         if not forced:
             return tuple(found)
         tau, inertia = given
@@ -240,25 +246,26 @@ def _outward_block(s: Signature, moving: bool, forced: bool, gravity: tuple[floa
         force = rj @ push[:3]
         moment = far.rotation.outward(push[3:] - cross(far.p, push[:3]))
         back = near.inward(push)
-        found.append(np.concatenate([force + mass * np.array(gravity), moment - cross(own, moments * own)]))
-        found.append(-np.concatenate([force, back[3:]]))
+        pulled = np.concatenate([force + mass * np.array(gravity), moment - cross(own, moments * own)])
+        found += [space.part(pulled), -space.part(np.concatenate([force, back[3:]]))]
         return tuple(found)
 
-    shapes: list[tuple[int, ...]] = [(3,), (9,), (kind.nq,)]
-    shapes += [(6,), (kind.nv,)] if moving else []
+    shapes: list[tuple[int, ...]] = [(3,), (space.turn,), (kind.nq,)]
+    shapes += [(space.motion,), (kind.nv,)] if moving else []
     shapes += [(kind.nv,), (4,)] if forced else []
     return trace(step, [*shapes, (s.pattern.count(None),)])[0]
 
 
 @cache
-def _back_block(s: Signature, second: bool) -> Block:
+def _back_block(s: Signature, space: Space, second: bool) -> Block:
     kind = s.kind
 
     def step(r_up: Array, r_own: Array, up: Array, own: Array, q: Array, *rest: Array) -> Array:
-        r_up, r_own = r_up.reshape(3, 3), r_own.reshape(3, 3)
+        r_up, r_own = space.axes(r_up), space.axes(r_own)
         joint = _Joint.at(s, q, rest[-1])
 
-        def local(r: Array, motion: Array) -> Array:
+        def local(r: Array, row: Array) -> Array:
+            motion = space.whole(row)
             return np.concatenate([r.T @ motion[:3], motion[3:]])
 
         up, own = local(r_up, up), local(r_own, own)
@@ -275,6 +282,7 @@ def _back_block(s: Signature, second: bool) -> Block:
         dual: Array = kind.dual(joint.terms, joint.pitch).T @ relative
         return dual
 
-    shapes: list[tuple[int, ...]] = [(9,), (9,), (6,), (6,), (kind.nq,)]
-    shapes += [(6,), (6,), (kind.nv,)] if second else []
+    turn, motion = (space.turn,), (space.motion,)
+    shapes: list[tuple[int, ...]] = [turn, turn, motion, motion, (kind.nq,)]
+    shapes += [motion, motion, (kind.nv,)] if second else []
     return trace(step, [*shapes, (s.pattern.count(None),)])[0]

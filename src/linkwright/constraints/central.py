@@ -5,17 +5,18 @@ In such a frame, with a twist [ẋ; ω] whose ω is in the body's own axes, an i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints import forms
+from linkwright.constraints import blocks, forms
 from linkwright.constraints.closing import closing_constraints
 from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.forms import Form
+from linkwright.constraints.space import PLANAR, SPATIAL, facing, plane
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import Mimic
@@ -33,31 +34,38 @@ STAND_IN = 1e-5
 class Masses:
     """The central frames of all bodies, and the inertias in them."""
 
-    def __init__(self, d: Description, size: float) -> None:
+    def __init__(self, d: Description, size: float, normals: tuple[Floats, Floats] | None) -> None:
+        """`normals` are those of the plane in which all bodies move, in ground and in every body: then they are z."""
         full = full_inertia(d.inertia)
         self.com, self.mass = d.com, d.mass
+        self.world = np.eye(3) if normals is None else facing(normals[0])
         self.axes = np.tile(np.eye(3), (d.nb, 1, 1))
         self.moments = d.inertia[:, :3].copy()
-        for k in np.flatnonzero(np.any(d.inertia[:, 3:] != 0.0, axis=1)):
-            self.moments[k], axes = np.linalg.eigh(full[k])
-            self.axes[k] = snapped(axes * np.sign(np.linalg.det(axes)))
+        if normals is not None:
+            self.axes[:] = [facing(n) for n in normals[1]]
+            self.moments[:] = np.einsum("ni,nij,nj->n", normals[1], full, normals[1])[:, None]
+        else:
+            for k in np.flatnonzero(np.any(d.inertia[:, 3:] != 0.0, axis=1)):
+                self.moments[k], axes = np.linalg.eigh(full[k])
+                self.axes[k] = snapped(axes * np.sign(np.linalg.det(axes)))
+        self.inertia = np.concatenate([d.mass[:, None], self.moments], axis=1)
         heavy = d.mass[d.mass > 0.0]
         typical = float(heavy.mean()) if len(heavy) else 1.0
-        inertias = np.concatenate([np.repeat(d.mass[:, None], 3, axis=1), self.moments], axis=1)
-        scale = np.maximum(self.moments.max(axis=1, initial=0.0), NONE * d.mass * size**2)
-        missing = np.zeros((d.nb, 6), bool)
-        missing[:, :3] = d.mass[:, None] <= 0.0
-        missing[:, 3:] = self.moments <= NONE * scale[:, None]
-        stand_in = np.where(scale > 0.0, scale, np.where(d.mass > 0.0, d.mass, typical) * size**2)
-        instead = np.concatenate([np.full((d.nb, 3), typical), np.repeat(stand_in[:, None], 3, axis=1)], axis=1)
-        self.added = np.where(missing, STAND_IN * instead, 0.0)  # what the inverse has too much
-        self.inverse = 1.0 / (np.where(missing, 0.0, inertias) + self.added)
-        self.inertia = np.concatenate([d.mass[:, None], self.moments], axis=1)
+        mass, moments = d.mass[:, None], self.moments
+        largest = np.max(moments, axis=1, keepdims=True, initial=0.0)
+        point = largest <= NONE * mass * size**2
+        reference = np.where(point, np.where(mass > 0.0, mass, typical) * size**2, largest)
+        instead = np.concatenate([np.full((d.nb, 3), typical), np.repeat(reference, 3, axis=1)], axis=1)
+        inertias = np.concatenate([np.repeat(mass, 3, axis=1), moments], axis=1)
+        missing = inertias <= NONE * instead * np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
+        chosen = list((SPATIAL if normals is None else PLANAR).components)
+        self.added = np.where(missing, STAND_IN * instead, 0.0)[:, chosen]  # what the inverse has too much
+        self.inverse = 1.0 / (np.where(missing, 0.0, inertias)[:, chosen] + self.added)
 
     def place(self, body: int, r: Floats, p: Floats) -> tuple[Floats, Floats]:
         """A frame given in a body's axes, in its central frame."""
         if body == GROUND:
-            return r, p
+            return snapped(self.world.T @ r), clean(self.world.T @ p, p)
         axes = self.axes[body]
         return snapped(axes.T @ r), clean(axes.T @ (p - self.com[body]), p, self.com[body])
 
@@ -77,19 +85,59 @@ class Rotor:
 
 
 class CentralEquations(Equations):
-    """All constraints of a mechanism, its tree's joints and armatures included, in the bodies' central frames."""
+    """All constraints of a mechanism, its tree's joints and armatures included, in the bodies' central frames.
+
+    Where all bodies move in a plane, there are only the equations that can change there.
+    """
 
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree.description)
-        self.tree, d = tree, tree.description
-        self.masses = Masses(d, self.size)
-        given = self.constraints
-        number = {id(c): k for k, c in enumerate(given)}
-        #: The constraints besides the tree's, in the order of their multipliers.
-        self.kept = [number[id(c)] for c in closing_constraints(self, tree.topology)]
+        self.tree, given = tree, self.constraints
         rotors = list(self._rotors())
-        self.rotors = tuple(Rotor(len(given) + k, armature) for k, (_, armature) in enumerate(rotors))
-        self.constraints = tuple(self._central(c) for c in (*given, *(c for c, _ in rotors)))
+        order = [id(c) for c in closing_constraints(self, tree.topology)]
+        every = (*given, *(c for c, _ in rotors))
+        for normals in (plane(tree), None):
+            self.space = SPATIAL if normals is None else PLANAR
+            self.masses = Masses(tree.description, self.size, normals)
+            central = tuple(self._central(c) for c in every)
+            rows = self._effective(central) if normals is not None else [tuple(range(c.form.size)) for c in central]
+            if rows is not None:
+                break
+        assert rows is not None
+        chosen = [k for k, own in enumerate(rows) if own]
+        number = {k: n for n, k in enumerate(chosen)}
+        self.constraints = tuple(replace(central[k], form=forms.some(central[k].form, rows[k])) for k in chosen)
+        self.rotors = tuple(Rotor(number[len(given) + k], armature) for k, (_, armature) in enumerate(rotors))
+        at = {id(c): k for k, c in enumerate(given)}
+        #: The constraints besides the tree's, in the order of their multipliers, with all their equations; and for each
+        #: of these its number here, or −1.
+        self.kept = [central[at[c]] for c in order]
+        self.kept_rows = [
+            int(self.first[number[at[c]]]) + rows[at[c]].index(row) if row in rows[at[c]] else -1
+            for c in order
+            for row in range(central[at[c]].form.size)
+        ]
+
+    def _effective(self, constraints: Sequence[Constraint]) -> list[tuple[int, ...]] | None:
+        """For every constraint, which of its equations a motion in the plane can change; None if it must not be asked.
+
+        The others are about directions across the plane; in numbers, since triads may stand askew in it.
+        """
+        turned = bool(np.any(self.masses.world != np.eye(3)))
+        if turned and any(c.form.key.startswith("absolute") for c in constraints):
+            return None
+        groups: dict[tuple[Form, tuple[bool, ...]], list[int]] = {}
+        for k, c in enumerate(constraints):
+            groups.setdefault((c.form, tuple(b != GROUND for b in c.bodies)), []).append(k)
+        found: list[tuple[int, ...]] = [()] * len(constraints)
+        for (form, moving), members in groups.items():
+            effective = blocks.effective_rows(
+                form, moving, self.space, np.array([constraints[k].record for k in members])
+            )
+            for k, own in zip(members, effective, strict=True):
+                found[k] = tuple(np.flatnonzero(own).tolist())
+        needed = ("driver", "rotor")
+        return None if any(c.group in needed and not own for c, own in zip(constraints, found, strict=True)) else found
 
     def _central(self, c: Constraint) -> Constraint:
         record = c.record.copy()
@@ -125,7 +173,3 @@ class CentralEquations(Equations):
             for k in range(kind.nv):
                 form = forms.coordinate(kind.name, k)
                 yield Constraint(name, "rotor", form, self._joined(j), self._of(j, [])), float(d.armature[j])
-
-    def rows(self, constraints: list[int]) -> list[int]:
-        """The numbers of these constraints' equations."""
-        return [row for k in constraints for row in range(int(self.first[k]), int(self.first[k + 1]))]

@@ -135,8 +135,7 @@ class Elements:
             bodies.append(tuple(body if body >= 0 else self.c.nb for body in (parent, child)))
 
         def push(evaluate: Any, row: Array, *states: Array) -> tuple[Array, ...]:
-            (xa, ra, wa), (xb, rb, wb) = states[:3], states[3:]
-            ra, rb = ra.reshape(3, 3), rb.reshape(3, 3)
+            (xa, ra, wa), (xb, rb, wb) = (self._whole(*states[k : k + 3]) for k in (0, 3))
             ri, rj = ra @ row[:9].reshape(3, 3), rb @ row[12:21].reshape(3, 3)
             at_j = xb + rb @ row[21:24]
             r, p, pitch = ri.T @ rj, ri.T @ (at_j - (xa + ra @ row[9:12])), row[24]
@@ -154,21 +153,35 @@ class Elements:
             force, moment = rj @ wrench[:3], rj @ wrench[3:]
             own = rb.T @ moment + cross(row[21:24], rb.T @ force)
             back = ra.T @ moment + cross(arm, ra.T @ force)
-            return -np.concatenate([force, back]), np.concatenate([force, own])
+            part = self.c.space.part
+            return -part(np.concatenate([force, back])), part(np.concatenate([force, own]))
 
         def operands(chosen: list[int]) -> tuple[list[Ref], list[Ref]]:
             sides = [[bodies[k][side] for k in chosen] for side in range(2)]
             inputs = [ref for side in sides for ref in self._states(twists, side)]
-            return inputs, [wrenches.part(0, (6,)).at((6, self.c.b.column(side)), add=True) for side in sides]
+            return inputs, [self._rows(wrenches, self.c.b.column(side), add=True) for side in sides]
 
-        self._run([(e.law,) for _, e in members], numbers, [(3,), (9,), (6,)] * 2, push, operands)
+        self._run([(e.law,) for _, e in members], numbers, self._shapes * 2, push, operands)
+
+    def _rows(self, ref: Ref, column: int, *, add: bool = False) -> Ref:
+        motion = self.c.space.motion
+        return ref.part(0, (motion,)).at((motion, column), add=add)
+
+    def _whole(self, x: Array, r: Array, w: Array) -> tuple[Array, Array, Array]:
+        """x, R and the six numbers of the twist of a row."""
+        return x, self.c.space.axes(r), self.c.space.whole(w)
+
+    @property
+    def _shapes(self) -> list[tuple[int, ...]]:
+        """Of `_states`."""
+        return [(3,), (self.c.space.turn,), (self.c.space.motion,)]
 
     def _states(self, twists: Ref, members: Sequence[int]) -> list[Ref]:
         column = self.c.b.column(members)
         return [
             self.c.x.part(0, (3,)).at((3, column)),
-            self.c.r.part(0, (9,)).at((9, column)),
-            twists.part(0, (6,)).at((6, column)),
+            self.c.r.part(0, (self.c.space.turn,)).at((self.c.space.turn, column)),
+            self._rows(twists, column),
         ]
 
     def _places(self, names: Sequence[str]) -> tuple[list[int], list[Floats]]:
@@ -189,45 +202,48 @@ class Elements:
         def pair(evaluate: Any, row: Array, *states: Array) -> tuple[Array, ...]:
             points = []
             for k in range(2):
-                x, r, w = states[3 * k : 3 * k + 3]
-                r, p = r.reshape(3, 3), row[3 * k : 3 * k + 3]
+                x, r, w = self._whole(*states[3 * k : 3 * k + 3])
+                p = row[3 * k : 3 * k + 3]
                 points.append((x + r @ p, w[:3] + r @ cross(w[3:], p), r, p))
             (xa, va, ra, pa), (xb, vb, rb, pb) = points
             line = xb - xa
             distance = np.sqrt(dot(line, line))
             unit = line / distance
             force = evaluate({"d": distance, "dd": dot(unit, vb - va)})[0] * unit
+            part = self.c.space.part
             return (
-                np.concatenate([-force, -cross(pa, ra.T @ force)]),
-                np.concatenate([force, cross(pb, rb.T @ force)]),
+                part(np.concatenate([-force, -cross(pa, ra.T @ force)])),
+                part(np.concatenate([force, cross(pb, rb.T @ force)])),
             )
 
         def operands(members: list[int]) -> tuple[list[Ref], list[Ref]]:
             sides = [[bodies[k] for k in members] for bodies, _ in (first, second)]
             inputs = [ref for side in sides for ref in self._states(twists, side)]
-            return inputs, [wrenches.part(0, (6,)).at((6, self.c.b.column(side)), add=True) for side in sides]
+            return inputs, [self._rows(wrenches, self.c.b.column(side), add=True) for side in sides]
 
         numbers = [np.concatenate([a[9:], b[9:]]) for a, b in zip(first[1], second[1], strict=True)]
-        self._run([(e.law,) for e in chosen], numbers, [(3,), (9,), (6,)] * 2, pair, operands)
+        self._run([(e.law,) for e in chosen], numbers, self._shapes * 2, pair, operands)
 
     def applied_wrenches(self, twists: Ref, wrenches: Ref) -> None:
         """wrenches += those of laws of TIME on bodies."""
+        masses = self.masses
         for axes in ("frame", "ground"):
             chosen = [e for e in self.d.elements if isinstance(e, AppliedWrench) and e.axes == axes]
             bodies, placed = self._places([e.frame for e in chosen])
 
             def wrench(evaluate: Any, row: Array, x: Array, r: Array, w: Array, axes: str = axes) -> tuple[Array, ...]:
                 values = np.array(evaluate({}))
-                force, moment, r, p = values[:3], values[3:], r.reshape(3, 3), row[9:]
+                (_, r, _), p, part = self._whole(x, r, w), row[9:], self.c.space.part
                 if axes == "frame":
                     own = row[:9].reshape(3, 3)
-                    force, moment = own @ force, own @ moment
-                    return (np.concatenate([r @ force, moment + cross(p, force)]),)
-                return (np.concatenate([force, r.T @ moment + cross(p, r.T @ force)]),)
+                    force, moment = own @ values[:3], own @ values[3:]
+                    return (part(np.concatenate([r @ force, moment + cross(p, force)])),)
+                force, moment = masses.world.T @ values[:3], masses.world.T @ values[3:]
+                return (part(np.concatenate([force, r.T @ moment + cross(p, r.T @ force)])),)
 
             def operands(members: list[int], bodies: list[int] = bodies) -> tuple[list[Ref], list[Ref]]:
                 rows = [bodies[k] for k in members]
-                output = wrenches.part(0, (6,)).at((6, self.c.b.column(rows)), add=True)
+                output = self._rows(wrenches, self.c.b.column(rows), add=True)
                 return self._states(twists, rows), [output]
 
-            self._run([e.laws for e in chosen], placed, [(3,), (9,), (6,)], wrench, operands)
+            self._run([e.laws for e in chosen], placed, self._shapes, wrench, operands)

@@ -52,7 +52,7 @@ def order(neighbours: Sequence[set[int]]) -> tuple[list[int], list[list[int]]]:
 
 @dataclass(frozen=True, eq=False)
 class Incidence:
-    """A constraint's part of J: its constraint, its body, and where its (m, 6) numbers begin in the store of J."""
+    """A constraint's part of J: its constraint, its body, and where its (m, width) numbers begin in the store of J."""
 
     constraint: int
     body: int
@@ -62,8 +62,8 @@ class Incidence:
 class Elimination:
     """The order, the fill and the lists of products for constraints of these sizes on these bodies."""
 
-    def __init__(self, sizes: Sequence[int], incidences: Sequence[Incidence]) -> None:
-        self.sizes, self.incidences = list(sizes), list(incidences)
+    def __init__(self, sizes: Sequence[int], incidences: Sequence[Incidence], width: int = 6) -> None:
+        self.sizes, self.incidences, self.width = list(sizes), list(incidences), width
         self.first = np.concatenate([[0], np.cumsum(self.sizes)]).astype(int).tolist()
         on_body: dict[int, list[Incidence]] = {}
         for x in incidences:
@@ -150,11 +150,12 @@ class Solver:
         for x, y in plan.pairs:
             i, k = x.constraint, y.constraint
             groups.setdefault((sizes[i], sizes[k]), []).append((x.at, y.at, x.body, plan.blocks[i, k]))
+        w = plan.width
         for (m, n), rows in groups.items():
             first, second, body, to = (self.b.column(column) for column in np.array(rows).T)
-            parts = [self._block(self.jacobian, (m, 6), first), self._block(self.jacobian, (n, 6), second)]
-            weight = self.weights.part(0, (6,)).at((6, body))
-            case = self.b.case(product_block(m, n), [*parts, weight], [self._block(self.s, (m, n), to, add=True)])
+            parts = [self._block(self.jacobian, (m, w), first), self._block(self.jacobian, (n, w), second)]
+            weight = self.weights.part(0, (w,)).at((w, body))
+            case = self.b.case(product_block(m, n, w), [*parts, weight], [self._block(self.s, (m, n), to, add=True)])
             self.b.add(Each(len(rows), (case,), "outward"))
         self._yield(self.s, [plan.blocks[k, k] for k in self.compliance], None)
         diagonal = [(("diagonal", sizes[k]), (plan.blocks[k, k], plan.first[k], 0)) for k in plan.sequence]
@@ -245,31 +246,31 @@ class Solver:
         """twists += Jᵀ multipliers; W⁻¹ is left to the caller."""
         if clear:
             self.b.add(Zero(twists.operand))
-        plan = self.plan
-        items = [((plan.sizes[x.constraint],), (x.at, plan.first[x.constraint], 6 * x.body)) for x in plan.incidences]
+        plan, w = self.plan, self.plan.width
+        items = [((plan.sizes[x.constraint],), (x.at, plan.first[x.constraint], w * x.body)) for x in plan.incidences]
 
         def case(key: Key, columns: Sequence[int]) -> Case:
-            inputs = [self._block(self.jacobian, (key[0], 6), columns[0]), self._block(multipliers, key, columns[1])]
-            return self.b.case(transposed_block(key[0], 6, 1.0), inputs, [self._block(twists, (6,), columns[2], True)])
+            inputs = [self._block(self.jacobian, (key[0], w), columns[0]), self._block(multipliers, key, columns[1])]
+            return self.b.case(transposed_block(key[0], w, 1.0), inputs, [self._block(twists, (w,), columns[2], True)])
 
         self._scan(items, case)
 
     def push(self, twists: Ref, rates: Ref, sign: float) -> None:
         """rates += sign · J twists."""
-        plan = self.plan
-        items = [((plan.sizes[x.constraint],), (x.at, 6 * x.body, plan.first[x.constraint])) for x in plan.incidences]
+        plan, w = self.plan, self.plan.width
+        items = [((plan.sizes[x.constraint],), (x.at, w * x.body, plan.first[x.constraint])) for x in plan.incidences]
 
         def case(key: Key, columns: Sequence[int]) -> Case:
-            inputs = [self._block(self.jacobian, (key[0], 6), columns[0]), self._block(twists, (6,), columns[1])]
-            return self.b.case(times_block(key[0], 6, sign), inputs, [self._block(rates, key, columns[2], True)])
+            inputs = [self._block(self.jacobian, (key[0], w), columns[0]), self._block(twists, (w,), columns[1])]
+            return self.b.case(times_block(key[0], w, sign), inputs, [self._block(rates, key, columns[2], True)])
 
         self._scan(items, case)
 
 
 # -- the small products -------------------------------------------------------------------------------------------
 @cache
-def product_block(m: int, n: int) -> Block:
-    return trace(lambda a, b, w: (a * w) @ b.T, [(m, 6), (n, 6), (6,)])[0]
+def product_block(m: int, n: int, width: int) -> Block:
+    return trace(lambda a, b, w: (a * w) @ b.T, [(m, width), (n, width), (width,)])[0]
 
 
 @cache

@@ -7,7 +7,7 @@ subtract the value of their law, so that Φ_t = −ḟ and Φ_tt = −f̈ for ev
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -198,3 +198,16 @@ def gear_near(follower: str, leader: str, by_follower: bool) -> Form:
 
     way = "from the follower" if by_follower else "from the leader"
     return Form(f"{counted.key}, {way}", ("ratio",), equation, sides=4, numbers=2)
+
+
+@cache
+def some(form: Form, rows: tuple[int, ...]) -> Form:
+    """Some of a form's equations."""
+    if len(rows) == form.size:
+        return form
+
+    def equations(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
+        return form.equations(frames, record, turned, law)[list(rows)]
+
+    names = tuple(form.names[k] for k in rows)
+    return replace(form, key=f"{form.key}, {', '.join(names)}", names=names, equations=equations)

@@ -16,9 +16,11 @@ from linkwright.constraints.carried import Carried, Records
 from linkwright.constraints.central import CentralEquations
 from linkwright.constraints.elements import Elements
 from linkwright.constraints.elimination import Solver
+from linkwright.constraints.equations import Constraint
+from linkwright.constraints.forms import Form
 from linkwright.constraints.pieces import CentralLayout, Key
 from linkwright.constraints.recorded import Recording
-from linkwright.mechanism.tree import Tree
+from linkwright.mechanism.description import GROUND
 from linkwright.spatial.algebra import Array, cross
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Copy, Each, Program, Zero
@@ -36,16 +38,17 @@ class Inertial(Recording):
     layout: CentralLayout
     e: CentralEquations
 
-    def __init__(self, tree: Tree, name: str, inputs: Sequence[tuple[str, tuple[int, ...]]]) -> None:
-        self.e = e = CentralEquations(tree)
-        self.layout = layout = CentralLayout(e)
+    def __init__(self, layout: CentralLayout, name: str, inputs: Sequence[tuple[str, tuple[int, ...]]]) -> None:
+        self.layout, self.e = layout, layout.equations
+        e, tree = self.e, self.e.tree
         self.b = b = ProgramBuilder(name)
         self.nb, self.m = e.nb, layout.count
         self.given = {label: b.input(label, shape) for label, shape in inputs}
         self.coordinates = self.given["q"]
         if "t" in self.given:
             self.t = self.given["t"].part(0, (1,))
-        self.carried = c = Carried(b, tree, e.masses, e.description.gravity)
+        self.space, self.width = e.space, e.space.motion
+        self.carried = c = Carried(b, tree, e.masses, e.space)
         self.q, self.r = c.x, c.r
         constraints = e.constraints
         self.numbers = Records(b, "records", [k.record for k in constraints], layout.patterns)
@@ -60,7 +63,7 @@ class Inertial(Recording):
         self.solver = Solver(b, layout.plan, self.jacobian, self.weights, damping, self.tolerance)
         self.solver.compliance = {r.constraint: 1.0 / r.armature for r in e.rotors}
         self.twists, self.wrenches, self.motion, self.before = (
-            b.temporary(name, (layout.rows, 6)) for name in ("twists", "wrenches", "motion", "before")
+            b.temporary(name, (layout.rows, self.width)) for name in ("twists", "wrenches", "motion", "before")
         )
         self.phi, self.rhs, self.rest, self.change, self.multipliers = (
             b.temporary(name, (max(self.m, 1),)) for name in ("phi", "rhs", "rest", "change", "multipliers")
@@ -98,11 +101,17 @@ class Inertial(Recording):
         if pieces:
             b, members = self.b, [(body, row, len(own)) for body, own in pieces.items() for row in reversed(own)]
             body, row, number = zip(*members, strict=True)
-            inputs = [rows.part(0, (6,)).at((6, b.column(body)))]
+            inputs = [self._row(rows, b.column(body))]
             inputs.append(b.data(b.free_name("pieces"), np.array(number, float)).part(0, (1,)).at((1, ITEM)))
-            outputs = [rows.part(0, (6,)).at((6, b.column(row)))]
-            block = trace(function, [(6,), (1,)])[0]
-            b.add(Each(len(members), (b.case(block, inputs, outputs),), "outward"))
+            block = trace(function, [(self.width,), (1,)])[0]
+            b.add(Each(len(members), (b.case(block, inputs, [self._row(rows, b.column(row))]),), "outward"))
+
+    def _row(self, rows: Ref, column: int, *, add: bool = False) -> Ref:
+        """A body's row of twists, wrenches or the like."""
+        return rows.part(0, (self.width,)).at((self.width, column), add=add)
+
+    def _axes(self, column: int) -> Ref:
+        return self.r.part(0, (self.space.turn,)).at((self.space.turn, column))
 
     def _apply(self, given: Ref) -> None:
         """wrenches += those given at the bodies' own frames, a row a position."""
@@ -111,14 +120,14 @@ class Inertial(Recording):
 
         def push(r: Array, w: Array, frame: Array) -> Array:
             axes, com = frame[:9].reshape(3, 3), frame[9:]
-            force = axes.T @ w[:3]
-            return np.concatenate([r.reshape(3, 3) @ force, axes.T @ (w[3:] - cross(com, w[:3]))])
+            force, moment = self.space.axes(r) @ (axes.T @ w[:3]), axes.T @ (w[3:] - cross(com, w[:3]))
+            return self.space.part(np.concatenate([force, moment]))
 
         row = self.carried.body
-        inputs = [self.r.part(0, (9,)).at((9, row)), given.part(0, (6,)).at((6, ITEM))]
+        inputs = [self._axes(row), given.part(0, (6,)).at((6, ITEM))]
         inputs.append(b.data("body frames", frames).part(0, (12,)).at((12, ITEM)))
-        outputs = [self.wrenches.part(0, (6,)).at((6, row), add=True)]
-        b.add(Each(self.nb, (b.case(trace(push, [(9,), (6,), (12,)])[0], inputs, outputs),), "map"))
+        block = trace(push, [(self.space.turn,), (6,), (12,)])[0]
+        b.add(Each(self.nb, (b.case(block, inputs, [self._row(self.wrenches, row, add=True)]),), "map"))
 
     def _turns(self) -> None:
         """The counted angles of couplings, by the coordinates of their joints."""
@@ -157,7 +166,7 @@ class Inertial(Recording):
         for side, moves in enumerate(moving):
             if moves:
                 body = self._rows(members, side)
-                inputs += [self.q.part(0, (3,)).at((3, body)), self.r.part(0, (9,)).at((9, body))]
+                inputs += [self.q.part(0, (3,)).at((3, body)), self._axes(body)]
         inputs.append(self.numbers.part(pattern, self.b.column([self.numbers.at[k] for k in members])))
         if form.turns:
             inputs.append(self._angles(form, members, self.angles))
@@ -176,8 +185,10 @@ class Inertial(Recording):
             form, moving, pattern = key
             m, row = form.size, self.b.column([int(self.e.first[k]) for k in members])
             outputs = [self.phi.part(0, (m,)).at((1, row))]
-            outputs += [self.jacobian.part(0, (m, 6)).at((1, at), add=True) for _, at in self._sides(members, moving)]
-            block = blocks.equations_block(form, moving, True, pattern)
+            outputs += [
+                self.jacobian.part(0, (m, self.width)).at((1, at), add=True) for _, at in self._sides(members, moving)
+            ]
+            block = blocks.equations_block(form, moving, self.space, pattern)
             self.b.add(Each(len(members), (self.b.case(block, self._given_to(key, members), outputs),), "map"))
         self.solver.factor()
 
@@ -187,8 +198,8 @@ class Inertial(Recording):
         if welds:
             b = self.b
             b.add(Zero(self.phi.operand))
-            eye = np.eye(6).reshape(-1)
-            outputs = [self.jacobian.part(0, (36,)).at((1, b.column(at))) for at in zip(*welds, strict=True)]
+            eye = np.eye(self.width).reshape(-1)
+            outputs = [self.jacobian.part(0, (eye.size,)).at((1, b.column(at))) for at in zip(*welds, strict=True)]
             block = trace(lambda: (eye, -eye), [])[0]
             b.add(Each(len(welds), (b.case(block, [], outputs),), "map"))
 
@@ -216,8 +227,8 @@ class Inertial(Recording):
             form, moving, pattern = key
             row = self.b.column([int(self.e.first[k]) for k in members])
             inputs = self._given_to(key, members)
-            inputs += [self.twists.part(0, (6,)).at((6, body)) for body, _ in self._sides(members, moving)]
-            block = blocks.bias_block(form, moving, True, pattern)
+            inputs += [self._row(self.twists, body) for body, _ in self._sides(members, moving)]
+            block = blocks.bias_block(form, moving, self.space, pattern)
             outputs = [output.part(0, (form.size,)).at((1, row))]
             self.b.add(Each(len(members), (self.b.case(block, inputs, outputs),), "map"))
 
@@ -238,8 +249,8 @@ class Inertial(Recording):
             added = self.layout.over_pieces(masses.added, lambda x, n: x / n)
             parts += [self.b.data(self.b.free_name("added"), added), self.before]
             function = lambda f, w, extra, a: (f + extra * a) * w  # noqa: E731
-        block = trace(function, [(6,)] * len(parts))[0]
-        rows = [ref.part(0, (6,)).at((6, ITEM)) for ref in (*parts, self.motion)]
+        block = trace(function, [(self.width,)] * len(parts))[0]
+        rows = [self._row(ref, ITEM) for ref in (*parts, self.motion)]
         self.b.add(Each(self.layout.rows, (self.b.case(block, rows[:-1], rows[-1:]),), "map"))
 
     def solve(self) -> None:
@@ -263,32 +274,67 @@ class Inertial(Recording):
                 b.add(Copy(self.motion.operand, self.before.operand))
                 self._move(first=False)
 
-    def select(self, source: Ref, output: Ref) -> None:
-        """output = the numbers of the constraints besides the tree."""
-        rows = self.e.rows(self.e.kept)
+    def _kept(
+        self, function: Callable[[Array], Array], source: tuple[Ref, list[int]], to: tuple[Ref, list[int]]
+    ) -> None:
+        """A function of numbers of the constraints besides the tree, from these places to those."""
+        (read, rows), (write, places) = source, to
         if rows:
-            block = trace(lambda x: x, [(1,)])[0]
-            inputs = [source.part(0, (1,)).at((1, self.b.column(rows)))]
-            outputs = [output.part(0, (1,)).at((1, ITEM))]
+            block = trace(function, [(1,)])[0]
+            inputs, outputs = (
+                [ref.part(0, (1,)).at((1, self.b.column(x)))] for ref, x in ((read, rows), (write, places))
+            )
             self.b.add(Each(len(rows), (self.b.case(block, inputs, outputs),), "map"))
+
+    @property
+    def _places(self) -> tuple[list[int], list[int]]:
+        """The equations of the constraints besides the tree that are solved, here and among all of them."""
+        found = [(row, place) for place, row in enumerate(self.e.kept_rows) if row >= 0]
+        return [row for row, _ in found], [place for _, place in found]
+
+    def select(self, source: Ref, output: Ref) -> None:
+        """output = the numbers of the constraints besides the tree, 0 for equations across the plane."""
+        rows, places = self._places
+        self.b.add(Zero(output.operand))
+        self._kept(lambda x: x, (source, rows), (output, places))
 
     def only_kept(self, values: Ref) -> None:
         """rhs = −values for the constraints besides the tree, 0 for the others."""
         self.b.add(Zero(self.rhs.operand))
-        rows = self.e.rows(self.e.kept)
-        if rows:
-            column, block = self.b.column(rows), trace(lambda x: -x, [(1,)])[0]
-            inputs, outputs = ([ref.part(0, (1,)).at((1, column))] for ref in (values, self.rhs))
-            self.b.add(Each(len(rows), (self.b.case(block, inputs, outputs),), "map"))
+        rows, _ = self._places
+        self._kept(lambda x: -x, (values, rows), (self.rhs, rows))
+
+    def across(self, output: Ref) -> None:
+        """Φ of the constraints besides the tree that have equations across the plane, which nothing can change."""
+        first = 0
+        groups: dict[tuple[Form, tuple[bool, ...]], list[tuple[Constraint, int]]] = {}
+        for c in self.e.kept:
+            if -1 in self.e.kept_rows[first : first + c.form.size]:
+                groups.setdefault((c.form, tuple(body != GROUND for body in c.bodies)), []).append((c, first))
+            first += c.form.size
+        b = self.b
+        for (form, moving), members in groups.items():
+            inputs: list[Ref] = []
+            for side, moves in enumerate(moving):
+                if moves:
+                    body = b.column([c.bodies[side] for c, _ in members])
+                    inputs += [self.q.part(0, (3,)).at((3, body)), self._axes(body)]
+            records = np.array([c.record for c, _ in members])
+            inputs.append(
+                b.data(b.free_name("across"), records).part(0, records.shape[1:]).at((records.shape[1], ITEM))
+            )
+            block = blocks.value_block(form, moving, self.space, (None,) * records.shape[1])
+            outputs = [output.part(0, (form.size,)).at((1, b.column([at for _, at in members])))]
+            b.add(Each(len(members), (b.case(block, inputs, outputs),), "map"))
 
 
 Inputs = Sequence[tuple[str, tuple[int, ...]]]
 
 
-def forward_dynamics(tree: Tree, inputs: Inputs, *, forces: bool = False) -> Program:
+def forward_dynamics(layout: CentralLayout, inputs: Inputs, *, forces: bool = False) -> Program:
     """q, v, tau [, wrenches] [, t] → the joints' accelerations, or with `forces` the multipliers."""
-    w = Inertial(tree, "constraint_forces" if forces else "forward_dynamics", inputs)
-    output = w.b.output("lambda" if forces else "a", (len(w.e.rows(w.e.kept)),) if forces else w.given["v"].shape)
+    w = Inertial(layout, "constraint_forces" if forces else "forward_dynamics", inputs)
+    output = w.b.output("lambda" if forces else "a", (len(w.e.kept_rows),) if forces else w.given["v"].shape)
     w.place(moving=True, forced=True)
     w.constrain()
     w.velocity_products(w.phi)
@@ -302,22 +348,24 @@ def forward_dynamics(tree: Tree, inputs: Inputs, *, forces: bool = False) -> Pro
     return w.b.build(single=True)
 
 
-def closing(tree: Tree, inputs: Inputs) -> Program:
+def closing(layout: CentralLayout, inputs: Inputs) -> Program:
     """q [, t] → the least change of q, in the mass metric, that closes the mechanism to first order; and Φ."""
-    w = Inertial(tree, "closing", inputs)
-    dv = w.b.output("dv", (tree.coordinates.nv,))
-    phi = w.b.output("phi", (len(w.e.rows(w.e.kept)),))
+    w = Inertial(layout, "closing", inputs)
+    dv = w.b.output("dv", (w.e.tree.coordinates.nv,))
+    phi = w.b.output("phi", (len(w.e.kept_rows),))
     w.place(moving=False)
     w.constrain()
     w.count_drivers()
-    return _least(w, w.phi, dv, phi)
+    w.select(w.phi, phi)
+    w.across(phi)
+    return _least(w, w.phi, dv)
 
 
-def settling(tree: Tree, inputs: Inputs) -> Program:
+def settling(layout: CentralLayout, inputs: Inputs) -> Program:
     """q, v [, t] → the least change of v, in the mass metric, that keeps the mechanism closed; and J v + Φ_t."""
-    w = Inertial(tree, "settling", inputs)
-    dv = w.b.output("dv", (tree.coordinates.nv,))
-    rate = w.b.output("rate", (len(w.e.rows(w.e.kept)),))
+    w = Inertial(layout, "settling", inputs)
+    dv = w.b.output("dv", (w.e.tree.coordinates.nv,))
+    rate = w.b.output("rate", (len(w.e.kept_rows),))
     w.place(moving=True)
     w.constrain()
     found = w.phi
@@ -325,16 +373,17 @@ def settling(tree: Tree, inputs: Inputs) -> Program:
     w.law_rates(1, found)
     w.rows(lambda x: -x, [found], found)
     w.solver.push(w.twists, found, 1.0)
-    return _least(w, found, dv, rate)
+    w.select(found, rate)
+    return _least(w, found, dv)
 
 
-def dependence(tree: Tree, inputs: Inputs) -> Program:
+def dependence(layout: CentralLayout, inputs: Inputs) -> Program:
     """q [, t], tolerance, direction (m) → every equation's pivot and size, and S⁺ S direction with S = J M⁻¹Jᵀ.
 
     Equations whose pivot is below the tolerance repeat others: for the unit vector of such a one, direction − S⁺ S
     direction tells which.
     """
-    w = Inertial(tree, "dependence", [*inputs, ("tolerance", (1,))])
+    w = Inertial(layout, "dependence", [*inputs, ("tolerance", (1,))])
     direction, found = w.b.input("direction", (w.m,)), w.b.output("found", (w.m,))
     w.place(moving=False)
     w.constrain()
@@ -348,9 +397,8 @@ def dependence(tree: Tree, inputs: Inputs) -> Program:
     return w.b.build(single=False)
 
 
-def _least(w: Inertial, missed: Ref, dv: Ref, told: Ref) -> Program:
+def _least(w: Inertial, missed: Ref, dv: Ref) -> Program:
     """dv = the least motion that takes away what the constraints besides the tree miss."""
-    w.select(missed, told)
     w.only_kept(missed)
     w.b.add(Zero(w.wrenches.operand))
     w.solve()

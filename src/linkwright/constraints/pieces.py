@@ -33,6 +33,10 @@ class CentralLayout(Layout):
 
     equations: CentralEquations
 
+    def __init__(self, equations: CentralEquations) -> None:
+        self.width = equations.space.motion
+        super().__init__(equations)
+
     @cached_property
     def pieces(self) -> dict[int, list[int]]:
         """The rows of the pieces of every body that is cut, its own first."""
@@ -53,18 +57,19 @@ class CentralLayout(Layout):
     @cached_property
     def welds(self) -> list[tuple[int, int]]:
         """For every two pieces that are welded, where their parts of J stand."""
+        part = self.width**2
         number = sum(len(own) - 1 for own in self.pieces.values())
-        return [(at, at + 36) for at in range(self.jacobian_size, self.jacobian_size + 72 * number, 72)]
+        return [(at, at + part) for at in range(self.jacobian_size, self.jacobian_size + 2 * part * number, 2 * part)]
 
     @property
     def store(self) -> int:
         """The numbers of J, welds included."""
-        return self.jacobian_size + 72 * len(self.welds)
+        return self.jacobian_size + 2 * self.width**2 * len(self.welds)
 
     @property
     def count(self) -> int:
         """How many equations there are, welds included."""
-        return self.equations.count + 6 * len(self.welds)
+        return self.equations.count + self.width * len(self.welds)
 
     @cached_property
     def plan(self) -> Elimination:
@@ -80,12 +85,12 @@ class CentralLayout(Layout):
         pairs = [pair for own in self.pieces.values() for pair in pairwise(own)]
         for pair, places in zip(pairs, self.welds, strict=True):
             incidences += [Incidence(len(sizes), row, at) for row, at in zip(pair, places, strict=True)]
-            sizes.append(6)
-        return Elimination(sizes, incidences)
+            sizes.append(self.width)
+        return Elimination(sizes, incidences, self.width)
 
     def over_pieces(self, numbers: Floats, share: Callable[[Floats, int], Floats]) -> Floats:
-        """A row of six for each body, ground (zero) and each piece: share(the body's, number of pieces)."""
-        found = np.concatenate([numbers, np.zeros((self.rows - self.equations.nb, 6))])
+        """A row for each body, ground (zero) and each piece: share(the body's, number of pieces)."""
+        found = np.concatenate([numbers, np.zeros((self.rows - self.equations.nb, self.width))])
         for body, own in self.pieces.items():
             found[own] = share(numbers[body], len(own))
         return found

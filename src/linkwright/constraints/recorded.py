@@ -37,6 +37,8 @@ ROUNDS = 12
 class Layout:
     """Where everything stands: constraints by form, their parts of J, the order of elimination."""
 
+    width = 6  # numbers of a body's twist
+
     def __init__(self, equations: Equations) -> None:
         self.equations = equations
         incidences: list[Incidence] = []
@@ -48,7 +50,7 @@ class Layout:
                 if body != GROUND and body not in own:
                     own[body] = at
                     incidences.append(Incidence(k, body, at))
-                    at += 6 * c.form.size
+                    at += self.width * c.form.size
             self.part_at.append(own)
         self.jacobian_size = at
         self.incidences = incidences

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from linkwright.constraints import inertial
 from linkwright.constraints.central import CentralEquations
+from linkwright.constraints.pieces import CentralLayout
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
@@ -37,7 +38,8 @@ def singular(description: Description, q: Floats, t: float = 0.0) -> list[tuple[
 class _Position:
     def __init__(self, description: Description, t: float) -> None:
         self.tree = Tree(description, span(description))
-        self.e = CentralEquations(self.tree)
+        self.layout = CentralLayout(CentralEquations(self.tree))
+        self.e = self.layout.equations
         self.t = t
         self.timed = bool(description.drivers)
 
@@ -47,13 +49,14 @@ class _Position:
 
     @cached_property
     def _dependence(self) -> Program:
-        return inertial.dependence(self.tree, self.inputs)
+        return inertial.dependence(self.layout, self.inputs)
 
     @cached_property
     def _closing(self) -> Program:
         # Drivers would lead back to where they are now; the mechanism goes elsewhere without them.
         undriven = replace(self.tree.description, drivers=())
-        return inertial.closing(Tree(undriven, self.tree.topology), self.inputs[:1])
+        layout = CentralLayout(CentralEquations(Tree(undriven, self.tree.topology)))
+        return inertial.closing(layout, self.inputs[:1])
 
     def _ask(self, q: Floats, tolerance: float, direction: Floats) -> dict[str, Floats]:
         clock = (self.t,) if self.timed else ()
@@ -105,7 +108,7 @@ class _Position:
         return moved
 
     def _named(self, rows: Sequence[int]) -> list[tuple[str, str]]:
-        kept = set(self.e.rows(self.e.kept))
+        kept = set(self.e.kept_rows)
         chosen = [row for row in rows if row in kept] or list(rows)
         found = [(str(c), about) for c, about in map(self.e.equation, chosen)]
         return list(dict.fromkeys(found))

@@ -187,18 +187,6 @@ def _read(stored: _Stored) -> Solution:
     return made.with_series(_series(stored, header.get("series", []), points))
 
 
-def _series(stored: _Stored, given: Any, points: int) -> dict[str, Series]:
-    fits = isinstance(given, list) and all(
-        isinstance(x, list) and len(x) == 2 and all(isinstance(y, str) for y in x) for x in given
-    )
-    if not fits or len({x[0] for x in given}) < len(given):
-        raise stored.wrong("has names of series that are not what they should be")
-    if not given:
-        return {}
-    table = stored.numbers("series", (points, len(given)))
-    return {name: Series(table[:, k], unit) for k, (name, unit) in enumerate(given)}
-
-
 def _sizes(description: Description) -> tuple[int, int]:
     x: Coordinates = Tree(description, span(description)).coordinates
     return x.nq, x.nv
@@ -222,6 +210,18 @@ def _events(stored: _Stored, description: Description, names: Any) -> list[Occur
     time = stored.numbers("event_time", (len(names),))
     q, v = stored.numbers("event_q", (len(names), nq)), stored.numbers("event_v", (len(names), nv))
     return [Occurrence(name, float(time[k]), q[k], v[k]) for k, name in enumerate(names)]
+
+
+def _series(stored: _Stored, given: Any, points: int) -> dict[str, Series]:
+    fits = isinstance(given, list) and all(
+        isinstance(x, list) and len(x) == 2 and all(isinstance(y, str) for y in x) for x in given
+    )
+    if not fits or len({x[0] for x in given}) < len(given):
+        raise stored.wrong("has names of series that are not what they should be")
+    if not given:
+        return {}
+    table = stored.numbers("series", (points, len(given)))
+    return {name: Series(table[:, k], unit) for k, (name, unit) in enumerate(given)}
 
 
 def _model(stored: _Stored, text: Any) -> Description:

@@ -46,15 +46,15 @@ def dataset(solution: Solution) -> xarray.Dataset:
         dimensions = ("time", "body", "axis" if size == 3 else "parameter")
         variables[name] = (dimensions, solution.arrays[name], {"units": unit, "long_name": text})
     variables["iterations"] = ("time", solution.iterations, {"units": "1", "long_name": "Newton iterations"})
-    if solution.states is not None:
-        for name, (dimension, text) in STATES.items():
-            variables[name] = (("time", dimension), getattr(solution.states, name), {"long_name": text})
     if solution.series:
         names, units = list(solution.series), [x.unit for x in solution.series.values()]
         table = np.stack([x.values for x in solution.series.values()], axis=1)
         text = f"forces and torques, in the units {', '.join(dict.fromkeys(units))}"
         variables["series"] = (("time", "name"), table, {"long_name": text})
         variables["unit"] = ("name", np.array(units, dtype=object), {"long_name": "unit of a series"})
+    if solution.states is not None:
+        for name, (dimension, text) in STATES.items():
+            variables[name] = (("time", dimension), getattr(solution.states, name), {"long_name": text})
     labels = {
         "time": ("time", solution.time, {"units": "s", "long_name": "time"}),
         "body": ("body", np.array(list(d.body_names), dtype=object), {"long_name": "body"}),

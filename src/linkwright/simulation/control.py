@@ -50,8 +50,8 @@ def after(
     `projection` is the residual of the constraints, the rounds, and the sum of squares of what was moved.
 
     The error is a root mean square over the entries of q and v, each by its tolerance; what projection moved is part of
-    it. A step is taken with an error up to 1. The next one is h·0.9·e^(β·¾ − 1/k)·e_old^β, between a fifth of h and ten
-    times as long, and not longer after a rejection.
+    it. A step is taken with an error up to 1. The next is h·0.9·e^(β·¾ − 1/k)·e_old^β, between a fifth and ten times
+    h, and not longer after a rejection.
     """
     t, old, code = control[0], control[2], control[3]
     end, shortest = settings[0], settings[4]

@@ -27,8 +27,10 @@ def ended(mech: Mechanism, trouble: Trouble) -> Status:
         joint = fastest_joint(mech, trouble.state)
         message = f"at t = {t:.9g} s no step is short enough for the tolerances; joint {joint!r} accelerates most"
         advice = "look for a force that jumps or grows without bound there, loosen rtol and atol, or try method='radau'"
+        if mech.closed:
+            advice = f"the mechanism may lock up there, at a dead centre of its loops or drivers; if not, {advice}"
         return Status(False, message, "step underflow", t, joint, advice=advice)
-    name = worst_constraint(mech, trouble.state, t)
+    name = worst_constraint(mech, trouble.state)
     what = name or "the constraints"
     if trouble.residual:
         message = f"at t = {t:.9g} s {what} cannot be met any more: what is left open is {trouble.residual:.3g}"
@@ -55,11 +57,15 @@ def first_bad_joint(mech: Mechanism, row: Rows | None) -> str | None:
     return None
 
 
-def worst_constraint(mech: Mechanism, row: Rows | None, t: float) -> str | None:
-    """The constraint equation that is farthest from being met."""
+def worst_constraint(mech: Mechanism, row: Rows | None) -> str | None:
+    """The constraint equation that is farthest from being met, there or, if all are, a little later."""
     if row is None or not mech.closed:
         return None
-    phi = np.abs(mech._closing(row.q[0], t)[1])
+    q, t = row.q[0], float(row.t[0])
+    phi = np.abs(mech._closing(q, t)[1])
+    if np.max(phi, initial=0.0) < 1e-8:
+        h = 1e-3 / (1.0 + float(np.max(np.abs(row.v[0]), initial=0.0)))
+        phi = np.abs(mech._closing(mech.integrate(q, h * row.v[0]), t + h)[1])
     return mech.constraints[int(np.argmax(np.where(np.isfinite(phi), phi, np.inf)))] if len(phi) else None
 
 

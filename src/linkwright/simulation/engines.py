@@ -193,9 +193,10 @@ class Fixed(Compiled):
             if len(off):
                 good = int(off[0])
                 residual = float(summary[good, 0])
-                trouble = Trouble(
-                    "constraint cannot be met", float(rows.t[good]), residual, rows[good : good + 1].copy()
-                )
+                bad = rows[good + 1 : good + 2].copy()
+                if np.isnan(residual):
+                    return good, Trouble("no value", float(rows.t[good]), state=bad)
+                trouble = Trouble("constraint cannot be met", float(rows.t[good]), residual, bad)
             self.work.rounds += int(np.nansum(summary[:good, 1]))
             far = np.flatnonzero(summary[:good, 2] > FAR)
             if len(far) and not self.notes:
@@ -291,10 +292,11 @@ class Adaptive(Compiled):
     def _trouble(self, row: Rows, controls: Floats) -> Trouble:
         """Why no step could be short enough, by the attempts since the last good one."""
         phi, error = (controls[:, CONTROL.index(name)] for name in ("phi", "error"))
+        open_ = np.isfinite(phi) & (phi > CLOSED)
+        if open_.any():
+            return Trouble("constraint cannot be met", self.time, float(phi[open_][-1]), row.copy())
         if not np.isfinite(error).all():
             return Trouble("no value", self.time, state=self._ahead(row))
-        if not phi[-1] <= CLOSED:
-            return Trouble("constraint cannot be met", self.time, float(phi[-1]), row.copy())
         return Trouble("step underflow", self.time, state=row.copy())
 
     def _ahead(self, row: Rows) -> Rows | None:

@@ -118,7 +118,8 @@ def _positive(name: str, value: Any) -> float:
 def _state(mech: Mechanism, q0: Any, v0: Any, t: float) -> tuple[Floats, Floats]:
     from linkwright.simulation.beginning import vector
 
-    q, v = mech.initial_state(t=t) if q0 is None else (vector("q0", q0, mech.nq, "one a coordinate"), np.zeros(mech.nv))
+    still = np.zeros(mech.nv)
+    q, v = mech.initial_state(t=t) if q0 is None else (vector("q0", q0, mech.nq, "one a coordinate"), still)
     v = v if v0 is None else vector("v0", v0, mech.nv, "one a rate")
     if q0 is not None and mech.nq != mech.nv:
         for joint in mech.joints:

@@ -1,0 +1,185 @@
+"""Checkpoints: a run that was ended goes on to the same bits."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import zipfile
+
+import numpy as np
+import pytest
+from moving_models import SWUNG, double_pendulum, four_bar
+
+import linkwright as lw
+from linkwright.errors import FormatError, LinkwrightError, ModelError
+from linkwright.simulation import keeper
+from linkwright.simulation.engines import Adaptive, Fixed
+from linkwright.simulation.stiff import Stiff
+
+RUNS = {
+    "adaptive": (Adaptive, {}),
+    "between": (Adaptive, {"method": "dop853", "interval": 0.01}),
+    "fixed": (Fixed, {"method": "rk4", "dt": 1e-4}),
+    "fixed, between": (Fixed, {"method": "rk4", "dt": 1e-4, "interval": 0.013}),
+    "stiff": (Stiff, {"method": "radau", "rtol": 1e-6}),
+}
+
+
+def same(a, b):
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("time", "q", "v", "a"))
+
+
+def event():
+    return lw.Event(lambda t, q, v: q[1], name="folded")
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("mech", [double_pendulum(), four_bar()], ids=["tree", "closed"])
+def test_an_interrupted_run_resumes_to_the_same_bits(monkeypatch, tmp_path, name, mech):
+    engine, options = RUNS[name]
+    options = {**options, "q0": SWUNG if mech.nq == 2 else None, "events": event()}
+    monkeypatch.setattr("linkwright.simulation.engines.PIECE", 2e-4)  # many short calls
+    whole = lw.simulate(mech, 2.0, **options)
+    advance, calls = engine.advance, []
+
+    def interrupted(self):
+        calls.append(1)
+        if len(calls) == (2 if engine is Adaptive else 4):
+            raise KeyboardInterrupt
+        return advance(self)
+
+    path = tmp_path / "run.lwc"
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "advance", interrupted)
+        part = lw.simulate(mech, 2.0, checkpoint=path, **options)
+    assert part.status.reason == "interrupted"
+    assert part.time[-1] < 2.0
+    resumed = lw.simulate(mech, 2.0, checkpoint=path, resume=True, **options)
+    assert resumed.status.ok
+    assert same(resumed, whole)
+    assert resumed.counters == whole.counters
+    assert [(e.name, e.time) for e in resumed.events] == [(e.name, e.time) for e in whole.events]
+
+
+def test_a_killed_process_resumes_to_the_same_bits(tmp_path):
+    path = tmp_path / "run.lwc"
+    script = textwrap.dedent(
+        f"""
+        import linkwright as lw
+        from linkwright.simulation import keeper
+        keeper.EVERY, keeper.SHARE = 0.0, 0.0
+        print("ready", flush=True)
+        options = dict(q0={SWUNG.tolist()}, method="rk4", dt=1e-4, interval=0.1)
+        lw.simulate(lw.chain(2), 400.0, checkpoint={str(path)!r}, **options)
+        """
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    deadline = time.monotonic() + 120.0
+    began = None
+    while time.monotonic() < deadline and process.poll() is None:
+        if path.exists():
+            began = began or path.stat().st_mtime_ns
+            if path.stat().st_mtime_ns != began:  # written again: steps have been made
+                break
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert path.exists()
+    options = {"q0": SWUNG.tolist(), "method": "rk4", "dt": 1e-4, "interval": 0.1}
+    resumed = lw.simulate(lw.chain(2), 400.0, checkpoint=path, resume=True, **options)
+    assert same(resumed, lw.simulate(lw.chain(2), 400.0, **options))
+
+
+def test_a_finished_run_is_resumed_at_its_end(tmp_path):
+    path = tmp_path / "run.lwc"
+    mech = double_pendulum()
+    first = lw.simulate(mech, 0.5, q0=SWUNG, checkpoint=path)
+    again = lw.simulate(mech, 0.5, q0=SWUNG, checkpoint=path, resume=True)
+    assert same(first, again)
+    assert again.status.ok
+
+
+def test_a_run_that_an_event_ended_stays_ended(tmp_path):
+    path = tmp_path / "run.lwc"
+    mech = double_pendulum()
+    options = {"q0": SWUNG, "events": lw.Event(lambda t, q, v: q[0] - 1.0, terminal=True, name="low")}
+    first = lw.simulate(mech, 5.0, checkpoint=path, **options)
+    again = lw.simulate(mech, 5.0, checkpoint=path, resume=True, **options)
+    assert first.status.reason == again.status.reason == "event"
+    assert same(first, again)
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [({"rtol": 1e-6}, "rtol"), ({"method": "dop853"}, "method"), ({"tau": [1.0, 0.0]}, "tau"), ({"q0": [0, 0]}, "q0")],
+)
+def test_a_checkpoint_of_another_run_is_refused_with_what_differs(tmp_path, changed, what):
+    path = tmp_path / "run.lwc"
+    lw.simulate(double_pendulum(), 0.1, q0=SWUNG, checkpoint=path)
+    with pytest.raises(ModelError, match=f"another run: its .*{what}"):
+        lw.simulate(double_pendulum(), 0.1, **{"q0": SWUNG, "checkpoint": path, "resume": True, **changed})
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path):
+    path = tmp_path / "run.lwc"
+    lw.simulate(double_pendulum(), 0.1, checkpoint=path)
+    with pytest.raises(ModelError, match="its model differs"):
+        lw.simulate(lw.chain(3), 0.1, checkpoint=path, resume=True)
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "text", "cut", "flipped", "packed"])
+def test_a_damaged_checkpoint_is_told_so(tmp_path, damage):
+    path = tmp_path / "run.lwc"
+    lw.simulate(double_pendulum(), 0.1, q0=SWUNG, checkpoint=path)
+    content = path.read_bytes()
+    if damage == "missing":
+        path.unlink()
+    elif damage == "packed":
+        with zipfile.ZipFile(path) as old:
+            parts = {name: old.read(name) for name in old.namelist()}
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+            for name, part in parts.items():
+                new.writestr(name, part)
+    else:
+        middle = len(content) // 2
+        flipped = content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :]
+        path.write_bytes({"empty": b"", "text": b"hello", "cut": content[:middle], "flipped": flipped}[damage])
+    with pytest.raises(FormatError, match="leave resume out"):
+        lw.simulate(double_pendulum(), 0.1, q0=SWUNG, checkpoint=path, resume=True)
+
+
+def test_a_full_disk_ends_the_run_and_keeps_what_was_computed(monkeypatch, tmp_path):
+    monkeypatch.setattr(keeper, "EVERY", 0.0)
+    monkeypatch.setattr(keeper, "SHARE", 0.0)
+    write, calls = keeper.checkpoint.write, []
+
+    def full(*arguments):
+        calls.append(1)
+        if len(calls) < 3:
+            write(*arguments)
+            return
+        try:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise LinkwrightError("cannot write: No space left on device") from error
+
+    monkeypatch.setattr(keeper.checkpoint, "write", full)
+    sol = lw.simulate(double_pendulum(), 50.0, q0=SWUNG, checkpoint=tmp_path / "run.lwc")
+    assert sol.status.reason == "disk full"
+    assert not sol.status
+    assert sol.time[-1] == sol.status.time > 0.0
+    assert "No space" in sol.status.message
+
+
+def test_a_place_that_cannot_be_written_is_an_error_before_the_run(tmp_path):
+    with pytest.raises(LinkwrightError, match="folder"):
+        lw.simulate(double_pendulum(), 1.0, checkpoint=tmp_path / "none" / "run.lwc")
+    with pytest.raises(ModelError, match="checkpoint"):
+        lw.simulate(double_pendulum(), 1.0, resume=True)

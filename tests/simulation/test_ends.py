@@ -1,0 +1,109 @@
+"""Each way in which a run can end: its reason is told and what was computed is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from moving_models import SWUNG, double_pendulum, oscillator
+
+import linkwright as lw
+from linkwright.simulation import engines
+
+
+def test_a_run_that_finishes_says_so():
+    sol = lw.simulate(double_pendulum(), 0.1, q0=SWUNG)
+    assert sol.status.ok
+    assert sol.status.reason == "finished"
+    assert sol.status.time == 0.1
+
+
+def not_after(limit):
+    return lambda t, q, v: np.sqrt(limit - t) + 0.0 * v
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"method": "dop853"}, {"method": "rk4", "dt": 0.01}, {"method": "radau", "rtol": 1e-4}]
+)
+def test_numbers_that_are_none_end_a_run_with_the_joints_name(options):
+    sol = lw.simulate(oscillator(), 2.0, q0=[0.5], tau=not_after(1.0), **options)
+    assert not sol.status
+    assert sol.status.reason in ("no value", "step underflow")
+    assert "slide" in str(sol.status)
+    assert 0.9 < sol.status.time <= 1.0
+    assert sol.time[-1] == sol.status.time
+    assert np.isfinite(sol.q).all()
+    assert np.isfinite(sol.a).all()
+
+
+def test_a_blown_up_run_of_fixed_steps_keeps_the_steps_before():
+    sol = lw.simulate(double_pendulum(), 100.0, q0=SWUNG, method="rk4", dt=0.3)
+    assert sol.status.reason == "no value"
+    assert "joint" in sol.status.message
+    assert 0 < len(sol) < 334
+    assert np.isfinite(sol.q).all()
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_a_force_that_grows_without_bound_ends_in_step_underflow(called):
+    def law(t, q, v):
+        return 1.0 / (1.0 - t) ** 2 + 0.0 * v
+
+    def only_python(t, q, v):
+        return law(t, q, v) if t > -1.0 else None
+
+    sol = lw.simulate(oscillator(), 2.0, tau=only_python if called else law)
+    assert sol.status.reason == "step underflow"
+    assert sol.status.time == pytest.approx(1.0, abs=1e-6)
+    assert sol.status.element == "slide"
+    assert "tolerances" in sol.status.message
+    assert sol.status.advice
+
+
+def out_of_reach():
+    """A rocker that is driven to where its coupler cannot follow."""
+    with lw.Builder("out of reach") as b:
+        first = b.body("first", mass=1.0, com=(0.5, 0.0, 0.0), inertia=(0.1, 0.1, 0.1))
+        second = b.body("second", mass=1.0, com=(0.3, 0.0, 0.0), inertia=(0.1, 0.1, 0.1))
+        hinge = b.joint("revolute", b.triad(b.ground), b.triad(first), "hinge")
+        b.joint("revolute", b.triad(first, origin=(1.0, 0.0, 0.0)), b.triad(second), "elbow")
+        wall = b.triad(b.ground, origin=(1.2, 0.0, 0.0), h=(0.0, 1.0, 0.0))
+        b.point_on_line(wall, b.triad(second, origin=(0.4, 0.0, 0.0)))
+        b.driver("joint", hinge, lw.TIME)
+    return b.build()
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "rk4", "dt": 0.01}, {"method": "radau", "rtol": 1e-5}])
+def test_constraints_that_cannot_be_met_end_a_run_with_their_name(options):
+    mech = out_of_reach()
+    start = mech.assemble([0.0, 1.0])
+    sol = lw.simulate(mech, 3.0, q0=start, **options)
+    assert not sol.status
+    assert sol.status.reason in ("constraint cannot be met", "step underflow")
+    assert sol.status.time < 3.0
+    assert sol.status.time == sol.time[-1]
+    assert np.abs(mech.program("closing")(sol.q, sol.time)[1]).max() < 1e-9
+
+
+def test_an_interrupt_returns_what_there_is(monkeypatch):
+    advance, calls = engines.Adaptive.advance, []
+
+    def interrupted(self):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return advance(self)
+
+    monkeypatch.setattr(engines.Adaptive, "advance", interrupted)
+    sol = lw.simulate(double_pendulum(), 50.0, q0=SWUNG)
+    assert sol.status.reason == "interrupted"
+    assert not sol.status
+    assert len(sol) > 10
+    assert sol.status.time == sol.time[-1] < 50.0
+
+
+def test_a_run_that_ended_early_can_be_saved_and_opened(tmp_path):
+    sol = lw.simulate(oscillator(), 2.0, tau=not_after(1.0))
+    sol.save(tmp_path / "early.nc")
+    again = lw.open(tmp_path / "early.nc")
+    assert again.status == sol.status
+    assert np.array_equal(again.q, sol.q)

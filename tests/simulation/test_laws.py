@@ -1,0 +1,93 @@
+"""Joint forces by laws: recorded into the step, or called from Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from moving_models import SWUNG, double_pendulum, end_state, four_bar, top
+
+import linkwright as lw
+from linkwright.errors import ShapeError
+
+METHODS = [{}, {"method": "dop853"}, {"method": "rk4", "dt": 1e-3}, {"method": "semi-implicit-euler", "dt": 1e-3}]
+
+
+def recorded(t, q, v):
+    return 0.3 * np.sin(q) - 0.05 * v + 0.1 * np.cos(3.0 * t)
+
+
+def only_python(t, q, v):
+    return recorded(t, q, v) if t > -1.0 else None
+
+
+@pytest.mark.parametrize("options", [*METHODS, {"method": "radau", "rtol": 1e-6}])
+def test_a_law_does_the_same_recorded_and_called(options):
+    mech = double_pendulum()
+    fast = lw.simulate(mech, 0.3, q0=SWUNG, tau=recorded, **options)
+    slow = lw.simulate(mech, 0.3, q0=SWUNG, tau=only_python, **options)
+    assert fast.status.notes == ()
+    assert "called from Python" in slow.status.notes[0]
+    assert len(fast) == len(slow)
+    np.testing.assert_allclose(end_state(slow), end_state(fast), atol=1e-11)
+
+
+@pytest.mark.parametrize("mech", [four_bar(), top()], ids=["four bar", "top"])
+def test_called_laws_move_projected_mechanisms_as_recorded_ones(mech):
+    def law(t, q, v):
+        return -0.1 * v + 0.2 * np.sin(t)
+
+    def called(t, q, v):
+        return law(t, q, v) if t > -1.0 else None
+
+    times = np.linspace(0.0, 0.4, 9)
+    fast, slow = (lw.simulate(mech, 0.4, tau=x, times=times) for x in (law, called))
+    np.testing.assert_allclose(slow.q, fast.q, atol=1e-10)
+    np.testing.assert_allclose(slow.a, fast.a, atol=1e-7)
+
+
+def test_constant_forces_are_those_of_a_constant_law():
+    mech = double_pendulum()
+    one = lw.simulate(mech, 0.5, q0=SWUNG, tau=[0.1, 0.05])
+    other = lw.simulate(mech, 0.5, q0=SWUNG, tau=lambda t, q, v: np.array([0.1, 0.05]))
+    np.testing.assert_allclose(end_state(one), end_state(other), atol=1e-12)
+
+
+def test_a_recorded_program_is_a_law():
+    mech = double_pendulum()
+    program = lw.record(recorded, (), 2, 2)
+    one, other = (lw.simulate(mech, 0.3, q0=SWUNG, tau=tau) for tau in (program, recorded))
+    assert np.array_equal(one.q, other.q)
+
+
+def test_a_law_that_keeps_something_of_its_own_is_not_recorded():
+    calls = []
+
+    def counting(t, q, v):
+        calls.append(t)
+        return np.full(2, 1e-3 * len(calls))
+
+    sol = lw.simulate(double_pendulum(), 0.01, q0=SWUNG, tau=counting)
+    assert "other numbers" in sol.status.notes[0]
+    assert len(calls) > sol.counters.steps
+
+
+def test_a_law_of_the_wrong_shape_is_told_before_anything_runs():
+    with pytest.raises(ShapeError, match=r"tau\(t, q, v\) gave an array of shape \(3,\); it must be \(2,\)"):
+        lw.simulate(double_pendulum(), 1.0, tau=lambda t, q, v: np.zeros(3))
+
+
+def test_an_error_in_a_law_is_its_own():
+    with pytest.raises(ZeroDivisionError):
+        lw.simulate(double_pendulum(), 1.0, tau=lambda t, q, v: 1 / 0)
+
+
+def test_proportional_control_brings_an_arm_to_its_place():
+    mech = double_pendulum()
+    goal = np.array([0.3, -0.2])
+
+    def control(t, q, v):
+        return mech.gravity_forces(q) + 30.0 * (goal - q) - 3.0 * v
+
+    sol = lw.simulate(mech, 5.0, q0=[0.0, 0.0], tau=control)
+    assert sol.status.notes == ()
+    np.testing.assert_allclose(sol.q[-1], goal, atol=1e-4)

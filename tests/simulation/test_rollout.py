@@ -1,0 +1,123 @@
+"""Many motions side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwright as lw
+from closed_mechanisms import four_bar
+from linkwright.errors import ModelError, NameNotFound, ShapeError
+
+
+def states(mech: lw.Mechanism, *shape: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    q = mech.integrate(np.broadcast_to(mech.neutral(), (*shape, mech.nq)).copy(), rng.normal(size=(*shape, mech.nv)))
+    return q, rng.normal(size=(*shape, mech.nv))
+
+
+def test_each_motion_is_the_one_of_simulate() -> None:
+    mech = lw.chain(3)
+    q, v = states(mech, 5)
+    many = lw.rollout(mech, q, v, 1e-2, 40)
+    assert many.q is not None
+    assert many.v is not None
+    assert many.q.shape == (5, 41, 3)
+    one = lw.simulate(mech, 0.4, q0=q[3], v0=v[3], method="rk4", dt=1e-2)
+    assert many.q[3] == pytest.approx(one.q, abs=1e-12)
+    assert many.v[3] == pytest.approx(one.v, abs=1e-12)
+    assert many.time == pytest.approx(one.time, abs=1e-12)
+
+
+def test_closed_mechanisms_stay_closed() -> None:
+    mech = four_bar()
+    q, v = mech.project(np.tile(mech.assemble(), (6, 1)), np.random.default_rng(1).normal(size=(6, 3)))
+    many = lw.rollout(mech, q, v, 5e-3, 100, every=50)
+    _, phi = mech._closing(many.final_q)
+    _, rate = mech._settling(many.final_q, many.final_v)
+    assert np.abs(phi).max() < 1e-10
+    assert np.abs(rate).max() < 1e-9
+
+
+def test_samples_are_every_so_many_steps_and_the_last() -> None:
+    mech = lw.chain(2)
+    q, v = states(mech, 3)
+    all_of_them = lw.rollout(mech, q, v, 1e-2, 25)
+    some = lw.rollout(mech, q, v, 1e-2, 25, every=10)
+    assert some.time == pytest.approx([0.0, 0.1, 0.2, 0.25])
+    assert some.q is not None
+    assert all_of_them.q is not None
+    assert np.array_equal(some.q, all_of_them.q[:, [0, 10, 20, 25]])
+
+
+@pytest.mark.parametrize("method", ["rk4", "rk45", "dop853", "semi-implicit-euler"])
+def test_every_explicit_method_runs(method: str) -> None:
+    mech = lw.chain(2)
+    q, v = states(mech, 9)
+    fine = lw.rollout(mech, q, v, 1e-4, 1000, every=1000)
+    found = lw.rollout(mech, q, v, 1e-3, 100, every=100, method=method)
+    tolerance = 0.05 if method == "semi-implicit-euler" else 1e-6
+    assert found.final_q == pytest.approx(fine.final_q, abs=tolerance)
+
+
+def test_forces_are_constant_given_for_each_step_or_a_law() -> None:
+    mech = lw.chain(2)
+    q, v = states(mech, 4)
+    force = np.random.default_rng(2).normal(size=(4, 2))
+    constant = lw.rollout(mech, q, v, 1e-2, 20, force)
+    stepwise = lw.rollout(mech, q, v, 1e-2, 20, np.repeat(force[:, None], 20, axis=1))
+    assert constant.q == pytest.approx(stepwise.q, abs=1e-13)
+    damped = lw.rollout(mech, q, v, 1e-2, 20, lambda t, q, v: -0.3 * v + np.sin(t))
+    one = lw.simulate(mech, 0.2, q0=q[1], v0=v[1], tau=lambda t, q, v: -0.3 * v + np.sin(t), method="rk4", dt=1e-2)
+    assert damped.q is not None
+    assert damped.q[1] == pytest.approx(one.q, abs=1e-12)
+
+
+def test_only_what_is_asked_for_is_kept() -> None:
+    mech = lw.chain(2)
+    q, v = states(mech, 2, 3)
+    found = lw.rollout(mech, q, v, 1e-2, 10, outputs=lambda t, q, v: np.array([t, q[0] * v[1]]))
+    assert found.q is None
+    assert found.y is not None
+    assert found.y.shape == (2, 3, 11, 2)
+    assert found.y[1, 2, :, 0] == pytest.approx(found.time)
+    full = lw.rollout(mech, q, v, 1e-2, 10, outputs=("q", "v", "a"))
+    assert full.q is not None
+    assert full.v is not None
+    assert full.a is not None
+    assert found.y[..., 1] == pytest.approx(full.q[..., 0] * full.v[..., 1], abs=1e-13)
+    assert full.a[1, 2, 4] == pytest.approx(
+        mech.forward_dynamics(full.q[1, 2, 4], full.v[1, 2, 4], np.zeros(2)), abs=1e-10
+    )
+
+
+def test_a_motion_that_blows_up_leaves_the_others_alone() -> None:
+    mech = lw.chain(2)
+    q, v = states(mech, 3)
+    v[1] = 1e200
+    found = lw.rollout(mech, q, v, 1e-2, 10)
+    assert found.ok.tolist() == [True, False, True]
+    alone = lw.rollout(mech, q[[0, 2]], v[[0, 2]], 1e-2, 10)
+    assert np.array_equal(found.final_q[[0, 2]], alone.final_q)
+    assert "1 without finite numbers" in repr(found)
+
+
+def test_bad_arguments_are_named() -> None:
+    mech = lw.chain(2)
+    q, v = states(mech, 3)
+    with pytest.raises(ShapeError, match="q0"):
+        lw.rollout(mech, q[:, :1], v, 1e-2, 10)
+    with pytest.raises(ShapeError, match="tau"):
+        lw.rollout(mech, q, v, 1e-2, 10, np.zeros(3))
+    with pytest.raises(ShapeError, match="agree"):
+        lw.rollout(mech, q, v[:2], 1e-2, 10)
+    with pytest.raises(NameNotFound, match="radau"):
+        lw.rollout(mech, q, v, 1e-2, 10, method="radau")
+    with pytest.raises(ModelError, match="steps"):
+        lw.rollout(mech, q, v, 1e-2, 0)
+    with pytest.raises(ModelError, match="dt"):
+        lw.rollout(mech, q, v, -1.0, 10)
+    with pytest.raises(NameNotFound, match="energy"):
+        lw.rollout(mech, q, v, 1e-2, 10, outputs=("energy",))
+    with pytest.raises(ModelError, match="NumPy syntax"):
+        lw.rollout(mech, q, v, 1e-2, 10, lambda t, q, v: v if q[0] > 0 else -v)

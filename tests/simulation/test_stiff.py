@@ -1,0 +1,34 @@
+"""Radau's method on stiff forces."""
+
+from __future__ import annotations
+
+import numpy as np
+from moving_models import double_pendulum, oscillator
+
+import linkwright as lw
+
+
+def test_a_stiff_damper_takes_few_steps():
+    mech = oscillator(stiffness=1e6, damping=1e5)
+    stiff = lw.simulate(mech, 10.0, q0=[1.0], method="radau", rtol=1e-6)
+    slow = 1e6 / 1e5  # the slow one of its two modes decays so fast, nearly
+    rates = np.roots([1.0, 1e5, 1e6])
+    fast, slow = min(rates), max(rates)
+    wanted = (fast * np.exp(slow * stiff.time) - slow * np.exp(fast * stiff.time)) / (fast - slow)
+    assert stiff.counters.steps < 400
+    np.testing.assert_allclose(stiff.q[:, 0], wanted, atol=1e-4)
+
+
+def test_its_jacobian_is_that_of_the_slopes():
+    from linkwright.simulation.beginning import Settings, engine_of, first_point
+    from linkwright.simulation.kernels import Kernels
+
+    mech = double_pendulum()
+    kernels = Kernels.of(mech, None)
+    q, v, tau = np.array([0.3, -0.2]), np.array([0.5, 1.0]), np.zeros(2)
+    settings = Settings("radau", 0.0, 1.0, None, 1e-6, 1e-6, np.inf, None)
+    engine = engine_of(mech, kernels, settings, first_point(mech, kernels, 0.0, q, v, None, tau, []), None, tau)
+    found = engine.jacobian(0.0, np.concatenate([q, v]))
+    da_dq, da_dv, _ = mech.forward_dynamics_derivatives(q, v, tau)
+    wanted = np.block([[np.zeros((2, 2)), np.eye(2)], [da_dq, da_dv]])
+    np.testing.assert_allclose(found, wanted, atol=1e-5 * np.abs(wanted).max())
