@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -119,11 +120,10 @@ def engine_of(
         return Stiff(slopes, first, s.end, tau, control, compiled=not python)
     tableau = tableau_of(s.method)
     if s.dt is not None:
-        try:
-            return Fixed(kernels, tableau, tau, first, s.end, s.dt, keep=s.times is None)
-        except (MemoryError, ValueError):
-            steps = (s.end - s.start) / s.dt
-            raise ModelError(f"{steps:.3g} steps do not fit into memory; give interval=... or a larger dt") from None
+        steps = (s.end - s.start) / s.dt
+        if s.times is None and 8.0 * steps * (1 + first.q.size + 2 * first.v.size) > _memory():
+            raise ModelError(f"{steps:.3g} steps do not fit into memory; give interval=... or a larger dt")
+        return Fixed(kernels, tableau, tau, first, s.end, s.dt, keep=s.times is None)
     return Adaptive(kernels, tableau, tau, first, s.end, control)
 
 
@@ -150,6 +150,14 @@ def _first_step(kernels: Kernels, s: Settings, first: Rows, law: Law | None, tau
     h1 = max(1e-6, h0 * 1e-3) if most <= 1e-15 else (0.01 / most) ** (1.0 / (order + 1))
     step = min(100.0 * h0, h1, s.longest, s.end - s.start)
     return step if math.isfinite(step) and step > 0.0 else 1e-6 * (s.end - s.start)
+
+
+def _memory() -> float:
+    """Bytes that the machine has; where it does not tell, a modest guess."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return 8e9
 
 
 def _rms(x: Floats) -> float:

@@ -12,7 +12,7 @@ from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, ENDED, SETTINGS, UNDERFLOW, after, before
 from linkwright.simulation.engines import PIECE, Trouble, Work, step_count
 from linkwright.simulation.kernels import Kernels
-from linkwright.simulation.laws import Law
+from linkwright.simulation.laws import Law, LawFailed
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.steps import interpolated
 from linkwright.simulation.tableaux import Row, Tableau
@@ -83,7 +83,10 @@ class Called:
         trouble: Trouble | None = None
         with np.errstate(all="ignore"):  # what becomes of it is looked at
             while not self.over and trouble is None and perf_counter() - started < PIECE:
-                point, trouble = self._attempt() if self.dt is None else self._step(self.dt)
+                try:
+                    point, trouble = self._attempt() if self.dt is None else self._step(self.dt)
+                except LawFailed as error:
+                    point, trouble = None, Trouble("law failed", self.time, message=str(error))
                 if point is not None:
                     points.append(point)
                     self.last = point

@@ -38,10 +38,11 @@ class Work:
 class Trouble:
     """Why a run cannot go on."""
 
-    reason: str  # "no value", "step underflow", "constraint cannot be met"
+    reason: str  # "no value", "step underflow", "constraint cannot be met", "law failed"
     time: float
     residual: float = 0.0
     state: Rows | None = None  # one row, where it is known what went wrong there
+    message: str = ""  # what a law raised
 
 
 class Engine(Protocol):

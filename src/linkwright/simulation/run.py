@@ -18,7 +18,7 @@ from linkwright.simulation.engines import Fixed
 from linkwright.simulation.events import Event, met, watches
 from linkwright.simulation.keeper import Keeper
 from linkwright.simulation.kernels import Kernels
-from linkwright.simulation.laws import Law, law
+from linkwright.simulation.laws import Law, LawFailed, law
 from linkwright.simulation.output import AtTimes, EveryStep, Output, Table
 from linkwright.simulation.rows import Rows
 
@@ -110,8 +110,17 @@ class Run:
         try:
             status = self._go(progress)
         except KeyboardInterrupt:
-            rows = self.output.rows
-            status = interrupted(float(rows.t[-1]) if len(rows) else self.settings.start, self.keeper is not None)
+            status = interrupted(self._reached(), self.keeper is not None)
+        except LawFailed as error:
+            advice = (
+                "what it raised is shown by calling it yourself with that state: sol.time[-1], sol.q[-1], sol.v[-1]"
+            )
+            status = Status(False, str(error), "law failed", self._reached(), error.what, advice=advice)
+        except MemoryError:
+            advice = "keep fewer points: give interval=... or times=..."
+            status = Status(
+                False, "there is no memory for more points", "out of memory", self._reached(), advice=advice
+            )
         if self.keeper is not None:
             status = self.keeper.last(status)
         status = replace(status, notes=(*self.notes, *self.engine.notes, *status.notes))
@@ -132,6 +141,10 @@ class Run:
             events=self.occurrences,
             mechanism=self.mech,
         )
+
+    def _reached(self) -> float:
+        rows = self.output.rows
+        return float(rows.t[-1]) if len(rows) else self.settings.start
 
     def _go(self, progress: Callable[[float, float], None] | None) -> Status:
         s, engine = self.settings, self.engine
