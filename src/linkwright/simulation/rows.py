@@ -23,8 +23,8 @@ class Rows:
     @classmethod
     def empty(cls, n: int, nq: int, nv: int) -> Rows:
         # One piece of memory: what several give back at once goes to the system, and its pages have to be fetched anew.
-        parts = np.split(np.empty(n * (1 + nq + 2 * nv)), np.cumsum([n, n * nq, n * nv]))
-        return cls(parts[0], *(x.reshape(n, k) for x, k in zip(parts[1:], (nq, nv, nv), strict=True)))
+        room, v, a = np.empty(n * (1 + nq + 2 * nv)), n * (1 + nq), n * (1 + nq + nv)
+        return cls(room[:n], room[n:v].reshape(n, nq), room[v:a].reshape(n, nv), room[a:].reshape(n, nv))
 
     @property
     def all(self) -> tuple[Floats, Floats, Floats, Floats]:
