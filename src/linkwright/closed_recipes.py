@@ -31,19 +31,19 @@ METHODS: dict[str, Callable[..., constraint_space.Closed]] = {
 def accelerations(question: Question) -> tuple[Array, list[Array]]:
     """Joint accelerations and the multipliers of every hold."""
     tau, wrenches = question.driven(), question.applied()
-    return _solve(question, lambda t: _holds(question, t), question.gravity, wrenches, tau=tau)
+    return _solve(question, lambda t: holds_of(question, t), question.gravity, wrenches, tau=tau)
 
 
 def closing(question: Question) -> tuple[Array, Array]:
     """The least change of q, to first order, that makes Φ zero; and Φ."""
-    found = _holds(question, _moving(question, v=_none(question)))
+    found = holds_of(question, moving(question, v=_none(question)))
     dv, _ = _least(question, [hold.with_right(-hold.phi) for hold in found])
     return dv, _joined([hold.phi for hold in found])
 
 
 def settling(question: Question) -> tuple[Array, Array]:
     """The least change of v that makes G v + Φ_t zero; and that residual."""
-    found = _holds(question, _moving(question))
+    found = holds_of(question, moving(question))
     dv, _ = _least(question, [hold.with_right(-hold.rate) for hold in found])
     return dv, _joined([hold.rate for hold in found])
 
@@ -56,7 +56,7 @@ def constraint_forces(question: Question) -> Array:
 def wrenches_of(question: Question, multipliers: Sequence[Array]) -> dict[int, Array]:
     """What the multipliers do to links, at the link frames in their axes."""
     total: dict[int, Array] = {}
-    for hold, x in zip(_holds(question, _moving(question)), multipliers, strict=True):
+    for hold, x in zip(holds_of(question, moving(question)), multipliers, strict=True):
         for handle, columns in hold.ends:
             if handle.position >= 0:
                 wrench = handle.inward(columns @ x)
@@ -77,13 +77,14 @@ def _solve(
     return METHODS[name](traversal, gravity, found, wrenches=wrenches)
 
 
-def _holds(question: Question, traversal: Unrolled) -> list[Hold]:
+def holds_of(question: Question, traversal: Unrolled) -> list[Hold]:
+    """The mechanism's holds, at the state of a traversal that has terms and twists."""
     maker, free = question.maker, question.parameters
     around = Surroundings(lambda name: maker.place(name, free), question.constants, free, maker.size)
     return holds(traversal, maker.closings, around)
 
 
-def _moving(question: Question, **inputs: Any) -> Unrolled:
+def moving(question: Question, **inputs: Any) -> Unrolled:
     """The links with their terms and twists."""
     traversal = question.traversal(**inputs)
     traversal.outward(velocities, {"w": np.zeros(6)})

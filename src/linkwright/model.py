@@ -363,13 +363,23 @@ def _one_state(arrays: Sequence[Any]) -> bool:
 
 
 #: The requests of plain calls, which have a native shortcut.
+#: Functions without a method of their name that the short way could take the place of.
+_OTHER = (
+    "forward_dynamics",
+    "pose",
+    "jacobian",
+    "twist",
+    "reactions",
+    "rate",
+    "closing",
+    "settling",
+    "applied_forces",
+    "force_values",
+    "initial_values",
+)
 _PLAIN = {
     "forward_dynamics": Request("forward_dynamics", FORWARD_METHODS[0]),
-    **{
-        name: Request(name)
-        for name in SPECS
-        if name not in ("forward_dynamics", "pose", "jacobian", "twist", "reactions", "rate", "closing", "settling")
-    },
+    **{name: Request(name) for name in SPECS if name not in _OTHER},
     "reactions": Request("reactions", FORWARD_METHODS[0]),
 }
 

@@ -18,7 +18,6 @@ from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import AppliedWrench, JointForce, laws_of
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.kinds import KIND_LIST
-from linkwright.mechanism.quantities import quantities
 from linkwright.mechanism.topology import Topology, span
 from linkwright.mechanism.tree import Tree, placement_rotation
 from linkwright.spatial.algebra import Array
@@ -90,7 +89,7 @@ SPECS: dict[str, Spec] = {
         ("q", "v", "a"), ("dtau_dq", "dtau_dv", "M"), rolls=False, dense=5_000, forces=True
     ),
     "forward_dynamics_derivatives": Spec(
-        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), rolls=False, dense=5_000, forces=True
+        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), rolls=False, dense=5_000, forces=True, closed=True
     ),
     "applied_forces": Spec(("q", "v"), ("wrenches", "forces"), rolls=False, forces=True, loops=True),
     "pose": Spec(("q",), ("pose",), loops=True, options=("frame",)),
@@ -144,13 +143,6 @@ class Maker:
         names = {self.description.joint_names[j]: j for j in self.topology.loops}
         laws = [e for e in self.description.elements if isinstance(e, JointForce)] if names else []
         return [(names[e.joint], e) for e in laws if e.joint in names]
-
-    @property
-    def has_plain_elements(self) -> bool:
-        """Whether forces depend on nothing but their own coordinate, distance and TIME, and act on their own bodies."""
-        d = self.description
-        wide = (isinstance(e, AppliedWrench) and (e.axes == "other" or e.reaction) for e in d.elements)
-        return not any(wide) and not any(True for e in d.elements for _ in quantities(*laws_of(e)))
 
     @property
     def needs_time(self) -> bool:
@@ -399,7 +391,7 @@ class Maker:
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
-        if self.as_masses(request) and self.has_plain_elements:
+        if self.as_masses(request):
             long = self.tree.n > UNROLL or bool(self.rotors)
             return request.form == "rolled" or (long and request.form != "unrolled")
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright import closed_recipes as closed
+from linkwright.closed_derivatives import derivatives as closed_derivatives
 from linkwright.constraints import inertial
 from linkwright.errors import ModelError
 from linkwright.mechanism.contraction import contract
@@ -116,7 +117,7 @@ class Recipe:
     record: Callable[[Question], Any]
     rolled: Callable[[Traversal, Maker, Request], Any] | None = None
     still: tuple[str, ...] = ()  # inputs of the recursion that are zero in the rolled form
-    finish: Callable[[Maker, Request, dict[str, tuple[int, ...]]], Program] | None = None
+    finish: Callable[[Maker, Request, dict[str, tuple[int, ...]]], Program] | None = None  # of trees
 
 
 def to_body(record: Mapping[str, Any], wrench: Array) -> Array:
@@ -363,7 +364,7 @@ RECIPES: dict[str, Recipe] = {
     "closing": Recipe(closed.closing),
     "settling": Recipe(closed.settling),
     "inverse_dynamics_derivatives": Recipe(_inverse_derivatives),
-    "forward_dynamics_derivatives": Recipe(_forward, finish=_forward_derivatives),
+    "forward_dynamics_derivatives": Recipe(closed_derivatives, finish=_forward_derivatives),
     "applied_forces": Recipe(_applied_forces),
     "pose": Recipe(_in_frame(kinematics.frame_pose), _in_frame_rolled(kinematics.frame_pose)),
     "jacobian": Recipe(_in_frame(kinematics.frame_jacobian)),
@@ -410,7 +411,7 @@ def record(maker: Maker, request: Request) -> Program:
     """The program of a request with every link's arithmetic laid out and its constants folded."""
     _refuse_undetermined(maker, request)
     recipe, shapes = RECIPES[request.function], maker.shapes(request)
-    if recipe.finish is not None:
+    if recipe.finish is not None and not maker.closed:
         return recipe.finish(maker, request, shapes)
     names = list(shapes)
 

@@ -10,8 +10,9 @@ import pytest
 
 import linkwright as lw
 from closed_mechanisms import MECHANISMS, four_bar, platform, solid, state
-from linkwright.mechanism.elements import JointForce, Mimic
+from linkwright.mechanism.elements import AppliedWrench, JointForce, Mimic, PointForce
 from linkwright.mechanism.expression import Name
+from linkwright.mechanism.quantities import Quantity
 from linkwright.model import Mechanism
 from robots import relative
 
@@ -44,6 +45,41 @@ def with_forces(mech: lw.Mechanism, *joints: str) -> lw.Mechanism:
     return Mechanism(replace(mech.description, elements=forces))
 
 
+def bent() -> lw.Mechanism:
+    """A spatial four-bar closed by a universal joint."""
+    with lw.Builder("bent") as b:
+        crank, coupler, rocker = (solid(b, n, 10 + k) for k, n in enumerate(("crank", "coupler", "rocker")))
+        b.place(crank, (0, 0, 0))
+        b.place(coupler, (1, 0, 0))
+        b.place(rocker, (2.8, 0.2, 0))
+        b.joint("revolute", b.triad(b.ground), b.triad(crank), "A")
+        b.joint("spherical", b.triad(crank, (1, 0, 0)), b.triad(coupler), "B")
+        b.joint("revolute", b.triad(b.ground, (2.8, 0.2, 0), h=(0.2, 1, 0.3)), b.triad(rocker, h=(0.2, 1, 0.3)), "D")
+        cross = b.triad(coupler, (2.2, 0, 0), h=(0, 1, 0)), b.triad(rocker, (0, 0, 1.4), h=(1, 0, 0), f=(0, 1, 0))
+        b.joint("universal", *cross, "C", cut=True)
+    return b.build()
+
+
+def with_laws_of_quantities(mech: lw.Mechanism, joint: str, loop: str, bodies: tuple[str, str]) -> lw.Mechanism:
+    """Forces of every kind whose laws name coordinates, places and distances elsewhere, and their rates."""
+    first, second = bodies
+    angle, speed = Quantity("joint", (joint,)), Quantity("joint", (joint,), rate=True)
+    closing, closing_rate = Quantity("joint", (loop,)), Quantity("joint", (loop,), rate=True)
+    height, sinking = Quantity("place", (first,), 1), Quantity("place", (first,), 1, True)
+    turning = Quantity("place", (second,), 5, True)
+    apart, parting = Quantity("distance", (first, second)), Quantity("distance", (first, second), 0, True)
+    elements = (
+        JointForce("a", joint, closing * 2.0 - closing_rate * speed + height),
+        JointForce("b", loop, angle * sinking - 3.0 * Name("q") + apart**2),
+        PointForce("c", first, "ground", parting * 2.0 - Name("d") * turning),
+        PointForce("d", second, "ground", parting * 3.0 - Name("d") * turning),
+        AppliedWrench("e", first, (angle, height, apart, speed, parting, turning), "ground"),
+        AppliedWrench("f", first, (angle, height, apart, speed, parting, turning), "other", second, second),
+        AppliedWrench("g", second, (apart,) * 6, "frame", "", first),
+    )
+    return Mechanism(replace(mech.description, elements=elements))
+
+
 CASES: dict[str, Callable[[], lw.Mechanism]] = {
     **MECHANISMS,
     "cranks geared": lambda: two_four_bars(2.0, ("A1", "A0"), True),
@@ -51,6 +87,8 @@ CASES: dict[str, Callable[[], lw.Mechanism]] = {
     "a crank follows what closes a loop": lambda: two_four_bars(0.5, ("A1", "C0")),
     "both close loops": lambda: two_four_bars(-1.0, ("C1", "C0")),
     "springs on joints that close loops": lambda: with_forces(four_bar(), "A", "C"),
+    "laws of quantities in a plane": lambda: with_laws_of_quantities(four_bar(), "A", "C", ("coupler", "rocker")),
+    "laws of quantities in space": lambda: with_laws_of_quantities(bent(), "A", "C", ("coupler", "rocker")),
     "springs on prismatic joints": lambda: with_forces(platform(), *(f"leg{k}" for k in range(6))),
 }
 

@@ -361,3 +361,35 @@ def test_power_goes_into_energy(name: str) -> None:
     rate = (8.0 * (energy(h) - energy(-h)) - energy(2 * h) + energy(-2 * h)) / (12.0 * h)
     given = tau @ v - c.mech.constraint_forces(q, v, tau, t=c.t) @ phi_t
     assert rate == pytest.approx(given, rel=1e-6, abs=1e-6)
+
+
+@cases
+def test_derivatives_of_accelerations_are_their_differences(name: str) -> None:
+    """Along states that keep the constraints closed, where repeated equations repeat; forces may change in any way."""
+    c = case(name)
+    q, v, tau = c.state(5)
+    mech, g = c.mech, c.jacobian(q)
+    by_q, by_v, by_tau = mech.forward_dynamics_derivatives(q, v, tau, t=c.t)
+    _, sizes, rows = np.linalg.svd(g)
+    allowed = rows[int(np.sum(sizes > 1e-9 * sizes[0])) :].T
+
+    def settled(dq: Floats, dv: Floats) -> tuple[Floats, Floats]:
+        there = mech.integrate(q, dq)
+        for _ in range(3):
+            there = mech.integrate(there, mech._closing(there, c.t)[0])
+        return there, v + dv + mech._settling(there, v + dv, c.t)[0]
+
+    def check(dq: Floats, dv: Floats) -> None:
+        """A difference of accelerations against the derivatives along the way that it went."""
+        h = 1e-4
+        (q1, v1), (q2, v2) = settled(h * dq, h * dv), settled(-h * dq, -h * dv)
+        a1, a2 = (mech.forward_dynamics(*there, tau, t=c.t) for there in ((q1, v1), (q2, v2)))
+        way_q, way_v = (mech.difference(q, q1) - mech.difference(q, q2)) / (2.0 * h), (v1 - v2) / (2.0 * h)
+        assert relative(by_q @ way_q + by_v @ way_v, (a1 - a2) / (2.0 * h)) < 1e-5
+
+    for move in allowed.T:
+        check(move, np.zeros(mech.nv))
+        check(np.zeros(mech.nv), move)
+    base = mech.forward_dynamics(q, v, tau, t=c.t)
+    pushed = np.stack([mech.forward_dynamics(q, v, tau + e, t=c.t) - base for e in np.eye(mech.nv)], axis=1)
+    assert relative(by_tau, pushed) < 1e-9

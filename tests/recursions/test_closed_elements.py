@@ -97,6 +97,18 @@ def test_a_force_on_a_joint_acts_alike_in_the_tree_and_on_the_loop(joint: str, o
     assert relative(without, one) > 1e-2
 
 
+def test_an_armature_on_a_loops_joint_is_one_in_the_tree() -> None:
+    def with_rotor(cut: str) -> lw.Mechanism:
+        d = loop(cut, KINDS, lambda b: None).description
+        return Mechanism(replace(d, armature=np.where(np.array(d.joint_names) == "B", 0.4, 0.0)))
+
+    first, second = with_rotor("B"), with_rotor("C")
+    (q, v), (q2, v2) = matching(first, second)
+    one = accelerations(first, q, v, first.forward_dynamics(q, v, np.zeros(first.nv)))
+    two = accelerations(second, q2, v2, second.forward_dynamics(q2, v2, np.zeros(second.nv)))
+    assert relative(one, two) < 1e-6
+
+
 @methods
 def test_point_forces_and_wrenches_act_on_loops(method: str) -> None:
     """M a + h − tau is in the range of Gᵀ, h with all forces; and the loop stays closed."""
@@ -306,3 +318,36 @@ def test_ties_and_drivers_refuse_the_methods_of_trees() -> None:
 def test_a_tree_has_no_constraint_forces() -> None:
     with pytest.raises(ModelError, match="constraint_forces is for mechanisms with loops"):
         lw.chain(3).program("constraint_forces")
+
+
+# -- turns -------------------------------------------------------------------------------------------------------------
+@methods
+def test_a_nut_falls_down_its_screw_through_any_number_of_turns(method: str) -> None:
+    """θ̈ = −m g p / (I + m p²), the screw closing a loop beside a cylindrical joint."""
+    mass, pitch, inertia = 2.0, 0.05, 0.03
+    with lw.Builder("nut") as b:
+        b.body("nut", mass, (0.0, 0.0, 0.0), (0.1, 0.1, inertia))
+        b.joint("cylindrical", "ground", "nut", "bore")
+        b.joint("screw", "ground", "nut", "thread", pitch=pitch, cut=True)
+    mech = b.build()
+    expected = -mass * 9.81 * pitch / (inertia + mass * pitch**2)
+    for angle in (0.3, 3.5, 40.0, -25.0):
+        q, v = np.array([angle, pitch * angle]), np.array([1.0, pitch])
+        assert np.abs(mech._closing(q)[1]).max() < 1e-14
+        a = mech.forward_dynamics(q, v, np.zeros(2), method=method)
+        assert a == pytest.approx([expected, pitch * expected], rel=1e-10)
+
+
+def test_a_gear_of_a_loop_counts_the_turns_of_its_leader() -> None:
+    with lw.Builder("gears") as b:
+        first, second = solid(b, "first", 1), solid(b, "second", 2)
+        b.joint("revolute", "ground", first, "leader")
+        b.joint("cylindrical", "ground", second, "bore")
+        b.joint("revolute", "ground", second, "follower", cut=True)
+        b.mimic("follower", "leader", 2.5, 0.3)
+    mech = b.build()
+    for leader in (0.1, 5.0, -31.0):
+        q = np.array([leader, 2.5 * leader + 0.3, 0.0])
+        assert np.abs(mech._closing(q)[1]).max() < 1e-13
+        _, phi = mech._closing(q + np.array([0.0, 0.2, 0.0]))
+        assert phi[-1] == pytest.approx(0.2, abs=1e-13)

@@ -460,7 +460,7 @@ def test_other_functions_refuse_a_loop() -> None:
 
 
 @closed_methods
-def test_straight_code_has_no_armature_on_a_loops_joint(method: str) -> None:
+def test_a_loops_joint_has_no_armature_in_a_recursion_over_the_tree(method: str) -> None:
     with pytest.raises(ModelError, match=r"'tie' has an armature but no coordinate.*cut the loop at another joint"):
         bars(armature=0.1).build().program("forward_dynamics", method=method, form="unrolled")
 

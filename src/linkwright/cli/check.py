@@ -87,9 +87,43 @@ def summary(mechanism: Mechanism) -> list[str]:
         lines.append(f"further frames: {', '.join(frames)}")
     if mechanism.loops:
         lines.append(f"loops closed by: {', '.join(mechanism.loops)}")
+    lines += acting(mechanism)
     if mechanism.parameters:
         values = ", ".join(f"{name} = {value:g}" for name, value in mechanism.parameters.items())
         lines.append(f"parameters: {values}")
+    return lines
+
+
+def acting(mechanism: Mechanism) -> list[str]:
+    """Forces, the beginning of motion, bodies without mass where they matter, and what SYSTEM asks for."""
+    from linkwright.mechanism.checks import listed
+    from linkwright.mechanism.elements import AppliedWrench, JointForce
+    from linkwright.mechanism.quantities import spoken
+
+    d, lines = mechanism.description, []
+    said = []
+    for e in d.elements:
+        if isinstance(e, JointForce):
+            said.append(f"{e.name} on {e.joint}")
+        elif isinstance(e, AppliedWrench):
+            said.append(f"{e.name} at {e.frame}" + (f" against {e.reaction}" if e.reaction else ""))
+        else:
+            said.append(f"{e.name} between {e.first} and {e.second}")
+    if said:
+        more = f" and {len(said) - 20} more" if len(said) > 20 else ""
+        lines.append(f"forces: {', '.join(said[:20])}{more}")
+    if d.initial:
+        values = (f"{spoken(d, x.quantity)} = {float(x.value.evaluate(d.parameters)):.6g}" for x in d.initial)
+        lines.append(f"motion begins with {', '.join(values)} (m, rad, s)")
+    kind = d.system.analysis if d.system is not None else "kinematic"
+    if kind != "kinematic" or said or d.initial:
+        bare = [name for name, mass in zip(d.body_names, d.mass, strict=True) if mass == 0.0]
+        if bare:
+            lines.append(f"without a mass, which dynamics may ask for: {listed(bare)}")
+    if d.system is not None and kind != "kinematic":
+        s = d.system
+        how = f" by {s.method}" if kind == "dynamic" else ""
+        lines.append(f"{kind} analysis{how}, t = {s.start:g} … {s.end:g} s")
     return lines
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -15,7 +16,7 @@ from rich.table import Table
 
 from linkwright.cli.screen import Settings, assignments, console, grid, load, tell_error, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.mechanism.system import SIMULATION_METHODS, AnalysisKind, System
+from linkwright.mechanism.system import FIXED_STEP_METHODS, SIMULATION_METHODS, AnalysisKind, System
 
 if TYPE_CHECKING:
     from linkwright.mechanism.description import Description
@@ -76,7 +77,7 @@ def run(
     passing = output / f"{name}.checkpoint" if checkpoint is None and chosen == "dynamic" else None
     if passing is not None:
         settings["checkpoint"] = passing
-    _check_settings(settings, chosen)
+    _check_settings(settings, chosen, loaded.mechanism.description.system or System())
     code = perform(
         loaded.mechanism,
         name,
@@ -115,9 +116,8 @@ def perform(
     screen.print(mechanism.name, style="bold")
     screen.print(table(mechanism.description))
     screen.print()
-    _made(output)
     started = perf_counter()
-    with _Progress(screen) as progress:
+    with _room(output if settings else None), _Progress(screen) as progress:
         given = dict(settings or {})
         solution = lw.analyse(mechanism, times=times, freedom=freedom, analysis=analysis, progress=progress, **given)
     for note in solution.status.notes:
@@ -215,8 +215,24 @@ def _made(output: Path) -> None:
         raise LinkwrightError(f"{output}: cannot be made ({error.strerror}); choose another with --output") from None
 
 
+@contextmanager
+def _room(output: Path | None) -> Iterator[None]:
+    """The folder while a run may keep its state there; one that a failure leaves empty goes again."""
+    new = output is not None and not output.exists()
+    if output is not None:
+        _made(output)
+    try:
+        yield
+    except BaseException:
+        if new and output is not None:
+            with suppress(OSError):
+                output.rmdir()
+        raise
+
+
 def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool, page: bool) -> list[str]:
     """Write the files; a line for each."""
+    _made(output)
     lines = []
     path = output / f"{name}.nc"
     solution.save(path)
@@ -258,13 +274,17 @@ def _analysis(text: str | None) -> str | None:
     return found
 
 
-def _check_settings(settings: Mapping[str, Any], kind: str) -> None:
+def _check_settings(settings: Mapping[str, Any], kind: str, system: System) -> None:
     """Refuse what no simulation takes, before anything is computed."""
     if settings and kind != "dynamic":
         option = {"dt": "--step"}.get(next(iter(settings)), f"--{next(iter(settings))}")
         raise LinkwrightError(f"{option} is for simulations, and this is {kind} analysis; add --analysis dynamic")
     if settings.get("method", SIMULATION_METHODS[0]) not in SIMULATION_METHODS:
         raise NameNotFound("method", settings["method"], list(SIMULATION_METHODS))
+    method = settings.get("method", system.method)
+    stepless = "dt" not in settings and (system.dt is None or method != system.method)
+    if method in FIXED_STEP_METHODS and stepless:
+        raise LinkwrightError(f"--method {method} takes steps of one length; add --step 0.001, say")
     for key, option in (("rtol", "--rtol"), ("dt", "--step")):
         if not settings.get(key, 1.0) > 0.0:
             raise LinkwrightError(f"{option} {settings[key]:g}: give a number greater than zero")

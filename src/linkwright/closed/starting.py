@@ -15,7 +15,7 @@ from linkwright.constraints.equations import Equations
 from linkwright.errors import ModelError
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.quantities import Quantity
+from linkwright.mechanism.quantities import spoken
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -145,10 +145,3 @@ def _contradiction(d: Description, some: list[int], can: Callable[[list[int]], b
         return ModelError(f"{text}; correct it, or leave it out", element=names[0])
     text = f"the {kind}s of {listed(names)} contradict each other, with what joints, ties and drivers allow"
     return ModelError(f"{text}; leave one of them out", element=names[0])
-
-
-def spoken(d: Description, quantity: Quantity) -> str:
-    """A quantity as people write it."""
-    if quantity.kind != "joint":
-        return quantity.spoken()
-    return quantity.spoken(d.kind_of(d.joint_names.position("joint", quantity.of[0])).name)

@@ -19,8 +19,11 @@ from linkwright.constraints.elimination import Solver
 from linkwright.constraints.equations import Constraint
 from linkwright.constraints.forms import Form
 from linkwright.constraints.pieces import CentralLayout, Key
+from linkwright.constraints.quantities import Quantities
 from linkwright.constraints.recorded import Recording
 from linkwright.mechanism.description import GROUND
+from linkwright.mechanism.elements import laws_of
+from linkwright.mechanism.quantities import quantities
 from linkwright.spatial.algebra import Array, cross
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Copy, Each, Program, Zero
@@ -82,7 +85,12 @@ class Inertial(Recording):
             b.add(Copy(self.given["tau"].operand, tau.operand))
             b.add(Zero(self.wrenches.operand))
             clock = self.t if "t" in self.given else None
-            elements = Elements(c, d, self.e.masses, clock)
+            elements = Elements(c, clock)
+            wanted = list(quantities(*(law for e in d.elements for law in laws_of(e))))
+            if wanted:
+                # Where bodies are may tell the forces of joints, which are put on bodies on the way to where they are.
+                c.outward(self.coordinates, v, self.twists, None, None)
+                elements.values = Quantities(c, None).measure(wanted, self.coordinates, v, self.twists)
             elements.joint_forces(self.coordinates, v, tau)
             c.outward(self.coordinates, v, self.twists, tau, self.wrenches)
             elements.loop_forces(self.twists, self.wrenches)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from linkwright.errors import NameNotFound
 from linkwright.mechanism.expression import Call, Expression, Lookup
+
+if TYPE_CHECKING:
+    from linkwright.mechanism.description import Description
 
 #: The components of a place: its origin's position, and as rates its velocity and angular velocity, in ground's axes.
 POSITIONS = ("x", "y", "z")
@@ -101,3 +104,11 @@ def quantities(*laws: Expression) -> Iterator[Quantity]:
         elif isinstance(part, Lookup):
             left.append(part.argument)
     yield from found
+
+
+def spoken(description: Description, quantity: Quantity) -> str:
+    """A quantity as people write it."""
+    if quantity.kind != "joint":
+        return quantity.spoken()
+    joint = description.joint_names.position("joint", quantity.of[0])
+    return quantity.spoken(description.kind_of(joint).name)

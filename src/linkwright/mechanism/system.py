@@ -10,6 +10,9 @@ Freedom = Literal["minimum-norm", "pivoting"]
 #: The ways to simulate; the first is the default.
 SIMULATION_METHODS = ("rk45", "dop853", "rk4", "semi-implicit-euler", "radau")
 
+#: Those of them that take steps of one length, which has to be said.
+FIXED_STEP_METHODS = ("rk4", "semi-implicit-euler")
+
 
 @dataclass(frozen=True)
 class System:

@@ -26,7 +26,7 @@ from linkwright.formats.mks.values import CONSTANTS, Scope, Value, words_of
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.drawing import SHAPE_SIZES
 from linkwright.mechanism.expression import Number
-from linkwright.mechanism.system import SIMULATION_METHODS
+from linkwright.mechanism.system import FIXED_STEP_METHODS, SIMULATION_METHODS
 
 T = TypeVar("T")
 MAX_BYTES = 4 * 2**20
@@ -178,7 +178,11 @@ class Reader(Loads):
             raise Fault(at, f"this makes more than {_MOST_STEPS} points in time; make the print interval longer")
         freedom, unit, method = a.get("freedom"), a.get("angle unit"), a.get("method")
         if method is not None:
-            settings["method"] = _choice(method, _METHODS)
+            settings["method"] = chosen = _choice(method, _METHODS)
+            if chosen in FIXED_STEP_METHODS and "dt" not in settings:
+                raise Fault(method, f"the method {chosen} takes steps of one length; add step = ... in seconds")
+            if chosen == "radau" and "dt" in settings:
+                raise Fault(a.need("step"), "the method radau chooses its own steps; remove the step")
         if freedom is not None:
             settings["freedom"] = _choice(freedom, _FREEDOM)
         if unit is not None:

@@ -1,0 +1,115 @@
+r"""How accelerations of closed mechanisms change with q, v and tau, recorded from their equations.
+
+With a and λ known, R₁ = M a + h − tau − Gᵀλ and R₂ = G a − γ stay zero, so that for every change of q and v
+
+    M δa − Gᵀ δλ = −δR₁,   G δa = −δR₂   with a and λ held in δR,
+
+and only the residuals, which have no division in them, are differentiated on the tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwright.closed_recipes import accelerations, holds_of, moving, wrenches_of
+from linkwright.errors import ModelError
+from linkwright.recursions import composite, coordinates, newton_euler
+from linkwright.recursions.constraint_space import gradient, multipliers, rows_of
+from linkwright.recursions.factor import factorise
+from linkwright.spatial.algebra import Array, is_zero
+from linkwright.tape.build import trace
+from linkwright.tape.derivative_block import Directions, push_forward
+from linkwright.tape.scalar import Recorder
+
+if TYPE_CHECKING:
+    from linkwright.recipes import Question
+
+MOST = 40  # rates up to which these are laid out
+
+
+def derivatives(question: Question) -> tuple[Array, Array, Array]:
+    """∂a/∂q (tangent), ∂a/∂v and ∂a/∂tau."""
+    nv = question.maker.tree.coordinates.nv
+    if nv > MOST:
+        raise ModelError(
+            f"forward_dynamics_derivatives of closed mechanisms are laid out up to {MOST} rates; this one has {nv}: "
+            "use mech.linearise, or products with mech.program('forward_dynamics', form='unrolled').forward()"
+        )
+    a, parts = accelerations(question)
+    first, second = _changes(question, a, parts)
+    first = np.concatenate([first, -np.eye(nv)], axis=1)
+    second = np.concatenate([second, np.zeros((len(second), nv))], axis=1)
+    traversal = moving(question)
+    factor = factorise(composite.mass_matrix(question.traversal()))
+    held = holds_of(question, traversal)
+    g = [gradient(traversal, hold) for hold in held]
+    response = [np.array([factor.solve(list(row)) for row in rows]).reshape(rows.shape) for rows in g]
+    free = -np.stack([np.array(factor.solve(list(column))) for column in first.T], axis=1)
+    count, at, right = range(len(held)), 0, []
+    for rows in g:
+        right.append(-second[at : at + len(rows)] - rows @ free)
+        at += len(rows)
+    k = {(i, j): g[i] @ response[j].T for i in count for j in count if i <= j}
+    change = sum((x.T @ y for x, y in zip(response, multipliers(traversal, held, k, right), strict=True)), free)
+    return change[:, :nv], change[:, nv : 2 * nv], change[:, 2 * nv :]
+
+
+def _residual(question: Question, parts: Sequence[Array]) -> Array:
+    """R₁ + tau, then R₂, for the question's q, v and a."""
+    maker = question.maker
+    wrenches = question.pushed(wrenches_of(question, parts))
+    traversal = question.traversal()
+    total = newton_euler.inverse_dynamics(traversal, question.gravity, wrenches=wrenches)
+    laws = question.joint_forces()
+    total = total if laws is None else total - laws
+    x = maker.tree.coordinates
+    less: list[Any] = list(total)
+    left: list[Array] = []
+    for hold, part in zip(holds_of(question, moving(question)), parts, strict=True):
+        rest = -hold.bias
+        for handle, columns in hold.ends:
+            row = traversal.rows[handle.position] if handle.position >= 0 else traversal.ground
+            rest = rest + columns.T @ handle.outward(row["b"])
+        for i, rows in rows_of(traversal, hold).items():
+            rest = rest + rows.T @ traversal.links[i].a
+            ratio = float(x.ratio[i]) if x.follows[i] else 1.0
+            for k, push in enumerate(rows @ part):
+                less[int(x.v_at[i]) + k] = less[int(x.v_at[i]) + k] - ratio * push
+        left.append(rest)
+    return np.concatenate([np.array(less), *left])
+
+
+def _changes(question: Question, a: Array, parts: Sequence[Array]) -> tuple[Array, Array]:
+    """δR₁ and δR₂ for unit changes of q (tangent), then of v: (nv, 2 nv) and (m, 2 nv)."""
+    maker, request = question.maker, question.request
+    sizes = [len(part) for part in parts]
+    ends = np.cumsum([0, *sizes]).tolist()
+    given = {name: question.inputs[name] for name in maker.shapes(request)}
+    names = list(given)
+    shapes = [np.shape(x) for x in given.values()]
+
+    def residual(*arrays: Array) -> Array:
+        inputs: Mapping[str, Array] = dict(zip([*names, "a"], arrays[:-1], strict=True))
+        again = type(question)(maker, request, inputs)
+        return _residual(again, [arrays[-1][i:j] for i, j in pairwise(ends)])
+
+    nv = maker.tree.coordinates.nv
+    block = trace(residual, [*shapes, (nv,), (ends[-1],)])[0]
+    q = given["q"]
+    recorder: Recorder = q.reshape(-1)[0].recorder
+    arrays = [*given.values(), a, np.concatenate(list(parts))]
+    flat = [recorder.lift(x) for array in arrays for x in np.asarray(array).reshape(-1)]
+    tangents: list[Directions] = [{} for _ in flat]
+    one = recorder.constant(1.0)
+    for k in range(nv):
+        for i, entry in enumerate(coordinates.rate(question.traversal(v=np.eye(nv)[k]))):
+            if not is_zero(entry):
+                tangents[i][k] = recorder.lift(entry)
+        tangents[len(q) + k][nv + k] = one
+    pushed = push_forward(block, block.replay(recorder, flat), tangents)
+    rows = np.array([[row.get(k, recorder.zero) for k in range(2 * nv)] for row in pushed], dtype=object)
+    return rows[:nv], rows[nv:]

@@ -1,0 +1,143 @@
+"""lw.analyse does what SYSTEM says: motion under forces, rest, and the forces that a motion takes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linkwright as lw
+from linkwright.errors import LinkwrightError, ModelError, NameNotFound, ShapeError
+from linkwright.formats.mks.reader import parse_mks
+from linkwright.results.series import Series
+
+PENDULUM = """MODEL pendulum
+SYSTEM ({analysis} ANALYSIS, ending time = 2, print interval = 0.01, relative tolerance = 1e-10{more});
+BODY g (ground);
+BODY bob (mass = 2, com = (0.5, 0, 0), inertia = (0.01, 0.1, 0.1));
+TRIAD pivot (associated body = g, h = (0, -1, 0), f = (0, 0, -1));
+REVOLUTE JOINT hinge (triad = pivot, triad = bob, lower = -1, upper = 1);
+{rest}
+ENDMODEL"""
+ABOUT = 0.1 + 2 * 0.25  # the inertia about the pivot
+
+
+def pendulum(analysis: str = "DYNAMIC", rest: str = "", more: str = "") -> lw.Mechanism:
+    return lw.Mechanism(parse_mks(PENDULUM.format(analysis=analysis, rest=rest, more=more)))
+
+
+def test_dynamic_analysis_is_the_simulation_that_system_describes() -> None:
+    mech = pendulum(rest="INITIAL (hinge.angle = 0.3);")
+    sol = lw.analyse(mech)
+    assert sol.status
+    np.testing.assert_allclose(sol.time, np.arange(0, 2.005, 0.01), atol=1e-12)
+    same = lw.simulate(mech, 2.0, q0=[0.3], times=sol.time, rtol=1e-10)
+    np.testing.assert_array_equal(sol.q, same.q)
+
+
+def test_settings_of_a_simulation_override_those_of_the_model() -> None:
+    mech = pendulum(rest="INITIAL (hinge.angle = 0.3);", more=", method = rk4, step = 0.01")
+    assert lw.analyse(mech).counters.steps == 200
+    assert lw.analyse(mech, dt=0.02).counters.steps == 100
+    assert lw.analyse(mech, method="dop853").counters.steps < 100
+    assert lw.analyse(mech, times=[0.0, 1.0]).time[-1] == 1.0
+
+
+def test_forces_are_series_with_units() -> None:
+    rest = (
+        "SPRING s (joint = hinge, stiffness = 3); TORQUE t (joint = hinge, law = sin(TIME)); INITIAL (hinge.rate = 1);"
+    )
+    sol = lw.analyse(pendulum(rest=rest))
+    assert {name: x.unit for name, x in sol.series.items()} == {
+        "s.torque": "N m",
+        "t.torque": "N m",
+        **{f"hinge.f{x}": "N" for x in "xyz"},
+        **{f"hinge.m{x}": "N m" for x in "xyz"},
+    }
+    np.testing.assert_allclose(sol.series["s.torque"].values, -3 * sol.q[:, 0], atol=1e-12)
+    np.testing.assert_allclose(sol.series["t.torque"].values, np.sin(sol.time), atol=1e-12)
+    # Newton's law of the bob: what the hinge pushes is m (a − g) of its centre.
+    q, v, a = sol.q[:, 0], sol.v[:, 0], sol.a[:, 0]
+    up = 2 * (0.5 * (a * np.sin(q) + v**2 * np.cos(q)) + 9.81)
+    np.testing.assert_allclose(sol.series["hinge.fz"].values, up, rtol=1e-8, atol=1e-8)
+
+
+def test_a_joint_beyond_its_limits_is_told_unless_a_stop_is_there() -> None:
+    begin = "INITIAL (hinge.angle = 0.9, hinge.rate = 5);"
+    assert "Joint 'hinge' goes beyond its limits" in str(lw.analyse(pendulum(rest=begin)).status)
+    stopped = lw.analyse(pendulum(rest=begin + "STOP end (joint = hinge, stiffness = 1e4);"))
+    assert "limits" not in str(stopped.status)
+    assert np.max(np.abs(stopped.q)) < 1.1
+
+
+def test_static_analysis_finds_where_forces_balance() -> None:
+    sol = lw.analyse(pendulum("STATIC", "TORQUE t (joint = hinge, law = 4); INITIAL (hinge.angle = 0.1);"))
+    assert len(sol) == 1
+    assert sol.q[0, 0] == pytest.approx(np.arcsin(4 / (2 * 9.81 * 0.5)), abs=1e-9)
+    assert sol.status
+
+
+def test_static_analysis_follows_what_depends_on_time() -> None:
+    sol = lw.analyse(pendulum("STATIC", "TORQUE t (joint = hinge, law = 4*TIME);"))
+    assert len(sol) == 201
+    np.testing.assert_allclose(sol.q[:, 0], np.arcsin(np.clip(4 * sol.time / 9.81, -1, 1)), atol=1e-8)
+
+
+def test_static_analysis_keeps_what_it_found_when_there_is_no_more_rest() -> None:
+    sol = lw.analyse(pendulum("STATIC", "TORQUE t (joint = hinge, law = 6*TIME);"))
+    assert not sol.status
+    assert sol.status.reason == "no equilibrium"
+    assert sol.time[-1] == pytest.approx(9.81 / 6, abs=0.02)
+    assert sol.status.advice
+
+
+def test_inverse_dynamic_analysis_gives_the_drivers_forces() -> None:
+    sol = lw.analyse(pendulum("INVERSE DYNAMIC", "DRIVER motor (hinge.angle = sin(2*TIME));"))
+    q, a = np.sin(2 * sol.time), -4 * np.sin(2 * sol.time)
+    wanted = ABOUT * a + 2 * 9.81 * 0.5 * np.sin(q)
+    np.testing.assert_allclose(sol.series["motor.torque"].values, wanted, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("analysis", "rest", "told"),
+    [
+        ("INVERSE DYNAMIC", "", "has no drivers"),
+        ("INVERSE DYNAMIC", "BODY b (mass = 1); DRIVER d (b.x = TIME);", r"leave \d degrees of freedom"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(analysis: str, rest: str, told: str) -> None:
+    with pytest.raises(LinkwrightError, match=told):
+        lw.analyse(pendulum(analysis, rest))
+
+
+@pytest.mark.parametrize("analysis", ["dynamic", "static", "inverse dynamic"])
+def test_forces_without_masses_are_refused_by_name(analysis: str) -> None:
+    massless = Path(__file__).resolve().parents[1] / "examples" / "models" / "slider_crank.mks"
+    with pytest.raises(LinkwrightError, match=r"no body of 'slider_crank' has a mass.*'pend1', 'pend2', 'block'"):
+        lw.analyse(massless, analysis=analysis)
+
+
+def test_an_unknown_analysis_and_a_setting_of_another_are_told() -> None:
+    with pytest.raises(NameNotFound, match="no analysis named 'dinamic'; did you mean 'dynamic'"):
+        lw.analyse(pendulum(), analysis="dinamic")
+    with pytest.raises(ModelError, match="static analysis takes no 'rtol'"):
+        lw.analyse(pendulum("STATIC"), rtol=1e-3)
+
+
+def test_series_are_saved_and_written_as_columns(tmp_path: Path) -> None:
+    sol = lw.analyse(pendulum(rest="SPRING s (joint = hinge, stiffness = 3); INITIAL (hinge.rate = 1);"))
+    sol.save(tmp_path / "x.nc")
+    again = lw.open(tmp_path / "x.nc")
+    assert list(again.series) == list(sol.series)
+    for name, x in sol.series.items():
+        np.testing.assert_array_equal(again.series[name].values, x.values)
+        assert again.series[name].unit == x.unit
+    assert float(again.data["series"].sel(name="s.torque")[0]) == sol.series["s.torque"].values[0]
+    sol.to_csv(tmp_path / "x.csv")
+    heads = (tmp_path / "x.csv").read_text().splitlines()[0]
+    assert "s.torque [N m]" in heads
+
+
+def test_a_series_has_one_value_a_time_point() -> None:
+    sol = lw.analyse(pendulum(), times=[0.0, 0.1])
+    with pytest.raises(ShapeError, match="series 'x' has 3 values; there are 2 time points"):
+        sol.with_series({"x": Series(np.zeros(3), "N")})
