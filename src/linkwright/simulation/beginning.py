@@ -79,18 +79,22 @@ def first_point(
     notes: list[str],
 ) -> Rows:
     """The nearest state that can be, and its acceleration."""
+    when, force = np.array(t), () if tau is None else (tau,)
+    python = law is not None and law.program is None
+    nearest, rest = (kernels.settled(), ()) if python else (kernels.ending(), force)
+    found = nearest(q, v, when, *rest)
     if mech.closed:
         given = v
-        phi, rate = mech._closing(q, t)[1], mech._settling(q, v, t)[1]
-        if not max(np.max(np.abs(phi), initial=0.0), np.max(np.abs(rate), initial=0.0)) <= _CONSISTENT:
+        if not _consistent(v, found[1], found[-1]):
             q, v = mech.project(q, v, t=t)
+            found = nearest(q, v, when, *rest)
         if np.any(given) and np.max(np.abs(v - given)) > 1e-6 * np.max(np.abs(given)):
             notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
-    force = () if tau is None else (tau,)
-    if law is not None and law.program is None:
-        q, v, *_ = kernels.settled()(q, v, np.array(t))
+    if law is not None and python:
+        q, v = found[:2]
         force = (np.array(law(t, q.copy(), v.copy()), dtype=np.float64),)
-    q, v, a, *_ = kernels.ending()(q, v, np.array(t), *force)
+        found = kernels.ending()(q, v, when, *force)
+    q, v, a = found[:3]
     row = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
     if not row.finite[0]:
         joint = first_bad_joint(mech, row)
@@ -98,6 +102,15 @@ def first_point(
         text = f"the acceleration{where} at the start is no finite number; look at tau, the forces and the masses"
         raise ModelError(text, element=joint)
     return row
+
+
+def _consistent(v: Floats, v_near: Floats, summary: Floats) -> bool:
+    """Whether a state with these rates hardly differs from the nearest one that meets the constraints."""
+    off, rounds = summary[:2]
+    moved = np.max(np.abs(v_near - v), initial=0.0)
+    return bool(
+        rounds <= 1.0 and off <= _CONSISTENT and moved <= _CONSISTENT * max(1.0, np.max(np.abs(v), initial=0.0))
+    )
 
 
 def engine_of(
