@@ -80,31 +80,12 @@ def first_point(
     notes: list[str],
 ) -> Rows:
     """The nearest state that can be, and its acceleration."""
-<<<<<<< HEAD
     given = q, v
     q, v, a, left = _ended(kernels, t, q, v, law, tau)
     if mech.closed and not (left <= CLOSED and _near(q, given[0]) and _near(v, given[1])):
         q, v, a, _ = _ended(kernels, t, *mech.project(*given, t=t), law, tau)
         if np.any(given[1]) and np.max(np.abs(v - given[1])) > 1e-6 * np.max(np.abs(given[1])):
             notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
-=======
-    when, force = np.array(t), () if tau is None else (tau,)
-    python = law is not None and law.program is None
-    nearest, rest = (kernels.settled(), ()) if python else (kernels.ending(), force)
-    found = nearest(q, v, when, *rest)
-    if mech.closed:
-        given = v
-        if not _consistent(v, found[1], found[-1]):
-            q, v = mech.project(q, v, t=t)
-            found = nearest(q, v, when, *rest)
-        if np.any(given) and np.max(np.abs(v - given)) > 1e-6 * np.max(np.abs(given)):
-            notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
-    if law is not None and python:
-        q, v = found[:2]
-        force = (np.array(law(t, q.copy(), v.copy()), dtype=np.float64),)
-        found = kernels.ending()(q, v, when, *force)
-    q, v, a = found[:3]
->>>>>>> 24b295a6a964a03c73003af867a91fcc1f82c1f7
     row = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
     if not row.finite[0]:
         joint = first_bad_joint(mech, row)
@@ -114,7 +95,6 @@ def first_point(
     return row
 
 
-<<<<<<< HEAD
 def _near(x: Floats, given: Floats) -> bool:
     return bool(np.max(np.abs(x - given)) <= _CONSISTENT * (1.0 + np.max(np.abs(given))))
 
@@ -132,15 +112,6 @@ def _ended(
         force = (np.array(law(t, q.copy(), v.copy()), dtype=np.float64),)
     q, v, a, *summary = in_batch(kernels.ending(), q[None, :], v[None, :], np.array([t]), *force)
     return q[0], v[0], a[0], float(summary[0][0, 0]) if summary else 0.0
-=======
-def _consistent(v: Floats, v_near: Floats, summary: Floats) -> bool:
-    """Whether a state with these rates hardly differs from the nearest one that meets the constraints."""
-    off, rounds = summary[:2]
-    moved = np.max(np.abs(v_near - v), initial=0.0)
-    return bool(
-        rounds <= 1.0 and off <= _CONSISTENT and moved <= _CONSISTENT * max(1.0, np.max(np.abs(v), initial=0.0))
-    )
->>>>>>> 24b295a6a964a03c73003af867a91fcc1f82c1f7
 
 
 def engine_of(
