@@ -152,7 +152,7 @@ class Solution:
         The motion of the bodies is computed when it is first asked for. Arrays of floats are not copied, but sealed.
         """
         when = _taken("time", time, None)
-        x = Tree(description, span(description)).coordinates
+        x = Tree(description, span(description)).coordinates if mechanism is None else mechanism
         sizes = {"q": x.nq, "v": x.nv, "a": x.nv}
         given = {"q": q, "v": v, "a": a}
         states = States(*(_taken(name, given[name], (len(when), n)) for name, n in sizes.items()))
