@@ -137,6 +137,14 @@ def test_series_are_saved_and_written_as_columns(tmp_path: Path) -> None:
     assert "s.torque [N m]" in heads
 
 
+def test_forces_of_joints_are_left_out_of_long_runs_of_loops_and_that_is_told() -> None:
+    four_bar = Path(__file__).resolve().parents[1] / "examples" / "models" / "double_four_bar.mks"
+    some, many = (lw.analyse(four_bar, times=np.linspace(0.0, 0.1, n)) for n in (11, 1101))
+    assert "base1.fx" in some.series
+    assert "base1.fx" not in many.series
+    assert "mech.reactions gives them" in str(many.status)
+
+
 def test_a_series_has_one_value_a_time_point() -> None:
     sol = lw.analyse(pendulum(), times=[0.0, 0.1])
     with pytest.raises(ShapeError, match="series 'x' has 3 values; there are 2 time points"):
