@@ -233,9 +233,12 @@ class Fixed(Compiled):
         return {"done": self.done, "last": self.last}
 
     def restore(self, state: dict[str, Any], kept: Rows) -> None:
-        self.done, self.last = int(state["done"]), state["last"]
+        done = int(state["done"])
+        if done > self.count or (self.keeps and len(kept) < done + 1):
+            raise ValueError(f"{done} steps of {self.count}, and {len(kept)} points")
+        self.done, self.last = done, state["last"]
         if self.keeps:
-            self.table.put(slice(0, self.done + 1), kept)
+            self.table.put(slice(0, len(kept)), kept)
 
 
 def step_count(begin: float, end: float, dt: float) -> int:
