@@ -14,7 +14,7 @@ from linkwright.closed_derivatives import derivatives as closed_derivatives
 from linkwright.constraints import inertial
 from linkwright.errors import ModelError
 from linkwright.mechanism.contraction import contract
-from linkwright.mechanism.elements import JointForce, PointForce, laws_of
+from linkwright.mechanism.elements import JointForce, laws_of
 from linkwright.mechanism.quantities import Quantity, quantities
 from linkwright.programs import SPECS
 from linkwright.recursions import (
@@ -30,7 +30,7 @@ from linkwright.recursions.determined import undetermined
 from linkwright.recursions.factor import Factor, ZeroPivot, factorise
 from linkwright.recursions.holds import OpenLoop
 from linkwright.recursions.levels import RolledSheet, UnrolledSheet
-from linkwright.recursions.measuring import measure
+from linkwright.recursions.measuring import force_values, initial_values, measure
 from linkwright.recursions.methods import METHODS
 from linkwright.recursions.rolled import Rolled, rate_parents
 from linkwright.recursions.traversal import SingularLink, Traversal, Unrolled
@@ -311,39 +311,6 @@ def _scatter(builder: ProgramBuilder, solution: Ref, outputs: list[Ref], nv: int
     builder.add(Each(nv, (builder.case(block, [source], targets),)))
 
 
-def _initial_values(question: Question) -> tuple[Array, Array]:
-    """What initial conditions name, and how fast it changes; a rate that is named counts as both."""
-    wanted = [x.quantity for x in question.maker.description.initial]
-    rates = [replace(x, rate=True) for x in wanted]
-    found = question.measured(tuple(dict.fromkeys((*wanted, *rates))))
-    values, slopes = ([found[x.key] for x in some] for some in (wanted, rates))
-    return np.array(values), np.array(slopes)
-
-
-def _force_values(question: Question) -> Array:
-    """The forces of joint laws and of laws between points, in the order of the description."""
-    maker, names = question.maker, question.names
-    own: list[Quantity] = []
-    for e in maker.description.elements:
-        if isinstance(e, JointForce):
-            coordinate = Quantity("joint", (e.joint,), e.index)
-            own += [coordinate] if "q" in e.law.names() else []
-            own.append(replace(coordinate, rate=True))
-        elif isinstance(e, PointForce):
-            own += [Quantity("distance", (e.first, e.second), 0, rate) for rate in (False, True)]
-    found = question.measured(tuple(dict.fromkeys(own)))
-    values: list[Any] = []
-    for e in maker.description.elements:
-        if isinstance(e, JointForce):
-            rate = Quantity("joint", (e.joint,), e.index, True)
-            more = {"q": found.get(replace(rate, rate=False).key), "v": found[rate.key]}
-            values.append(e.law.evaluate({**names, **more}))
-        elif isinstance(e, PointForce):
-            d, dd = (found[Quantity("distance", (e.first, e.second), 0, rate).key] for rate in (False, True))
-            values.append(e.law.evaluate({**names, "d": d, "dd": dd}))
-    return np.array(values)
-
-
 def _both(function: Callable[[Traversal, Maker], Any]) -> dict[str, Any]:
     """A recursion that is recorded the same way unrolled and rolled."""
     return {"record": lambda q: function(q.traversal(), q.maker), "rolled": lambda t, m, r: function(t, m)}
@@ -378,8 +345,8 @@ RECIPES: dict[str, Recipe] = {
     "momentum": Recipe(**_both(_momentum)),
     "integrate": Recipe(**_both(lambda t, m: coordinates.integrate(t))),
     "difference": Recipe(**_both(lambda t, m: coordinates.difference(t))),
-    "force_values": Recipe(_force_values),
-    "initial_values": Recipe(_initial_values),
+    "force_values": Recipe(lambda q: force_values(q.maker.description.elements, q.names, q.measured)),
+    "initial_values": Recipe(lambda q: initial_values(q.maker.description.initial, q.measured)),
     "rate": Recipe(**_both(lambda t, m: coordinates.rate(t))),
 }
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
+from linkwright.mechanism.elements import Element, Initial, JointForce, PointForce
+from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.quantities import Quantity
 from linkwright.recursions.closure import joint_pair, loop_link, measured
 from linkwright.recursions.kinematics import GROUND_POSE, poses, twists
@@ -86,3 +89,33 @@ class _State:
         if not quantity.rate:
             return measured(link.kind, link.pitch, frames.r, frames.p, quantity.index)
         return link.joint_rates(link.kind.terms_between(frames.r, frames.p), frames.w)[quantity.index]
+
+
+Measured = Callable[[Sequence[Quantity]], Mapping[str, Any]]
+
+
+def initial_values(initial: Sequence[Initial], measured: Measured) -> tuple[Array, Array]:
+    """What initial conditions name, and how fast it changes; a rate that is named counts as both."""
+    wanted = [x.quantity for x in initial]
+    rates = [replace(x, rate=True) for x in wanted]
+    found = measured(tuple(dict.fromkeys((*wanted, *rates))))
+    values, slopes = ([found[x.key] for x in some] for some in (wanted, rates))
+    return np.array(values), np.array(slopes)
+
+
+def force_values(elements: Sequence[Element], names: Mapping[str, Any], measured: Measured) -> Array:
+    """The forces of joint laws and of laws between points, in the order of the description."""
+    own: list[tuple[Expression, dict[str, Quantity]]] = []
+    for e in elements:
+        if isinstance(e, JointForce):
+            rate = Quantity("joint", (e.joint,), e.index, True)
+            mine = {"v": rate, "q": replace(rate, rate=False)}
+        elif isinstance(e, PointForce):
+            rate = Quantity("distance", (e.first, e.second), 0, True)
+            mine = {"dd": rate, "d": replace(rate, rate=False)}
+        else:
+            continue
+        own.append((e.law, {name: x for name, x in mine.items() if name in e.law.names()}))
+    found = measured(tuple(dict.fromkeys(x for _, mine in own for x in mine.values())))
+    values = [law.evaluate({**names, **{name: found[x.key] for name, x in mine.items()}}) for law, mine in own]
+    return np.array(values)
