@@ -92,6 +92,20 @@ def test_a_dead_centre_is_told_with_the_constraints_that_meet_in_it():
     assert "depend on each other" in str(sol.status)
 
 
+@pytest.mark.parametrize("options", [{}, {"method": "rk4", "dt": 0.01}, {"method": "radau", "rtol": 1e-4}])
+def test_a_law_that_raises_on_the_way_ends_the_run_with_what_it_said(options):
+    def law(t, q, v):
+        if t > 0.5:
+            raise ValueError("no force today")
+        return -v
+
+    sol = lw.simulate(oscillator(), 2.0, q0=[0.5], tau=law, **options)
+    assert sol.status.reason == "law failed"
+    assert "ValueError: no force today" in sol.status.message
+    assert 0.0 < sol.time[-1] <= 0.5
+    assert len(sol) > 1
+
+
 def test_an_interrupt_returns_what_there_is(monkeypatch):
     advance, calls = engines.Adaptive.advance, []
 

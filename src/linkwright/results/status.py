@@ -11,7 +11,8 @@ class Status:
     """How a run ended: true when it finished; otherwise why, where, and what to try.
 
     `reason` is a short word for programs: "finished"; of an analysis "dead centre", "lock-up", "out of reach", "jump",
-    "no value"; of a simulation "event", "no value", "step underflow", "constraint cannot be met", "interrupted";
+    "no value"; of a simulation "event", "no value", "step underflow", "constraint cannot be met", "interrupted",
+    "law failed", "disk full", "checkpoint failed", "out of memory";
     `message` the sentence for people, `time` the last time reached, `element` the driver or joint that it is about,
     `residual` the constraint residual there, `notes` what else was seen on the way (singular positions passed),
     `advice` what to change.

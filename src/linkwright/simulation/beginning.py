@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import ModelError, ShapeError
+from linkwright.simulation.control import CLOSED
 from linkwright.simulation.ends import first_bad_joint
 from linkwright.simulation.engines import Adaptive, Engine, Fixed
-from linkwright.simulation.kernels import Kernels
+from linkwright.simulation.kernels import Kernels, in_batch
 from linkwright.simulation.laws import Law
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.tableaux import STIFF, tableau_of
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
 Floats = NDArray[np.float64]
-_CONSISTENT = 1e-9  # what may be left open of the constraints in a state that is taken as it is
+_CONSISTENT = 1e-9  # how far the nearest state that closes the loops may be from one that is taken as it is
 
 
 @dataclass(frozen=True)
@@ -78,18 +80,12 @@ def first_point(
     notes: list[str],
 ) -> Rows:
     """The nearest state that can be, and its acceleration."""
-    if mech.closed:
-        given = v
-        phi, rate = mech._closing(q, t)[1], mech._settling(q, v, t)[1]
-        if not max(np.max(np.abs(phi), initial=0.0), np.max(np.abs(rate), initial=0.0)) <= _CONSISTENT:
-            q, v = mech.project(q, v, t=t)
-        if np.any(given) and np.max(np.abs(v - given)) > 1e-6 * np.max(np.abs(given)):
+    given = q, v
+    q, v, a, left = _ended(kernels, t, q, v, law, tau)
+    if mech.closed and not (left <= CLOSED and _near(q, given[0]) and _near(v, given[1])):
+        q, v, a, _ = _ended(kernels, t, *mech.project(*given, t=t), law, tau)
+        if np.any(given[1]) and np.max(np.abs(v - given[1])) > 1e-6 * np.max(np.abs(given[1])):
             notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
-    force = () if tau is None else (tau,)
-    if law is not None and law.program is None:
-        q, v, *_ = kernels.settled()(q, v, np.array(t))
-        force = (np.array(law(t, q.copy(), v.copy()), dtype=np.float64),)
-    q, v, a, *_ = kernels.ending()(q, v, np.array(t), *force)
     row = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
     if not row.finite[0]:
         joint = first_bad_joint(mech, row)
@@ -97,6 +93,25 @@ def first_point(
         text = f"the acceleration{where} at the start is no finite number; look at tau, the forces and the masses"
         raise ModelError(text, element=joint)
     return row
+
+
+def _near(x: Floats, given: Floats) -> bool:
+    return bool(np.max(np.abs(x - given)) <= _CONSISTENT * (1.0 + np.max(np.abs(given))))
+
+
+def _ended(
+    kernels: Kernels, t: float, q: Floats, v: Floats, law: Law | None, tau: Floats | None
+) -> tuple[Floats, Floats, Floats, float]:
+    """The nearest state to one, its acceleration, and what was left of the constraints before the last round.
+
+    By the code for many states, which dense output uses too.
+    """
+    force = () if tau is None else (tau,)
+    if law is not None and law.program is None:
+        q, v, *_ = kernels.settled()(q, v, np.array(t))
+        force = (np.array(law(t, q.copy(), v.copy()), dtype=np.float64),)
+    q, v, a, *summary = in_batch(kernels.ending(), q[None, :], v[None, :], np.array([t]), *force)
+    return q[0], v[0], a[0], float(summary[0][0, 0]) if summary else 0.0
 
 
 def engine_of(
@@ -119,18 +134,16 @@ def engine_of(
         return Stiff(slopes, first, s.end, tau, control, compiled=not python)
     tableau = tableau_of(s.method)
     if s.dt is not None:
-        try:
-            return Fixed(kernels, tableau, tau, first, s.end, s.dt, keep=s.times is None)
-        except (MemoryError, ValueError):
-            steps = (s.end - s.start) / s.dt
-            raise ModelError(f"{steps:.3g} steps do not fit into memory; give interval=... or a larger dt") from None
+        steps = (s.end - s.start) / s.dt
+        if s.times is None and 8.0 * steps * (1 + first.q.size + 2 * first.v.size) > _memory():
+            raise ModelError(f"{steps:.3g} steps do not fit into memory; give interval=... or a larger dt")
+        return Fixed(kernels, tableau, tau, first, s.end, s.dt, keep=s.times is None)
     return Adaptive(kernels, tableau, tau, first, s.end, control)
 
 
 def _first_step(kernels: Kernels, s: Settings, first: Rows, law: Law | None, tau: Floats | None, order: int) -> float:
     """A first step after Hairer, Nørsett and Wanner (1993), II.4."""
     q, v, a = first.q[0], first.v[0], first.a[0]
-    force = () if tau is None else (tau,)
 
     def rate(q: Floats, v: Floats) -> Floats:
         return v if kernels.nq == kernels.nv else np.asarray(kernels.rate()(q, v))
@@ -142,14 +155,20 @@ def _first_step(kernels: Kernels, s: Settings, first: Rows, law: Law | None, tau
     h0 = min(h0, s.end - s.start, s.longest)
     q1, v1 = np.split(y + h0 * f, [len(q)])
     t1 = s.start + h0
-    if law is not None and law.program is None:
-        force = (np.array(law(t1, q1.copy(), v1.copy()), dtype=np.float64),)
-    q1, v1, a1, *_ = kernels.ending()(q1, v1, np.array(t1), *force)
+    q1, v1, a1, _ = _ended(kernels, t1, q1, v1, law, tau)
     d2 = _rms((np.concatenate([rate(q1, v1), a1]) - f) / scale) / h0
     most = max(d1, d2)
     h1 = max(1e-6, h0 * 1e-3) if most <= 1e-15 else (0.01 / most) ** (1.0 / (order + 1))
     step = min(100.0 * h0, h1, s.longest, s.end - s.start)
     return step if math.isfinite(step) and step > 0.0 else 1e-6 * (s.end - s.start)
+
+
+def _memory() -> float:
+    """Bytes that the machine has; where it does not tell, a modest guess."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return 8e9
 
 
 def _rms(x: Floats) -> float:

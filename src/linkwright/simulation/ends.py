@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 def ended(mech: Mechanism, trouble: Trouble) -> Status:
     """The status of a run that could not go on."""
     t = trouble.time
+    if trouble.reason == "law failed":
+        return law_failed(trouble.message, t)
     if trouble.reason == "no value":
         joint = first_bad_joint(mech, trouble.state)
         where = f"joint {joint!r} has" if joint else "the state has"
@@ -40,6 +42,12 @@ def ended(mech: Mechanism, trouble: Trouble) -> Status:
     message += dependence(mech, trouble.state)
     advice = "the mechanism may lock up or pass a singular position there; look at its drivers, or take smaller steps"
     return Status(False, message, "constraint cannot be met", t, name, trouble.residual, advice=advice)
+
+
+def law_failed(message: str, t: float) -> Status:
+    """The status of a run whose law raised an error."""
+    advice = "call it yourself near the last state, sol.time[-1], sol.q[-1], sol.v[-1], to see where"
+    return Status(False, message, "law failed", t, advice=advice)
 
 
 def interrupted(t: float, kept: bool) -> Status:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from linkwright.kernels.bound import marched
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, SETTINGS, UNDERFLOW
+from linkwright.simulation.dense import dense_count, dense_value
 from linkwright.simulation.kernels import Kernels, in_batch
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.tableaux import Tableau
@@ -38,10 +39,11 @@ class Work:
 class Trouble:
     """Why a run cannot go on."""
 
-    reason: str  # "no value", "step underflow", "constraint cannot be met"
+    reason: str  # "no value", "step underflow", "constraint cannot be met", "law failed"
     time: float
     residual: float = 0.0
     state: Rows | None = None  # one row, where it is known what went wrong there
+    message: str = ""  # what a law raised
 
 
 class Engine(Protocol):
@@ -95,18 +97,39 @@ class Compiled:
         self.last = start.copy()
         self.work = Work(evaluations=1)
         self.notes: list[str] = []
+        self._asked: tuple[Rows, bytes] | None = None
+        self._made: tuple[Floats, ...] = ()
 
     @property
     def time(self) -> float:
         return float(self.last.t[0])
 
     def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
-        a, b = rows[step], rows[step + 1]
-        t = a.t + theta * (b.t - a.t)
-        kernel = self.kernels.dense(self.tableau)
-        arrays = (a.q, a.v, a.a, a.t, b.t - a.t, b.q, b.v, b.a, theta)
-        q, v, acceleration = in_batch(kernel, *arrays, *self.tau)
-        return Rows(t, q, v, acceleration)
+        nq, nv = rows.q.shape[1], rows.v.shape[1]
+        most = max(1, _ROOM // (dense_count(self.tableau) * (nq + nv)))
+        parts = [slice(k, k + most) for k in range(0, len(step), most)]
+        found = [self._some_between(rows, step[part], theta[part]) for part in parts]
+        return found[0] if len(found) == 1 else Rows(*map(np.concatenate, zip(*(x.all for x in found), strict=True)))
+
+    def _some_between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
+        steps, which = np.unique(step, return_inverse=True)
+        q_terms, v_terms = self._terms(rows, steps)
+        start, end = rows[step], rows.t[step + 1]
+        t, x = start.t + theta * (end - start.t), theta[:, None]
+        q = dense_value(start.q, [q_terms[which, k] for k in range(q_terms.shape[1])], x)
+        v = dense_value(start.v, [v_terms[which, k] for k in range(v_terms.shape[1])], x)
+        q, v, a, *_ = in_batch(self.kernels.ending(), q, v, t, *self.tau)
+        return Rows(t, q, v, a)
+
+    def _terms(self, rows: Rows, steps: NDArray[np.int64]) -> tuple[Floats, ...]:
+        """The terms of dense output of these steps; those asked for last are kept."""
+        asked = (rows, steps.tobytes())
+        if self._asked is None or self._asked[0] is not rows or self._asked[1] != asked[1]:
+            a, b = rows[steps], rows[steps + 1]
+            arrays = (a.q, a.v, a.a, a.t, b.t - a.t, b.q, b.v, b.a)
+            self._made = in_batch(self.kernels.between(self.tableau), *arrays, *self.tau)
+            self._asked = asked
+        return self._made
 
 
 def _capacity(kernel: Kernel, nq: int, nv: int) -> int:
@@ -135,7 +158,7 @@ class Fixed(Compiled):
         nq, nv = start.q.shape[1], start.v.shape[1]
         room = self.count if keep else min(self.count, _capacity(kernel, nq, nv))
         self.pace = Pace(kernel.signature.work)
-        self.table, self.h = Rows.empty(room + 1, nq, nv), np.full(room, dt)
+        self.table, self.h = Rows.empty(room + 1, nq, nv), np.empty(room)
         if keep:
             self._times(0, room)
         self.summary = np.zeros((room, 3)) if len(kernel.signature.outputs) > 3 else None
@@ -146,12 +169,13 @@ class Fixed(Compiled):
 
     def _times(self, first: int, number: int) -> None:
         """The times and step lengths of rows first..first + number of the run, in the table from its start."""
-        k = np.arange(first, first + number + 1)
-        t = self.begin + k * self.dt
-        t[k >= self.count] = self.end
-        self.table.t[: number + 1] = t
+        t = self.table.t[: number + 1]
+        t[:] = np.arange(first, first + number + 1, dtype=np.float64)
+        t *= self.dt
+        t += self.begin
         self.h[:number] = self.dt
         if first + number >= self.count:
+            t[number] = self.end
             short = self.end - t[number - 1]
             if abs(short - self.dt) > 1e-9 * self.dt * max(1.0, self.count * 1e-6):
                 self.h[number - 1] = short

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from linkwright.simulation.parts import Parts
 
 Floats = NDArray[np.float64]
+_LAWS = 16  # laws whose compiled steps a mechanism keeps
 _LANES = 8  # a batch of fewer states would run by other code, whose last bits may differ
 
 
@@ -39,6 +40,9 @@ class Kernels:
         key = ("simulation", None if law is None else law.digest)
         made: Any = mech._kept.get(key)
         if made is None:
+            laws = [k for k in list(mech._kept) if k[0] == "simulation" and k[1] is not None]
+            for old in laws[: len(laws) - _LAWS + 1]:  # a study may have a law for every case
+                mech._kept.pop(old, None)
             made = mech._kept.setdefault(key, cls(mech._maker, mech.description.digest, law))
         return made  # type: ignore[no-any-return]
 
@@ -62,7 +66,8 @@ class Kernels:
                 program: Program = recorder(self.parts) if tableau is None else recorder(self.parts, tableau)
                 return program
 
-            kernel = self._kernels.setdefault(key, Kernel(f"{self._identity} {key}", make))
+            seldom = name == "ending"
+            kernel = self._kernels.setdefault(key, Kernel(f"{self._identity} {key}", make, seldom=seldom))
         return kernel
 
     def other(self, name: str, make: Callable[[], Program]) -> Kernel:
@@ -79,8 +84,8 @@ class Kernels:
     def attempt(self, tableau: Tableau) -> Kernel:
         return self._kernel("attempt", tableau)
 
-    def dense(self, tableau: Tableau) -> Kernel:
-        return self._kernel("dense", tableau)
+    def between(self, tableau: Tableau) -> Kernel:
+        return self._kernel("between", tableau)
 
     def ending(self) -> Kernel:
         return self._kernel("ending", None)

@@ -18,16 +18,29 @@ Floats = NDArray[np.float64]
 Function = Callable[[Any, Any, Any], Any]
 
 
+class LawFailed(LinkwrightError):
+    """A law that raised an error on the way."""
+
+    def __init__(self, what: str, t: float, error: Exception) -> None:
+        super().__init__(f"at t = {t:.9g} s {what} raised {type(error).__name__}: {error}")
+        self.what, self.time = what, t
+
+
 @dataclass(frozen=True)
 class Law:
     """A function of t, q and v: recorded, or as it is with the reason why it could not be."""
 
+    what: str
     function: Function
     program: Program | None
     reason: str = ""
 
     def __call__(self, t: float, q: Floats, v: Floats) -> Any:
-        return self.function(t, q, v)
+        """The function's own answer; what it raises ends the run, and is told."""
+        try:
+            return self.function(t, q, v)
+        except Exception as error:
+            raise LawFailed(self.what, float(t), error) from error
 
 
 def law(what: str, given: Any, t: float, q: Floats, v: Floats, shape: tuple[int, ...]) -> Law:
@@ -35,7 +48,7 @@ def law(what: str, given: Any, t: float, q: Floats, v: Floats, shape: tuple[int,
     nq, nv = len(q), len(v)
     if isinstance(given, Program):
         _check_program(what, given, nq, nv, shape)
-        return Law(given, given)
+        return Law(what, given, given)
     value = np.asarray(given(float(t), q.copy(), v.copy()))
     if value.shape != shape:
         raise ShapeError(
@@ -51,8 +64,8 @@ def law(what: str, given: Any, t: float, q: Floats, v: Floats, shape: tuple[int,
         if not np.allclose(again, value.astype(float), rtol=1e-9, atol=1e-12, equal_nan=True):
             raise RecordingError("it gives other numbers when it is recorded: it must depend on t, q and v alone")
     except Exception as error:  # whatever it is, the function itself works
-        return Law(given, None, _reason(error))
-    return Law(given, program)
+        return Law(what, given, None, _reason(error))
+    return Law(what, given, program)
 
 
 def _reason(error: Exception) -> str:

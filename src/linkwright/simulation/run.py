@@ -13,12 +13,12 @@ from linkwright.results.solution import Occurrence, Solution
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.beginning import Settings, digest_of, engine_of, first_point, force_of
 from linkwright.simulation.checkpoint import Standing
-from linkwright.simulation.ends import ended, interrupted
+from linkwright.simulation.ends import ended, interrupted, law_failed
 from linkwright.simulation.engines import Fixed
 from linkwright.simulation.events import Event, met, watches
 from linkwright.simulation.keeper import Keeper
 from linkwright.simulation.kernels import Kernels
-from linkwright.simulation.laws import Law, law
+from linkwright.simulation.laws import Law, LawFailed, law
 from linkwright.simulation.output import AtTimes, EveryStep, Output, Table
 from linkwright.simulation.rows import Rows
 
@@ -46,7 +46,7 @@ class Run:
         else:
             self.tau = force_of(tau, mech.nv)
         self.kernels = Kernels.of(mech, None if self.law is None else self.law.program)
-        self.given = digest_of(q, v)
+        self.given = q, v
         first = first_point(mech, self.kernels, settings.start, q, v, self.law, self.tau, self.notes)
         self.engine = engine_of(mech, self.kernels, settings, first, self.law, self.tau)
         self.output = self._output(first)
@@ -99,7 +99,7 @@ class Run:
             "atol": s.atol,
             "max_step": repr(s.longest),
             "times": None if s.times is None else digest_of(s.times),
-            "q0 or v0": self.given,
+            "q0 or v0": digest_of(*self.given),
             "tau": tau,
             "events": [[w.name, w.event.terminal, w.event.direction] for w in self.watches],
         }
@@ -110,8 +110,14 @@ class Run:
         try:
             status = self._go(progress)
         except KeyboardInterrupt:
-            rows = self.output.rows
-            status = interrupted(float(rows.t[-1]) if len(rows) else self.settings.start, self.keeper is not None)
+            status = interrupted(self._reached(), self.keeper is not None)
+        except LawFailed as error:
+            status = law_failed(str(error), self._reached())
+        except MemoryError:
+            advice = "keep fewer points: give interval=... or times=..."
+            status = Status(
+                False, "there is no memory for more points", "out of memory", self._reached(), advice=advice
+            )
         if self.keeper is not None:
             status = self.keeper.last(status)
         status = replace(status, notes=(*self.notes, *self.engine.notes, *status.notes))
@@ -132,6 +138,10 @@ class Run:
             events=self.occurrences,
             mechanism=self.mech,
         )
+
+    def _reached(self) -> float:
+        rows = self.output.rows
+        return float(rows.t[-1]) if len(rows) else self.settings.start
 
     def _go(self, progress: Callable[[float, float], None] | None) -> Status:
         s, engine = self.settings, self.engine

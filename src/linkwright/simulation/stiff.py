@@ -14,6 +14,7 @@ from linkwright.simulation.called import Slopes
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.engines import Trouble, Work
 from linkwright.simulation.kernels import in_batch
+from linkwright.simulation.laws import LawFailed
 from linkwright.simulation.rows import Rows
 
 Floats = NDArray[np.float64]
@@ -75,6 +76,8 @@ class Stiff:
                 trouble = self._leg(points)
             except (ValueError, np.linalg.LinAlgError):  # how SciPy's factorisations tell what is not finite
                 trouble = Trouble("no value", self.time)
+            except LawFailed as error:
+                trouble = Trouble("law failed", self.time, message=str(error))
         return Rows(*(np.concatenate(x) for x in zip(*(p.all for p in points), strict=True))), trouble
 
     def _leg(self, points: list[Rows]) -> Trouble | None:
