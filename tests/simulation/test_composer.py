@@ -21,8 +21,8 @@ def test_entries_and_sums_are_the_same_for_short_and_long_vectors(n):
     rng = np.random.default_rng(n)
     x, y = rng.normal(size=(2, n))
     found = program(x, y, np.array(0.3))
-    np.testing.assert_allclose(found[0], [x + 0.3 * y, x * y], rtol=1e-14)
-    np.testing.assert_allclose(found[1:], [0.3 * (x @ y), x @ x], rtol=1e-12)
+    np.testing.assert_allclose(found[0], [x + 0.3 * y, x * y], rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(found[1:], [0.3 * (x @ y), x @ x], rtol=1e-12, atol=1e-13)
 
 
 def test_long_vectors_do_not_make_more_code():
