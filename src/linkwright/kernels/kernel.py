@@ -47,6 +47,7 @@ _PLAIN, _WRITEABLE = 0x101, 0x400  # the flags of an array that is C-contiguous 
 _THREAD_WORK = 2_000_000  # operations below which a second thread costs more than it brings
 _PATIENCE = 0.01  # seconds that a team waits for a member whose thread is busy
 _HELD_WORK = 20_000  # operations below which letting other threads of Python run costs more than it brings
+_LONG = 3_000  # recorded operations beyond which compiling well takes half a second and more
 
 _ARGUMENTS = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 _FREE, _HELD = ctypes.CFUNCTYPE(None, *_ARGUMENTS), ctypes.PYFUNCTYPE(None, *_ARGUMENTS)
@@ -107,8 +108,9 @@ class Signature:
 class Kernel:
     """A program's compiled variants, made at first use; safe to call from several threads."""
 
-    def __init__(self, identity: str, make: Callable[[], Program]) -> None:
-        self._identity, self._make = identity, make
+    def __init__(self, identity: str, make: Callable[[], Program], *, seldom: bool = False) -> None:
+        """With `seldom`, long code for one state is compiled quickly: it runs a few times and need not be fast."""
+        self._identity, self._make, self._seldom = identity, make, seldom
         self._lock = threading.RLock()
         self._program: Program | None = None
         self._variants: dict[int, _Variant] = {}
@@ -116,7 +118,7 @@ class Kernel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied as its program: machine code is of one process."""
-        return _restored, (self._identity, self.program)
+        return _restored, (self._identity, self.program, self._seldom)
 
     @property
     def program(self) -> Program:
@@ -163,7 +165,9 @@ class Kernel:
         if code is None:
             from linkwright.kernels.llvm_text import llvm_text
 
-            code = llvm_backend.object_code(llvm_text(self.program, "kernel", width, llvm_backend.lanes()))
+            quickly = self._seldom and width == 1 and sum(map(len, self.program.blocks)) > _LONG
+            text = llvm_text(self.program, "kernel", width, llvm_backend.lanes())
+            code = llvm_backend.object_code(text, level=0 if quickly else 2)
             disk.write(name, code)
         return code
 
@@ -269,8 +273,8 @@ class Kernel:
             target[...] = value.reshape(target.shape)
 
 
-def _restored(identity: str, program: Program) -> Kernel:
-    return Kernel(identity, lambda: program)
+def _restored(identity: str, program: Program, seldom: bool = False) -> Kernel:
+    return Kernel(identity, lambda: program, seldom=seldom)
 
 
 class _Variant:

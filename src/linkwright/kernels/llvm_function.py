@@ -20,6 +20,10 @@ _INFIX = {O.ADD: "fadd", O.SUB: "fsub", O.MUL: "fmul", O.DIV: "fdiv"}
 _COMPARE = {O.LT: "olt", O.LE: "ole", O.EQ: "oeq"}
 _LIBM = {O.TAN: "tan", O.EXP: "exp", O.LOG: "log", O.ATAN2: "atan2", O.POW: "pow"}
 
+#: So many sines of one state go together at most: registers of eight doubles shut one of the two units that the plain
+#: arithmetic after them runs on. And two at a time gain nothing: to bring them together costs as much.
+SINES = 4
+
 _PLAIN = frozenset((0.0, 1.0, -1.0))
 
 #: Where an operand starts: its pointer, the numbers between neighbours, whether all lanes share them.
@@ -359,9 +363,9 @@ class Function:
     def _packed_sines(self, plan: Plan, here: set[int], names: dict[int, str], value: Callable[[int], str]) -> None:
         """The early sines and cosines of one state, several in a register."""
         before, angles = plan.early
-        pairs, first, pack = plan.pairs, plan.first, self.low.pack
+        pairs, first, pack = plan.pairs, plan.first, min(self.low.pack, SINES)
         angles = [a for a in angles if any(p in here for p in pairs[a])]
-        if len(angles) < 2:
+        if len(angles) <= 2:
             return
         for k in before:
             if k in here:
@@ -371,7 +375,11 @@ class Function:
         t = vector(pack)
         self.low.need_sincos(pack)
         for start in range(0, len(angles), pack):
+            # No neighbours side by side: one load of both would wait for the single stores that they may come from.
             group = angles[start : start + pack]
+            group = group[::2] + group[1::2]
+            if 2 * len(group) <= pack:
+                break
             packed = "zeroinitializer"
             for lane, a in enumerate(group):
                 packed = self.op(f"insertelement {t} {packed}, double {value(a)}, i32 {lane}")

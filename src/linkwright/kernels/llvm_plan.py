@@ -1,12 +1,14 @@
 """The order in which a block's operations are emitted, and where long blocks are cut into functions.
 
-Sines and cosines that need little else come first (several fit in a register). A block longer than `SEGMENT` is
+Sines and cosines that need little else come first (several fit in a register). The code for one state waits for its
+own results more than for the processor, so what most depends on goes first there. A block longer than `SEGMENT` is
 cut; values that are used in a later piece than their own cross through scratch slots.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
+from heapq import heapify, heappop, heappush
 
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
@@ -18,6 +20,10 @@ SEGMENT = 1000
 
 _CHEAP = frozenset((O.ADD, O.SUB, O.MUL, O.NEG))
 _DEEP = 4  # operations that may stand between the inputs and an angle that is computed first
+
+_CALLS = frozenset((O.SIN, O.COS, O.TAN, O.EXP, O.LOG, O.ATAN2, O.POW, O.TABLE))
+_LATENCY = {O.ADD: 3, O.SUB: 3, O.MUL: 4, O.NEG: 1, O.DIV: 14, O.SQRT: 16}
+_AT_ONCE = 3  # operations that begin in one cycle
 
 Row = tuple[int, int, int, int]
 
@@ -44,9 +50,12 @@ def _meet(a: Operand, b: Operand) -> bool:
 class Plan:
     """What lowering asks about one block, worked out once. Values and operations are numbered as in `Block`."""
 
-    def __init__(self, block: Block, *, whole: bool = False, late: bool = False) -> None:
-        """`whole` keeps the block in one piece; with `late` the last segment leaves all outputs."""
-        self.block, self.whole, self.late = block, whole, late
+    def __init__(self, block: Block, *, whole: bool = False, late: bool = False, single: bool = False) -> None:
+        """`whole` keeps the block in one piece; with `late` the last segment leaves all outputs.
+
+        `single` is for the code that runs once for one state.
+        """
+        self.block, self.whole, self.late, self.single = block, whole, late, single
         self.first = block.first_operation
         self.rows = block.rows()
 
@@ -81,11 +90,51 @@ class Plan:
 
     @cached_property
     def order(self) -> list[int]:
-        """The operations as recorded, but early angles with their sines and cosines first."""
+        """The operations as recorded, but early angles with their sines and cosines first.
+
+        In one piece of code for one state, the rest is in the order of how much waits for it. Not where there are more
+        pieces or calls of functions: too many values would have to cross.
+        """
         before, angles = self.early
         front = before + [p for a in angles for p in self.pairs[a] if p is not None]
         moved = set(front)
-        return front + [k for k in range(len(self.rows)) if k not in moved]
+        rest = [k for k in range(len(self.rows)) if k not in moved]
+        if self.single and len(self.rows) < 2 * SEGMENT and not any(self.rows[k][0] in _CALLS for k in rest):
+            rest = self._by_urgency(rest)
+        return front + rest
+
+    def _by_urgency(self, todo: list[int]) -> list[int]:
+        """Operations listed as a processor would begin them that always takes the one with the longest way to go."""
+        here = set(todo)
+        needs = {k: {x - self.first for x in operands(self.rows[k])} & here for k in todo}
+        users: dict[int, list[int]] = {k: [] for k in todo}
+        for k, wanted in needs.items():
+            for x in wanted:
+                users[x].append(k)
+        takes = {k: _LATENCY.get(self.rows[k][0], 4) for k in todo}
+        way: dict[int, int] = {}
+        for k in reversed(todo):
+            way[k] = takes[k] + max((way[u] for u in users[k]), default=0)
+        missing, begin = {k: len(wanted) for k, wanted in needs.items()}, dict.fromkeys(todo, 0)
+        ready = [(-way[k], k) for k in todo if not missing[k]]
+        heapify(ready)
+        waiting: list[tuple[int, int]] = []
+        listed: list[int] = []
+        cycle = 0
+        while ready or waiting:
+            while waiting and waiting[0][0] <= cycle:
+                k = heappop(waiting)[1]
+                heappush(ready, (-way[k], k))
+            for _ in range(min(_AT_ONCE, len(ready))):
+                k = heappop(ready)[1]
+                listed.append(k)
+                for u in users[k]:
+                    missing[u] -= 1
+                    begin[u] = max(begin[u], cycle + takes[k])
+                    if not missing[u]:
+                        heappush(waiting, (begin[u], u))
+            cycle += 1
+        return listed
 
     @cached_property
     def segments(self) -> list[list[int]]:

@@ -245,7 +245,9 @@ class Lowering:
         """The plan of a case's block (in one piece, inside loops), made once."""
         key = (case.block, whole, tangled(case))
         if key not in self.plans:
-            self.plans[key] = Plan(self.program.blocks[case.block], whole=whole, late=key[2])
+            self.plans[key] = Plan(
+                self.program.blocks[case.block], whole=whole, late=key[2], single=not whole and self.width == 1
+            )
         return self.plans[key]
 
     def straight(self, case: Case, name: str) -> list[str]:

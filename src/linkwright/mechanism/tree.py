@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,6 +46,7 @@ RECORD: dict[str, tuple[int, ...]] = {
 RECORD_SIZE = sum(int(np.prod(s)) for s in RECORD.values())
 
 
+@cache
 def record_slices() -> dict[str, slice]:
     """Where each number of a record stands in its row."""
     slices, at = {}, 0

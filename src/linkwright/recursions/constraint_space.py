@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.mechanism.tree import record_slices
 from linkwright.recursions import articulated_body, composite, mass_matrix, newton_euler, virtual_work
 from linkwright.recursions.articulated_body import BELOW, velocities
 from linkwright.recursions.factor import factorise
@@ -233,16 +234,12 @@ def _looseness(traversal: Unrolled, hold: Hold) -> Array:
 
 def _inertias(traversal: Unrolled, i: int) -> Array:
     """Mass (three times) and moments of inertia of a link; the mechanism's largest where it has none."""
-    tree = traversal.tree
-
-    def numbers(k: int) -> Array:
-        record = tree.record(k)
-        return np.array([*np.repeat(record["mass"], 3), *record["inertia"][:3]], dtype=float)
-
-    own = numbers(i)
+    tree, at = traversal.tree, record_slices()
+    columns = [at["mass"].start] * 3 + list(range(at["inertia"].start, at["inertia"].start + 3))
+    own: Array = tree.rows(i)[columns]
     if (own > 0.0).all():
         return own
-    every = np.max([numbers(k) for k in range(tree.n)], axis=0)
+    every = tree.rows(np.arange(tree.n))[:, columns].max(axis=0)
     most = np.repeat([every[:3].max() or 1.0, every[3:].max() or 1.0], 3)
     return np.where(own > 0.0, own, most)
 

@@ -152,7 +152,7 @@ class Solution:
         The motion of the bodies is computed when it is first asked for. Arrays of floats are not copied, but sealed.
         """
         when = _taken("time", time, None)
-        x = Tree(description, span(description)).coordinates
+        x = Tree(description, span(description)).coordinates if mechanism is None else mechanism
         sizes = {"q": x.nq, "v": x.nv, "a": x.nv}
         given = {"q": q, "v": v, "a": a}
         states = States(*(_taken(name, given[name], (len(when), n)) for name, n in sizes.items()))
@@ -329,6 +329,17 @@ class Solution:
         from linkwright.results.plots import plot
 
         return plot(self, names, quantities, path)
+
+    def plot_series(
+        self, names: str | Sequence[str] | None = None, path: str | os.PathLike[str] | None = None
+    ) -> Figure:
+        """A figure of `series`, one pair of axes for each unit: those named, or forces of drivers, elements and ties.
+
+        With a path it is written as PNG, SVG or PDF.
+        """
+        from linkwright.results.series_plot import plot_series
+
+        return plot_series(self, names, path)
 
     def animate(self, path: str | os.PathLike[str], **options: Any) -> Any:
         """Write an animation as one HTML file that any browser shows."""

@@ -6,9 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from linkwright.tape.build import ProgramBuilder, Ref, trace
-from linkwright.tape.program import ITEM, Copy, Each, Zero
+from linkwright.tape.program import ITEM, Copy, Each, Program, Zero
+from linkwright.tape.straight import straightened
 
 LONG, WIDTH = 96, 8  # numbers beyond which a vector is run through in a loop, and how many of them at a time
+
+#: Up to so many operations a program becomes one block, whose values stay in registers. In a longer one, the code that
+#: is there once and runs several times is faster: all of it does not fit where a processor keeps what it has decoded.
+SMALL = 800
 
 
 class Composer(ProgramBuilder):
@@ -18,6 +23,17 @@ class Composer(ProgramBuilder):
         super().__init__(name)
         self.seat: Any = None  # where the states of a mechanism are looked at
         self.force: Ref | None = None
+
+    def build(self, **labels: Any) -> Program:
+        program = super().build(**labels)
+        block = straightened(program) if sum(program.count().values()) <= SMALL else None
+        if block is None:
+            return program
+        whole = ProgramBuilder(self.name)
+        inputs = [whole.input(b.name, b.shape) for b in program.buffers if b.role == "input"]
+        outputs = [whole.output(b.name, b.shape) for b in program.buffers if b.role == "output"]
+        whole.add(Each(1, (whole.case(block, inputs, outputs),)))
+        return whole.build(**labels)
 
     def spare(self, name: str, size: int) -> Ref:
         """A temporary of its own."""

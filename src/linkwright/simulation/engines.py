@@ -158,7 +158,7 @@ class Fixed(Compiled):
         nq, nv = start.q.shape[1], start.v.shape[1]
         room = self.count if keep else min(self.count, _capacity(kernel, nq, nv))
         self.pace = Pace(kernel.signature.work)
-        self.table, self.h = Rows.empty(room + 1, nq, nv), np.full(room, dt)
+        self.table, self.h = Rows.empty(room + 1, nq, nv), np.empty(room)
         if keep:
             self._times(0, room)
         self.summary = np.zeros((room, 3)) if len(kernel.signature.outputs) > 3 else None
@@ -169,12 +169,13 @@ class Fixed(Compiled):
 
     def _times(self, first: int, number: int) -> None:
         """The times and step lengths of rows first..first + number of the run, in the table from its start."""
-        k = np.arange(first, first + number + 1)
-        t = self.begin + k * self.dt
-        t[k >= self.count] = self.end
-        self.table.t[: number + 1] = t
+        t = self.table.t[: number + 1]
+        t[:] = np.arange(first, first + number + 1, dtype=np.float64)
+        t *= self.dt
+        t += self.begin
         self.h[:number] = self.dt
         if first + number >= self.count:
+            t[number] = self.end
             short = self.end - t[number - 1]
             if abs(short - self.dt) > 1e-9 * self.dt * max(1.0, self.count * 1e-6):
                 self.h[number - 1] = short

@@ -66,7 +66,8 @@ class Kernels:
                 program: Program = recorder(self.parts) if tableau is None else recorder(self.parts, tableau)
                 return program
 
-            kernel = self._kernels.setdefault(key, Kernel(f"{self._identity} {key}", make))
+            seldom = name == "ending"
+            kernel = self._kernels.setdefault(key, Kernel(f"{self._identity} {key}", make, seldom=seldom))
         return kernel
 
     def other(self, name: str, make: Callable[[], Program]) -> Kernel:

@@ -33,22 +33,25 @@ class Parts:
         x = maker.tree.coordinates
         self.nq, self.nv = x.nq, x.nv
         self.closed = maker.closed
+        self._made: dict[str, Program] = {}
 
     def _program(self, function: str) -> Program:
-        method = FORWARD_METHODS[0] if "method" in SPECS[function].options else ""
-        return self.maker.program(Request(function, method), packed=True)
+        if function not in self._made:
+            method = FORWARD_METHODS[0] if "method" in SPECS[function].options else ""
+            self._made[function] = self.maker.program(Request(function, method), packed=True)
+        return self._made[function]
 
-    @cached_property
+    @property
     def dynamics(self) -> Program:
         """q, v, tau and perhaps t to a."""
         return self._program("forward_dynamics")
 
-    @cached_property
+    @property
     def rate(self) -> Program:
         """q̇ of q and v, where it is not v."""
         return self._program("rate")
 
-    @cached_property
+    @property
     def integrate(self) -> Program:
         """q moved by dv on its manifold."""
         return self._program("integrate")

@@ -22,7 +22,9 @@ class Rows:
 
     @classmethod
     def empty(cls, n: int, nq: int, nv: int) -> Rows:
-        return cls(np.empty(n), np.empty((n, nq)), np.empty((n, nv)), np.empty((n, nv)))
+        # One piece of memory: what several give back at once goes to the system, and its pages have to be fetched anew.
+        room, v, a = np.empty(n * (1 + nq + 2 * nv)), n * (1 + nq), n * (1 + nq + nv)
+        return cls(room[:n], room[n:v].reshape(n, nq), room[v:a].reshape(n, nv), room[a:].reshape(n, nv))
 
     @property
     def all(self) -> tuple[Floats, Floats, Floats, Floats]:

@@ -47,7 +47,7 @@ class Run:
         else:
             self.tau = force_of(tau, mech.nv)
         self.kernels = Kernels.of(mech, None if self.law is None else self.law.program)
-        self.given = digest_of(q, v)
+        self.given = q, v
         first = first_point(mech, self.kernels, settings.start, q, v, self.law, self.tau, self.notes)
         self.engine = engine_of(mech, self.kernels, settings, first, self.law, self.tau)
         self.output = self._output(first)
@@ -107,7 +107,7 @@ class Run:
             "atol": s.atol,
             "max_step": repr(s.longest),
             "times": None if s.times is None else digest_of(s.times),
-            "q0 or v0": self.given,
+            "q0 or v0": digest_of(*self.given),
             "tau": tau,
             "events": [[w.name, w.event.terminal, w.event.direction] for w in self.watches],
         }

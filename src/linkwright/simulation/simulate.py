@@ -90,11 +90,11 @@ def simulate(
 
 
 def _mechanism(given: Mechanism | str | PathLike[str], parameters: Mapping[str, float] | None) -> Mechanism:
-    from linkwright.sources import load
-
     values = dict(parameters or {})
     if isinstance(given, Mechanism):
         return given.with_parameters(**values) if values else given
+    from linkwright.sources import load
+
     return load(fspath(given), **({"parameters": values} if values else {}))
 
 
