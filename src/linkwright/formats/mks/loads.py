@@ -10,7 +10,7 @@ from linkwright.formats.mks.attributes import Attributes
 from linkwright.formats.mks.links import Links, coordinate_index
 from linkwright.formats.mks.places import Place
 from linkwright.formats.mks.problems import Fault, did_you_mean, either
-from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Statement, Vector, Word
+from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Num, Statement, Vector, Word
 from linkwright.mechanism import laws
 from linkwright.mechanism.builder_parts import Joint
 from linkwright.mechanism.expression import Expression, Name
@@ -100,7 +100,29 @@ class Loads(Links):
 
     def law(self, node: Node) -> Expression:
         """An expression of TIME, parameters and quantities."""
-        return self.scope.value(node, time=True, measure=self.quantity).expression
+        made = self.scope.value(node, time=True, measure=self.quantity).expression
+        if self.unit != 1.0:
+            self._check_units(node)
+        return made
+
+    def _check_units(self, node: Node) -> None:
+        """Where plain angles are in degrees, refuse one beside a coordinate, which is in radians, without its unit."""
+        left = [node]
+        while left:
+            part = left.pop()
+            if not isinstance(part, Applied):
+                continue
+            left.extend(part.arguments)
+            if part.function.text.lower() not in ("add", "sub", "lt", "le", "min", "max"):
+                continue
+            angles = [x for x in part.arguments if isinstance(x, Dotted) and self._is_angle(self.quantity(x))]
+            for other in part.arguments if angles else ():
+                plain = isinstance(other, Num) or (isinstance(other, Word) and other.text.lower() != "time")
+                value = self.scope.value(other) if plain else None
+                if value is not None and not value.angle and value.number != 0.0:
+                    name = f"{angles[0].name.text}.{angles[0].part.text}"
+                    text = f"{name} is in radians in a law, and this has no unit beside it; write it with deg or rad"
+                    raise Fault(other, text)
 
     # -- forces -------------------------------------------------------------------------------------------
     def read_forces(self) -> None:
