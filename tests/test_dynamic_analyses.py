@@ -137,7 +137,28 @@ def test_series_are_saved_and_written_as_columns(tmp_path: Path) -> None:
     assert "s.torque [N m]" in heads
 
 
+def test_forces_of_joints_are_left_out_of_long_runs_of_loops_and_that_is_told() -> None:
+    four_bar = Path(__file__).resolve().parents[1] / "examples" / "models" / "double_four_bar.mks"
+    some, many = (lw.analyse(four_bar, times=np.linspace(0.0, 0.1, n)) for n in (11, 1101))
+    assert "base1.fx" in some.series
+    assert "base1.fx" not in many.series
+    assert "mech.reactions gives them" in str(many.status)
+
+
 def test_a_series_has_one_value_a_time_point() -> None:
     sol = lw.analyse(pendulum(), times=[0.0, 0.1])
     with pytest.raises(ShapeError, match="series 'x' has 3 values; there are 2 time points"):
         sol.with_series({"x": Series(np.zeros(3), "N")})
+
+
+def test_series_are_drawn_by_unit(tmp_path: Path) -> None:
+    rest = "SPRING s (joint = hinge, stiffness = 3); SPRING c (triad = bob, triad = g2, stiffness = 1, length = 1);"
+    grounds = "BODY g2 (ground, origin = (0, 0, 1)); "
+    sol = lw.analyse(pendulum(rest=grounds + rest.replace("triad = bob", "triad = (associated body = bob)")))
+    figure = sol.plot_series(path=tmp_path / "x.png")
+    assert [ax.get_ylabel() for ax in figure.axes] == ["N m", "N"]
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+    assert len(sol.plot_series(["hinge.fx", "hinge.fz"]).axes[0].lines) == 2
+    with pytest.raises(NameNotFound, match=r"no series named 'hinge\.f'"):
+        sol.plot_series("hinge.f")
+    assert len(lw.analyse(pendulum()).plot_series().axes) == 1

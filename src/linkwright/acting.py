@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 MOST = 50  # joints whose reactions are kept
+MOST_POINTS = 1001  # time points up to which they are, where loops make each take milliseconds
 _AXES = ("x", "y", "z")
 
 
@@ -35,9 +36,14 @@ def forces(mech: Mechanism, solution: Solution) -> dict[str, Series]:
     found = {**_elements(mech, solution)}
     if mech.closed:
         found |= _constraints(mech, solution)
-    if len(mech.joints) <= MOST and mech.nv:
+    if has_reactions(mech, solution) and mech.nv:
         found |= _reactions(mech, solution)
     return found
+
+
+def has_reactions(mech: Mechanism, solution: Solution) -> bool:
+    """Whether the forces of joints are among the series."""
+    return len(mech.joints) <= MOST and (not mech.closed or len(solution) <= MOST_POINTS)
 
 
 def _elements(mech: Mechanism, solution: Solution) -> dict[str, Series]:

@@ -79,7 +79,6 @@ def analyse(
 def _dynamic(
     mech: Mechanism, system: System, points: Floats, settings: dict[str, Any], progress: Progress | None
 ) -> Solution:
-    from linkwright.acting import forces
     from linkwright.mechanism.elements import JointForce
     from linkwright.simulation.simulate import simulate
 
@@ -96,12 +95,11 @@ def _dynamic(
     beyond = _beyond_limits(solution, stopped)
     if beyond:
         solution.status = replace(solution.status, notes=(*solution.status.notes, *beyond))
-    return solution if "tau" in settings else solution.with_series(forces(mech, solution))
+    return solution if "tau" in settings else _acted(mech, solution)
 
 
 def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solution:
     """States of rest, each sought from the one before."""
-    from linkwright.acting import forces
     from linkwright.closed.statics import NoEquilibrium
     from linkwright.results.solution import Solution
     from linkwright.results.status import Counters, Status
@@ -133,14 +131,13 @@ def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solut
     counters = Counters(newton_iterations=work, points=len(rows))
     d = mech.description
     made = Solution.of_states(d, when[: len(rows)], table, none, none, status=status, counters=counters, mechanism=mech)
-    return made.with_series(forces(mech, made))
+    return _acted(mech, made)
 
 
 def _inverse_dynamic(
     mech: Mechanism, system: System, points: Floats, freedom: Any, progress: Progress | None
 ) -> Solution:
     """The motion that drivers prescribe, and their forces."""
-    from linkwright.acting import forces
 
     d = mech.description
     refuse_massless(mech)
@@ -152,7 +149,18 @@ def _inverse_dynamic(
         text = f"the drivers of {d.name!r} leave {left} degree{'s' if left > 1 else ''} of freedom to themselves; "
         raise ModelError(text + "drive these too, or use DYNAMIC ANALYSIS", element=d.name)
     solution = _kinematic(mech, system, points, freedom, progress)
-    return solution.with_series(forces(mech, solution))
+    return _acted(mech, solution)
+
+
+def _acted(mech: Mechanism, solution: Solution) -> Solution:
+    """The solution with the forces that acted as its series."""
+    from linkwright.acting import forces, has_reactions
+
+    made = solution.with_series(forces(mech, solution))
+    if not has_reactions(mech, solution):
+        note = "forces of joints are left out of so many points or joints; mech.reactions gives them"
+        made.status = replace(made.status, notes=(*made.status.notes, note))
+    return made
 
 
 def refuse_massless(mech: Mechanism) -> None:

@@ -133,6 +133,15 @@ class Described:
             return replace(counted, problem=str(error))
         return replace(counted, rank=found.rank, drivers=found.driven, left=found.left, redundant=found.redundant)
 
+    def singular(self, q: ArrayLike, *, t: float = 0.0) -> list[tuple[str, str]]:
+        """The constraints that depend on each other at q and not around it, each with a direction in words.
+
+        ("joint 'C'", "meeting along f"); nothing where the position is regular.
+        """
+        from linkwright.constraints.singular import singular
+
+        return singular(self.description, np.asarray(q, dtype=np.float64), t) if self._maker.closed else []
+
     def _body_position(self, name: str) -> int:
         return int(self._maker.topology.position[self.description.body_names.position("body", name)])
 

@@ -106,10 +106,11 @@ def test_a_finished_run_is_resumed_at_its_end(tmp_path):
     assert again.status.ok
 
 
-def test_a_run_that_an_event_ended_stays_ended(tmp_path):
+@pytest.mark.parametrize("how", [{}, {"method": "rk4", "dt": 1e-3}, {"method": "rk4", "dt": 1e-3, "interval": 0.01}])
+def test_a_run_that_an_event_ended_stays_ended(tmp_path, how):
     path = tmp_path / "run.lwc"
     mech = double_pendulum()
-    options = {"q0": SWUNG, "events": lw.Event(lambda t, q, v: q[0] - 1.0, terminal=True, name="low")}
+    options = {"q0": SWUNG, "events": lw.Event(lambda t, q, v: q[0] - 1.0, terminal=True, name="low"), **how}
     first = lw.simulate(mech, 5.0, checkpoint=path, **options)
     again = lw.simulate(mech, 5.0, checkpoint=path, resume=True, **options)
     assert first.status.reason == again.status.reason == "event"
@@ -153,6 +154,35 @@ def test_a_damaged_checkpoint_is_told_so(tmp_path, damage):
         path.write_bytes({"empty": b"", "text": b"hello", "cut": content[:middle], "flipped": flipped}[damage])
     with pytest.raises(FormatError, match="leave resume out"):
         lw.simulate(double_pendulum(), 0.1, q0=SWUNG, checkpoint=path, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("control", np.zeros(3)), ("last_q", np.zeros((2, 2))), ("q", np.zeros((1, 2))), ("t", np.array(["a"]))],
+)
+def test_a_checkpoint_that_was_made_up_is_told_so(tmp_path, name, value):
+    path = tmp_path / "run.lwc"
+    lw.simulate(double_pendulum(), 0.1, q0=SWUNG, checkpoint=path)
+    parts = dict(np.load(path, allow_pickle=False))
+    parts[name] = value
+    with open(path, "wb") as file:
+        np.savez(file, **parts)
+    with pytest.raises(FormatError, match="leave resume out"):
+        lw.simulate(double_pendulum(), 0.1, q0=SWUNG, checkpoint=path, resume=True)
+
+
+@pytest.mark.parametrize("numbers", ["[]", '{"done": 99}', '{"done": -1}', '{"done": "x"}', "{}", '{"other": 1}'])
+def test_a_checkpoint_with_other_numbers_is_told_so(tmp_path, numbers):
+    path = tmp_path / "run.lwc"
+    options = {"q0": SWUNG, "method": "rk4", "dt": 0.01, "checkpoint": path}
+    lw.simulate(double_pendulum(), 0.1, **options)
+    parts = dict(np.load(path, allow_pickle=False))
+    header = parts["header"].tobytes().replace(b'"numbers": {"done": 10}', b'"numbers": ' + numbers.encode())
+    parts["header"] = np.frombuffer(header, np.uint8)
+    with open(path, "wb") as file:
+        np.savez(file, **parts)
+    with pytest.raises(FormatError, match="leave resume out"):
+        lw.simulate(double_pendulum(), 0.1, resume=True, **options)
 
 
 def test_a_full_disk_ends_the_run_and_keeps_what_was_computed(monkeypatch, tmp_path):

@@ -98,6 +98,14 @@ def test_a_law_that_raises_on_the_way_ends_the_run_with_what_it_said(options):
     assert len(sol) > 1
 
 
+def test_a_dead_centre_is_told_with_the_constraints_that_meet_in_it():
+    mech = out_of_reach()
+    sol = lw.simulate(mech, 3.0, q0=mech.assemble([0.0, 1.0]))
+    driver = mech.description.drivers[0].name
+    assert f"driver {driver!r}" in str(sol.status)
+    assert "depend on each other" in str(sol.status)
+
+
 def test_an_interrupt_returns_what_there_is(monkeypatch):
     advance, calls = engines.Adaptive.advance, []
 

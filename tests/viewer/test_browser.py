@@ -256,6 +256,26 @@ def test_a_joint_tells_its_angle_rate_and_acceleration(open_page: Opener) -> Non
     assert_allclose(told, [series[10, 0] for series in wanted], rtol=1e-3)
 
 
+def test_loads_have_charts_of_their_own(open_page: Opener) -> None:
+    model = Path(__file__).resolve().parents[2] / "examples" / "models" / "governor.mks"
+    solution = lw.analyse(model, times=np.linspace(0.0, 1.0, 21))
+    with open_page("governor", solution=solution) as page:
+        page.value("linkwright.setTime(0.5)")
+        told = {}
+        for label in ("engine (load)", "hinge1 (load)"):
+            page.page.select_option("#place", label=label)
+            charts = page.page.locator(".chart:visible")
+            told[label] = [" ".join(head.split()) for head in charts.locator("h2").all_inner_texts()]
+            values = page.page.locator(".chart:visible .values .x").all_inner_texts()
+            told[f"{label} x"] = [float(x.split()[-1].replace("\u2212", "-")) for x in values]
+        assert page.errors == []
+    assert [head.casefold().startswith("torque n m") for head in told["engine (load)"]] == [True]
+    assert [head.split()[0].casefold() for head in told["hinge1 (load)"]] == ["force", "moment"]
+    assert_allclose(told["engine (load) x"], solution.series["engine.torque"].values[10], rtol=1e-3)
+    wanted = [solution.series[f"hinge1.{x}"].values[10] for x in ("fx", "mx")]
+    assert_allclose(told["hinge1 (load) x"], wanted, rtol=1e-3)
+
+
 def test_a_click_on_a_plot_moves_the_time(open_page: Opener) -> None:
     with open_page() as page:
         box = page.box(".drawing >> nth=1")

@@ -133,7 +133,7 @@ def perform(
     for written in _write(solution, output, name, plot=plot, csv=csv, page=page):
         screen.print(written, soft_wrap=True)
     if not solution.status:
-        tell_error(f"{solution.status.message}; {solution.status.advice}")
+        tell_error(as_options(f"{solution.status.message}; {solution.status.advice}"))
         return 1
     return 0
 
@@ -215,6 +215,20 @@ def _made(output: Path) -> None:
         raise LinkwrightError(f"{output}: cannot be made ({error.strerror}); choose another with --output") from None
 
 
+def as_options(text: str) -> str:
+    """Advice that names Python's arguments, in the words of the command line."""
+    words = {
+        "resume=True": "--resume",
+        "checkpoint=...": "--checkpoint FILE",
+        "method='radau'": "--method radau",
+        "a smaller dt": "a smaller --step",
+        "loosen rtol and atol": "loosen --rtol",
+    }
+    for python, option in words.items():
+        text = text.replace(python, option)
+    return text
+
+
 @contextmanager
 def _room(output: Path | None) -> Iterator[None]:
     """The folder while a run may keep its state there; one that a failure leaves empty goes again."""
@@ -243,6 +257,9 @@ def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool
     if plot and len(solution):
         solution.plot(path=output / f"{name}.png")
         lines.append(f"{output / f'{name}.png'}: position, velocity and acceleration")
+    if plot and solution.series:
+        solution.plot_series(path=output / f"{name}_forces.png")
+        lines.append(f"{output / f'{name}_forces.png'}: forces and torques")
     if page and len(solution):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

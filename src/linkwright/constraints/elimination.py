@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.spatial.algebra import Array
+from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.definite import swept
 from linkwright.tape.block import Block
 from linkwright.tape.build import ProgramBuilder, Ref, trace
@@ -146,16 +146,19 @@ class Solver:
         """S = J W⁻¹ Jᵀ, its diagonal enlarged, and S = L D Lᵀ."""
         plan, sizes = self.plan, self.plan.sizes
         self.b.add(Zero(self.s.operand))
-        groups: dict[tuple[int, int], list[tuple[int, int, int, int]]] = {}
+        groups: dict[tuple[int, int, bool], list[tuple[int, int, int, int]]] = {}
         for x, y in plan.pairs:
             i, k = x.constraint, y.constraint
-            groups.setdefault((sizes[i], sizes[k]), []).append((x.at, y.at, x.body, plan.blocks[i, k]))
+            groups.setdefault((sizes[i], sizes[k], x is y), []).append((x.at, y.at, x.body, plan.blocks[i, k]))
         w = plan.width
-        for (m, n), rows in groups.items():
+        for (m, n, same), rows in groups.items():
             first, second, body, to = (self.b.column(column) for column in np.array(rows).T)
             parts = [self._block(self.jacobian, (m, w), first), self._block(self.jacobian, (n, w), second)]
             weight = self.weights.part(0, (w,)).at((w, body))
-            case = self.b.case(product_block(m, n, w), [*parts, weight], [self._block(self.s, (m, n), to, add=True)])
+            if same:
+                parts.pop()
+            block = square_block(m, w) if same else product_block(m, n, w)
+            case = self.b.case(block, [*parts, weight], [self._block(self.s, (m, n), to, add=True)])
             self.b.add(Each(len(rows), (case,), "outward"))
         self._yield(self.s, [plan.blocks[k, k] for k in self.compliance], None)
         diagonal = [(("diagonal", sizes[k]), (plan.blocks[k, k], plan.first[k], 0)) for k in plan.sequence]
@@ -168,7 +171,7 @@ class Solver:
                 for j in rest[: a + 1]:
                     later, sooner = plan.later(i, j)
                     places = (plan.blocks[later, k], plan.blocks[sooner, k], plan.blocks[later, sooner])
-                    items.append((("update", sizes[later], sizes[sooner], sizes[k]), places))
+                    items.append((("update", sizes[later], sizes[sooner], sizes[k], later == sooner), places))
         self._scan(items, self._factor_case)
 
     def _yield(self, target: Ref, places: list[int], multipliers: Ref | None) -> None:
@@ -205,9 +208,9 @@ class Solver:
             m, n = key[1:]
             inputs = [self._block(self.s, (m, n), one), self._block(self.g, (n, n), two)]
             return self.b.case(scale_block(m, n), inputs, [self._block(self.l, (m, n), one)])
-        m, n, k = key[1:]
+        m, n, k, same = key[1:]
         inputs = [self._block(self.l, (m, k), one), self._block(self.s, (n, k), two)]
-        return self.b.case(update_block(m, n, k), inputs, [self._block(self.s, (m, n), three, add=True)])
+        return self.b.case(update_block(m, n, k, same), inputs, [self._block(self.s, (m, n), three, add=True)])
 
     # -- solutions ------------------------------------------------------------------------------------------
     def solve(self, rhs: Ref, multipliers: Ref) -> None:
@@ -302,8 +305,20 @@ def scale_block(m: int, n: int) -> Block:
 
 
 @cache
-def update_block(m: int, n: int, k: int) -> Block:
-    return trace(lambda a, s: -(a @ s.T), [(m, k), (n, k)])[0]
+def square_block(m: int, width: int) -> Block:
+    return trace(lambda a, w: symmetric(a * w, a), [(m, width), (width,)])[0]
+
+
+@cache
+def update_block(m: int, n: int, k: int, same: bool) -> Block:
+    """−A Sᵀ, which is symmetric for one row's own block."""
+    return trace(lambda a, s: -(symmetric(a, s) if same else a @ s.T), [(m, k), (n, k)])[0]
+
+
+def symmetric(a: Array, b: Array) -> Array:
+    """A Bᵀ where it is symmetric, of which one half is computed."""
+    rows = range(len(a))
+    return np.array([[dot(a[max(i, j)], b[min(i, j)]) for j in rows] for i in rows])
 
 
 @cache

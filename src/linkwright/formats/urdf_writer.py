@@ -87,6 +87,8 @@ class _Writer:
             found.append("SYSTEM")
         if d.drivers:
             found.append(f"the drivers {listed([x.name for x in d.drivers])}")
+        if d.initial:
+            found.append("initial conditions")
         if d.parameters:
             found.append(f"the parameters {listed(list(d.parameters))} (their present values are written)")
         if d.shapes or d.traces:

@@ -114,7 +114,8 @@ def impossible_inertias(inertia: Floats) -> NDArray[np.bool_]:
     if not len(inertia):
         return np.zeros(0, bool)
     trace = inertia[:, :3].sum(axis=1)
-    slack = INERTIA_TOLERANCE * np.abs(inertia[:, :3]).sum(axis=1)
+    # The smallest normal number besides: below it a product has hardly a digit left.
+    slack = INERTIA_TOLERANCE * np.abs(inertia[:, :3]).sum(axis=1) + np.finfo(np.float64).tiny
     # Leading minors are cheap over a million rows; eigenvalues are taken of those alone that they leave in doubt.
     s = 0.5 * trace[:, None] - inertia[:, :3]
     doubt = (s <= slack[:, None]).any(axis=1)

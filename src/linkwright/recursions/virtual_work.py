@@ -16,7 +16,7 @@ An armature m makes T m̃, m̃ = −m a, one more constraint force, along S. By 
 W = W₀ + Y m (1 + m E₀)⁻¹ Yᵀ with Y = (1 − W₀ Φ) T, E₀ = Tᵀ Φ Y, and nothing else changes.
 A fixed joint passes Â and p on: it needs no Φ. Gravity is the acceleration of ground.
 
-Closed loops: `linkwright.recursions.virtual_work_loops`.
+Closed loops: `linkwright.recursions.constraint_space`.
 """
 
 from __future__ import annotations

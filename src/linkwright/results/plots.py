@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 MOST = 6  # columns, unless more are asked for by name
-_ENDINGS = (".png", ".svg", ".pdf")
+ENDINGS = (".png", ".svg", ".pdf")
 #: Colours that people with any colour vision tell apart (Okabe and Ito), and dashes for those who print in grey.
-_STYLES: tuple[tuple[str, tuple[float, Sequence[float]] | Literal["solid"]], ...] = (
+STYLES: tuple[tuple[str, tuple[float, Sequence[float]] | Literal["solid"]], ...] = (
     ("#0072B2", "solid"),
     ("#D55E00", (0, (5, 1.6))),
     ("#009E73", (0, (1.4, 1.2))),
@@ -67,8 +67,8 @@ def plot(
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """The figure of a solution; it belongs to no window and to no state of matplotlib's."""
-    if path is not None and Path(path).suffix.lower() not in _ENDINGS:
-        raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(_ENDINGS)}")
+    if path is not None and Path(path).suffix.lower() not in ENDINGS:
+        raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
     rows = [quantities] if isinstance(quantities, str) else list(quantities)
     for row in rows:
         if row not in QUANTITIES:
@@ -259,7 +259,7 @@ def _draw_axes(ax: Axes, solution: Solution, curves: _Curves | None, largest: fl
         return
     marker = "o" if len(solution) == 1 else None
     for k, label in enumerate(curves.labels):
-        colour, dashes = _STYLES[k % len(_STYLES)]
+        colour, dashes = STYLES[k % len(STYLES)]
         ax.plot(
             solution.time, curves.y[:, k], color=colour, linestyle=dashes, linewidth=1.7, marker=marker, label=label
         )
@@ -313,7 +313,7 @@ def _head(figure: SubFigure, solution: Solution, inches: float, shared: list[str
     figure.text(0.01, 1 - 0.08 / inches, title, fontsize=13, fontweight="bold", color=_INK, va="top", parse_math=False)
     lines = [
         Line2D([], [], color=colour, linestyle=dashes, linewidth=1.7, label=label)
-        for label, (colour, dashes) in zip(shared, _STYLES, strict=False)
+        for label, (colour, dashes) in zip(shared, STYLES, strict=False)
     ]
     if not solution.status.ok:
         stop = _stop(solution)

@@ -330,6 +330,17 @@ class Solution:
 
         return plot(self, names, quantities, path)
 
+    def plot_series(
+        self, names: str | Sequence[str] | None = None, path: str | os.PathLike[str] | None = None
+    ) -> Figure:
+        """A figure of `series`, one pair of axes for each unit: those named, or forces of drivers, elements and ties.
+
+        With a path it is written as PNG, SVG or PDF.
+        """
+        from linkwright.results.series_plot import plot_series
+
+        return plot_series(self, names, path)
+
     def animate(self, path: str | os.PathLike[str], **options: Any) -> Any:
         """Write an animation as one HTML file that any browser shows."""
         from linkwright.viewer import animate

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import ModelError, ShapeError
+from linkwright.simulation.control import CLOSED
 from linkwright.simulation.ends import first_bad_joint
 from linkwright.simulation.engines import Adaptive, Engine, Fixed
-from linkwright.simulation.kernels import Kernels
+from linkwright.simulation.kernels import Kernels, in_batch
 from linkwright.simulation.laws import Law
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.tableaux import STIFF, tableau_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
 Floats = NDArray[np.float64]
-_CONSISTENT = 1e-9  # what may be left open of the constraints in a state that is taken as it is
+_CONSISTENT = 1e-9  # how far the nearest state that closes the loops may be from one that is taken as it is
 
 
 @dataclass(frozen=True)
@@ -79,22 +80,12 @@ def first_point(
     notes: list[str],
 ) -> Rows:
     """The nearest state that can be, and its acceleration."""
-    when, force = np.array(t), () if tau is None else (tau,)
-    python = law is not None and law.program is None
-    nearest, rest = (kernels.settled(), ()) if python else (kernels.ending(), force)
-    found = nearest(q, v, when, *rest)
-    if mech.closed:
-        given = v
-        if not _consistent(v, found[1], found[-1]):
-            q, v = mech.project(q, v, t=t)
-            found = nearest(q, v, when, *rest)
-        if np.any(given) and np.max(np.abs(v - given)) > 1e-6 * np.max(np.abs(given)):
+    given = q, v
+    q, v, a, left = _ended(kernels, t, q, v, law, tau)
+    if mech.closed and not (left <= CLOSED and _near(q, given[0]) and _near(v, given[1])):
+        q, v, a, _ = _ended(kernels, t, *mech.project(*given, t=t), law, tau)
+        if np.any(given[1]) and np.max(np.abs(v - given[1])) > 1e-6 * np.max(np.abs(given[1])):
             notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
-    if law is not None and python:
-        q, v = found[:2]
-        force = (np.array(law(t, q.copy(), v.copy()), dtype=np.float64),)
-        found = kernels.ending()(q, v, when, *force)
-    q, v, a = found[:3]
     row = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
     if not row.finite[0]:
         joint = first_bad_joint(mech, row)
@@ -104,13 +95,23 @@ def first_point(
     return row
 
 
-def _consistent(v: Floats, v_near: Floats, summary: Floats) -> bool:
-    """Whether a state with these rates hardly differs from the nearest one that meets the constraints."""
-    off, rounds = summary[:2]
-    moved = np.max(np.abs(v_near - v), initial=0.0)
-    return bool(
-        rounds <= 1.0 and off <= _CONSISTENT and moved <= _CONSISTENT * max(1.0, np.max(np.abs(v), initial=0.0))
-    )
+def _near(x: Floats, given: Floats) -> bool:
+    return bool(np.max(np.abs(x - given)) <= _CONSISTENT * (1.0 + np.max(np.abs(given))))
+
+
+def _ended(
+    kernels: Kernels, t: float, q: Floats, v: Floats, law: Law | None, tau: Floats | None
+) -> tuple[Floats, Floats, Floats, float]:
+    """The nearest state to one, its acceleration, and what was left of the constraints before the last round.
+
+    By the code for many states, which dense output uses too.
+    """
+    force = () if tau is None else (tau,)
+    if law is not None and law.program is None:
+        q, v, *_ = kernels.settled()(q, v, np.array(t))
+        force = (np.array(law(t, q.copy(), v.copy()), dtype=np.float64),)
+    q, v, a, *summary = in_batch(kernels.ending(), q[None, :], v[None, :], np.array([t]), *force)
+    return q[0], v[0], a[0], float(summary[0][0, 0]) if summary else 0.0
 
 
 def engine_of(
@@ -143,7 +144,6 @@ def engine_of(
 def _first_step(kernels: Kernels, s: Settings, first: Rows, law: Law | None, tau: Floats | None, order: int) -> float:
     """A first step after Hairer, Nørsett and Wanner (1993), II.4."""
     q, v, a = first.q[0], first.v[0], first.a[0]
-    force = () if tau is None else (tau,)
 
     def rate(q: Floats, v: Floats) -> Floats:
         return v if kernels.nq == kernels.nv else np.asarray(kernels.rate()(q, v))
@@ -155,9 +155,7 @@ def _first_step(kernels: Kernels, s: Settings, first: Rows, law: Law | None, tau
     h0 = min(h0, s.end - s.start, s.longest)
     q1, v1 = np.split(y + h0 * f, [len(q)])
     t1 = s.start + h0
-    if law is not None and law.program is None:
-        force = (np.array(law(t1, q1.copy(), v1.copy()), dtype=np.float64),)
-    q1, v1, a1, *_ = kernels.ending()(q1, v1, np.array(t1), *force)
+    q1, v1, a1, _ = _ended(kernels, t1, q1, v1, law, tau)
     d2 = _rms((np.concatenate([rate(q1, v1), a1]) - f) / scale) / h0
     most = max(d1, d2)
     h1 = max(1e-6, h0 * 1e-3) if most <= 1e-15 else (0.01 / most) ** (1.0 / (order + 1))

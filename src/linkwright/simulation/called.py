@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.errors import ShapeError
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, ENDED, SETTINGS, UNDERFLOW, after, before
+from linkwright.simulation.dense import dense_terms, dense_value
 from linkwright.simulation.engines import PIECE, Trouble, Work, step_count
 from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.laws import Law, LawFailed
 from linkwright.simulation.rows import Rows
-from linkwright.simulation.steps import interpolated
 from linkwright.simulation.tableaux import Row, Tableau
 
 Floats = NDArray[np.float64]
@@ -26,8 +28,12 @@ class Slopes:
     def __init__(self, kernels: Kernels, law: Law | None, tau: Floats | None) -> None:
         self.kernels, self._law, self._tau = kernels, law, tau
         self.plain, self.same = kernels.plain, kernels.nq == kernels.nv
-        self.dynamics: Kernel = kernels.dynamics()
-        self.names = [port.name for port in self.dynamics.signature.inputs]
+
+    @cached_property
+    def dynamics(self) -> tuple[Kernel, list[str]]:
+        """The kernel of forward dynamics, and the names of what it takes."""
+        kernel = self.kernels.dynamics()
+        return kernel, [port.name for port in kernel.signature.inputs]
 
     def rate(self, q: Floats, v: Floats) -> Floats:
         return v if self.same else np.asarray(self.kernels.rate()(q, v))
@@ -36,11 +42,16 @@ class Slopes:
         if self._law is None:
             assert self._tau is not None
             return self._tau
-        return np.array(self._law(float(t), q.copy(), v.copy()), dtype=np.float64)
+        force = np.array(self._law(float(t), q.copy(), v.copy()), dtype=np.float64)
+        if force.shape != v.shape:
+            wrong = ShapeError(f"it gave shape {force.shape}, not {v.shape}", given=force.shape, wanted=v.shape)
+            raise LawFailed(self._law.what, t, wrong)
+        return force
 
     def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
         given = {"q": q, "v": v, "tau": self.force(t, q, v), "t": np.array(t)}
-        return np.asarray(self.dynamics(*(given[name] for name in self.names)))
+        kernel, names = self.dynamics
+        return np.asarray(kernel(*(given[name] for name in names)))
 
     def settled(self, t: float, q: Floats, v: Floats) -> tuple[Floats, Floats, float, float]:
         """The nearest state that can be, the residual of the constraints, and the rounds."""
@@ -175,7 +186,7 @@ class Called:
                 slopes[k] = self._all_slopes(a, b, h)
             ends = ((a.q[0], b.q[0]), (a.v[0], b.v[0]))
             q, v = (
-                interpolated(tableau, y0, y1, {j: y[part] for j, y in enumerate(slopes[k])}, h, x)
+                dense_value(y0, dense_terms(tableau, y0, y1, {j: y[part] for j, y in enumerate(slopes[k])}, h), x)
                 for part, (y0, y1) in enumerate(ends)
             )
             t = float(a.t[0]) + x * h

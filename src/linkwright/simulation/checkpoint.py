@@ -20,14 +20,26 @@ from numpy.typing import NDArray
 from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.results.files import whole
 from linkwright.results.solution import Occurrence
+from linkwright.simulation.control import CONTROL
 from linkwright.simulation.engines import Work
 from linkwright.simulation.rows import Rows
 
 Floats = NDArray[np.float64]
 FORMAT, VERSION = "linkwright checkpoint", 1
 _NAMES = ("t", "q", "v", "a")
-_CONTROL = 64  # more numbers than any method keeps
 _HEADER = 2**24
+_DAMAGE = (
+    zipfile.BadZipFile,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    RecursionError,
+    MemoryError,
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +87,7 @@ def read(path: str, question: dict[str, Any], nq: int, nv: int) -> Standing:
     except OSError as error:
         reason = error.strerror or str(error)
         raise FormatError(f"cannot be read: {reason}; leave resume out to begin anew", file=path) from error
-    except (zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError, NotImplementedError, MemoryError) as error:
+    except _DAMAGE as error:
         if isinstance(error, LinkwrightError):
             raise
         raise FormatError(
@@ -130,7 +142,7 @@ class _Stored:
                 raise self.wrong(f"has {name!r} = {value!r}")
             engine[name] = value
         if "control.npy" in self.archive.namelist():
-            engine["control"] = self.array("control", (None,))[:_CONTROL]
+            engine["control"] = self.array("control", (len(CONTROL),))
         if not last.finite[0] or not np.isfinite(rows.t).all() or np.any(np.diff(rows.t) < 0.0):
             raise self.wrong("has times or states that are no numbers")
         work = header["work"]

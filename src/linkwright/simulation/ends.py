@@ -31,6 +31,7 @@ def ended(mech: Mechanism, trouble: Trouble) -> Status:
         advice = "look for a force that jumps or grows without bound there, loosen rtol and atol, or try method='radau'"
         if mech.closed:
             advice = f"the mechanism may lock up there, at a dead centre of its loops or drivers; if not, {advice}"
+        message += dependence(mech, trouble.state)
         return Status(False, message, "step underflow", t, joint, advice=advice)
     name = worst_constraint(mech, trouble.state)
     what = name or "the constraints"
@@ -38,6 +39,7 @@ def ended(mech: Mechanism, trouble: Trouble) -> Status:
         message = f"at t = {t:.9g} s {what} cannot be met any more: what is left open is {trouble.residual:.3g}"
     else:
         message = f"at t = {t:.9g} s the position is singular: {what} no longer tells how to go on"
+    message += dependence(mech, trouble.state)
     advice = "the mechanism may lock up or pass a singular position there; look at its drivers, or take smaller steps"
     return Status(False, message, "constraint cannot be met", t, name, trouble.residual, advice=advice)
 
@@ -63,6 +65,19 @@ def first_bad_joint(mech: Mechanism, row: Rows | None) -> str | None:
         if not all(np.isfinite(x).all() for x in parts):
             return joint.name
     return None
+
+
+def dependence(mech: Mechanism, row: Rows | None) -> str:
+    """Which constraints depend on each other there, as the end of a sentence; nothing where the position is regular."""
+    if row is None or not mech.closed or not np.isfinite(row.q).all():
+        return ""
+    names = list(dict.fromkeys(name for name, _ in mech.singular(row.q[0], t=float(row.t[0]))))
+    if len(names) > 4:
+        names = [*names[:3], f"{len(names) - 3} more"]
+    if not names:
+        return ""
+    does = "depend on each other" if len(names) > 1 else "depends on the other joints"
+    return f"; it is at a dead centre, where {' and '.join(names)} {does}"
 
 
 def worst_constraint(mech: Mechanism, row: Rows | None) -> str | None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from linkwright.kernels.bound import marched
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, SETTINGS, UNDERFLOW
+from linkwright.simulation.dense import dense_count, dense_value
 from linkwright.simulation.kernels import Kernels, in_batch
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.tableaux import Tableau
@@ -96,18 +97,39 @@ class Compiled:
         self.last = start.copy()
         self.work = Work(evaluations=1)
         self.notes: list[str] = []
+        self._asked: tuple[Rows, bytes] | None = None
+        self._made: tuple[Floats, ...] = ()
 
     @property
     def time(self) -> float:
         return float(self.last.t[0])
 
     def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
-        a, b = rows[step], rows[step + 1]
-        t = a.t + theta * (b.t - a.t)
-        kernel = self.kernels.dense(self.tableau)
-        arrays = (a.q, a.v, a.a, a.t, b.t - a.t, b.q, b.v, b.a, theta)
-        q, v, acceleration = in_batch(kernel, *arrays, *self.tau)
-        return Rows(t, q, v, acceleration)
+        nq, nv = rows.q.shape[1], rows.v.shape[1]
+        most = max(1, _ROOM // (dense_count(self.tableau) * (nq + nv)))
+        parts = [slice(k, k + most) for k in range(0, len(step), most)]
+        found = [self._some_between(rows, step[part], theta[part]) for part in parts]
+        return found[0] if len(found) == 1 else Rows(*map(np.concatenate, zip(*(x.all for x in found), strict=True)))
+
+    def _some_between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
+        steps, which = np.unique(step, return_inverse=True)
+        q_terms, v_terms = self._terms(rows, steps)
+        start, end = rows[step], rows.t[step + 1]
+        t, x = start.t + theta * (end - start.t), theta[:, None]
+        q = dense_value(start.q, [q_terms[which, k] for k in range(q_terms.shape[1])], x)
+        v = dense_value(start.v, [v_terms[which, k] for k in range(v_terms.shape[1])], x)
+        q, v, a, *_ = in_batch(self.kernels.ending(), q, v, t, *self.tau)
+        return Rows(t, q, v, a)
+
+    def _terms(self, rows: Rows, steps: NDArray[np.int64]) -> tuple[Floats, ...]:
+        """The terms of dense output of these steps; those asked for last are kept."""
+        asked = (rows, steps.tobytes())
+        if self._asked is None or self._asked[0] is not rows or self._asked[1] != asked[1]:
+            a, b = rows[steps], rows[steps + 1]
+            arrays = (a.q, a.v, a.a, a.t, b.t - a.t, b.q, b.v, b.a)
+            self._made = in_batch(self.kernels.between(self.tableau), *arrays, *self.tau)
+            self._asked = asked
+        return self._made
 
 
 def _capacity(kernel: Kernel, nq: int, nv: int) -> int:
@@ -211,9 +233,12 @@ class Fixed(Compiled):
         return {"done": self.done, "last": self.last}
 
     def restore(self, state: dict[str, Any], kept: Rows) -> None:
-        self.done, self.last = int(state["done"]), state["last"]
+        done = int(state["done"])
+        if done > self.count or (self.keeps and len(kept) < done + 1):
+            raise ValueError(f"{done} steps of {self.count}, and {len(kept)} points")
+        self.done, self.last = done, state["last"]
         if self.keeps:
-            self.table.put(slice(0, self.done + 1), kept)
+            self.table.put(slice(0, len(kept)), kept)
 
 
 def step_count(begin: float, end: float, dt: float) -> int:

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import ModelError
+from linkwright.kernels import compiled
 from linkwright.simulation.engines import Engine
+from linkwright.simulation.kernels import in_batch
 from linkwright.simulation.laws import Law, law
 from linkwright.simulation.rows import Rows
 
@@ -63,7 +65,7 @@ class Watch:
     def values(self, rows: Rows) -> Floats:
         """The function at every row."""
         if self.law.program is not None:
-            return np.asarray(self.law.program(rows.t, rows.q, rows.v))
+            return in_batch(compiled(self.law.program), rows.t, rows.q, rows.v)[0]
         points = zip(rows.t.tolist(), rows.q, rows.v, strict=True)
         return np.array([float(self.law(t, q.copy(), v.copy())) for t, q, v in points])
 

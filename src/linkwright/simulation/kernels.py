@@ -84,8 +84,8 @@ class Kernels:
     def attempt(self, tableau: Tableau) -> Kernel:
         return self._kernel("attempt", tableau)
 
-    def dense(self, tableau: Tableau) -> Kernel:
-        return self._kernel("dense", tableau)
+    def between(self, tableau: Tableau) -> Kernel:
+        return self._kernel("between", tableau)
 
     def ending(self) -> Kernel:
         return self._kernel("ending", None)

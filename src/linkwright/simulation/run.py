@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.errors import FormatError
 from linkwright.results.solution import Occurrence, Solution
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.beginning import Settings, digest_of, engine_of, first_point, force_of
 from linkwright.simulation.checkpoint import Standing
-from linkwright.simulation.ends import ended, interrupted
+from linkwright.simulation.ends import ended, interrupted, law_failed
 from linkwright.simulation.engines import Fixed
 from linkwright.simulation.events import Event, met, watches
 from linkwright.simulation.keeper import Keeper
@@ -71,7 +72,11 @@ class Run:
         self.keeper = Keeper(path, self._question())
         if resume:
             standing = self.keeper.read(self.mech.nq, self.mech.nv)
-            self.engine.restore(standing.engine, standing.rows)
+            try:
+                self.engine.restore(standing.engine, standing.rows)
+            except (LookupError, ValueError) as error:
+                text = "does not fit together with itself; leave resume out to begin anew"
+                raise FormatError(text, file=path) from error
             self.engine.work = standing.work
             self.output.restore(standing.rows)
             self.occurrences = list(standing.events)
@@ -80,7 +85,10 @@ class Run:
 
     def _standing(self) -> Standing:
         events, work = tuple(self.occurrences), replace(self.engine.work)
-        return Standing(self.output.rows, self.engine.state(), events, work)
+        rows, state = self.output.rows, self.engine.state()
+        if "done" in state and self._ended_by_event() is not None:
+            state["done"] = min(state["done"], len(rows) - 1)  # the engine went on beyond the event
+        return Standing(rows, state, events, work)
 
     def _question(self) -> dict[str, Any]:
         """What must be the same for a run to be resumed."""
@@ -112,10 +120,7 @@ class Run:
         except KeyboardInterrupt:
             status = interrupted(self._reached(), self.keeper is not None)
         except LawFailed as error:
-            advice = (
-                "what it raised is shown by calling it yourself with that state: sol.time[-1], sol.q[-1], sol.v[-1]"
-            )
-            status = Status(False, str(error), "law failed", self._reached(), error.what, advice=advice)
+            status = law_failed(str(error), self._reached())
         except MemoryError:
             advice = "keep fewer points: give interval=... or times=..."
             status = Status(

@@ -13,6 +13,7 @@ import numpy as np
 
 from linkwright.simulation.composer import Composer
 from linkwright.simulation.control import CONTROL, SETTINGS, after, before
+from linkwright.simulation.dense import dense_count, dense_terms, weighted
 from linkwright.simulation.parts import Parts, Seat
 from linkwright.simulation.tableaux import Row, Tableau
 from linkwright.tape.build import Ref
@@ -35,7 +36,7 @@ class _Stages:
             factors = list(row.values())
 
             def combined(y0: Any, *rest: Any, factors: list[float] = factors) -> Any:
-                return y0 + rest[-1] * _sum(factors, rest[:-1])
+                return y0 + rest[-1] * weighted(factors, rest[:-1])
 
             self.b.each(combined, [y0, *(slopes[j] for j in row)], [self.h], [y])
 
@@ -115,13 +116,6 @@ def _scale(y0: Any, y1: Any, settings: Any) -> Any:
     """The tolerance of every entry."""
     rtol, atol = settings[SETTINGS.index("rtol")], settings[SETTINGS.index("atol")]
     return atol + rtol * maximum(absolute(y0), absolute(y1))
-
-
-def _sum(factors: Sequence[float], terms: Sequence[Any]) -> Any:
-    total = factors[0] * terms[0]
-    for factor, term in zip(factors[1:], terms[1:], strict=True):
-        total = total + factor * term
-    return total
 
 
 def _start(b: Composer, parts: Parts, *names: str) -> list[Ref]:
@@ -216,7 +210,7 @@ def _errors(b: Composer, stages: _Stages, old: Sequence[Ref], new: Sequence[Ref]
         scale = _scale(y0, y1, settings)
         sums = []
         for row in rows:
-            e = _sum(list(row.values()), [slopes[j] for j in row]) / scale
+            e = weighted(list(row.values()), [slopes[j] for j in row]) / scale
             sums.append(e @ e)
         return tuple(sums)
 
@@ -287,14 +281,14 @@ def integrate(parts: Parts) -> Program:
     return parts.integrate
 
 
-def dense(parts: Parts, tableau: Tableau) -> Program:
-    """The state between two points of a step, projected, and a: from both ends, at the part `theta` of the step."""
+def between(parts: Parts, tableau: Tableau) -> Program:
+    """Both ends of a step → the terms of its dense output, (terms, nq) of q and (terms, nv) of v."""
     b = Composer(f"{tableau.name} between")
     start = _start(b, parts, "t", "h")
     ends = [b.input(n, (s,)) for n, s in (("q1", parts.nq), ("v1", parts.nv), ("a1", parts.nv))]
-    theta = b.input("theta", ())
     tau = _force(b, parts)
-    outputs = _state_outputs(b, parts)
+    count = dense_count(tableau)
+    outputs = [b.output("q_terms", (count, parts.nq)), b.output("v_terms", (count, parts.nv))]
     stages = _Stages(b, parts, tableau, start, tau)
     if tableau.dense:
         stages.all()
@@ -306,32 +300,17 @@ def dense(parts: Parts, tableau: Tableau) -> Program:
     stages.accelerations.append(ends[2])
     for row, c in zip(tableau.extra_a, tableau.extra_c, strict=True):
         stages.stage(row, c)
-    q, v = b.spare("q_between", parts.nq), b.spare("v_between", parts.nv)
     used = sorted({0, tableau.stages, *(j for row in tableau.dense for j in row)})
-    for y0, y1, slopes, y in (
-        (start[0], ends[0], stages.rates, q),
-        (start[1], ends[1], stages.accelerations, v),
+
+    def terms(y0: Any, y1: Any, *rest: Any) -> Any:
+        *slopes, h = rest
+        return tuple(dense_terms(tableau, y0, y1, dict(zip(used, slopes, strict=True)), h))
+
+    for y0, y1, slopes, out in (
+        (start[0], ends[0], stages.rates, outputs[0]),
+        (start[1], ends[1], stages.accelerations, outputs[1]),
     ):
-
-        def between(y0: Any, y1: Any, *rest: Any) -> Any:
-            *given, h, x = rest
-            return interpolated(tableau, y0, y1, dict(zip(used, given, strict=True)), h, x)
-
-        b.each(between, [y0, y1, *(slopes[j] for j in used)], [stages.h, theta], [y])
-    b.call(lambda t, h, x: t + x * h, [stages.t, stages.h, theta], [parts.seat(b).t])
-    parts.settle(b, q, v)
-    parts.accelerate(b, tau)
-    _copy_seat(b, parts, outputs)
+        n = y0.operand.size
+        rows = [out.part(k * n, (n,)) for k in range(count)]
+        b.each(terms, [y0, y1, *(slopes[j] for j in used)], [stages.h], rows)
     return b.build(single=False)
-
-
-def interpolated(tableau: Tableau, y0: Any, y1: Any, slopes: dict[int, Any], h: Any, x: Any) -> Any:
-    """Dense output at the part x of a step (Hairer, Nørsett and Wanner, II.6)."""
-    move = y1 - y0
-    first, last = h * slopes[0], h * slopes[tableau.stages]
-    terms = [move, first - move, 2.0 * move - last - first]
-    terms += [h * _sum(list(row.values()), [slopes[j] for j in row]) for row in tableau.dense]
-    y = 0.0 * move
-    for k in range(len(terms) - 1, -1, -1):
-        y = (y + terms[k]) * (x if k % 2 == 0 else 1.0 - x)
-    return y0 + y

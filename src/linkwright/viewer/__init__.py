@@ -13,6 +13,7 @@ def animate(solution: Any, path: str | os.PathLike[str], *, title: str | None = 
     The page holds everything that it needs and loads nothing; it can be opened from disk, sent and kept.
     """
     from linkwright.results.joints import one_coordinate
+    from linkwright.results.series import loads
     from linkwright.results.solution import Solution
     from linkwright.viewer.page import page, write_page
     from linkwright.viewer.scene import scene
@@ -27,6 +28,7 @@ def animate(solution: Any, path: str | os.PathLike[str], *, title: str | None = 
         data["orientation"],
         **{name: data[name] for name in rates if name in data},
         joints=one_coordinate(solution) if isinstance(solution, Solution) else (),
+        loads=loads(solution.series) if isinstance(solution, Solution) else (),
         title=title,
         notes=() if status is None or status else (str(status),),
     )

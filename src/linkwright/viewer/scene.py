@@ -40,12 +40,14 @@ def scene(
     acceleration: Any = None,
     angular_acceleration: Any = None,
     joints: Sequence[tuple[str, bool, Any]] = (),
+    loads: Sequence[tuple[str, Sequence[tuple[str, str, Any]]]] = (),
     title: str | None = None,
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The scene of a motion: time (T,), position (T, nb, 3), orientation (T, nb, 4) e0..e3 and, if known, their rates.
 
     Of joints with one coordinate it takes the name, whether it turns, and (3, T): coordinate, rate, acceleration.
+    Of loads it takes the name and up to three sheets, each with its heading, its unit and (T,) or (3, T) numbers.
     Everything in it is JSON; arrays are base64 of little-endian numbers.
     """
     told = list(notes)
@@ -126,6 +128,10 @@ def scene(
         "joints": [
             {"name": name, "turns": turns, "values": _packed(_at(motion.time, time, series), "<f4")}
             for name, turns, series in joints[:MAX_JOINTS]
+        ],
+        "loads": [
+            {"name": name, "charts": [_sheet(motion.time, time, *sheet) for sheet in sheets[:3]]}
+            for name, sheets in loads[:MAX_JOINTS]
         ],
         "data": {
             "count": len(motion.time),
@@ -269,6 +275,13 @@ def _at(kept: Floats, time: Any, series: Any) -> Any:
     """A series (3, T) at the time points that the page keeps; what is not finite there is a gap."""
     rows = np.searchsorted(np.asarray(time), kept)
     return np.asarray(series)[:, np.minimum(rows, np.shape(series)[1] - 1)]
+
+
+def _sheet(kept: Floats, time: Any, heading: str, unit: str, values: Any) -> dict[str, Any]:
+    """What one chart shows of a load: a number, or three components one after another, at every kept time point."""
+    single = np.ndim(values) == 1
+    rows = _at(kept, time, np.atleast_2d(values))
+    return {"heading": heading, "unit": unit, "single": single, "values": _packed(rows.T, "<f4")}
 
 
 def _packed(array: Any, dtype: str) -> str:

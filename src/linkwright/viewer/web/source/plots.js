@@ -23,6 +23,7 @@ export class Plots {
       ...scene.traces.map((trace) => ({ name: `${trace.name} (trace)`, body: trace.body, at: trace.at })),
       ...scene.bodies.map((body, k) => ({ name: body.name, body: k, at: [0, 0, 0] })),
       ...(scene.joints ?? []).map((joint) => ({ name: `${joint.name} (joint)`, joint })),
+      ...(scene.loads ?? []).map((load) => ({ name: `${load.name} (load)`, load })),
     ];
     for (const [k, place] of this.places.entries()) {
       const option = document.createElement("option");
@@ -53,10 +54,12 @@ export class Plots {
   load() {
     const place = this.places[Number(this.place.value)];
     if (!place) return;
-    const history = place.joint ? jointHistory(place.joint) : this.motion.history(place.body, place.at);
-    for (const chart of this.charts) {
-      chart.tell(place.joint);
-      chart.load(history[chart.quantity.key], place.name);
+    const history = place.load ? {} : place.joint ? jointHistory(place.joint) : this.motion.history(place.body, place.at);
+    for (const [k, chart] of this.charts.entries()) {
+      const sheet = place.load?.charts[k];
+      chart.absent = Boolean(place.load) && !sheet;
+      chart.tell(place.joint, sheet);
+      chart.load(sheet ? Float64Array.from(floats(sheet.values)) : history[chart.quantity.key], place.name);
     }
     this.layout();
   }
@@ -70,8 +73,10 @@ export class Plots {
   layout() {
     const single = this.panel.clientHeight < SINGLE;
     this.panel.classList.toggle("single", single);
+    const chosen = this.charts[this.chosen]?.absent ? 0 : this.chosen;
     for (const [k, chart] of this.charts.entries()) {
-      chart.element.hidden = single && k !== this.chosen;
+      this.tabs[k].hidden = Boolean(chart.absent);
+      chart.element.hidden = chart.absent || (single && k !== chosen);
       if (!chart.element.hidden) chart.draw();
     }
     this.show(this.now ?? this.motion.start);
@@ -142,9 +147,17 @@ class Chart {
     });
   }
 
-  // Say what is shown: three components of a point, or one number of a joint.
-  tell(joint) {
+  // Say what is shown: three components of a point, one number of a joint, or a load with its own heading and unit.
+  tell(joint, sheet) {
     const { key, title, unit } = this.quantity;
+    if (sheet) {
+      this.axes = sheet.single ? AXES.slice(0, 1) : AXES;
+      this.heading = this.title.textContent = sheet.heading;
+      this.unit.textContent = sheet.unit;
+      this.single = sheet.single;
+      for (const [k, reading] of this.readings.entries()) reading.hidden = k >= this.axes.length;
+      return;
+    }
     this.axes = joint ? AXES.slice(0, 1) : AXES;
     this.heading = !joint ? title : key === "position" ? (joint.turns ? "Angle" : "Shift") : key === "velocity" ? "Rate" : title;
     this.title.textContent = this.heading;

@@ -1,0 +1,75 @@
+"""The series of a solution as a figure: one pair of axes for each unit, time along the bottom."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.results.files import whole
+from linkwright.results.plots import ENDINGS, STYLES
+from linkwright.results.series import Series
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from linkwright.results.solution import Solution
+
+MOST = 8  # curves in one pair of axes, unless more are asked for by name
+
+
+def plot_series(
+    solution: Solution, names: str | Sequence[str] | None = None, path: str | os.PathLike[str] | None = None
+) -> Figure:
+    """The figure; unless named, the series are those of drivers, elements and ties, or sizes of joint forces."""
+    from matplotlib.figure import Figure
+
+    if path is not None and Path(path).suffix.lower() not in ENDINGS:
+        raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
+    chosen = _chosen(solution, names)
+    units = list(dict.fromkeys(x.unit for x in chosen.values()))
+    most = MOST if names is None else len(chosen)
+    figure = Figure(figsize=(7.5, 0.9 + 2.4 * len(units)), layout="constrained", facecolor="white")
+    figure.suptitle(solution.description.name)
+    grid = figure.subplots(len(units), 1, sharex=True, squeeze=False)
+    for ax, unit in zip(grid[:, 0], units, strict=True):
+        together = [(name, x) for name, x in chosen.items() if x.unit == unit]
+        for k, (name, x) in enumerate(together[:most]):
+            color, dashes = STYLES[k % len(STYLES)]
+            ax.plot(solution.time, x.values, color=color, linestyle=dashes, linewidth=1.4, label=name)
+        left = len(together) - most
+        ax.set_ylabel(unit)
+        ax.grid(color="#dddddd", linewidth=0.6)
+        ax.legend(fontsize=8, loc="best", title=f"{left} more are not drawn" if left > 0 else None)
+    grid[-1, 0].set_xlabel("time (s)")
+    if path is not None:
+        with whole(path) as temporary:
+            figure.savefig(temporary, format=Path(path).suffix[1:].lower(), dpi=150)
+    return figure
+
+
+def _chosen(solution: Solution, names: str | Sequence[str] | None) -> dict[str, Series]:
+    series = solution.series
+    if not series:
+        text = "this solution has no series; those of lw.analyse with dynamic, static or inverse dynamic analysis have"
+        raise LinkwrightError(text)
+    if names is not None:
+        asked = [names] if isinstance(names, str) else list(names)
+        for name in asked:
+            if name not in series:
+                raise NameNotFound("series", name, list(series))
+        return {name: series[name] for name in asked}
+    parts = {stem: [series.get(f"{stem}.f{x}") for x in "xyz"] for stem in (n.rpartition(".")[0] for n in series)}
+    components = {f"{stem}.{kind}{x}" for stem in parts for kind in "fm" for x in "xyz"}
+    plain = {name: x for name, x in series.items() if name not in components}
+    if plain:
+        return plain
+    found = {}
+    for stem, three in parts.items():
+        known = [x.values for x in three if x is not None]
+        found[f"|{stem}.f|"] = Series(np.linalg.norm(known, axis=0), "N")
+    return found

@@ -1,0 +1,94 @@
+"""`linkwright run` on models that move by forces, or rest, or tell what their drivers must do."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import linkwright
+
+import linkwright as lw
+
+MODEL = """MODEL pendulum
+SYSTEM (DYNAMIC ANALYSIS, ending time = 1, print interval = 0.1);
+BODY g (ground);
+BODY bob (mass = 2, com = (0.5, 0, 0), inertia = (0.01, 0.1, 0.1));
+BODY light;
+TRIAD pivot (associated body = g, h = (0, -1, 0), f = (0, 0, -1));
+REVOLUTE JOINT hinge (triad = pivot, triad = bob);
+FIXED JOINT weld (triad = bob, triad = light);
+SPRING coil (joint = hinge, stiffness = 5, rest = 30 deg, damping = 1);
+INITIAL (hinge.angle = 0.4, hinge.rate = -1);
+ENDMODEL
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "pendulum.mks"
+    path.write_text(MODEL, encoding="utf-8")
+    return path
+
+
+def test_a_simulation_prints_its_forces_and_leaves_results_alone(model, tmp_path, capsys) -> None:
+    outcome = linkwright(capsys, "run", model, "-o", tmp_path / "out", "--plot")
+    assert outcome.code == 0, outcome.err
+    assert "steps" in outcome.out
+    assert "coil.torque" in outcome.out
+    assert "hinge |force|" in outcome.out
+    written = sorted(f.name for f in (tmp_path / "out").iterdir())
+    assert written == ["pendulum.html", "pendulum.nc", "pendulum.png", "pendulum_forces.png"]
+    sol = lw.open(tmp_path / "out" / "pendulum.nc")
+    assert sol.joint("hinge")[0, 0] == pytest.approx(0.4)
+    assert "coil.torque" in sol.series
+
+
+def test_method_step_and_tolerance_are_taken(model, tmp_path, capsys) -> None:
+    words = ("run", model, "-o", tmp_path / "out", "--no-page")
+    assert "100 steps" in linkwright(capsys, *words, "--method", "rk4", "--step", "0.01").out
+    assert linkwright(capsys, *words, "--rtol", "1e-4").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--method", "euler"), "no method named 'euler'"),
+        (("--method", "rk4"), "--method rk4 takes steps of one length; add --step"),
+        (("--step", "0"), "--step 0: give a number greater than zero"),
+        (("--rtol", "-1"), "--rtol -1: give a number greater than zero"),
+        (("--analysis", "dynamical"), "no analysis named 'dynamical'; did you mean 'dynamic'"),
+        (("--analysis", "static", "--rtol", "1e-3"), "--rtol is for simulations, and this is static analysis"),
+        (("--resume",), "there is no such file to resume from"),
+        (("--analysis", "inverse-dynamic"), "'pendulum' has no drivers"),
+    ],
+)
+def test_wrong_words_are_told_and_leave_nothing(model, tmp_path, capsys, words, told) -> None:
+    outcome = linkwright(capsys, "run", model, "-o", tmp_path / "out", *words)
+    assert outcome.code != 0
+    assert told in outcome.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_static_analysis_says_where_it_rests(model, tmp_path, capsys) -> None:
+    outcome = linkwright(capsys, "run", model, "-o", tmp_path / "out", "--analysis", "static")
+    assert outcome.code == 0, outcome.err
+    sol = lw.open(tmp_path / "out" / "pendulum.nc")
+    angle = sol.joint("hinge")[0, 0]
+    assert 5 * (angle - np.radians(30)) + 2 * 9.81 * 0.5 * np.sin(angle) == pytest.approx(0.0, abs=1e-8)
+
+
+def test_a_run_that_ends_early_keeps_what_it_has_and_fails(tmp_path, capsys) -> None:
+    path = tmp_path / "burst.mks"
+    path.write_text(MODEL.replace("SPRING coil", "TORQUE burst (joint = hinge, law = 1/(0.5 - TIME)^3);\nSPRING coil"))
+    outcome = linkwright(capsys, "run", path, "-o", tmp_path / "out", "--no-page")
+    assert outcome.code == 1
+    assert "error: at t = 0." in outcome.err
+    assert "loosen --rtol" in outcome.err
+    assert lw.open(tmp_path / "out" / "burst.nc").time[-1] < 0.51
+
+
+def test_check_tells_forces_beginning_and_missing_masses(model, capsys) -> None:
+    out = linkwright(capsys, "check", model).out
+    assert "forces: coil on hinge" in out
+    assert "motion begins with hinge.angle = 0.4, hinge.rate = -1" in out
+    assert "without a mass, which dynamics may ask for: 'light'" in out
+    assert "dynamic analysis by rk45, t = 0 … 1 s" in out
