@@ -26,8 +26,8 @@ from linkwright.spatial.transform import Transform
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
+    from linkwright.constraints.central_layout import CentralLayout
     from linkwright.constraints.closings import Closing
-    from linkwright.constraints.pieces import CentralLayout
 
 UNROLL = 64  # links up to which a recursion is unrolled
 #: Methods whose code grows faster, or from more, are rolled earlier: compiling stays at a second or two.
@@ -184,7 +184,7 @@ class Maker:
     def masses(self) -> CentralLayout:
         """The bodies as free masses and all joints as constraints."""
         from linkwright.constraints.central import CentralEquations
-        from linkwright.constraints.pieces import CentralLayout
+        from linkwright.constraints.central_layout import CentralLayout
 
         return CentralLayout(CentralEquations(self.tree))
 

@@ -9,7 +9,7 @@ import pytest
 from multipliers import Motion, with_loops
 
 import linkwright as lw
-from linkwright.constraints import pieces
+from linkwright.constraints import central, pieces
 from linkwright.errors import ModelError
 from linkwright.mechanism.expression import TIME, Name
 from linkwright.mechanism.kinds import KINDS
@@ -230,7 +230,10 @@ def fan(arms: int) -> tuple[lw.Mechanism, np.ndarray]:
     return mech, q
 
 
-def test_a_crank_with_many_joints_moves_as_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("planar", [True, False], ids=["in the plane", "in space"])
+def test_a_crank_with_many_joints_moves_as_one_piece(monkeypatch: pytest.MonkeyPatch, planar: bool) -> None:
+    if not planar:
+        monkeypatch.setattr(central, "plane", lambda tree: None)
     mech, q = fan(12)
     motion = Motion(mech)
     rng = np.random.default_rng(0)

@@ -492,3 +492,29 @@ def test_code_that_is_no_longer_used_is_unloaded():
     assert not gc.is_tracked(loaded.life)  # or the collector would unload code that finalisers call
     del loaded
     assert len(llvm_backend._engines) == before
+
+
+def test_parts_that_run_again_on_the_same_memory_are_compiled_once():
+    from linkwright.kernels.llvm_text import llvm_text
+    from linkwright.tape.build import ProgramBuilder
+    from linkwright.tape.program import Copy
+
+    part = lw.record(lambda x: np.sin(x) + x[::-1], 3, name="part")
+
+    def repeated(times):
+        b = ProgramBuilder("repeated")
+        x, out = b.input("x", (3,)), b.output("out", (3,))
+        here, there = b.temporary("here", (3,)), b.temporary("there", (3,))
+        b.add(Copy(x.operand, here.operand))
+        for _ in range(times):
+            b.run(part, [here], [there])
+            b.add(Copy(there.operand, here.operand))
+        b.add(Copy(here.operand, out.operand))
+        return b.build(single=True)
+
+    few, many = (llvm_text(repeated(n), "f", 1, 1).count("define") for n in (2, 9))
+    assert few == many
+    x = wanted = np.array([0.1, 0.2, 0.3])
+    for _ in range(9):
+        wanted = np.sin(wanted) + wanted[::-1]
+    np.testing.assert_allclose(repeated(9)(x), wanted, rtol=1e-14)

@@ -84,6 +84,14 @@ def test_constraints_that_cannot_be_met_end_a_run_with_their_name(options):
     assert np.abs(mech.program("closing")(sol.q, sol.time)[1]).max() < 1e-9
 
 
+def test_a_dead_centre_is_told_with_the_constraints_that_meet_in_it():
+    mech = out_of_reach()
+    sol = lw.simulate(mech, 3.0, q0=mech.assemble([0.0, 1.0]))
+    driver = mech.description.drivers[0].name
+    assert f"driver {driver!r}" in str(sol.status)
+    assert "depend on each other" in str(sol.status)
+
+
 @pytest.mark.parametrize("options", [{}, {"method": "rk4", "dt": 0.01}, {"method": "radau", "rtol": 1e-4}])
 def test_a_law_that_raises_on_the_way_ends_the_run_with_what_it_said(options):
     def law(t, q, v):
@@ -96,14 +104,6 @@ def test_a_law_that_raises_on_the_way_ends_the_run_with_what_it_said(options):
     assert "ValueError: no force today" in sol.status.message
     assert 0.0 < sol.time[-1] <= 0.5
     assert len(sol) > 1
-
-
-def test_a_dead_centre_is_told_with_the_constraints_that_meet_in_it():
-    mech = out_of_reach()
-    sol = lw.simulate(mech, 3.0, q0=mech.assemble([0.0, 1.0]))
-    driver = mech.description.drivers[0].name
-    assert f"driver {driver!r}" in str(sol.status)
-    assert "depend on each other" in str(sol.status)
 
 
 def test_an_interrupt_returns_what_there_is(monkeypatch):

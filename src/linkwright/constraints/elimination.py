@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from linkwright.constraints.pieces import End, Incidence, cut
 from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.definite import swept
 from linkwright.tape.block import Block
@@ -50,25 +50,25 @@ def order(neighbours: Sequence[set[int]]) -> tuple[list[int], list[list[int]]]:
     return sequence, left
 
 
-@dataclass(frozen=True, eq=False)
-class Incidence:
-    """A constraint's part of J: its constraint, its body, and where its (m, width) numbers begin in the store of J."""
-
-    constraint: int
-    body: int
-    at: int
-
-
 class Elimination:
-    """The order, the fill and the lists of products for constraints of these sizes on these bodies."""
+    """The order, the fill and the lists of products for constraints of these sizes on these bodies.
 
-    def __init__(self, sizes: Sequence[int], incidences: Sequence[Incidence], width: int = 6) -> None:
-        self.sizes, self.incidences, self.width = list(sizes), list(incidences), width
+    `sizes` and `first` go on, after the constraints, with what welds the pieces of bodies that were cut. With `whole`
+    bodies every equation that repeats others is among the constraints; else it may be a weld's.
+    """
+
+    def __init__(
+        self, sizes: Sequence[int], incidences: Sequence[Incidence], width: int = 6, *, whole: bool = True
+    ) -> None:
+        self.incidences, self.width = list(incidences), width
+        self.constraints, self.count = len(sizes), sum(sizes)
+        ends, welds = cut(len(sizes), self.incidences, whole)
+        self.sizes = [*sizes, *[width] * welds]
         self.first = np.concatenate([[0], np.cumsum(self.sizes)]).astype(int).tolist()
-        on_body: dict[int, list[Incidence]] = {}
-        for x in incidences:
-            on_body.setdefault(x.body, []).append(x)
-        neighbours: list[set[int]] = [set() for _ in sizes]
+        on_body: dict[int, list[End]] = {}
+        for x in ends:
+            on_body.setdefault(x.piece, []).append(x)
+        neighbours: list[set[int]] = [set() for _ in self.sizes]
         for group in on_body.values():
             members = {x.constraint for x in group}
             for c in members:
@@ -118,11 +118,13 @@ class Solver:
         self.b, self.plan, self.tolerance = builder, plan, tolerance
         self.jacobian, self.weights, self.damping = jacobian, weights, damping
         count = sum(plan.sizes)
+        self._inside = builder.temporary("inside", (count,)) if count > plan.count else None
         self.s = builder.temporary("S", (plan.store,))
         self.l = builder.temporary("L", (plan.store,))
         self.g = builder.temporary("G", (sum(m * m for m in plan.sizes),))
         self.scale = builder.temporary("scale", (count,))
-        self.pivots = builder.temporary("pivots", (count,))
+        self.pivots = builder.temporary("pivots", (plan.count,))
+        self._weld_pivots = builder.temporary("pivots of welds", (max(count - plan.count, 1),))
         self._g_at = np.concatenate([[0], np.cumsum([m * m for m in plan.sizes])]).astype(int).tolist()
         #: Constraints of one equation that give way by this part of their multiplier: J δ + c λ = b.
         self.compliance: dict[int, float] = {}
@@ -146,26 +148,14 @@ class Solver:
         """S = J W⁻¹ Jᵀ, its diagonal enlarged, and S = L D Lᵀ."""
         plan, sizes = self.plan, self.plan.sizes
         self.b.add(Zero(self.s.operand))
-        groups: dict[tuple[int, int, bool], list[tuple[int, int, int, int]]] = {}
-        for x, y in plan.pairs:
-            i, k = x.constraint, y.constraint
-            groups.setdefault((sizes[i], sizes[k], x is y), []).append((x.at, y.at, x.body, plan.blocks[i, k]))
-        w = plan.width
-        for (m, n, same), rows in groups.items():
-            first, second, body, to = (self.b.column(column) for column in np.array(rows).T)
-            parts = [self._block(self.jacobian, (m, w), first), self._block(self.jacobian, (n, w), second)]
-            weight = self.weights.part(0, (w,)).at((w, body))
-            if same:
-                parts.pop()
-            block = square_block(m, w) if same else product_block(m, n, w)
-            case = self.b.case(block, [*parts, weight], [self._block(self.s, (m, n), to, add=True)])
-            self.b.add(Each(len(rows), (case,), "outward"))
+        self._products()
         self._yield(self.s, [plan.blocks[k, k] for k in self.compliance], None)
-        diagonal = [(("diagonal", sizes[k]), (plan.blocks[k, k], plan.first[k], 0)) for k in plan.sequence]
+        diagonal = [((k >= plan.constraints, sizes[k]), (plan.blocks[k, k], plan.first[k], 0)) for k in plan.sequence]
         self._scan(diagonal, self._diagonal_case)
         items: list[tuple[Key, Places]] = []
         for k, rest in zip(plan.sequence, plan.left, strict=True):
-            items.append((("pivot", sizes[k]), (plan.blocks[k, k], self._g_at[k], plan.first[k])))
+            welds = k >= plan.constraints
+            items.append((("pivot", sizes[k], welds), (plan.blocks[k, k], self._g_at[k], plan.first[k])))
             items += [(("scale", sizes[i], sizes[k]), (plan.blocks[i, k], self._g_at[k], 0)) for i in rest]
             for a, i in enumerate(rest):
                 for j in rest[: a + 1]:
@@ -173,6 +163,23 @@ class Solver:
                     places = (plan.blocks[later, k], plan.blocks[sooner, k], plan.blocks[later, sooner])
                     items.append((("update", sizes[later], sizes[sooner], sizes[k], later == sooner), places))
         self._scan(items, self._factor_case)
+
+    def _products(self) -> None:
+        """S = Σ over bodies, or their pieces, of the products of what is on them."""
+        plan, sizes, w = self.plan, self.plan.sizes, self.plan.width
+        groups: dict[Key, list[tuple[int, int, int, int]]] = {}
+        for x, y in plan.pairs:
+            i, k = x.constraint, y.constraint
+            key = (sizes[i], sizes[k], x.sign, y.sign, x.share, x is y)
+            groups.setdefault(key, []).append((x.at, y.at, x.body, plan.blocks[i, k]))
+        for (m, n, one, other, share, same), rows in groups.items():
+            first, second, body, to = (self.b.column(column) for column in np.array(rows).T)
+            inputs = [] if one else [self._block(self.jacobian, (m, w), first)]
+            inputs += [] if other or same else [self._block(self.jacobian, (n, w), second)]
+            inputs.append(self.weights.part(0, (w,)).at((w, body)))
+            block = product_block(m, n, w, one, other, share, same)
+            case = self.b.case(block, inputs, [self._block(self.s, (m, n), to, add=True)])
+            self.b.add(Each(len(rows), (case,), "outward"))
 
     def _yield(self, target: Ref, places: list[int], multipliers: Ref | None) -> None:
         """target += c, or target −= c λ, at these places."""
@@ -193,16 +200,18 @@ class Solver:
         self._yield(rates, [self.plan.first[k] for k in self.compliance], multipliers)
 
     def _diagonal_case(self, key: Key, columns: Sequence[int]) -> Case:
-        m = key[1]
+        welds, m = key
         block = self._block(self.s, (m, m), columns[0])
-        return self.b.case(diagonal_block(m), [block, self.damping], [block, self._block(self.scale, (m,), columns[1])])
+        inputs = [block] if welds else [block, self.damping]
+        return self.b.case(diagonal_block(m, welds), inputs, [block, self._block(self.scale, (m,), columns[1])])
 
     def _factor_case(self, key: Key, columns: Sequence[int]) -> Case:
         one, two, three = columns
         if key[0] == "pivot":
-            m = key[1]
+            m, welds = key[1:]
             inputs = [self._block(self.s, (m, m), one), self._block(self.scale, (m,), three), self.tolerance]
-            outputs = [self._block(self.g, (m, m), two), self._block(self.pivots, (m,), three)]
+            pivots = self._weld_pivots.part(-self.plan.count, (m,)).at((1, three)) if welds else None
+            outputs = [self._block(self.g, (m, m), two), pivots or self._block(self.pivots, (m,), three)]
             return self.b.case(pivot_block(m), inputs, outputs)
         if key[0] == "scale":
             m, n = key[1:]
@@ -216,7 +225,11 @@ class Solver:
     def solve(self, rhs: Ref, multipliers: Ref) -> None:
         """multipliers = S⁺ rhs, zero for equations that were left out."""
         plan, sizes = self.plan, self.plan.sizes
-        self.b.add(Copy(rhs.operand, multipliers.operand))
+        given = multipliers
+        if self._inside is not None:  # welds are asked for nothing, and what they answer is nobody's business
+            multipliers = self._inside
+            self.b.add(Zero(multipliers.operand))
+        self.b.add(Copy(rhs.operand, multipliers.part(0, (plan.count,)).operand))
         down: list[tuple[Key, Places]] = []
         for k, rest in zip(plan.sequence, plan.left, strict=True):
             down += [(("down", sizes[i], sizes[k]), (plan.blocks[i, k], plan.first[k], plan.first[i])) for i in rest]
@@ -228,6 +241,8 @@ class Solver:
         for k, rest in zip(reversed(plan.sequence), reversed(plan.left), strict=True):
             up += [(("up", sizes[i], sizes[k]), (plan.blocks[i, k], plan.first[i], plan.first[k])) for i in rest]
         self._scan(up, self._solve_case(multipliers))
+        if multipliers is not given:
+            self.b.add(Copy(multipliers.part(0, (plan.count,)).operand, given.operand))
 
     def _solve_case(self, x: Ref) -> Any:
         def case(key: Key, columns: Sequence[int]) -> Case:
@@ -272,20 +287,31 @@ class Solver:
 
 # -- the small products -------------------------------------------------------------------------------------------
 @cache
-def product_block(m: int, n: int, width: int) -> Block:
-    return trace(lambda a, b, w: (a * w) @ b.T, [(m, width), (n, width), (width,)])[0]
+def product_block(m: int, n: int, width: int, one: int, other: int, share: int, same: bool) -> Block:
+    """J W⁻¹ Jᵀ of two parts of J on a piece that has a share of its body; a weld's part is ±1 and not given."""
+
+    def product(*arrays: Array) -> Array:
+        given = iter(arrays[:-1])
+        weight = arrays[-1] * float(share) if share > 1 else arrays[-1]
+        a = one * np.eye(width) if one else next(given)
+        if same:
+            return symmetric(a * weight, a)
+        return (a * weight) @ (other * np.eye(width) if other else next(given)).T
+
+    parts = [(m, width)] * (not one) + [(n, width)] * (not other and not same)
+    return trace(product, [*parts, (width,)])[0]
 
 
 @cache
-def diagonal_block(m: int) -> Block:
-    """The diagonal enlarged, and as it was."""
+def diagonal_block(m: int, stiff: bool) -> Block:
+    """The diagonal enlarged, unless it must be stiff, and as it was."""
 
-    def outputs(s: Array, damping: Array) -> tuple[Array, Array]:
+    def outputs(s: Array, damping: Array = (0.0,)) -> tuple[Array, Array]:
         scale = np.array([s[k, k] for k in range(m)])
         larger = [[s[i, k] * (1.0 + damping[0]) if i == k else s[i, k] for k in range(m)] for i in range(m)]
         return np.array(larger), scale
 
-    return trace(outputs, [(m, m), (1,)])[0]
+    return trace(outputs, [(m, m)] if stiff else [(m, m), (1,)])[0]
 
 
 @cache
@@ -302,11 +328,6 @@ def pivot_block(m: int) -> Block:
 @cache
 def scale_block(m: int, n: int) -> Block:
     return trace(lambda s, g: s @ g, [(m, n), (n, n)])[0]
-
-
-@cache
-def square_block(m: int, width: int) -> Block:
-    return trace(lambda a, w: symmetric(a * w, a), [(m, width), (width,)])[0]
 
 
 @cache

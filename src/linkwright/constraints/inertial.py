@@ -14,11 +14,11 @@ import numpy as np
 from linkwright.constraints import blocks
 from linkwright.constraints.carried import Carried, Records
 from linkwright.constraints.central import CentralEquations
+from linkwright.constraints.central_layout import CentralLayout, Key
 from linkwright.constraints.elements import Elements
 from linkwright.constraints.elimination import Solver
 from linkwright.constraints.equations import Constraint
 from linkwright.constraints.forms import Form
-from linkwright.constraints.pieces import CentralLayout, Key
 from linkwright.constraints.quantities import Quantities
 from linkwright.constraints.recorded import Recording
 from linkwright.mechanism.description import GROUND
@@ -45,7 +45,7 @@ class Inertial(Recording):
         self.layout, self.e = layout, layout.equations
         e, tree = self.e, self.e.tree
         self.b = b = ProgramBuilder(name)
-        self.nb, self.m = e.nb, layout.count
+        self.nb, self.m = e.nb, e.count
         self.given = {label: b.input(label, shape) for label, shape in inputs}
         self.coordinates = self.given["q"]
         if "t" in self.given:
@@ -55,18 +55,18 @@ class Inertial(Recording):
         self.q, self.r = c.x, c.r
         constraints = e.constraints
         self.numbers = Records(b, "records", [k.record for k in constraints], layout.patterns)
-        self.weights = b.data("inverse inertias", layout.over_pieces(e.masses.inverse, lambda x, n: x * n))
+        self.weights = b.data("inverse inertias", e.masses.inverse)
         self.parameters = b.data("parameters", np.array(list(e.description.parameters.values()) or [0.0]))
         given = self.given.get("tolerance")
         self.tolerance = b.data("tolerance", np.array([RANK_TOLERANCE])) if given is None else given
         self.angles = b.temporary("angles", (max(int(e.first_angle[-1]), 1),))
         self.laws = b.temporary("laws", (max(len(constraints), 1), 3))
-        self.jacobian = b.temporary("J", (max(layout.store, 1),))
+        self.jacobian = b.temporary("J", (max(layout.jacobian_size, 1),))
         damping = b.data("damping", np.zeros(1))
         self.solver = Solver(b, layout.plan, self.jacobian, self.weights, damping, self.tolerance)
         self.solver.compliance = {r.constraint: 1.0 / r.armature for r in e.rotors}
         self.twists, self.wrenches, self.motion, self.before = (
-            b.temporary(name, (layout.rows, self.width)) for name in ("twists", "wrenches", "motion", "before")
+            b.temporary(name, (e.nb + 1, self.width)) for name in ("twists", "wrenches", "motion", "before")
         )
         self.phi, self.rhs, self.rest, self.change, self.multipliers = (
             b.temporary(name, (max(self.m, 1),)) for name in ("phi", "rhs", "rest", "change", "multipliers")
@@ -98,21 +98,7 @@ class Inertial(Recording):
             elements.applied_wrenches(self.twists, self.wrenches)
             if "wrenches" in self.given:
                 self._apply(self.given["wrenches"])
-            self._over_pieces(self.wrenches, lambda x, n: x / n[0])
-        if moving:
-            self._over_pieces(self.twists, lambda x, n: x)
         self._turns()
-
-    def _over_pieces(self, rows: Ref, function: Callable[[Array, Array], Array]) -> None:
-        """The rows of bodies in pieces: function(row, number of pieces) of the body's, the body's own last."""
-        pieces = self.layout.pieces
-        if pieces:
-            b, members = self.b, [(body, row, len(own)) for body, own in pieces.items() for row in reversed(own)]
-            body, row, number = zip(*members, strict=True)
-            inputs = [self._row(rows, b.column(body))]
-            inputs.append(b.data(b.free_name("pieces"), np.array(number, float)).part(0, (1,)).at((1, ITEM)))
-            block = trace(function, [(self.width,), (1,)])[0]
-            b.add(Each(len(members), (b.case(block, inputs, [self._row(rows, b.column(row))]),), "outward"))
 
     def _row(self, rows: Ref, column: int, *, add: bool = False) -> Ref:
         """A body's row of twists, wrenches or the like."""
@@ -188,7 +174,6 @@ class Inertial(Recording):
             self.b.add(Zero(self.laws.operand))
         self.evaluate_laws()
         self.b.add(Zero(self.jacobian.operand))
-        self._weld()
         for key, members in self.layout.alike.items():
             form, moving, pattern = key
             m, row = form.size, self.b.column([int(self.e.first[k]) for k in members])
@@ -199,17 +184,6 @@ class Inertial(Recording):
             block = blocks.equations_block(form, moving, self.space, pattern)
             self.b.add(Each(len(members), (self.b.case(block, self._given_to(key, members), outputs),), "map"))
         self.solver.factor()
-
-    def _weld(self) -> None:
-        """J of the equations that hold pieces together."""
-        welds = self.layout.welds
-        if welds:
-            b = self.b
-            b.add(Zero(self.phi.operand))
-            eye = np.eye(self.width).reshape(-1)
-            outputs = [self.jacobian.part(0, (eye.size,)).at((1, b.column(at))) for at in zip(*welds, strict=True)]
-            block = trace(lambda: (eye, -eye), [])[0]
-            b.add(Each(len(welds), (b.case(block, [], outputs),), "map"))
 
     def count_drivers(self) -> None:
         """Φ of drivers of the tree's own coordinates, through all turns."""
@@ -254,12 +228,11 @@ class Inertial(Recording):
         parts = [self.wrenches, self.weights]
         function: Callable[..., Array] = lambda f, w: f * w  # noqa: E731
         if not first and masses.added.any():
-            added = self.layout.over_pieces(masses.added, lambda x, n: x / n)
-            parts += [self.b.data(self.b.free_name("added"), added), self.before]
+            parts += [self.b.data(self.b.free_name("added"), masses.added), self.before]
             function = lambda f, w, extra, a: (f + extra * a) * w  # noqa: E731
         block = trace(function, [(self.width,)] * len(parts))[0]
         rows = [self._row(ref, ITEM) for ref in (*parts, self.motion)]
-        self.b.add(Each(self.layout.rows, (self.b.case(block, rows[:-1], rows[-1:]),), "map"))
+        self.b.add(Each(self.nb, (self.b.case(block, rows[:-1], rows[-1:]),), "map"))
 
     def solve(self) -> None:
         """multipliers and motion of M a = wrenches + Jᵀλ, J a = rhs; the wrenches then have Jᵀλ in them."""

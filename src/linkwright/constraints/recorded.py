@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints import blocks
-from linkwright.constraints.elimination import RANK_TOLERANCE, Elimination, Incidence
+from linkwright.constraints.elimination import RANK_TOLERANCE, Elimination
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.forms import Form
+from linkwright.constraints.pieces import Incidence
 from linkwright.mechanism.description import GROUND
 from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
@@ -38,6 +39,7 @@ class Layout:
     """Where everything stands: constraints by form, their parts of J, the order of elimination."""
 
     width = 6  # numbers of a body's twist
+    whole = True  # whether bodies that many constraints hold stay whole: then all redundant equations can be named
 
     def __init__(self, equations: Equations) -> None:
         self.equations = equations
@@ -58,7 +60,8 @@ class Layout:
     @cached_property
     def plan(self) -> Elimination:
         """The order of elimination."""
-        return Elimination([c.form.size for c in self.equations.constraints], self.incidences)
+        sizes = [c.form.size for c in self.equations.constraints]
+        return Elimination(sizes, self.incidences, self.width, whole=self.whole)
 
     @cached_property
     def groups(self) -> dict[tuple[Form, tuple[bool, ...]], list[int]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from linkwright.constraints import inertial
 from linkwright.constraints.central import CentralEquations
-from linkwright.constraints.pieces import CentralLayout
+from linkwright.constraints.central_layout import CentralLayout
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
@@ -38,7 +38,7 @@ def singular(description: Description, q: Floats, t: float = 0.0) -> list[tuple[
 class _Position:
     def __init__(self, description: Description, t: float) -> None:
         self.tree = Tree(description, span(description))
-        self.layout = CentralLayout(CentralEquations(self.tree))
+        self.layout = CentralLayout(CentralEquations(self.tree), whole=True)
         self.e = self.layout.equations
         self.t = t
         self.timed = bool(description.drivers)
@@ -65,9 +65,9 @@ class _Position:
         return dict(zip((b.name for b in program.outputs), found, strict=True))
 
     def told(self, q: Floats) -> list[tuple[str, str]]:
-        none = np.zeros(self._dependence.inputs[-1].shape)
+        none = np.zeros(self.e.count)
         there = self._ask(q, NEAR, none)
-        lost = np.flatnonzero(there["pivots"][: self.e.count] <= NEAR)
+        lost = np.flatnonzero(there["pivots"] <= NEAR)
         if not len(lost):
             return []
         # The same equations need not be lost around here, but as many are if they are redundant everywhere.
@@ -77,14 +77,14 @@ class _Position:
         for k in rows:
             unit = none.copy()
             unit[k] = 1.0
-            dependence = (unit - self._ask(q, NEAR, unit)["found"]) * np.sqrt(there["sizes"])
+            dependence = (unit - self._ask(q, NEAR, unit)["found"]) * np.sqrt(there["sizes"][: self.e.count])
             share = np.abs(dependence) / np.abs(dependence).max()
-            for row in np.flatnonzero(share[: self.e.count] > SHARE).tolist():
+            for row in np.flatnonzero(share > SHARE).tolist():
                 shares[row] = max(shares.get(row, 0.0), float(share[row]))
         return self._named(sorted(shares, key=lambda row: -shares[row]))
 
     def _pivots(self, q: Floats) -> Floats:
-        return self._ask(q, inertial.RANK_TOLERANCE, np.zeros(self._dependence.inputs[-1].shape))["pivots"]
+        return self._ask(q, inertial.RANK_TOLERANCE, np.zeros(self.e.count))["pivots"]
 
     def _beside(self, q: Floats, seed: int) -> Floats:
         """A closed position not far away."""

@@ -20,8 +20,9 @@ _INFIX = {O.ADD: "fadd", O.SUB: "fsub", O.MUL: "fmul", O.DIV: "fdiv"}
 _COMPARE = {O.LT: "olt", O.LE: "ole", O.EQ: "oeq"}
 _LIBM = {O.TAN: "tan", O.EXP: "exp", O.LOG: "log", O.ATAN2: "atan2", O.POW: "pow"}
 
-#: So many sines of one state go together at most: registers of eight doubles shut one of the two units that the plain
-#: arithmetic after them runs on. And two at a time gain nothing: to bring them together costs as much.
+#: So many sines of one state go together at most, if their block is short: registers of eight doubles shut one of the
+#: two units that the plain arithmetic after them runs on. And two at a time gain nothing: to bring them together costs
+#: as much.
 SINES = 4
 
 _PLAIN = frozenset((0.0, 1.0, -1.0))
@@ -363,7 +364,9 @@ class Function:
     def _packed_sines(self, plan: Plan, here: set[int], names: dict[int, str], value: Callable[[int], str]) -> None:
         """The early sines and cosines of one state, several in a register."""
         before, angles = plan.early
-        pairs, first, pack = plan.pairs, plan.first, min(self.low.pack, SINES)
+        pairs, first, pack = plan.pairs, plan.first, self.low.pack
+        if len(plan.segments) == 1:
+            pack = min(pack, SINES)
         angles = [a for a in angles if any(p in here for p in pairs[a])]
         if len(angles) <= 2:
             return
