@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 MOST = 50  # joints whose reactions are kept
-MOST_POINTS = 1001  # time points up to which they are, where loops make each take milliseconds
+MOST_POINTS = 20_001  # time points up to which they are, where loops make each take a tenth of a millisecond
 _AXES = ("x", "y", "z")
 
 

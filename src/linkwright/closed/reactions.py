@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints.equations import joint_frames
-from linkwright.constraints.forms import between
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.reactions import Reactions
 from linkwright.mechanism.description import GROUND
@@ -22,15 +19,6 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Forces:
-    """Reactions at T states. Joints: those of the spanning tree in the order of `mech.joints`, then those of loops."""
-
-    joints: Floats  # (T, nb + loops, 6): of each joint on its body, at the body's origin in its axes, drive included
-    others: dict[str, Floats]  # (T,) or (T, equations): multipliers of ties, gears and drivers by name
-    left: float  # the largest force that no constraint gives: of an inconsistent state
 
 
 class Reacting:
@@ -44,40 +32,31 @@ class Reacting:
     def solver(self) -> Reactions:
         return Reactions(self.equations.programs)
 
-    def at(self, bodies: Mapping[str, Floats], time: Floats, q: Floats, v: Floats, a: Floats, tau: Floats) -> Forces:
-        """The reactions where bodies move so: arrays (T, nb, ·) of a Solution; the tree's q, v, a and tau (T, ·)."""
-        d, topology = self.description, self.mech.tree.topology
+    def at(self, bodies: Mapping[str, Floats], time: Floats, q: Floats, v: Floats, a: Floats, tau: Floats) -> Floats:
+        """(T, nb + loops, 6): of every joint on its body, at the body's origin in its axes, its drive included.
+
+        Bodies move as the arrays (T, nb, ·) of a Solution say; the tree's q, v, a and tau are (T, ·). Joints: those of
+        the spanning tree in their order, then those of loops.
+        """
         applied, drive = self._forces(q, v, a, tau, time)
-        joints = np.zeros((len(time), d.nb + len(topology.loops), 6))
-        constraints = self.solver.equations.constraints
-        others: dict[str, list[Floats]] = {str(c): [] for c in constraints if c.group != "joint"}
-        left = 0.0
-        for n, t in enumerate(time.tolist()):
-            state = np.concatenate([bodies["position"][n], bodies["orientation"][n]], axis=1)
-            motion = [bodies[name][n] for name in ("acceleration", "angular_velocity", "angular_acceleration")]
-            r = euler_parameters_matrix(state[:, 3:].T).transpose(2, 0, 1)
-            wanted = self._inertial(r, *motion) - _turned(r, applied[n])
-            pairs = self._pairs(state, drive[n])
-            for pair in pairs.values():
-                for body, wrench in pair.items():
-                    if body != GROUND:
-                        wanted[body] -= wrench
-            found, jacobian = self.solver.multipliers(state, t, wanted)
-            for row, (joint, body) in enumerate(self._joints):
-                k = self._of_joint.get(joint)
-                wrench = np.zeros(6) if k is None else self.solver.wrench(k, found, jacobian, body)
-                if joint in pairs:
-                    wrench = wrench + pairs[joint][body]
-                joints[n, row] = np.concatenate([r[body].T @ wrench[:3], r[body].T @ wrench[3:]])
-            for k, c in enumerate(constraints):
-                for body in self.solver.programs.layout.part_at[k]:
-                    wanted[body] -= self.solver.wrench(k, found, jacobian, body)
-                if c.group != "joint":
-                    first = self.solver.equations.first
-                    others[str(c)].append(found[first[k] : first[k + 1]])
-            left = max(left, float(np.max(np.abs(wanted), initial=0.0)))
-        series = {name: np.array(values) for name, values in others.items()}
-        return Forces(joints, {n: x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x for n, x in series.items()}, left)
+        states = np.concatenate([bodies["position"], bodies["orientation"]], axis=2)
+        r = np.moveaxis(euler_parameters_matrix(np.moveaxis(states[..., 3:], -1, 0)), (0, 1), (2, 3))
+        motion = [bodies[name] for name in ("acceleration", "angular_velocity", "angular_acceleration")]
+        wanted = self._inertial(r, *motion) - _turned(r, applied)
+        pairs = self._pairs(states, r, drive)
+        for pair in pairs.values():
+            for body, wrench in pair.items():
+                if body != GROUND:
+                    wanted[:, body] -= wrench
+        found, jacobian = self.solver.multipliers(states, time, wanted)
+        joints = np.zeros((len(time), len(self._joints), 6))
+        for row, (joint, body) in enumerate(self._joints):
+            k = self._of_joint.get(joint)
+            wrench = np.zeros((len(time), 6)) if k is None else self.solver.wrench(k, found, jacobian, body)
+            if joint in pairs:
+                wrench = wrench + pairs[joint][body]
+            joints[:, row] = np.einsum("tji,tkj->tki", r[:, body], wrench.reshape(-1, 2, 3)).reshape(-1, 6)
+        return joints
 
     # -- what there is ----------------------------------------------------------------------------------
     @cached_property
@@ -112,42 +91,51 @@ class Reacting:
         return applied, drive - armature * a
 
     def _inertial(self, r: Floats, acceleration: Floats, omega: Floats, alpha: Floats) -> Floats:
-        """The wrench that each body needs besides gravity, at its origin in ground's axes."""
+        """(T, nb, 6): the wrench that each body needs besides gravity, at its origin in ground's axes."""
         d = self.description
-        inertia = np.array([full_inertia(x) for x in d.inertia]).reshape(-1, 3, 3)
-        turned = r @ inertia @ r.transpose(0, 2, 1)
-        arm = np.einsum("bij,bj->bi", r, d.com)
+        turned = r @ full_inertia(d.inertia) @ np.swapaxes(r, 2, 3)
+        arm = np.einsum("tbij,bj->tbi", r, d.com)
         centre = acceleration + np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
         force = d.mass[:, None] * (centre - d.gravity)
-        spin = np.einsum("bij,bj->bi", turned, omega)
-        moment = np.einsum("bij,bj->bi", turned, alpha) + np.cross(omega, spin) + np.cross(arm, force)
-        return np.concatenate([force, moment], axis=1)
+        spin = np.einsum("tbij,tbj->tbi", turned, omega)
+        moment = np.einsum("tbij,tbj->tbi", turned, alpha) + np.cross(omega, spin) + np.cross(arm, force)
+        return np.concatenate([force, moment], axis=2)
 
-    def _pairs(self, state: Floats, drive: Floats) -> dict[int, dict[int, Floats]]:
-        """The wrenches of the tree joints' drives on their two bodies, at the bodies' origins in ground's axes."""
-        d, mech = self.description, self.mech
-        x = mech.tree.coordinates
+    def _pairs(self, states: Floats, r: Floats, drive: Floats) -> dict[int, dict[int, Floats]]:
+        """For each tree joint with a drive, its wrenches (T, 6) on both bodies, at their origins in ground's axes."""
+        d, x = self.description, self.mech.tree.coordinates
         found: dict[int, dict[int, Floats]] = {}
-        for i, j in enumerate(mech.tree.topology.joint.tolist()):
+        count = len(states)
+        for i, j in enumerate(self.mech.tree.topology.joint.tolist()):
             kind = d.kind_of(j)
-            force = drive[int(x.v_at[i]) : int(x.v_at[i]) + kind.nv]
+            force = drive[:, int(x.v_at[i]) : int(x.v_at[i]) + kind.nv]
             if x.follows[i] or not kind.nv or not force.any():
                 continue
-            (ri, pi), (rj, pj) = joint_frames(d, state, j)
-            terms = kind.terms_between(*between((ri, pi), (rj, pj)))
-            held = np.asarray(kind.dual(terms, d.pitch[j]), float) @ force
-            line, turn = rj @ held[:3], rj @ held[3:]
+
+            def placed(body: int, axes: Floats, origin: Floats) -> tuple[Floats, Floats]:
+                if body == GROUND:
+                    return np.tile(axes, (count, 1, 1)), np.tile(origin, (count, 1))
+                return r[:, body] @ axes, states[:, body, :3] + r[:, body] @ origin
+
+            ri, pi = placed(int(d.parent[j]), d.ri[j], d.pi[j])
+            rj, pj = placed(int(d.child[j]), d.rj[j], d.pj[j])
+            back = np.swapaxes(ri, 1, 2)
+            pose = np.moveaxis(back @ rj, 0, -1), np.einsum("tij,tj->it", back, pj - pi)
+            dual = np.asarray(kind.dual(kind.terms_between(*pose), np.full(count, d.pitch[j])), float)
+            dual = np.moveaxis(dual, -1, 0) if dual.ndim == 3 else np.broadcast_to(dual, (count, *dual.shape))
+            held = np.einsum("tij,tkj->tki", rj, np.einsum("tij,tj->ti", dual, force).reshape(-1, 2, 3))
             found[j] = {}
             for body, sign in ((int(d.child[j]), 1.0), (int(d.parent[j]), -1.0)):
-                arm = pj - (np.zeros(3) if body == GROUND else state[body, :3])
-                found[j][body] = sign * np.concatenate([line, turn + np.cross(arm, line)])
+                arm = pj - (0.0 if body == GROUND else states[:, body, :3])
+                moment = held[:, 1] + np.cross(arm, held[:, 0])
+                found[j][body] = sign * np.concatenate([held[:, 0], moment], axis=1)
         return found
 
 
 def _turned(r: Floats, wrenches: Floats) -> Floats:
-    """Wrenches in the bodies' axes, in ground's."""
-    parts = np.einsum("bij,bkj->bki", r, wrenches.reshape(-1, 2, 3))
-    return np.asarray(parts.reshape(-1, 6))
+    """Wrenches (T, nb, 6) in the bodies' axes, in ground's."""
+    parts = np.einsum("tbij,tbkj->tbki", r, wrenches.reshape(*wrenches.shape[:2], 2, 3))
+    return np.asarray(parts.reshape(wrenches.shape))
 
 
 def reactions(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: Floats) -> Floats:
@@ -160,4 +148,4 @@ def reactions(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: Floats) -> 
     time = np.array(np.broadcast_to(t, shape), dtype=np.float64).reshape(-1)
     reacting = mech._kept.setdefault("reactions", Reacting(mech))
     found = reacting.at(body_motion(mech.description, *rows[:3]), time, *rows)
-    return np.asarray(found.joints.reshape(*shape, *found.joints.shape[1:]))
+    return np.asarray(found.reshape(*shape, *found.shape[1:]))

@@ -19,6 +19,7 @@ from linkwright.spatial.rotation import euler_parameters_matrix
 Floats = NDArray[np.float64]
 #: Up to so many entries of J its pseudo-inverse is computed; beyond, the least solution is found by iteration.
 DENSE = 400_000
+AT_ONCE = 2_000_000  # entries of J at all states that are worked on together
 
 
 class Reactions:
@@ -28,68 +29,79 @@ class Reactions:
         self.programs = programs
         self.equations = programs.layout.equations
 
-    def multipliers(self, state: Floats, t: float, wanted: Floats) -> tuple[Floats, Floats]:
-        """λ (m,) with Jᵀ λ = wanted (nb, 6), and Jᵀ's parts: forces and moments at bodies' origins, ground's axes."""
-        e, layout = self.equations, self.programs.layout
-        angles = counted_at_start(e, state, t)
-        _, jacobian, _, _, _ = self.programs.evaluate(state, angles, np.array([t]), np.zeros((e.nb, 6)))
-        rows, bodies = layout.entries
-        parts = layout.parts(jacobian)
-        inverse = self._scales(state, jacobian)
-        if e.count * 6 * e.nb <= DENSE:
-            j = np.zeros((e.count, e.nb, 6))
-            j[rows, bodies] = parts
-            scaled = _by_constraint(inverse, e.first, j.reshape(e.count, -1))
-            found = np.asarray(np.linalg.lstsq(scaled.T, wanted.reshape(-1), rcond=1e-11)[0], np.float64)
-        else:
-            found = self._by_iteration(rows, bodies, parts, inverse, wanted)
-        return _back(inverse, e.first, found), jacobian
+    def multipliers(self, states: Floats, times: Floats, wanted: Floats) -> tuple[Floats, Floats]:
+        """λ (T, m) with Jᵀ λ = wanted (T, nb, 6), at the bodies' origins in ground's axes, and the parts of J."""
+        e, count = self.equations, len(times)
+        angles = np.zeros((count, max(int(e.first_angle[-1]), 1)))
+        if int(e.first_angle[-1]):
+            angles = np.stack([counted_at_start(e, q, t) for q, t in zip(states, times.tolist(), strict=True)])
+        still = np.zeros((count, e.nb, 6))
+        _, jacobian, _, _, _ = self.programs.evaluate(states, angles, times[:, None].copy(), still)
+        found = np.empty((count, e.count))
+        at_once = max(1, AT_ONCE // max(6 * e.nb * e.count, 1))
+        for first in range(0, count, at_once):
+            some = slice(first, first + at_once)
+            found[some] = self._least(states[some], jacobian[some], wanted[some])
+        return found, jacobian
 
     def wrench(self, k: int, multipliers: Floats, jacobian: Floats, body: int) -> Floats:
-        """The wrench of constraint k on one of its bodies, at the body's origin in ground's axes."""
-        e, m = self.equations, self.equations.constraints[k].form.size
-        at = self.programs.layout.part_at[k][body]
-        part = jacobian[at : at + 6 * m].reshape(m, 6)
-        first = int(e.first[k])
-        return np.asarray(part.T @ multipliers[first : first + m])
+        """The wrenches (T, 6) of constraint k on one of its bodies, at the body's origin in ground's axes."""
+        e = self.equations
+        part = self._part(k, jacobian, body)
+        return np.asarray(np.einsum("tmk,tm->tk", part, multipliers[:, int(e.first[k]) : int(e.first[k + 1])]))
 
-    def _scales(self, state: Floats, jacobian: Floats) -> list[Floats]:
-        """For every constraint R⁻¹, where |R λ| is the size of its wrench."""
-        return [self._scale(k, c, state, jacobian) for k, c in enumerate(self.equations.constraints)]
+    def _part(self, k: int, jacobian: Floats, body: int) -> Floats:
+        """The (T, m, 6) numbers of J for a constraint and a body."""
+        m, at = self.equations.constraints[k].form.size, self.programs.layout.part_at[k][body]
+        return jacobian[:, at : at + 6 * m].reshape(-1, m, 6)
 
-    def _scale(self, k: int, c: Constraint, state: Floats, jacobian: Floats) -> Floats:
+    def _least(self, states: Floats, jacobian: Floats, wanted: Floats) -> Floats:
+        """λ = R⁻¹ μ, with μ of least norm."""
+        e, layout = self.equations, self.programs.layout
+        inverse = [self._scale(k, c, states, jacobian) for k, c in enumerate(e.constraints)]
+        right = wanted.reshape(len(wanted), -1)
+        if e.count * 6 * e.nb > DENSE:
+            rows = zip(jacobian, right, strict=True)
+            found = np.stack([self._by_iteration(j, w, [r[n] for r in inverse]) for n, (j, w) in enumerate(rows)])
+        else:
+            whole = np.zeros((len(states), e.count, e.nb, 6))
+            rows_at, bodies = layout.entries
+            whole[:, rows_at, bodies] = jacobian[:, : layout.jacobian_size].reshape(len(states), -1, 6)
+            j = whole.reshape(len(states), e.count, -1)
+            for k, r in enumerate(inverse):
+                own = slice(int(e.first[k]), int(e.first[k + 1]))
+                j[:, own] = np.swapaxes(r, 1, 2) @ j[:, own]
+            found = np.einsum("tmk,tk->tm", np.linalg.pinv(np.swapaxes(j, 1, 2), rcond=1e-11), right)
+        for k, r in enumerate(inverse):
+            own = slice(int(e.first[k]), int(e.first[k + 1]))
+            found[:, own] = np.einsum("tij,tj->ti", r, found[:, own])
+        return np.asarray(found)
+
+    def _scale(self, k: int, c: Constraint, states: Floats, jacobian: Floats) -> Floats:
+        """R⁻¹ (T, m, m), where |R λ| is the size of a constraint's wrench."""
         side = max(s for s, body in enumerate(c.bodies) if body != GROUND)
         body = c.bodies[side]
-        m, at = c.form.size, self.programs.layout.part_at[k][body]
-        part = jacobian[at : at + 6 * m].reshape(m, 6).copy()
-        arm = euler_parameters_matrix(state[body, 3:]) @ c.record[12 * side + 9 : 12 * side + 12]
+        part = self._part(k, jacobian, body).copy()
+        r = euler_parameters_matrix(states[:, body, 3:].T)
+        arm = np.einsum("ijt,j->ti", r, c.record[12 * side + 9 : 12 * side + 12])
         # The moment about the frame's origin: M − r × F.
-        part[:, 3:] = (part[:, 3:] - np.cross(arm, part[:, :3])) / self.equations.size
-        if c.form.sides > 2 or np.linalg.matrix_rank(part) != m:
-            size = np.linalg.norm(part, axis=1)
-            return np.diag(1.0 / np.where(size > 0.0, size, 1.0))
-        return np.linalg.inv(np.linalg.qr(part.T, mode="r"))
+        part[..., 3:] = (part[..., 3:] - np.cross(arm[:, None], part[..., :3])) / self.equations.size
+        upper = np.linalg.qr(np.swapaxes(part, 1, 2), mode="r")
+        own = np.abs(np.diagonal(upper, axis1=1, axis2=2))
+        if c.form.sides > 2 or np.any(own.min(axis=1) <= 1e-9 * own.max(axis=1)):
+            sizes = np.linalg.norm(part, axis=2)
+            return np.asarray(np.eye(c.form.size) / np.where(sizes > 0.0, sizes, 1.0)[:, None, :])
+        return np.asarray(np.linalg.inv(upper))
 
-    def _by_iteration(
-        self, rows: NDArray[np.int64], bodies: NDArray[np.int64], parts: Floats, inverse: list[Floats], wanted: Floats
-    ) -> Floats:
+    def _by_iteration(self, jacobian: Floats, wanted: Floats, inverse: list[Floats]) -> Floats:
         from scipy.sparse import block_diag, csr_array  # type: ignore[import-untyped]
         from scipy.sparse.linalg import lsmr  # type: ignore[import-untyped]
 
-        e = self.equations
+        e, layout = self.equations, self.programs.layout
+        rows, bodies = layout.entries
         columns = 6 * bodies[:, None] + np.arange(6)
         shape = (e.count, 6 * e.nb)
-        j = csr_array((parts.reshape(-1), (np.repeat(rows, 6), columns.reshape(-1))), shape=shape)
+        entries = layout.parts(jacobian).reshape(-1)
+        j = csr_array((entries, (np.repeat(rows, 6), columns.reshape(-1))), shape=shape)
         scaled = (block_diag([r.T for r in inverse], format="csr") @ j).T
-        return np.asarray(lsmr(scaled, wanted.reshape(-1), atol=1e-13, btol=1e-13, maxiter=20 * e.count)[0])
-
-
-def _by_constraint(inverse: list[Floats], first: NDArray[np.int64], j: Floats) -> Floats:
-    """R⁻ᵀ J, constraint by constraint."""
-    parts = [r.T @ j[first[k] : first[k + 1]] for k, r in enumerate(inverse)]
-    return np.concatenate(parts) if parts else j
-
-
-def _back(inverse: list[Floats], first: NDArray[np.int64], found: Floats) -> Floats:
-    """λ = R⁻¹ μ."""
-    return np.concatenate([r @ found[first[k] : first[k + 1]] for k, r in enumerate(inverse)] or [found])
+        return np.asarray(lsmr(scaled, wanted, atol=1e-13, btol=1e-13, maxiter=20 * e.count)[0])
