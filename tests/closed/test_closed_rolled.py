@@ -93,7 +93,11 @@ CASES: dict[str, Callable[[], lw.Mechanism]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+#: Those that show nothing that the others do not show at all.
+FURTHER = {"driven four-bar", "rssr", "both close loops", "laws of quantities in space", "springs on prismatic joints"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in FURTHER else []) for n in CASES])
 def test_both_forms_move_a_closed_mechanism_alike(name: str) -> None:
     mech = CASES[name]()
     t = 0.2

@@ -53,7 +53,7 @@ def test_threads_that_call_first_at_the_same_time_get_right_answers(cached, monk
 def test_a_variant_is_compiled_once_however_many_ask(monkeypatch):
     monkeypatch.setenv("LINKWRIGHT_CACHE", "")
     made, inner = [], llvm_backend.object_code
-    monkeypatch.setattr(llvm_backend, "object_code", lambda text: made.append(text) or inner(text))
+    monkeypatch.setattr(llvm_backend, "object_code", lambda text, **how: made.append(text) or inner(text, **how))
     kernel = compiled(samples.smooth())
     at_once(lambda k: kernel(np.ones(3), 1.0))
     assert len(made) == 1

@@ -363,7 +363,11 @@ def test_power_goes_into_energy(name: str) -> None:
     assert rate == pytest.approx(given, rel=1e-6, abs=1e-6)
 
 
-@cases
+#: One of each sort; the others take as long.
+SHORT = ("four-bar", "motor of a tree joint", "spatial rod", "a gear led by a tree joint")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in SHORT else [pytest.mark.slow]) for n in CASES])
 def test_derivatives_of_accelerations_are_their_differences(name: str) -> None:
     """Along states that keep the constraints closed, where repeated equations repeat; forces may change in any way."""
     c = case(name)
