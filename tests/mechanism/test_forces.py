@@ -92,7 +92,7 @@ def test_a_function_gets_what_its_parameters_name_in_any_order(b):
 def test_a_driver_is_a_function_of_time_or_its_expression(b):
     assert b.driver("joint", "hinge", lambda t: 2 * np.sin(t)).law == 2 * np.sin(TIME)
     assert b.driver("distance", "tip", lambda time: 1 + time, other="ground").law == 1 + TIME
-    with pytest.raises(ModelError, match="driver 'motor' has the parameter 'q'; .* names: t, time, TIME"):
+    with pytest.raises(ModelError, match=r"driver 'motor' has the parameter 'q'; .* names: t, time, TIME"):
         b.driver("joint", "tube", lambda q: q, name="motor")
 
 
@@ -138,6 +138,14 @@ def test_a_law_s_own_coordinate_is_q_however_it_is_named(b):
         (lambda b: b.joint_force("hinge", Quantity("joint", ("hing",))), "no joint named 'hing'"),
         (lambda b: b.driver("joint", "hinge", b.coordinate("tube")), "parameter or variable of a law"),
         (lambda b: b.joint_friction("hinge", 1.0, 0.0), "speed of the friction is not positive"),
+        (lambda b: b.joint_spring("hinge", -b.parameter("k", 3.0)), "stiffness of a spring is -3; .* joint_force"),
+        (lambda b: b.spring("tip", "ground", 1.0, -0.5), "length of a spring is -0.5"),
+        (lambda b: b.spring("tip", "ground", 1.0, 0.5, damping=-1.0), "damping of a spring is -1"),
+        (lambda b: b.damper("tip", "ground", -1.0), "damping of a damper is -1; .* point_force"),
+        (lambda b: b.joint_damper("hinge", -1.0), "damping of a damper is -1"),
+        (lambda b: b.joint_friction("hinge", -1.0), "the friction of a friction is -1"),
+        (lambda b: b.stop("hinge", stiffness=-1.0), "stiffness of a stop is -1"),
+        (lambda b: b.bumper("tip", "ground", 0.1, damping=-1.0), "damping of a stop is -1"),
         (lambda b: b.stop("tube", index=1), "the stop of 'tube' has no limit"),
         (lambda b: b.stop("hinge", 1.0, -1.0), "lower limit above"),
         (lambda b: b.applied_wrench("tip", (1, 0, 0), reaction="two"), "both on 'two'"),
