@@ -86,12 +86,10 @@ class Forces(Kinematics):
         self, joint: Joint | str, stiffness: Numeric, rest: Numeric = 0.0, damping: Numeric = 0.0, **options: Any
     ) -> JointForce:
         """−stiffness · (q − rest) − damping · v on a joint; options as for `joint_force`."""
-        self._check_sizes("spring", stiffness=stiffness, damping=damping)
         return self.joint_force(joint, laws.spring(_Q, _V, stiffness, rest, damping), **options)
 
     def joint_damper(self, joint: Joint | str, damping: Numeric, **options: Any) -> JointForce:
         """−damping · v on a joint; options as for `joint_force`."""
-        self._check_sizes("damper", damping=damping)
         return self.joint_force(joint, laws.damper(_V, damping), **options)
 
     def joint_friction(
@@ -103,7 +101,6 @@ class Forces(Kinematics):
         the shorter the steps of a simulation.
         """
         self._check_positive(speed, "speed of the friction")
-        self._check_sizes("friction", friction=friction)
         return self.joint_force(joint, laws.friction(_V, friction, speed), **options)
 
     def actuator(
@@ -145,7 +142,6 @@ class Forces(Kinematics):
             text = f"the stop of {on.name!r} has no limit; give lower= or upper=, or give the joint limits"
             raise ModelError(text, element=on.name)
         self._check_limits(lower, upper, f"the stop of {on.name!r}")
-        self._check_sizes("stop", stiffness=stiffness, damping=damping)
         return self.joint_force(on, laws.stop(_Q, _V, lower, upper, stiffness, damping), **options)
 
     # -- forces between places ------------------------------------------------------------------------------
@@ -176,12 +172,10 @@ class Forces(Kinematics):
         name: str | None = None,
     ) -> PointForce:
         """A spring and damper between two origins: −stiffness · (d − length) − damping · ḋ."""
-        self._check_sizes("spring", stiffness=stiffness, length=length, damping=damping)
         return self.point_force(first, second, laws.spring(_D, _DD, stiffness, length, damping), name=name)
 
     def damper(self, first: Place, second: Place, damping: Numeric, *, name: str | None = None) -> PointForce:
         """A damper between two origins: −damping · ḋ."""
-        self._check_sizes("damper", damping=damping)
         return self.point_force(first, second, laws.damper(_DD, damping), name=name)
 
     def bumper(
@@ -199,7 +193,6 @@ class Forces(Kinematics):
         if lower is None and upper is None:
             raise ModelError("a stop between two triads has no limit; give lower= or upper=")
         self._check_limits(lower, upper, "a stop between two triads")
-        self._check_sizes("stop", stiffness=stiffness, damping=damping)
         return self.point_force(first, second, laws.stop(_D, _DD, lower, upper, stiffness, damping), name=name)
 
     def applied_wrench(
@@ -283,15 +276,6 @@ class Forces(Kinematics):
     def _check_positive(self, value: Numeric, what: str) -> None:
         if not self._now(value) > 0.0:
             raise ModelError(f"the {what} is not positive; give a positive number")
-
-    def _check_sizes(self, element: str, **sizes: Numeric) -> None:
-        """Refuse what is below zero, which is more often a sign gone wrong than meant."""
-        for name, value in sizes.items():
-            if isinstance(value, Expression) and not value.names() <= self._parameters.keys():
-                continue  # it varies with the motion
-            if (now := self._now(value)) < 0.0:
-                text = f"the {name} of a {element} is {now:g}; give 0 or more, or write the force as a law: "
-                raise ModelError(text + "joint_force(joint, law), point_force(first, second, law)")
 
     def _check_limits(self, lower: Numeric | None, upper: Numeric | None, what: str) -> None:
         if lower is not None and upper is not None and self._now(lower) > self._now(upper):
