@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from moving_models import SWUNG, double_pendulum, oscillator
+from moving_models import SWUNG, double_pendulum, oscillator, out_of_reach
 
 import linkwright as lw
 from linkwright.simulation import engines
@@ -57,19 +57,6 @@ def test_a_force_that_grows_without_bound_ends_in_step_underflow(called):
     assert sol.status.element == "slide"
     assert "tolerances" in sol.status.message
     assert sol.status.advice
-
-
-def out_of_reach():
-    """A rocker that is driven to where its coupler cannot follow."""
-    with lw.Builder("out of reach") as b:
-        first = b.body("first", mass=1.0, com=(0.5, 0.0, 0.0), inertia=(0.1, 0.1, 0.1))
-        second = b.body("second", mass=1.0, com=(0.3, 0.0, 0.0), inertia=(0.1, 0.1, 0.1))
-        hinge = b.joint("revolute", b.triad(b.ground), b.triad(first), "hinge")
-        b.joint("revolute", b.triad(first, origin=(1.0, 0.0, 0.0)), b.triad(second), "elbow")
-        wall = b.triad(b.ground, origin=(1.2, 0.0, 0.0), h=(0.0, 1.0, 0.0))
-        b.point_on_line(wall, b.triad(second, origin=(0.4, 0.0, 0.0)))
-        b.driver("joint", hinge, lw.TIME)
-    return b.build()
 
 
 @pytest.mark.parametrize("options", [{}, {"method": "rk4", "dt": 0.01}, {"method": "radau", "rtol": 1e-5}])
