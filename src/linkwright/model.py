@@ -117,7 +117,6 @@ class Mechanism(Described):
             return kernel(*arrays, t, out=out)
         name = request.function
         plain = request == _PLAIN.get(name) and name not in self.__dict__
-        plain = plain and not (self.closed and name == "inverse_dynamics")  # whose answer is the spanning tree's
         other = request == Request("forward_dynamics", request.method) and request.method != FORWARD_METHODS[0]
         if other and request.method not in self._quick and _one_state(arrays) and kernel.signature.work < _LONG:
             quick = shortcut(kernel, partial(type(self)._array, self, request), name)
@@ -238,19 +237,14 @@ class Mechanism(Described):
         Where loops leave fewer degrees of freedom than there are actuators, Σ weight·tau² is least: `weights` has one
         number for each actuated rate. A motion that the actuators cannot produce is an error that says which.
         """
-        request = Request("inverse_dynamics", "", wrenches is not None)
         given = () if wrenches is None else (wrenches,)
-        tree = self._array(request, q, v, a, *given, t=t, out=None if self.closed else out)
         if not self.closed:
-            return tree
+            return self._array(Request("inverse_dynamics", "", wrenches is not None), q, v, a, *given, t=t, out=out)
         from linkwright.closed.inverse import inverse_dynamics
 
-        bound = self.forward_dynamics(q, v, np.zeros(self.nv), t=t)
-        found = inverse_dynamics(self, np.asarray(q, float), np.asarray(a, float), tree, bound, weights, t)
-        if out is None:
-            return found
-        out[...] = found
-        return out
+        tree = self._array(Request("tree_forces", "", wrenches is not None), q, v, a, *given, t=t)
+        state = np.asarray(q, float), np.asarray(v, float), np.asarray(a, float)
+        return inverse_dynamics(self, *state, tree, weights, t, out)
 
     def equilibrium(
         self, q_guess: ArrayLike | None = None, *, tau: ArrayLike | None = None, t: float = 0.0
@@ -362,8 +356,7 @@ def _one_state(arrays: Sequence[Any]) -> bool:
     return isinstance(arrays[0], np.ndarray) and arrays[0].ndim == 1
 
 
-#: The requests of plain calls, which have a native shortcut.
-#: Functions without a method of their name that the short way could take the place of.
+#: Functions without a method of their name, or whose method takes options that the short way does not know.
 _OTHER = (
     "forward_dynamics",
     "pose",
@@ -373,10 +366,12 @@ _OTHER = (
     "rate",
     "closing",
     "settling",
+    "tree_forces",
     "applied_forces",
     "force_values",
     "initial_values",
 )
+#: The requests of plain calls, which have a native shortcut.
 _PLAIN = {
     "forward_dynamics": Request("forward_dynamics", FORWARD_METHODS[0]),
     **{name: Request(name) for name in SPECS if name not in _OTHER},

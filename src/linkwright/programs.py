@@ -69,7 +69,8 @@ class Spec:
 
 SPECS: dict[str, Spec] = {
     "forward_dynamics": Spec(("q", "v", "tau"), ("a",), forces=True, closed=True, options=("method", "wrenches")),
-    "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True, loops=True, options=("wrenches",)),
+    "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True, options=("wrenches",)),
+    "tree_forces": Spec(("q", "v", "a"), ("tau",), forces=True, loops=True, options=("wrenches",)),
     "bias_forces": Spec(("q", "v"), ("h",), forces=True, loops=True, options=("wrenches",)),
     "gravity_forces": Spec(("q",), ("g",), loops=True),
     "mass_matrix": Spec(("q",), ("M",), loops=True),
@@ -79,7 +80,6 @@ SPECS: dict[str, Spec] = {
         rolls=False,
         dense=200_000,
         forces=True,
-        closed=True,
         options=("method", "wrenches"),
     ),
     "constraint_forces": Spec(("q", "v", "tau"), ("lambda",), forces=True, closed=True, options=("method", "wrenches")),
@@ -104,6 +104,11 @@ SPECS: dict[str, Spec] = {
     "rate": Spec(("q", "v"), ("rate",), loops=True),
     "force_values": Spec(("q", "v"), ("forces",), rolls=False, forces=True, loops=True),
     "initial_values": Spec(("q", "v"), ("values", "slopes"), rolls=False, loops=True),
+}
+#: What mechanisms with loops, ties and drivers answer by a method alone, and what to ask instead of its program.
+METHOD_ALONE = {
+    "inverse_dynamics": "call mech.inverse_dynamics, or take the program 'tree_forces' of the spanning tree alone",
+    "reactions": "call mech.reactions, or take the program 'constraint_forces'",
 }
 #: What has a rolled form for mechanisms with loops, ties, drivers, couplings and force elements.
 CLOSED = ("forward_dynamics", "constraint_forces", "closing", "settling")
@@ -319,6 +324,9 @@ class Maker:
         """Refuse what cannot be answered for closed mechanisms."""
         first = self.closings[0]
         does = {"joint": "closes a loop", "driver": "prescribes a motion"}.get(first.group, "holds bodies together")
+        if request.function in METHOD_ALONE:
+            text = f"{first} {does}; {request.function} is no single program then: {METHOD_ALONE[request.function]}"
+            raise ModelError(text, element=first.name)
         if not SPECS[request.function].closed:
             text = f"{first} {does}; {request.function} is for mechanisms without loops, ties and drivers so far"
             raise ModelError(text, element=first.name)

@@ -107,3 +107,15 @@ def test_reactions_come_in_batches() -> None:
     many = mech.reactions(q, v, tau)
     assert many.shape == (3, 4, 6)
     assert many[2] == pytest.approx(mech.reactions(q[2], v[2], tau[2]), abs=1e-12)
+
+
+def test_a_state_that_is_not_finite_has_no_reactions_and_spoils_no_other() -> None:
+    mech = four_bar()
+    q, v = mech.project(np.tile(mech.assemble(), (3, 1)), np.random.default_rng(0).normal(size=(3, 3)))
+    tau = np.ones(3)
+    right = mech.reactions(q, v, tau)
+    q[1, 0] = np.nan
+    found = mech.reactions(q, v, tau)
+    assert np.isnan(found[1]).all()
+    assert found[[0, 2]] == pytest.approx(right[[0, 2]], abs=1e-12)
+    assert np.isnan(mech.reactions(q[1], v[1], tau)).all()

@@ -26,6 +26,24 @@ def test_standing_on_its_head_is_rest_but_not_stable() -> None:
     assert mech.equilibrium(np.array([np.pi - 0.1])).stable
 
 
+@pytest.mark.parametrize("bars", [1, 2])
+@pytest.mark.parametrize("length", [1e-3, 0.02, 0.1, 1.0, 10.0, 100.0])
+@pytest.mark.parametrize("away", [0.5, 0.01])
+def test_pendulums_of_any_length_fall_from_beside_the_top(length: float, away: float, bars: int) -> None:
+    with lw.Builder("pendulum") as b:
+        below, inertia = b.ground, np.array([1.0, 1.0, 1e-3]) * length**2 / 12.0
+        for k in range(bars):
+            bar = b.body(f"bar{k}", 1.0, (0, 0, -0.5 * length), tuple(inertia))
+            b.joint("revolute", below, bar, f"j{k}", axis=(0, 1, 0), at=(0, 0, -length if k else 0.0))
+            below = bar
+    mech = b.build()
+    start = np.zeros(bars)
+    start[0] = np.pi - away
+    found = mech.equilibrium(start)
+    assert found.stable
+    assert mech.pose(found.q, f"bar{bars - 1}")[2, 2] == pytest.approx(1.0, abs=1e-9)
+
+
 def test_a_spring_balances_a_weight() -> None:
     with lw.Builder("scale") as b:
         b.joint("prismatic", b.ground, b.body("pan", 2.0, (0, 0, 0), (1, 1, 1)), "slide")

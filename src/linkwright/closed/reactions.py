@@ -28,6 +28,11 @@ class Reacting:
         self.mech, self.description = mech, mech.description
         self.equations = Kinematics(mech.description)
 
+    @property
+    def count(self) -> int:
+        """How many joints there are."""
+        return len(self._joints)
+
     @cached_property
     def solver(self) -> Reactions:
         return Reactions(self.equations.programs)
@@ -139,13 +144,18 @@ def _turned(r: Floats, wrenches: Floats) -> Floats:
 
 
 def reactions(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: Floats) -> Floats:
-    """(..., nb + loops, 6) at states that forward dynamics moves on from."""
+    """(..., nb + loops, 6) at states that forward dynamics moves on from; NaN at those that are not finite."""
     from linkwright.results.bodies import body_motion
 
     a = mech.forward_dynamics(q, v, tau, t=t)
     shape = a.shape[:-1]
     rows = [np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, v, a, tau)]
     time = np.array(np.broadcast_to(t, shape), dtype=np.float64).reshape(-1)
-    reacting = mech._kept.setdefault("reactions", Reacting(mech))
-    found = reacting.at(body_motion(mech.description, *rows[:3]), time, *rows)
-    return np.asarray(found.reshape(*shape, *found.shape[1:]))
+    if "reactions" not in mech._kept:
+        mech._kept["reactions"] = Reacting(mech)
+    reacting = mech._kept["reactions"]
+    known = np.asarray(np.isfinite(np.column_stack([*rows, time])).all(axis=1))
+    rows = [x[known] for x in rows]
+    found = np.full((len(known), reacting.count, 6), np.nan)
+    found[known] = reacting.at(body_motion(mech.description, *rows[:3]), time[known], *rows)
+    return found.reshape(*shape, *found.shape[1:])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
     from linkwright.simulation.engines import Trouble
     from linkwright.simulation.rows import Rows
+
+T = TypeVar("T")
 
 
 def ended(mech: Mechanism, trouble: Trouble) -> Status:
@@ -71,7 +74,8 @@ def dependence(mech: Mechanism, row: Rows | None) -> str:
     """Which constraints depend on each other there, as the end of a sentence; nothing where the position is regular."""
     if row is None or not mech.closed or not np.isfinite(row.q).all():
         return ""
-    names = list(dict.fromkeys(name for name, _ in mech.singular(row.q[0], t=float(row.t[0]))))
+    found = _try(lambda: mech.singular(row.q[0], t=float(row.t[0]))) or []
+    names = list(dict.fromkeys(name for name, _ in found))
     if len(names) > 4:
         names = [*names[:3], f"{len(names) - 3} more"]
     if not names:
@@ -82,14 +86,24 @@ def dependence(mech: Mechanism, row: Rows | None) -> str:
 
 def worst_constraint(mech: Mechanism, row: Rows | None) -> str | None:
     """The constraint equation that is farthest from being met, there or, if all are, a little later."""
-    if row is None or not mech.closed:
-        return None
+    return None if row is None or not mech.closed else _try(lambda: _worst(mech, row))
+
+
+def _worst(mech: Mechanism, row: Rows) -> str | None:
     q, t = row.q[0], float(row.t[0])
     phi = np.abs(mech._closing(q, t)[1])
     if np.max(phi, initial=0.0) < 1e-8:
         h = 1e-3 / (1.0 + float(np.max(np.abs(row.v[0]), initial=0.0)))
         phi = np.abs(mech._closing(mech.integrate(q, h * row.v[0]), t + h)[1])
     return mech.constraints[int(np.argmax(np.where(np.isfinite(phi), phi, np.inf)))] if len(phi) else None
+
+
+def _try(ask: Callable[[], T]) -> T | None:
+    """The answer, or None: what explains the end of a run must not lose the run."""
+    try:
+        return ask()
+    except Exception:
+        return None
 
 
 def fastest_joint(mech: Mechanism, row: Rows | None) -> str | None:
