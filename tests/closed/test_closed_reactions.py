@@ -8,6 +8,7 @@ import pytest
 import linkwright as lw
 from closed_mechanisms import MECHANISMS, four_bar, state
 from linkwright.closed.freedom import constraint_jacobian
+from linkwright.closed.reactions import exerted
 
 
 @pytest.mark.parametrize("name", ["four-bar", "driven four-bar", "rssr", "platform"])
@@ -107,3 +108,18 @@ def test_reactions_come_in_batches() -> None:
     many = mech.reactions(q, v, tau)
     assert many.shape == (3, 4, 6)
     assert many[2] == pytest.approx(mech.reactions(q[2], v[2], tau[2]), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["slider with rod", "driven four-bar", "pen on line", "driven arm"])
+def test_ties_and_drivers_exert_their_multipliers_where_these_are_the_only_ones(name: str) -> None:
+    mech = MECHANISMS[name]()
+    t = 0.1
+    q, v = state(mech, t)
+    tau = np.random.default_rng(2).normal(size=mech.nv)
+    a = mech.forward_dynamics(q, v, tau, t=t)
+    _, others = exerted(mech, q[None], v[None], a[None], tau[None], np.array([t]))
+    named = dict(zip(mech.constraints, mech.constraint_forces(q, v, tau, t=t), strict=True))
+    assert others
+    for (group, element), found in others.items():
+        wanted = [x for about, x in named.items() if about.startswith(f"{group} {element!r}")]
+        assert found[0] == pytest.approx(wanted, rel=1e-9, abs=1e-9)
