@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
+from linkwright import acting
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound, ShapeError
 from linkwright.formats.mks.reader import parse_mks
 from linkwright.results.series import Series
@@ -63,7 +64,9 @@ def test_forces_are_series_with_units() -> None:
 
 def test_a_joint_beyond_its_limits_is_told_unless_a_stop_is_there() -> None:
     begin = "INITIAL (hinge.angle = 0.9, hinge.rate = 5);"
-    assert "Joint 'hinge' goes beyond its limits" in str(lw.analyse(pendulum(rest=begin)).status)
+    told = "Joint 'hinge' goes beyond its limits"
+    assert told in str(lw.analyse(pendulum(rest=begin)).status)
+    assert told in str(lw.analyse(pendulum(rest=begin + "DAMPER oil (joint = hinge, damping = 0.01);")).status)
     stopped = lw.analyse(pendulum(rest=begin + "STOP end (joint = hinge, stiffness = 1e4);"))
     assert "limits" not in str(stopped.status)
     assert np.max(np.abs(stopped.q)) < 1.1
@@ -137,12 +140,83 @@ def test_series_are_saved_and_written_as_columns(tmp_path: Path) -> None:
     assert "s.torque [N m]" in heads
 
 
-def test_forces_of_joints_are_left_out_of_long_runs_of_loops_and_that_is_told() -> None:
-    four_bar = Path(__file__).resolve().parents[1] / "examples" / "models" / "double_four_bar.mks"
-    some, many = (lw.analyse(four_bar, times=np.linspace(0.0, 0.1, n)) for n in (11, 1101))
+FOUR_BARS = Path(__file__).resolve().parents[1] / "examples" / "models" / "double_four_bar.mks"
+
+
+def test_forces_of_joints_are_left_out_of_long_runs_of_loops_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acting, "MOST_POINTS", 11)
+    some, many = (lw.analyse(FOUR_BARS, times=np.linspace(0.0, 0.1, n)) for n in (11, 12))
     assert "base1.fx" in some.series
     assert "base1.fx" not in many.series
     assert "mech.reactions gives them" in str(many.status)
+
+
+def hung(rods: int, more: str = "") -> lw.Mechanism:
+    """A block of 1 kg on a vertical guide, held by rods side by side, where gravity is 10 m/s²."""
+    with lw.Builder("hung") as b:
+        b.gravity((0, 0, -10))
+        block = b.body("block", 1.0, (0, 0, 0), (0.1, 0.1, 0.1))
+        b.joint("prismatic", b.ground, block, "guide")
+        for k in range(rods):
+            x = k - (rods - 1) / 2
+            b.rod(b.triad(b.ground, (x, 0, 2)), b.triad(block, (x, 0, 0)), 2.0, f"rod{k + 1}")
+        if more:
+            b.driver("joint", "guide", 0.0, name=more)
+    return b.build()
+
+
+def test_rods_side_by_side_share_a_load_as_the_joints_do() -> None:
+    sol = lw.analyse(hung(2), analysis="static", times=[0.0])
+    assert sol.series["rod1.force"].values == pytest.approx([-5.0])
+    assert sol.series["rod2.force"].values == pytest.approx([-5.0])
+    assert sol.series["guide.my"].values == pytest.approx([0.0], abs=1e-9)
+
+
+def test_forces_of_redundant_ties_drivers_and_joints_together_move_the_body() -> None:
+    sol = lw.analyse(hung(3, "motor"), analysis="inverse dynamic", times=[0.0, 1.0])
+    names = ["rod1.force", "rod2.force", "rod3.force"]
+    pull = [sol.series[name].values[0] for name in names]
+    assert sum(pull) - sol.series["motor.force"].values[0] - sol.series["guide.fz"].values[0] == pytest.approx(-10.0)
+    assert max(pull) - min(pull) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_gear_is_among_the_forces_of_a_loop() -> None:
+    """Two wheels on their shafts, geared −2 to 1; the second shaft's joint is there twice, so that there is a loop."""
+    with lw.Builder("wheels") as b:
+        for name, inertia in (("one", 3.0), ("two", 1.0)):
+            b.joint("revolute", b.ground, b.body(name, 1.0, (0, 0, 0), (2, 2, inertia)), name)
+        b.joint("revolute", b.ground, "two", "again", cut=True)
+        b.mimic("again", "one", -2.0, name="gear")
+        b.joint_force("one", 14.0, name="push")
+    sol = lw.analyse(b.build(), analysis="dynamic", times=[0.0, 0.1])
+    # (3 + 4 · 1) a = 14 of the first wheel; the second turns at −2 a, and the gear alone turns it.
+    assert sol.a[:, 0] == pytest.approx([2.0, 2.0])
+    assert sol.series["gear.torque"].values == pytest.approx([-4.0, -4.0])
+    assert sol.series["gear.torque"].unit == "N m"
+
+
+def test_forces_that_cannot_be_had_are_told_and_the_motion_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*given: object, **more: object) -> None:
+        raise ModelError("no such thing; try another")
+
+    monkeypatch.setattr(lw.Mechanism, "reactions", fails)
+    sol = lw.analyse(pendulum(rest="SPRING s (joint = hinge, stiffness = 3);"))
+    assert sol.status
+    assert "s.torque" in sol.series
+    assert "hinge.fx" not in sol.series
+    assert "forces of joints are left out: no such thing; try another" in str(sol.status).lower()
+
+
+def test_an_interrupt_while_forces_are_computed_keeps_the_motion(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*given: object, **more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(acting, "forces", stopped)
+    sol = lw.analyse(pendulum())
+    assert sol.status
+    assert len(sol) == 201
+    assert not sol.series
+    assert "interrupted" in str(sol.status)
 
 
 def test_a_series_has_one_value_a_time_point() -> None:

@@ -297,7 +297,11 @@ class Mechanism(Described):
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
         """λ (..., m) of M a + h = tau + Gᵀ λ, one for each of `constraints`: what joints that close loops, ties and
-        drivers exert, in newtons where the equation is a distance and newton metres where it is an angle."""
+        drivers exert, in newtons where the equation is a distance and newton metres where it is an angle.
+
+        Where constraints are redundant it is one solution of many, and not that of `reactions`; the accelerations are
+        the same with each.
+        """
         return self._array(Request("constraint_forces", FORWARD_METHODS[0]), q, v, tau, t=t)
 
     def forward_dynamics_derivatives(

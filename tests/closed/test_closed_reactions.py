@@ -8,6 +8,7 @@ import pytest
 import linkwright as lw
 from closed_mechanisms import MECHANISMS, four_bar, state
 from linkwright.closed.freedom import constraint_jacobian
+from linkwright.closed.reactions import exerted
 
 
 @pytest.mark.parametrize("name", ["four-bar", "driven four-bar", "rssr", "platform"])
@@ -119,3 +120,18 @@ def test_a_state_that_is_not_finite_has_no_reactions_and_spoils_no_other() -> No
     assert np.isnan(found[1]).all()
     assert found[[0, 2]] == pytest.approx(right[[0, 2]], abs=1e-12)
     assert np.isnan(mech.reactions(q[1], v[1], tau)).all()
+
+
+@pytest.mark.parametrize("name", ["slider with rod", "driven four-bar", "pen on line", "driven arm"])
+def test_ties_and_drivers_exert_their_multipliers_where_these_are_the_only_ones(name: str) -> None:
+    mech = MECHANISMS[name]()
+    t = 0.1
+    q, v = state(mech, t)
+    tau = np.random.default_rng(2).normal(size=mech.nv)
+    a = mech.forward_dynamics(q, v, tau, t=t)
+    _, others = exerted(mech, q[None], v[None], a[None], tau[None], np.array([t]))
+    named = dict(zip(mech.constraints, mech.constraint_forces(q, v, tau, t=t), strict=True))
+    assert others
+    for (group, element), found in others.items():
+        wanted = [x for about, x in named.items() if about.startswith(f"{group} {element!r}")]
+        assert found[0] == pytest.approx(wanted, rel=1e-9, abs=1e-9)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
 Floats = NDArray[np.float64]
+#: The multipliers (T, m) of constraints other than joints, by group and name.
+Multipliers = dict[tuple[str, str], Floats]
 
 
 class Reacting:
@@ -37,8 +39,12 @@ class Reacting:
     def solver(self) -> Reactions:
         return Reactions(self.equations.programs)
 
-    def at(self, bodies: Mapping[str, Floats], time: Floats, q: Floats, v: Floats, a: Floats, tau: Floats) -> Floats:
+    def at(
+        self, bodies: Mapping[str, Floats], time: Floats, q: Floats, v: Floats, a: Floats, tau: Floats
+    ) -> tuple[Floats, Multipliers]:
         """(T, nb + loops, 6): of every joint on its body, at the body's origin in its axes, its drive included.
+
+        And the multipliers of ties, gears and drivers, which with those wrenches move the bodies as they move.
 
         Bodies move as the arrays (T, nb, ·) of a Solution say; the tree's q, v, a and tau are (T, ·). Joints: those of
         the spanning tree in their order, then those of loops.
@@ -61,7 +67,13 @@ class Reacting:
             if joint in pairs:
                 wrench = wrench + pairs[joint][body]
             joints[:, row] = np.einsum("tji,tkj->tki", r[:, body], wrench.reshape(-1, 2, 3)).reshape(-1, 6)
-        return joints
+        e = self.solver.equations
+        others: Multipliers = {
+            (c.group, c.name): found[:, int(e.first[k]) : int(e.first[k + 1])]
+            for k, c in enumerate(e.constraints)
+            if c.group != "joint"
+        }
+        return joints, others
 
     # -- what there is ----------------------------------------------------------------------------------
     @cached_property
@@ -145,17 +157,22 @@ def _turned(r: Floats, wrenches: Floats) -> Floats:
 
 def reactions(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: Floats) -> Floats:
     """(..., nb + loops, 6) at states that forward dynamics moves on from; NaN at those that are not finite."""
-    from linkwright.results.bodies import body_motion
-
     a = mech.forward_dynamics(q, v, tau, t=t)
     shape = a.shape[:-1]
-    rows = [np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, v, a, tau)]
+    q, v, a, tau = (np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, v, a, tau))
     time = np.array(np.broadcast_to(t, shape), dtype=np.float64).reshape(-1)
+    known = np.asarray(np.isfinite(np.column_stack([q, v, a, tau, time])).all(axis=1))
+    some, _ = exerted(mech, *(x[known] for x in (q, v, a, tau, time)))
+    found = np.full((len(known), *some.shape[1:]), np.nan)
+    found[known] = some
+    return found.reshape(*shape, *found.shape[1:])
+
+
+def exerted(mech: Mechanism, q: Floats, v: Floats, a: Floats, tau: Floats, t: Floats) -> tuple[Floats, Multipliers]:
+    """What `Reacting.at` finds along a motion q, v, a (T, ·)."""
+    from linkwright.results.bodies import body_motion
+
     if "reactions" not in mech._kept:
         mech._kept["reactions"] = Reacting(mech)
-    reacting = mech._kept["reactions"]
-    known = np.asarray(np.isfinite(np.column_stack([*rows, time])).all(axis=1))
-    rows = [x[known] for x in rows]
-    found = np.full((len(known), reacting.count, 6), np.nan)
-    found[known] = reacting.at(body_motion(mech.description, *rows[:3]), time[known], *rows)
-    return found.reshape(*shape, *found.shape[1:])
+    reacting: Reacting = mech._kept["reactions"]
+    return reacting.at(body_motion(mech.description, q, v, a), t, q, v, a, tau)
