@@ -78,13 +78,27 @@ def test_a_function_becomes_the_expression_that_it_computes(b):
     assert b.applied_wrench("tip", force=lambda t: (t, 0, np.sqrt(t))).laws[0] == TIME
 
 
+def test_a_function_gets_what_its_parameters_name_in_any_order(b):
+    q, v = Name("q"), Name("v")
+    assert b.joint_force("hinge", lambda t: 10 * np.sin(t)).law == 10 * np.sin(TIME)
+    assert b.actuator("hinge", lambda t: t, 3.0).law.names() == {"TIME"}
+    assert b.joint_force("hinge", lambda v, q: q - 2 * v).law == q - 2 * v
+    assert b.joint_force("hinge", lambda TIME, /, *, v: v * TIME).law == v * TIME
+    assert b.joint_force("hinge", lambda time, q=2.0, **rest: q * time).law == 2.0 * TIME
+    assert b.joint_force("hinge", lambda: 4.0).law == Number(4.0)
+    assert b.point_force("tip", "ground", lambda dd: -dd).law == -Name("dd")
+
+
 @pytest.mark.parametrize(
     ("function", "told"),
     [
         (lambda q: 1.0 if q > 0 else 2.0, r"lw\.where.*lw\.simulate\(tau"),
         (lambda q: max(q, 0.0), r"lw\.maximum"),
         (lambda q: math.sin(q), r"np\.sin"),
-        (lambda q, v, t, more: q, "takes 4 arguments; it gets 3: q, v, TIME"),
+        (lambda q, v, t, more: q, "parameter 'more'; .* names: q, v, t, time, TIME"),
+        (lambda d: d, "parameter 'd'"),
+        (lambda *args: args[0], r"parameter '\*args'"),
+        (np.sin, "names: q, v, t"),
         (lambda q: "much", "law that is str"),
         (lambda q: q / 0.0 if q is None else [q, q], "law that is list"),
     ],

@@ -31,7 +31,7 @@ class Forces(Kinematics):
 
     A law is a number, an expression of TIME, parameters and quantities (`coordinate`, `rate`, `distance`, `component`
     below), or a function of plain arithmetic and NumPy's functions: `lambda q, v, t: -3 * np.sin(q)`. The function is
-    called once, with names in place of numbers, so that the law stays data.
+    called once, with names in place of numbers, so that the law stays data; it gets what its parameters name.
     """
 
     def __init__(self, ground: str) -> None:
@@ -71,7 +71,7 @@ class Forces(Kinematics):
     def joint_force(self, joint: Joint | str, law: Law, *, index: int = 0, name: str | None = None) -> JointForce:
         """A force or torque on coordinate `index` of a joint: a law of `q`, `v`, TIME, quantities and parameters.
 
-        A function gets q, v and the time, as many of them as it takes. On spherical and free joints `index` counts
+        A function gets those of q, v and t that its parameters name, in any order. On spherical and free joints `index` counts
         rates, and the law may not use `q`.
         """
         name, on = self._new_force(name, "force"), self._joint(joint)
@@ -148,7 +148,7 @@ class Forces(Kinematics):
     def point_force(self, first: Place, second: Place, law: Law, *, name: str | None = None) -> PointForce:
         """A force along the line of two origins: a law of their distance `d`, its rate `dd`, TIME and quantities.
 
-        Positive pushes them apart. A function gets d, dd and the time.
+        Positive pushes them apart. A function gets those of d, dd and t that its parameters name.
         """
         name = self._new_force(name, "force")
         a, b = self._place(first), self._place(second)
@@ -205,7 +205,7 @@ class Forces(Kinematics):
         reaction: Place | None = None,
         name: str | None = None,
     ) -> AppliedWrench:
-        """A force and a torque at a triad or a body's origin: three laws each, or a function of time that gives three.
+        """A force and a torque at a triad or a body's origin: three laws each, or a function of t that gives three.
 
         They are in the triad's own axes (`"frame"`), in ground's, or in those of another triad or body. With
         `reaction`, that body gets the opposite wrench, at the same point in space.

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.errors import ModelError
-from linkwright.mechanism.expression import Call, Expression, Lookup, Name, Number, as_expression, replaced
+from linkwright.mechanism.expression import TIME, Call, Expression, Lookup, Name, Number, as_expression, replaced
 
 Numeric = float | Expression
 #: The speed v₀ (rad/s or m/s) at which friction has grown to tanh 1 of its size, unless a model says another.
@@ -70,28 +70,51 @@ def saturated(law: Expression, limit: Numeric) -> Expression:
 
 
 # -- laws given as Python functions ---------------------------------------------------------------------------------
-def written(function: Callable[..., Any], leaves: Sequence[Expression], what: str) -> Any:
+def written(function: Callable[..., Any], leaves: Sequence[Name], what: str) -> Any:
     """What a function of plain arithmetic and NumPy's functions gives for these leaves: expressions.
 
-    It is called once, with as many of the leaves as it takes, so that the law becomes data.
+    It is called once, with the leaves that its parameters name, so that the law becomes data. Time is t, time or TIME.
     """
-    try:
-        taken = inspect.signature(function).parameters.values()
-        count = sum(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in taken)
-        count = len(leaves) if any(p.kind is p.VAR_POSITIONAL for p in taken) else count
-    except (TypeError, ValueError):
-        count = len(leaves)
+    known: dict[str, Expression] = {}
+    for leaf in leaves:
+        known |= {name: leaf for name in (("t", "time", "TIME") if leaf == TIME else (leaf.name,))}
+    args, named = _arguments(function, known, what)
     advice = "it is called once, with names in place of numbers, so write it with arithmetic, np.sin and its like, "
     advice += "and lw.where; what only Python can compute goes to lw.simulate(tau=...)"
-    if count > len(leaves):
-        names = ", ".join(str(x) for x in leaves)
-        raise ModelError(f"the function of {what} takes {count} arguments; it gets {len(leaves)}: {names}")
     try:
-        made = function(*leaves[:count])
+        made = function(*args, **named)
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
         raise ModelError(f"the function of {what} cannot be taken as a law ({told}); {advice}") from error
     return made
+
+
+def _arguments(
+    function: Callable[..., Any], known: dict[str, Expression], what: str
+) -> tuple[list[Expression], dict[str, Expression]]:
+    """What to call a function with: each parameter by its name, so that none is taken for another.
+
+    Parameters that have a default keep it.
+    """
+    advice = f"its parameters are known by their names: {', '.join(known)}"
+    args: list[Expression] = []
+    named: dict[str, Expression] = {}
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        text = f"the function of {what} does not say what its parameters are called"
+        raise ModelError(f"{text}; put it into a lambda: {advice}") from None
+    for p in parameters:
+        if p.default is not p.empty or p.kind is p.VAR_KEYWORD:
+            continue
+        if p.kind is p.VAR_POSITIONAL or p.name not in known:
+            name = f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name
+            raise ModelError(f"the function of {what} has the parameter {name!r}; {advice}")
+        if p.kind is p.POSITIONAL_ONLY:
+            args.append(known[p.name])
+        else:
+            named[p.name] = known[p.name]
+    return args, named
 
 
 def as_law(made: Any, what: str) -> Expression:
