@@ -30,11 +30,6 @@ class Reacting:
         self.mech, self.description = mech, mech.description
         self.equations = Kinematics(mech.description)
 
-    @property
-    def count(self) -> int:
-        """How many joints there are."""
-        return len(self._joints)
-
     @cached_property
     def solver(self) -> Reactions:
         return Reactions(self.equations.programs)
