@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import linkwright as lw
 from closed_mechanisms import four_bar, platform
 from linkwright.closed.statics import NoEquilibrium
+from linkwright.mechanism.elements import JointForce
+from linkwright.mechanism.expression import Name
 
 
 def test_a_chain_comes_to_hang_straight_down() -> None:
@@ -51,27 +55,30 @@ def test_a_spring_balances_a_weight() -> None:
     assert b.build().equilibrium().q == pytest.approx([0.3 - 2.0 * 9.81 / 100.0], abs=1e-10)
 
 
-@pytest.mark.parametrize("make", [four_bar, platform])
-def test_at_rest_a_closed_mechanism_has_no_acceleration_and_the_least_energy_nearby(make) -> None:
-    mech = make()
-    tau = np.zeros(mech.nv)
-    if make is platform:  # its legs carry it by springs
-        legs = [mech.joints[f"leg{k}"].q_slice for k in range(6)]
-        start = mech.assemble()
-        with_springs = mech.description
-        from dataclasses import replace
+def sprung_platform() -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:
+    """The platform on springs in its legs; where its legs stand in q, and their lengths without force."""
+    mech = platform()
+    at = np.array([mech.joints[f"leg{k}"].q_slice.start for k in range(6)])
+    rest = mech.assemble()[at] + 0.05
+    springs = tuple(JointForce(f"spring{k}", f"leg{k}", -2000.0 * (Name("q") - float(rest[k]))) for k in range(6))
+    return lw.Mechanism(replace(mech.description, elements=springs)), at, rest
 
-        from linkwright.mechanism.elements import JointForce
-        from linkwright.mechanism.expression import Name
 
-        springs = tuple(
-            JointForce(f"spring{k}", f"leg{k}", -2000.0 * (Name("q") - float(start[at][0]) - 0.05))
-            for k, at in enumerate(legs)
-        )
-        mech = lw.Mechanism(replace(with_springs, elements=springs))
+@pytest.mark.parametrize("sprung", [False, True])
+def test_at_rest_a_closed_mechanism_has_no_acceleration_and_the_least_energy_nearby(sprung: bool) -> None:
+    mech, at, rest = sprung_platform() if sprung else (four_bar(), np.zeros(0, int), np.zeros(0))
     found = mech.equilibrium()
     assert found.stable
-    assert np.abs(mech.forward_dynamics(found.q, np.zeros(mech.nv), tau)).max() < 1e-7
+    assert np.abs(mech.forward_dynamics(found.q, np.zeros(mech.nv), np.zeros(mech.nv))).max() < 1e-7
+    z = found.linear.basis
+    beside = np.random.default_rng(0).normal(size=(20, z.shape[1]))
+    moves = 0.02 * beside / np.linalg.norm(beside, axis=1, keepdims=True) @ z.T
+    near = mech.project(mech.integrate(found.q, moves))[0]
+
+    def energy(q: np.ndarray) -> np.ndarray:
+        return mech.potential_energy(q) + 1000.0 * np.sum((q[..., at] - rest) ** 2, axis=-1)
+
+    assert np.all(energy(near) > energy(found.q) + 1e-6)
 
 
 def test_what_falls_for_ever_has_no_equilibrium() -> None:
