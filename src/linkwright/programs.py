@@ -36,6 +36,7 @@ UNROLL_EARLIER = {"triangular": 32, "mass-matrix": 24, "virtual-work": 32, "asse
 FORWARD_METHODS = ("articulated-body", "diagonal", "triangular", "mass-matrix", "virtual-work", "assembly")
 CLOSED_METHODS = ("articulated-body", "virtual-work", "assembly", "mass-matrix")  # those that can close loops
 FREE_BODY_METHODS = ("virtual-work", "assembly")  # those that ask every body for a whole inertia
+FEW_RATES = 12  # of closed mechanisms whose derivatives compile in seconds
 REFERENCES = ("body", "world", "aligned")
 FORMS = ("unrolled", "rolled")
 
@@ -170,6 +171,17 @@ class Maker:
         """Whether anything but the tree's own joints holds the bodies."""
         d = self.description
         return bool(d.ties or d.drivers) or any(d.kind_of(j).nv < 6 for j in self.topology.loops)
+
+    @cached_property
+    def derivable(self) -> bool:
+        """Whether the derivatives of forward dynamics can be laid out, and compiled within seconds."""
+        few = self._pairs <= SPECS["forward_dynamics_derivatives"].dense
+        return few and (not self.closed or (self.tree.coordinates.nv <= FEW_RATES and not self.rotors))
+
+    @property
+    def _pairs(self) -> int:
+        """How many pairs of links are related, each with itself included."""
+        return int(self.topology.depth.sum()) + self.tree.n
 
     @cached_property
     def size(self) -> float:
@@ -310,10 +322,10 @@ class Maker:
             return record_masses(self, request)
         if request.method in FREE_BODY_METHODS and not self.coupled:
             self._refuse_singular_inertias(request.method, request.free)
-        if spec.dense and int(self.topology.depth.sum()) + self.tree.n > spec.dense:
+        if spec.dense and self._pairs > spec.dense:
             raise ModelError(
-                f"{request.function} would lay out {int(self.topology.depth.sum()) + self.tree.n} pairs of related "
-                f"links, more than the {spec.dense} that can be compiled; "
+                f"{request.function} would lay out {self._pairs} pairs of related links, more than the {spec.dense} "
+                "that can be compiled; "
                 "for derivatives use products: mech.program('forward_dynamics').forward() and .reverse()"
             )
         from linkwright.recipes import record, record_rolled

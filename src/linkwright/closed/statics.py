@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from linkwright.closed.consistent import one
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.expression import as_expression
+from linkwright.mechanism.expression import Call, Name, replaced
 
 if TYPE_CHECKING:
     from linkwright.closed.linear import Linearised
@@ -57,7 +57,7 @@ class Equilibrium:
 
 def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float) -> Equilibrium:
     """A state of rest near q, under gravity, the force elements, tau and the drivers as they stand at time t."""
-    still = type(mech)(frozen(mech.description, t)) if mech.description.drivers else mech
+    still = _still(mech)
     force = np.zeros(mech.nv) if tau is None else one(tau, mech.nv, "tau")
     if mech.closed:
         q = still.assemble(q, t=t)
@@ -103,8 +103,19 @@ def _delta(stiffness: Floats, wanted: float) -> float:
     return min(max(least, wanted), 0.5 / max(float(values.real.max(initial=0.0)), 1e-300))
 
 
-def frozen(d: Description, t: float) -> Description:
-    """The mechanism with its drivers held where they are at a time."""
-    values = {**d.parameters, "TIME": t}
-    drivers = tuple(replace(x, law=as_expression(float(x.law.evaluate(values)))) for x in d.drivers)
-    return replace(d, drivers=drivers)
+def frozen(d: Description) -> Description:
+    """The mechanism with drivers that are at every time where they are, at rest.
+
+    Their laws are of ⌊TIME·2⁶⁰⌋/2⁶⁰: no other number than TIME, but one whose rate is zero.
+    """
+    stepped = Call("floor", (Name("TIME") * 2.0**60,)) / 2.0**60
+    return replace(d, drivers=tuple(replace(x, law=replaced(x.law, {Name("TIME"): stepped})) for x in d.drivers))
+
+
+def _still(mech: Mechanism) -> Mechanism:
+    if not mech.description.drivers:
+        return mech
+    if "frozen" not in mech._kept:
+        mech._kept["frozen"] = type(mech)(frozen(mech.description))
+    kept: Mechanism = mech._kept["frozen"]
+    return kept
