@@ -172,7 +172,7 @@ class _Writer:
     def _details(self, joint: int, bounded: bool) -> Iterator[str]:
         d = self.d
         limits = {"lower": d.lower, "upper": d.upper, "velocity": d.velocity_limit, "effort": d.effort_limit}
-        # Parsers want <limit> on what is bounded or shifts, and in it effort and velocity; a bound left out counts as 0.
+        # Parsers want <limit> on what is bounded or shifts, and effort and velocity in it; a missing bound counts as 0.
         ranged = bounded or d.kind_of(joint).name == "prismatic"
         given = {key: float(array[joint]) for key, array in limits.items() if ranged or key in ("velocity", "effort")}
         if ranged or any(map(math.isfinite, given.values())):
