@@ -1,6 +1,7 @@
 """lw.analyse does what SYSTEM says: motion under forces, rest, and the forces that a motion takes."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,6 +71,27 @@ def test_a_joint_beyond_its_limits_is_told_unless_a_stop_is_there() -> None:
     stopped = lw.analyse(pendulum(rest=begin + "STOP end (joint = hinge, stiffness = 1e4);"))
     assert "limits" not in str(stopped.status)
     assert np.max(np.abs(stopped.q)) < 1.1
+
+
+ENDLESS = {
+    "time": "TORQUE f (joint = hinge, law = sqrt(0.05 - TIME));",
+    "place": "TORQUE f (joint = hinge, law = ln(0.3 - hinge.angle)); INITIAL (hinge.rate = 3);",
+}
+
+
+@pytest.mark.parametrize("settings", [{}, {"method": "rk4", "dt": 1e-3}, {"method": "radau"}], ids=str)
+@pytest.mark.parametrize("of", ENDLESS)
+def test_a_law_without_a_value_ends_a_run_by_its_name(of: str, settings: dict[str, Any]) -> None:
+    rest = "SPRING s (joint = hinge, stiffness = 1); " + ENDLESS[of]
+    sol = lw.analyse(pendulum(rest=rest), **settings)
+    assert not sol.status
+    assert "the law of force 'f' comes to where it has no finite value" in str(sol.status)
+    assert sol.status.element == "f"
+
+
+def test_a_law_without_a_value_at_the_start_is_named() -> None:
+    with pytest.raises(ModelError, match="the law of force 'f' has no finite value at the start"):
+        lw.analyse(pendulum(rest="TORQUE f (joint = hinge, law = 1/hinge.angle); INITIAL (hinge.angle = 0);"))
 
 
 def test_static_analysis_finds_where_forces_balance() -> None:
@@ -273,3 +295,8 @@ def test_series_are_drawn_by_unit(tmp_path: Path) -> None:
     with pytest.raises(NameNotFound, match=r"no series named 'hinge\.f'"):
         sol.plot_series("hinge.f")
     assert len(lw.analyse(pendulum()).plot_series().axes) == 1
+
+
+def test_one_point_is_drawn_as_one() -> None:
+    sol = lw.analyse(pendulum("STATIC"))
+    assert sol.plot_series().axes[0].lines[0].get_marker() == "o"
