@@ -1,6 +1,6 @@
 """What acts in a motion, as named series: drivers' forces, those of force elements, ties, gears and joints.
 
-Joint forces that were given from outside (`tau`) are none of the model's and count as zero.
+A joint's force has its own drive in it: forces on its coordinates, those given from outside, and drivers of them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ MOST_POINTS = 20_001  # time points up to which they are, where loops make each 
 _AXES = ("x", "y", "z")
 
 
-def forces(mech: Mechanism, solution: Solution) -> tuple[dict[str, Series], list[str]]:
-    """Every series of a motion, by its name; and what is left out, and why."""
+def forces(mech: Mechanism, solution: Solution, tau: Floats) -> tuple[dict[str, Series], list[str]]:
+    """Every series of a motion under joint forces tau (T, nv) from outside, by its name; and what is left out, and why.
+    """
     if not len(solution):
         return {}, []
     found, notes = _elements(mech, solution), []
@@ -39,7 +40,7 @@ def forces(mech: Mechanism, solution: Solution) -> tuple[dict[str, Series], list
     if not joints:
         notes.append("forces of joints are left out of so many points or joints; mech.reactions gives them")
     try:
-        exerted = _exerted(mech, solution, joints)
+        exerted = _exerted(mech, solution, tau, joints)
         found |= {name: x for name, x in exerted.items() if name not in found}  # gears may have names of forces
     except (LinkwrightError, np.linalg.LinAlgError) as error:
         what = "joints, ties and drivers" if mech.closed else "joints"
@@ -47,15 +48,14 @@ def forces(mech: Mechanism, solution: Solution) -> tuple[dict[str, Series], list
     return found, notes
 
 
-def _exerted(mech: Mechanism, solution: Solution, joints: bool) -> dict[str, Series]:
+def _exerted(mech: Mechanism, solution: Solution, tau: Floats, joints: bool) -> dict[str, Series]:
     """The forces of constraints: where they repeat each other, all of one solution."""
-    none = np.zeros(mech.nv)
     if not mech.closed:
         if not joints or not mech.nv:
             return {}
-        return _reactions(mech, solution, mech.reactions(solution.q, solution.v, none, t=solution.time))
+        return _reactions(mech, solution, mech.reactions(solution.q, solution.v, tau, t=solution.time))
     if not joints:
-        lam = mech.constraint_forces(solution.q, solution.v, none, t=solution.time)
+        lam = mech.constraint_forces(solution.q, solution.v, tau, t=solution.time)
         rows: dict[tuple[str, str], list[Floats]] = {}
         for k, (closing, _) in enumerate(mech._maker.constraint_rows):
             rows.setdefault((closing.group, closing.name), []).append(lam[:, k])
@@ -63,7 +63,7 @@ def _exerted(mech: Mechanism, solution: Solution, joints: bool) -> dict[str, Ser
     from linkwright.closed.reactions import exerted
 
     # The motion's own accelerations: at rest there are none, whatever the drivers' laws do in time.
-    wrenches, multipliers = exerted(mech, solution.q, solution.v, solution.a, none, solution.time)
+    wrenches, multipliers = exerted(mech, solution.q, solution.v, solution.a, tau, solution.time)
     return _constraints(mech, multipliers) | _reactions(mech, solution, wrenches)
 
 

@@ -94,7 +94,7 @@ def _dynamic(
     beyond = _beyond_limits(solution, _stopped(mech.description))
     if beyond:
         solution.status = replace(solution.status, notes=(*solution.status.notes, *beyond))
-    return solution if "tau" in settings else _acted(mech, solution)
+    return _acted(mech, solution, settings.get("tau"))
 
 
 def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solution:
@@ -151,18 +151,31 @@ def _inverse_dynamic(
     return _acted(mech, solution)
 
 
-def _acted(mech: Mechanism, solution: Solution) -> Solution:
-    """The solution with the forces that acted as its series."""
+def _acted(mech: Mechanism, solution: Solution, tau: Any = None) -> Solution:
+    """The solution with the forces that acted as its series; tau is what `lw.simulate` takes."""
     from linkwright import acting
+    from linkwright.simulation.laws import LawFailed
 
     try:
-        series, notes = acting.forces(mech, solution)
+        series, notes = acting.forces(mech, solution, _along(solution, tau, mech.nv))
+    except LawFailed as error:
+        series, notes = {}, [f"forces are left out: {error}"]
     except KeyboardInterrupt:  # the motion is there, and may have taken hours
         series, notes = {}, ["forces are left out: interrupted while they were computed"]
     made = solution.with_series(series)
     if notes:
         made.status = replace(made.status, notes=(*made.status.notes, *notes))
     return made
+
+
+def _along(solution: Solution, tau: Any, nv: int) -> Floats:
+    """Joint forces (T, nv) at the points of a motion, from an array or a law of t, q and v."""
+    from linkwright.simulation.laws import Law
+
+    if not callable(tau):
+        return np.array(np.broadcast_to(0.0 if tau is None else np.asarray(tau, float), (len(solution), nv)))
+    law, rows = Law("tau", tau, None), zip(solution.time.tolist(), solution.q, solution.v, strict=True)
+    return np.array([law(t, q.copy(), v.copy()) for t, q, v in rows], float).reshape(len(solution), nv)
 
 
 def refuse_massless(mech: Mechanism) -> None:

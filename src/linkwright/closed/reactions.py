@@ -37,9 +37,11 @@ class Reacting:
     def at(
         self, bodies: Mapping[str, Floats], time: Floats, q: Floats, v: Floats, a: Floats, tau: Floats
     ) -> tuple[Floats, Multipliers]:
-        """(T, nb + loops, 6): of every joint on its body, at the body's origin in its axes, its drive included.
+        """(T, nb + loops, 6): of every joint on its body, at the body's origin in its axes, its drive included: forces
+        on its coordinates, and drivers of them.
 
-        And the multipliers of ties, gears and drivers, which with those wrenches move the bodies as they move.
+        And the multipliers of ties, gears and drivers: with those wrenches, ties, gears and the drivers of other things
+        than joints move the bodies as they move.
 
         Bodies move as the arrays (T, nb, ·) of a Solution say; the tree's q, v, a and tau are (T, ·). Joints: those of
         the spanning tree in their order, then those of loops.
@@ -59,6 +61,8 @@ class Reacting:
         for row, (joint, body) in enumerate(self._joints):
             k = self._of_joint.get(joint)
             wrench = np.zeros((len(time), 6)) if k is None else self.solver.wrench(k, found, jacobian, body)
+            for driver in self._drivers.get(joint, ()):
+                wrench = wrench + self.solver.wrench(driver, found, jacobian, body)
             if joint in pairs:
                 wrench = wrench + pairs[joint][body]
             joints[:, row] = np.einsum("tji,tkj->tki", r[:, body], wrench.reshape(-1, 2, 3)).reshape(-1, 6)
@@ -79,6 +83,16 @@ class Reacting:
         for k, c in enumerate(self.solver.equations.constraints):
             if c.group == "joint":
                 found[names.position("joint", c.name)] = k
+        return found
+
+    @cached_property
+    def _drivers(self) -> dict[int, list[int]]:
+        """The constraints that drive each joint."""
+        d, found = self.description, dict[int, list[int]]()
+        targets = {x.name: x.target for x in d.drivers if x.kind == "joint"}
+        for k, c in enumerate(self.solver.equations.constraints):
+            if c.group == "driver" and c.name in targets:
+                found.setdefault(d.joint_names.position("joint", targets[c.name]), []).append(k)
         return found
 
     @cached_property

@@ -109,7 +109,7 @@ def _check(mech: Mechanism, method: str, steps: Any, every: Any, dt: Any) -> Non
     for name, value in (("steps", steps), ("every", every)):
         if not isinstance(value, (int, np.integer)) or value < 1:
             raise ModelError(f"{name} must be a whole number from 1 on, not {value!r}")
-    if not np.isscalar(dt) or not np.isfinite(dt) or dt <= 0.0:  # type: ignore[operator]
+    if not isinstance(dt, (int, float, np.integer, np.floating)) or not 0.0 < dt < np.inf:
         raise ModelError(f"dt must be a number greater than zero, not {dt!r}")
     if not mech.nv:
         raise ModelError(f"nothing moves in {mech.name!r}: it has no joint with a freedom", element=mech.name)
@@ -125,7 +125,8 @@ def _states(mech: Mechanism, q0: Any, v0: Any) -> tuple[Floats, Floats]:
     except ValueError:
         text = f"q0 has the leading shape {q.shape[:-1]} and v0 {v.shape[:-1]}; make them agree"
         raise ShapeError(text, given=v.shape[:-1], wanted=q.shape[:-1]) from None
-    return tuple(np.array(np.broadcast_to(x, (*shape, x.shape[-1]))) for x in (q, v))  # type: ignore[return-value]
+    q_all, v_all = (np.array(np.broadcast_to(x, (*shape, x.shape[-1]))) for x in (q, v))
+    return q_all, v_all
 
 
 def _forces(

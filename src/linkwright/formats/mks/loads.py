@@ -286,6 +286,9 @@ class Loads(Links):
         damping = self._number(a, "damping")
         make(lower, upper, self._needed(a, "stiffness"), 0.0 if damping is None else damping)
 
+    def _is_on_ground(self, name: Word) -> bool:
+        return self.place_of(name).triad.body == self.b.ground
+
     # -- how motion begins ----------------------------------------------------------------------------------
     def read_initial(self) -> None:
         self.each("initial", self._initial)
@@ -299,7 +302,7 @@ class Loads(Links):
             if isinstance(label, Applied) and label.function.text.lower() not in ("distance", "distance_rate"):
                 raise Fault(label.function, f"{label.function.text!r} has no initial value; there is distance(a, b)")
             quantity = self.quantity(label)
-            if quantity.kind == "place" and self.place_of(label.name).triad.body == self.b.ground:  # type: ignore[union-attr]
+            if isinstance(label, Dotted) and quantity.kind == "place" and self._is_on_ground(label.name):
                 raise Fault(label, f"{quantity.of[0]!r} is on ground and stays where it is; name another")
             value = self.scope.value(item.value)
             value = self.angle(value) if self._is_angle(quantity) else value
