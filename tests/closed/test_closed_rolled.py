@@ -10,6 +10,7 @@ import pytest
 
 import linkwright as lw
 from closed_mechanisms import MECHANISMS, four_bar, platform, solid, state
+from linkwright.mechanism.description import Frames, Names
 from linkwright.mechanism.elements import AppliedWrench, JointForce, Mimic, PointForce
 from linkwright.mechanism.expression import Name
 from linkwright.mechanism.quantities import Quantity
@@ -125,6 +126,25 @@ def test_both_forms_move_a_closed_mechanism_alike(name: str) -> None:
     assert np.abs(phi - phi_rolled).max() < 1e-12
     if np.linalg.matrix_rank(slope, 1e-6) == len(slope):
         assert relative(dv_rolled, dv) < 1e-8
+
+
+@pytest.mark.parametrize("form", ["unrolled", "rolled"])
+def test_a_spring_whose_ends_a_joint_holds_together_does_nothing(form: str) -> None:
+    mech = four_bar()
+    d = mech.description
+    joint = d.joint_names.position("joint", "B")
+    ends = [(int(d.parent[joint]), d.pi[joint]), (int(d.child[joint]), d.pj[joint])]
+    frames = Frames(
+        Names(["one", "other"]),
+        np.array([body for body, _ in ends], np.int32),
+        np.stack([np.eye(3)] * 2),
+        np.stack([p for _, p in ends]),
+    )
+    spring = PointForce("spring", "one", "other", -100.0 * Name("d") - 2.0 * Name("dd"))
+    sprung = Mechanism(replace(d, frames=frames, elements=(*d.elements, spring)))
+    q, v = state(mech, 0.0)
+    found = [m.program("forward_dynamics", form=form)(q, v, np.zeros(m.nv)) for m in (mech, sprung)]
+    assert np.allclose(*found)
 
 
 def test_an_armature_does_not_mind_where_its_loop_is_cut() -> None:

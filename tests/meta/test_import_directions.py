@@ -10,11 +10,12 @@ from checkout import PACKAGE
 #: What each room may import, besides itself and `errors`. A new room gets its line here.
 MAY = {
     "errors": set(),
+    "targets": set(),
     "spatial": {"tape"},
-    "tape": set(),
+    "tape": {"targets"},
     "kernels": {"tape"},
     "mechanism": {"spatial", "tape"},
-    "formats": {"mechanism"},
+    "formats": {"mechanism", "targets"},
     "recursions": {"constraints", "mechanism", "spatial", "tape"},
     "constraints": {"mechanism", "spatial", "tape"},
     "analysis": {"model", "sources", "constraints", "closed", "simulation", "acting", "results", "mechanism"},
@@ -38,8 +39,8 @@ MAY = {
     "model": {"described", "programs", "kernels", "mechanism", "tape", "views"},
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},
-    "results": {"mechanism", "spatial", "tape"},
-    "simulation": {"model", "sources", "programs", "results", "kernels", "mechanism", "tape"},
+    "results": {"mechanism", "spatial", "tape", "targets"},
+    "simulation": {"model", "sources", "programs", "results", "kernels", "mechanism", "tape", "targets"},
     "viewer": {"results", "mechanism", "spatial"},
     "cli": {"model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats"},
 }

@@ -121,3 +121,26 @@ def test_the_coordinate_of_a_joint_that_closes_a_loop_can_be_named():
     none = np.zeros(3)
     wanted = by_hand.forward_dynamics(q, v, none)
     np.testing.assert_allclose(mech.forward_dynamics(q, v, none), wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_a_spring_without_length_pulls_as_hooke_says_where_its_ends_meet():
+    b = lw.Builder("slide")
+    b.gravity((0, 0, 0))
+    b.joint("planar", "ground", b.body("puck", 2.0, inertia=INERTIA), "floor")
+    b.spring("puck", "ground", 50.0, 0.0, damping=1.0)
+    mech = b.build()
+    still = np.zeros(3)
+    assert np.array_equal(mech.forward_dynamics(still, still, still), still)
+    slope = mech.forward_dynamics_derivatives(still, still, still)[0]
+    assert np.allclose(slope, np.diag([-25.0, -25.0, 0.0]))
+    assert np.allclose(mech.forward_dynamics([1e-9, 0, 0], still, still), [-25e-9, 0, 0], rtol=1e-9, atol=0)
+
+
+def test_a_distance_of_nothing_and_its_rate_are_numbers():
+    b = lw.Builder("slide")
+    b.joint("planar", "ground", b.body("puck", 2.0, inertia=INERTIA), "floor")
+    b.joint_force("floor", b.distance("puck", "ground") + b.distance_rate("puck", "ground") + 3.0)
+    mech = b.build()
+    still = np.zeros(3)
+    assert np.allclose(mech.forward_dynamics(still, [1.0, 2.0, 3.0], still)[0], 1.5, atol=1e-12)
+    assert np.isfinite(mech.forward_dynamics_derivatives(still, still, still)).all()

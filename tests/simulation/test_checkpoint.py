@@ -232,3 +232,19 @@ def test_a_place_that_cannot_be_written_is_an_error_before_the_run(tmp_path):
         lw.simulate(double_pendulum(), 1.0, checkpoint=tmp_path / "none" / "run.lwc")
     with pytest.raises(ModelError, match="checkpoint"):
         lw.simulate(double_pendulum(), 1.0, resume=True)
+
+
+def test_a_file_that_is_no_checkpoint_is_not_replaced(tmp_path):
+    mech, run = double_pendulum(), {"t_end": 0.1, "q0": SWUNG}
+    np.savez(tmp_path / "data.npz", x=np.zeros(3))
+    (tmp_path / "precious.mks").write_text("BODY a (mass = 1)")
+    os.mkfifo(tmp_path / "pipe")
+    for name, told in (("data.npz", "no checkpoint"), ("precious.mks", "no checkpoint"), ("pipe", "is a pipe")):
+        before = (tmp_path / name).lstat()
+        with pytest.raises(LinkwrightError, match=told):
+            lw.simulate(mech, **run, checkpoint=tmp_path / name)
+        after = (tmp_path / name).lstat()
+        assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    (tmp_path / "empty").touch()
+    for name in ("new", "new", "empty"):
+        assert lw.simulate(mech, **run, checkpoint=tmp_path / name).status

@@ -9,7 +9,7 @@ import numpy as np
 from linkwright.constraints.laws import Laws
 from linkwright.mechanism.elements import AppliedWrench, JointForce, PointForce
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
-from linkwright.spatial.algebra import Array, cross, dot
+from linkwright.spatial.algebra import Array, cross, dot, length
 from linkwright.tape.build import Ref
 
 
@@ -80,7 +80,7 @@ class Elements(Laws):
                 points.append((x + r @ p, w[:3] + r @ cross(w[3:], p), r, p))
             (xa, va, ra, pa), (xb, vb, rb, pb) = points
             line = xb - xa
-            distance = np.sqrt(dot(line, line))
+            distance = length(line)
             unit = line / distance
             force = evaluate({"d": distance, "dd": dot(unit, vb - va)})[0] * unit
             part = self.c.space.part

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.constraints.laws import Laws
 from linkwright.mechanism.quantities import Quantity
-from linkwright.spatial.algebra import Array, cross, dot
+from linkwright.spatial.algebra import Array, cross, dot, length
 from linkwright.tape.build import Ref
 
 
@@ -83,7 +83,7 @@ class Quantities(Laws):
                 return (np.array([found[index]]),)
             (xa, wa), (xb, wb) = points
             line = xb - xa
-            distance = np.sqrt(dot(line, line))
+            distance = length(line)
             return (np.array([dot(line, wb[:3] - wa[:3]) / distance if rate else distance]),)
 
         numbers = [

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from linkwright.errors import FormatError, LinkwrightError
+from linkwright.targets import check_target
 
 MAX_BYTES = 64 * 2**20
 
@@ -30,6 +31,7 @@ def write_whole(path: Path, text: str) -> None:
         raise LinkwrightError(f"{path}: is a directory; give a file")
     if not folder.is_dir():
         raise LinkwrightError(f"{path}: there is no directory {folder}; make it first")
+    check_target(path)
     temporary = ""
     try:
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{path.name}-")

@@ -71,8 +71,8 @@ class Forces(Kinematics):
     def joint_force(self, joint: Joint | str, law: Law, *, index: int = 0, name: str | None = None) -> JointForce:
         """A force or torque on coordinate `index` of a joint: a law of `q`, `v`, TIME, quantities and parameters.
 
-        A function gets those of q, v and t that its parameters name, in any order. On spherical and free joints `index` counts
-        rates, and the law may not use `q`.
+        A function gets those of q, v and t that its parameters name, in any order. On spherical and free joints
+        `index` counts rates, and the law may not use `q`.
         """
         name, on = self._new_force(name, "force"), self._joint(joint)
         self._check_index(on, index, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,9 +15,10 @@ from linkwright.mechanism.checks import check_driven_joint
 from linkwright.mechanism.description import kind_number
 from linkwright.mechanism.drawing import SHAPE_SIZES, Shape, ShapeKind, Trace
 from linkwright.mechanism.elements import Axis, Driver, PointOnLine, PointOnPlane, Rod, Tie
-from linkwright.mechanism.expression import Expression, as_expression
+from linkwright.mechanism.expression import TIME, Expression, as_expression
 from linkwright.mechanism.frames import snapped
 from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.laws import written
 from linkwright.mechanism.system import System
 
 Numeric = float | Expression
@@ -73,7 +75,7 @@ class Kinematics(Parts):
         self,
         kind: Literal["absolute", "joint", "distance", "angle"],
         target: Joint | Place,
-        law: Numeric,
+        law: Numeric | Callable[..., Any],
         *,
         other: Place | None = None,
         coordinate: str | None = None,
@@ -81,7 +83,7 @@ class Kinematics(Parts):
         axes: tuple[Axis, Axis] = ("f", "f"),
         name: str | None = None,
     ) -> Driver:
-        """A coordinate prescribed as a law of TIME and parameters.
+        """A coordinate prescribed as a law of TIME and parameters, or as a function of t: `lambda t: np.sin(t)`.
 
         `absolute`: `coordinate` ("x", "y" or "z") of the origin of a body or triad; `joint`: coordinate `index` of
         a joint; `distance` and `angle`: between the origins, or the named axes, of two triads or bodies. An angle
@@ -110,7 +112,9 @@ class Kinematics(Parts):
                 raise ModelError(f"driver {name!r} has the axes {axes!r}; give two of 'f', 'g', 'h'", element=name)
         else:
             raise NameNotFound("driver kind", str(kind), ["absolute", "joint", "distance", "angle"])
-        made = Driver(name, kind, place, self._law(law, ("TIME",)), second, index, (axes[0], axes[1]))
+        what = f"driver {name!r}"
+        prescribed = self._law(written(law, (TIME,), what) if callable(law) else law, ("TIME",), what=what)
+        made = Driver(name, kind, place, prescribed, second, index, (axes[0], axes[1]))
         self._drivers[name] = made
         return made
 

@@ -77,7 +77,7 @@ def written(function: Callable[..., Any], leaves: Sequence[Name], what: str) -> 
     """
     known: dict[str, Expression] = {}
     for leaf in leaves:
-        known |= {name: leaf for name in (("t", "time", "TIME") if leaf == TIME else (leaf.name,))}
+        known |= dict.fromkeys(("t", "time", "TIME") if leaf == TIME else (leaf.name,), leaf)
     args, named = _arguments(function, known, what)
     advice = "it is called once, with names in place of numbers, so write it with arithmetic, np.sin and its like, "
     advice += "and lw.where; what only Python can compute goes to lw.simulate(tau=...)"

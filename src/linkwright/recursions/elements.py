@@ -11,7 +11,7 @@ from linkwright.mechanism.elements import AppliedWrench, Element, JointForce, Po
 from linkwright.recursions.closure import joint_pair, loop_link, measured
 from linkwright.recursions.kinematics import GROUND_POSE, poses, twists
 from linkwright.recursions.traversal import Unrolled
-from linkwright.spatial.algebra import Array, cross, dot
+from linkwright.spatial.algebra import Array, cross, dot, length
 
 Place = tuple[int, Array, Array]  # link position (−1 ground), R and p in link axes
 
@@ -92,7 +92,7 @@ def link_wrenches(
             first, second = places[element.first], places[element.second]
             (xa, va), (xb, vb) = point(first), point(second)
             line = xb - xa
-            distance = np.sqrt(dot(line, line))
+            distance = length(line)
             unit = line / distance
             law = element.law.evaluate({**names, "d": distance, "dd": dot(unit, vb - va)})
             push(first[0], first[2], -law * unit, np.zeros(3))

@@ -14,7 +14,7 @@ from linkwright.mechanism.quantities import Quantity
 from linkwright.recursions.closure import joint_pair, loop_link, measured
 from linkwright.recursions.kinematics import GROUND_POSE, poses, twists
 from linkwright.recursions.traversal import Unrolled
-from linkwright.spatial.algebra import Array, cross, dot
+from linkwright.spatial.algebra import Array, cross, dot, length
 
 
 class Finder(Protocol):
@@ -48,7 +48,7 @@ def measure(
         else:
             ends = [finder.place(name, parameters) for name in quantity.of]
             line = state.origin(ends[1][0], ends[1][2]) - state.origin(ends[0][0], ends[0][2])
-            distance = np.sqrt(dot(line, line))
+            distance = length(line)
             if quantity.rate:
                 a, b = (state.motion(position, p)[:3] for position, _, p in ends)
                 distance = dot(line, b - a) / distance

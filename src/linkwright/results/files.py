@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from linkwright.errors import LinkwrightError
+from linkwright.targets import check_target
 
 
 @contextmanager
 def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A new file beside `path` to write to; it takes the place of `path` when the block ends without an error."""
     target = Path(path)
-    if target.is_dir():
-        raise LinkwrightError(f"{target} is a folder; give the name of a file in it")
+    check_target(target)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         # Made here first, so that it is ours and not a link somebody put there.

@@ -23,6 +23,7 @@ from linkwright.results.solution import Occurrence
 from linkwright.simulation.control import CONTROL
 from linkwright.simulation.engines import Work
 from linkwright.simulation.rows import Rows
+from linkwright.targets import check_target
 
 Floats = NDArray[np.float64]
 FORMAT, VERSION = "linkwright checkpoint", 1
@@ -76,6 +77,18 @@ def write(path: str, question: dict[str, Any], standing: Standing) -> None:
     arrays["event_v"] = np.array([event.v for event in standing.events]).reshape(-1, nv)
     with whole(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, **arrays)
+
+
+def check_place(path: str) -> None:
+    """Refuse to put a checkpoint in place of anything but a checkpoint; an empty file is nothing to lose."""
+    check_target(path)
+    try:
+        with open(path, "rb") as file:
+            head = file.read(512)  # the header is the first in the archive, and its format the first in it
+    except OSError:
+        return  # nothing is there; or writing will tell why it cannot be
+    if head and not (head.startswith(b"PK") and f'"{FORMAT}"'.encode() in head):
+        raise FormatError("is no checkpoint, and would be replaced by one; give checkpoint= another name", file=path)
 
 
 def read(path: str, question: dict[str, Any], nq: int, nv: int) -> Standing:

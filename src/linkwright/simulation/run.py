@@ -13,7 +13,7 @@ from linkwright.errors import FormatError
 from linkwright.results.solution import Occurrence, Solution
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.beginning import Settings, digest_of, engine_of, first_point, force_of
-from linkwright.simulation.checkpoint import Standing
+from linkwright.simulation.checkpoint import Standing, check_place
 from linkwright.simulation.ends import ended, interrupted, law_failed
 from linkwright.simulation.engines import Fixed
 from linkwright.simulation.events import Event, met, watches
@@ -70,7 +70,9 @@ class Run:
     def keep_at(self, path: str, *, resume: bool) -> None:
         """Write the standing to a file every few seconds; with `resume`, first go back to what is in it."""
         self.keeper = Keeper(path, self._question())
-        if resume:
+        if not resume:
+            check_place(path)
+        else:
             standing = self.keeper.read(self.mech.nq, self.mech.nv)
             try:
                 self.engine.restore(standing.engine, standing.rows)

@@ -30,6 +30,14 @@ def dot(a: Array, b: Array) -> Any:
     return total
 
 
+def length(a: Array) -> Any:
+    """√(Σ aᵢ²), never zero: that of nothing is 10⁻¹⁵ m, so that a / length(a) is 0 there, and has derivatives.
+
+    Where a is 10⁻⁶ m or longer, not a bit differs.
+    """
+    return np.sqrt(dot(a, a) + 1e-30)
+
+
 def unpack(s: Array) -> Array:
     """The full matrix of a packed symmetric one."""
     return np.array([[s[0], s[3], s[4]], [s[3], s[1], s[5]], [s[4], s[5], s[2]]])

@@ -39,6 +39,7 @@ from linkwright.tape.program import (
 )
 from linkwright.tape.table import Table
 from linkwright.tape.validation import Invalid, validate
+from linkwright.targets import check_target
 
 FORMAT, VERSION = "linkwright program", 1
 _ARRAYS = {"numbers": "<f8", "columns": "<i4", "operations": "|u1", "arguments": "<i4", "results": "<i4"}
@@ -108,6 +109,7 @@ def save(program: Program, path: str | os.PathLike[str]) -> None:
 
 def _replace(path: Path, write: Callable[[BinaryIO], None]) -> None:
     """Write beside the target, then take its place in one step."""
+    check_target(path)
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
