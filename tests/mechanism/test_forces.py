@@ -92,7 +92,7 @@ def test_a_function_gets_what_its_parameters_name_in_any_order(b):
 def test_a_driver_is_a_function_of_time_or_its_expression(b):
     assert b.driver("joint", "hinge", lambda t: 2 * np.sin(t)).law == 2 * np.sin(TIME)
     assert b.driver("distance", "tip", lambda time: 1 + time, other="ground").law == 1 + TIME
-    with pytest.raises(ModelError, match="driver 'motor' has the parameter 'q'; .* names: t, time, TIME"):
+    with pytest.raises(ModelError, match=r"driver 'motor' has the parameter 'q'; .* names: t, time, TIME"):
         b.driver("joint", "tube", lambda q: q, name="motor")
 
 
