@@ -1,4 +1,4 @@
-"""Draw `docs/images/page.png` and `gallery.png`: pages of the animation as a browser shows them.
+"""Draw `docs/images/page.png`, `gallery.png` and `simulation.png`: pages of the animation as a browser shows them.
 
 Needs Playwright, Pillow and Chromium (its path may be given).
 """
@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 MODELS = HERE.parent / "examples" / "models"
 FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking")
 GALLERY = ("peaucellier", "quick_return", "cardan", "stewart")
+FORCED = ("governor", "suspension")
 
 
 def draw(browser: Any, model: Path, target: Path, *, time: float, width: int, height: int, scale: float) -> None:
@@ -41,13 +42,14 @@ def main(chromium: str = "/usr/bin/chromium") -> None:
         shot = Path(folder) / "page.png"
         draw(browser, SAMPLE, shot, time=7.0, width=1280, height=720, scale=1.5)
         Image.open(shot).convert("P", palette=Image.Palette.ADAPTIVE).save(HERE / "images" / "page.png", optimize=True)
-        whole = Image.new("RGB", (2000, 1160))
-        for k, name in enumerate(GALLERY):
-            shot = Path(folder) / f"{name}.png"
-            draw(browser, MODELS / f"{name}.mks", shot, time=2.0, width=1000, height=580, scale=1.0)
-            whole.paste(Image.open(shot), (k % 2 * 1000, k // 2 * 580))
-        quiet = whole.convert("P", palette=Image.Palette.ADAPTIVE)
-        quiet.save(HERE / "images" / "gallery.png", optimize=True)
+        for names, picture in ((GALLERY, "gallery.png"), (FORCED, "simulation.png")):
+            whole = Image.new("RGB", (2000, 580 * (len(names) // 2)))
+            for k, name in enumerate(names):
+                shot = Path(folder) / f"{name}.png"
+                draw(browser, MODELS / f"{name}.mks", shot, time=2.08, width=1000, height=580, scale=1.0)
+                whole.paste(Image.open(shot), (k % 2 * 1000, k // 2 * 580))
+            quiet = whole.convert("P", palette=Image.Palette.ADAPTIVE)
+            quiet.save(HERE / "images" / picture, optimize=True)
         browser.close()
 
 

@@ -1,11 +1,13 @@
 """lw.analyse does what SYSTEM says: motion under forces, rest, and the forces that a motion takes."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import linkwright as lw
+from linkwright import acting
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound, ShapeError
 from linkwright.formats.mks.reader import parse_mks
 from linkwright.results.series import Series
@@ -63,10 +65,33 @@ def test_forces_are_series_with_units() -> None:
 
 def test_a_joint_beyond_its_limits_is_told_unless_a_stop_is_there() -> None:
     begin = "INITIAL (hinge.angle = 0.9, hinge.rate = 5);"
-    assert "Joint 'hinge' goes beyond its limits" in str(lw.analyse(pendulum(rest=begin)).status)
+    told = "Joint 'hinge' goes beyond its limits"
+    assert told in str(lw.analyse(pendulum(rest=begin)).status)
+    assert told in str(lw.analyse(pendulum(rest=begin + "DAMPER oil (joint = hinge, damping = 0.01);")).status)
     stopped = lw.analyse(pendulum(rest=begin + "STOP end (joint = hinge, stiffness = 1e4);"))
     assert "limits" not in str(stopped.status)
     assert np.max(np.abs(stopped.q)) < 1.1
+
+
+ENDLESS = {
+    "time": "TORQUE f (joint = hinge, law = sqrt(0.05 - TIME));",
+    "place": "TORQUE f (joint = hinge, law = ln(0.3 - hinge.angle)); INITIAL (hinge.rate = 3);",
+}
+
+
+@pytest.mark.parametrize("settings", [{}, {"method": "rk4", "dt": 1e-3}, {"method": "radau"}], ids=str)
+@pytest.mark.parametrize("of", ENDLESS)
+def test_a_law_without_a_value_ends_a_run_by_its_name(of: str, settings: dict[str, Any]) -> None:
+    rest = "SPRING s (joint = hinge, stiffness = 1); " + ENDLESS[of]
+    sol = lw.analyse(pendulum(rest=rest), **settings)
+    assert not sol.status
+    assert "the law of force 'f' comes to where it has no finite value" in str(sol.status)
+    assert sol.status.element == "f"
+
+
+def test_a_law_without_a_value_at_the_start_is_named() -> None:
+    with pytest.raises(ModelError, match="the law of force 'f' has no finite value at the start"):
+        lw.analyse(pendulum(rest="TORQUE f (joint = hinge, law = 1/hinge.angle); INITIAL (hinge.angle = 0);"))
 
 
 def test_static_analysis_finds_where_forces_balance() -> None:
@@ -137,12 +162,120 @@ def test_series_are_saved_and_written_as_columns(tmp_path: Path) -> None:
     assert "s.torque [N m]" in heads
 
 
-def test_forces_of_joints_are_left_out_of_long_runs_of_loops_and_that_is_told() -> None:
-    four_bar = Path(__file__).resolve().parents[1] / "examples" / "models" / "double_four_bar.mks"
-    some, many = (lw.analyse(four_bar, times=np.linspace(0.0, 0.1, n)) for n in (11, 1101))
+FOUR_BARS = Path(__file__).resolve().parents[1] / "examples" / "models" / "double_four_bar.mks"
+
+
+def test_forces_of_joints_are_left_out_of_long_runs_of_loops_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acting, "MOST_POINTS", 11)
+    some, many = (lw.analyse(FOUR_BARS, times=np.linspace(0.0, 0.1, n)) for n in (11, 12))
     assert "base1.fx" in some.series
     assert "base1.fx" not in many.series
     assert "mech.reactions gives them" in str(many.status)
+
+
+def hung(rods: int, more: str = "") -> lw.Mechanism:
+    """A block of 1 kg on a vertical guide, held by rods side by side, where gravity is 10 m/s²."""
+    with lw.Builder("hung") as b:
+        b.gravity((0, 0, -10))
+        block = b.body("block", 1.0, (0, 0, 0), (0.1, 0.1, 0.1))
+        b.joint("prismatic", b.ground, block, "guide")
+        for k in range(rods):
+            x = k - (rods - 1) / 2
+            b.rod(b.triad(b.ground, (x, 0, 2)), b.triad(block, (x, 0, 0)), 2.0, f"rod{k + 1}")
+        if more:
+            b.driver("joint", "guide", 0.0, name=more)
+    return b.build()
+
+
+def test_rods_side_by_side_share_a_load_as_the_joints_do() -> None:
+    sol = lw.analyse(hung(2), analysis="static", times=[0.0])
+    assert sol.series["rod1.force"].values == pytest.approx([-5.0])
+    assert sol.series["rod2.force"].values == pytest.approx([-5.0])
+    assert sol.series["guide.my"].values == pytest.approx([0.0], abs=1e-9)
+
+
+def test_forces_of_redundant_ties_drivers_and_joints_together_move_the_body() -> None:
+    sol = lw.analyse(hung(3, "motor"), analysis="inverse dynamic", times=[0.0, 1.0])
+    names = ["rod1.force", "rod2.force", "rod3.force"]
+    pull = [sol.series[name].values[0] for name in names]
+    assert pull == pytest.approx([-2.5, -2.5, -2.5])
+    assert sol.series["motor.force"].values[0] == pytest.approx(2.5)
+    assert sol.series["guide.fz"].values[0] == pytest.approx(2.5)  # the motor's, which drives it
+
+
+def test_forces_of_a_motion_need_no_masses_where_others_have_some() -> None:
+    """A block of 2 kg on a rail, pulled by massless bars: the crank's torque does the block's work."""
+    with lw.Builder("crank and block") as b:
+        crank, bar = b.body("crank"), b.body("bar")
+        block = b.body("block", 2.0, (0, 0, 0), (0.1, 0.1, 0.1))
+        for body, at, along in ((crank, (0, 0, 0), (0.6, 0.8, 0)), (bar, (0.6, 0.8, 0), (0.6, -0.8, 0))):
+            b.place(body, at, f=along)
+        b.place(block, (1.2, 0, 0))
+        b.joint("revolute", b.ground, crank, "A")
+        b.joint("revolute", b.triad(crank, (1, 0, 0)), bar, "B")
+        b.joint("revolute", b.triad(bar, (1, 0, 0)), block, "C")
+        along_x = {"h": (1, 0, 0), "f": (0, 1, 0)}
+        b.joint("prismatic", b.triad(b.ground, **along_x), b.triad(block, **along_x), "rail")
+        b.driver("joint", "A", 0.9 + lw.TIME, name="motor")
+    sol = lw.analyse(b.build(), analysis="inverse dynamic", times=np.linspace(0.0, 0.1, 3))
+    assert "left out" not in str(sol.status)
+    x, phi = sol.position("block")[:, 0], 0.9 + sol.time
+    assert x == pytest.approx(2 * np.cos(phi))
+    power = 2.0 * (-2 * np.cos(phi)) * (-2 * np.sin(phi))  # m ẍ ẋ, at 1 rad/s
+    assert sol.series["motor.torque"].values == pytest.approx(power, rel=1e-8)
+
+
+def test_a_driver_of_a_joint_is_in_the_joint_s_force_as_a_spring_is() -> None:
+    sol = lw.analyse(pendulum("INVERSE DYNAMIC", "DRIVER motor (hinge.angle = sin(2*TIME));"))
+    axis = np.array([0.0, -1.0, 0.0])
+    moment = np.stack([sol.series[f"hinge.m{x}"].values for x in "xyz"], axis=1) @ axis
+    assert np.max(np.abs(moment)) > 1.0
+    np.testing.assert_allclose(moment, sol.series["motor.torque"].values, atol=1e-9)
+
+
+@pytest.mark.parametrize("tau", [[3.0], lambda t, q, v: 3.0 + 0.0 * q], ids=["array", "law"])
+def test_forces_from_outside_are_in_the_series(tau: object) -> None:
+    sol = lw.analyse(pendulum(), times=[0.0, 0.1], tau=tau)
+    assert sol.series["hinge.my"].values == pytest.approx([-3.0, -3.0])
+
+
+def test_a_gear_is_among_the_forces_of_a_loop() -> None:
+    """Two wheels on their shafts, geared −2 to 1; the second shaft's joint is there twice, so that there is a loop."""
+    with lw.Builder("wheels") as b:
+        for name, inertia in (("one", 3.0), ("two", 1.0)):
+            b.joint("revolute", b.ground, b.body(name, 1.0, (0, 0, 0), (2, 2, inertia)), name)
+        b.joint("revolute", b.ground, "two", "again", cut=True)
+        b.mimic("again", "one", -2.0, name="gear")
+        b.joint_force("one", 14.0, name="push")
+    sol = lw.analyse(b.build(), analysis="dynamic", times=[0.0, 0.1])
+    # (3 + 4 · 1) a = 14 of the first wheel; the second turns at −2 a, and the gear alone turns it.
+    assert sol.a[:, 0] == pytest.approx([2.0, 2.0])
+    assert sol.series["gear.torque"].values == pytest.approx([-4.0, -4.0])
+    assert sol.series["gear.torque"].unit == "N m"
+
+
+def test_forces_that_cannot_be_had_are_told_and_the_motion_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*given: object, **more: object) -> None:
+        raise ModelError("no such thing; try another")
+
+    monkeypatch.setattr(lw.Mechanism, "reactions", fails)
+    sol = lw.analyse(pendulum(rest="SPRING s (joint = hinge, stiffness = 3);"))
+    assert sol.status
+    assert "s.torque" in sol.series
+    assert "hinge.fx" not in sol.series
+    assert "forces of joints are left out: no such thing; try another" in str(sol.status).lower()
+
+
+def test_an_interrupt_while_forces_are_computed_keeps_the_motion(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*given: object, **more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(acting, "forces", stopped)
+    sol = lw.analyse(pendulum())
+    assert sol.status
+    assert len(sol) == 201
+    assert not sol.series
+    assert "interrupted" in str(sol.status)
 
 
 def test_a_series_has_one_value_a_time_point() -> None:
@@ -162,3 +295,8 @@ def test_series_are_drawn_by_unit(tmp_path: Path) -> None:
     with pytest.raises(NameNotFound, match=r"no series named 'hinge\.f'"):
         sol.plot_series("hinge.f")
     assert len(lw.analyse(pendulum()).plot_series().axes) == 1
+
+
+def test_one_point_is_drawn_as_one() -> None:
+    sol = lw.analyse(pendulum("STATIC"))
+    assert sol.plot_series().axes[0].lines[0].get_marker() == "o"

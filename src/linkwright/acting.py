@@ -1,10 +1,11 @@
-"""What acts in a motion, as named series: drivers' forces, those of force elements, ties and joints.
+"""What acts in a motion, as named series: drivers' forces, those of force elements, ties, gears and joints.
 
-Joint forces that were given from outside (`tau`) are none of the model's and count as zero.
+A joint's force has its own drive in it: forces on its coordinates, those given from outside, and drivers of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,21 +30,41 @@ MOST_POINTS = 20_001  # time points up to which they are, where loops make each 
 _AXES = ("x", "y", "z")
 
 
-def forces(mech: Mechanism, solution: Solution) -> dict[str, Series]:
-    """Every series of a motion, by its name."""
+def forces(mech: Mechanism, solution: Solution, tau: Floats) -> tuple[dict[str, Series], list[str]]:
+    """Every series of a motion under joint forces tau (T, nv) from outside, by its name; and what is left out, and why.
+    """
     if not len(solution):
-        return {}
-    found = {**_elements(mech, solution)}
-    if mech.closed:
-        found |= _constraints(mech, solution)
-    if has_reactions(mech, solution) and mech.nv:
-        found |= _reactions(mech, solution)
-    return found
+        return {}, []
+    found, notes = _elements(mech, solution), []
+    joints = len(mech.joints) <= MOST and (not mech.closed or len(solution) <= MOST_POINTS)
+    if not joints:
+        notes.append("forces of joints are left out of so many points or joints; mech.reactions gives them")
+    try:
+        exerted = _exerted(mech, solution, tau, joints)
+        found |= {name: x for name, x in exerted.items() if name not in found}  # gears may have names of forces
+    except (LinkwrightError, np.linalg.LinAlgError) as error:
+        what = "joints, ties and drivers" if mech.closed else "joints"
+        notes.append(f"forces of {what} are left out: {error}")
+    return found, notes
 
 
-def has_reactions(mech: Mechanism, solution: Solution) -> bool:
-    """Whether the forces of joints are among the series."""
-    return len(mech.joints) <= MOST and (not mech.closed or len(solution) <= MOST_POINTS)
+def _exerted(mech: Mechanism, solution: Solution, tau: Floats, joints: bool) -> dict[str, Series]:
+    """The forces of constraints: where they repeat each other, all of one solution."""
+    if not mech.closed:
+        if not joints or not mech.nv:
+            return {}
+        return _reactions(mech, solution, mech.reactions(solution.q, solution.v, tau, t=solution.time))
+    if not joints:
+        lam = mech.constraint_forces(solution.q, solution.v, tau, t=solution.time)
+        rows: dict[tuple[str, str], list[Floats]] = {}
+        for k, (closing, _) in enumerate(mech._maker.constraint_rows):
+            rows.setdefault((closing.group, closing.name), []).append(lam[:, k])
+        return _constraints(mech, {key: np.stack(columns, axis=1) for key, columns in rows.items()})
+    from linkwright.closed.reactions import exerted
+
+    # The motion's own accelerations: at rest there are none, whatever the drivers' laws do in time.
+    wrenches, multipliers = exerted(mech, solution.q, solution.v, solution.a, tau, solution.time)
+    return _constraints(mech, multipliers) | _reactions(mech, solution, wrenches)
 
 
 def _elements(mech: Mechanism, solution: Solution) -> dict[str, Series]:
@@ -61,25 +82,22 @@ def _elements(mech: Mechanism, solution: Solution) -> dict[str, Series]:
     return found
 
 
-def _constraints(mech: Mechanism, solution: Solution) -> dict[str, Series]:
-    """The forces of drivers and ties: what each exerts along what it holds, positive to make it larger."""
+def _constraints(mech: Mechanism, multipliers: Mapping[tuple[str, str], Floats]) -> dict[str, Series]:
+    """The forces of drivers, ties and gears: what each exerts along what it holds, positive to make it larger.
+
+    A gear holds the coordinate of its follower.
+    """
     d = mech.description
-    try:
-        lam = mech.constraint_forces(solution.q, solution.v, np.zeros(mech.nv), t=solution.time)
-    except LinkwrightError:  # no masses: a motion has no forces then
-        return {}
-    drivers = {x.name: x for x in d.drivers}
+    angular = {("driver", x.name): _drives_angle(mech, x) for x in d.drivers}
+    for m in d.mimics:
+        angular["gear", m.name or d.joint_names[m.follower]] = turns(d.kind_of(m.follower).name, 0)
     found: dict[str, Series] = {}
-    parts: dict[str, list[Floats]] = {}
-    for k, (closing, _) in enumerate(mech._maker.constraint_rows):
-        if closing.group == "driver":
-            word, unit = ("torque", "N m") if _drives_angle(mech, drivers[closing.name]) else ("force", "N")
-            found[f"{closing.name}.{word}"] = Series(lam[:, k], unit)
-        elif closing.group == "tie":
-            parts.setdefault(closing.name, []).append(lam[:, k])
-    for name, columns in parts.items():
-        size = columns[0] if len(columns) == 1 else np.linalg.norm(columns, axis=0)
-        found[f"{name}.force"] = Series(size, "N")
+    for (group, name), columns in multipliers.items():
+        if group not in ("driver", "tie", "gear"):
+            continue
+        size = columns[:, 0] if columns.shape[1] == 1 else np.linalg.norm(columns, axis=1)
+        word, unit = ("torque", "N m") if angular.get((group, name)) else ("force", "N")
+        found[f"{name}.{word}"] = Series(size, unit)
     return found
 
 
@@ -90,14 +108,10 @@ def _drives_angle(mech: Mechanism, driver: Driver) -> bool:
     return driver.kind == "angle"
 
 
-def _reactions(mech: Mechanism, solution: Solution) -> dict[str, Series]:
+def _reactions(mech: Mechanism, solution: Solution, wrenches: Floats) -> dict[str, Series]:
     """Force and moment of each joint on the body that it carries, of a loop's on its child, at the joint, in ground's
     axes."""
     d, t = mech.description, mech.tree.topology
-    try:
-        wrenches = mech.reactions(solution.q, solution.v, np.zeros(mech.nv), t=solution.time)
-    except LinkwrightError:
-        return {}
     found: dict[str, Series] = {}
     carried = [*zip(t.joint.tolist(), t.body.tolist(), strict=True), *((j, int(d.child[j])) for j in t.loops)]
     for i, (joint, body) in enumerate(carried):

@@ -15,6 +15,7 @@ from linkwright.model import Mechanism
 
 if TYPE_CHECKING:
     from linkwright.constraints.kinematics import Motion
+    from linkwright.mechanism.description import Description
     from linkwright.mechanism.system import System
     from linkwright.results.solution import Solution
 
@@ -79,7 +80,6 @@ def analyse(
 def _dynamic(
     mech: Mechanism, system: System, points: Floats, settings: dict[str, Any], progress: Progress | None
 ) -> Solution:
-    from linkwright.mechanism.elements import JointForce
     from linkwright.simulation.simulate import simulate
 
     refuse_massless(mech)
@@ -91,11 +91,10 @@ def _dynamic(
         chosen["dt"] = None  # the model's step is meant for the model's method
     start, end = float(points[0]), float(points[-1])
     solution = simulate(mech, end, t_start=start, times=points, progress=progress, **chosen)
-    stopped = {e.joint for e in mech.description.elements if isinstance(e, JointForce)}
-    beyond = _beyond_limits(solution, stopped)
+    beyond = _beyond_limits(solution, _stopped(mech.description))
     if beyond:
         solution.status = replace(solution.status, notes=(*solution.status.notes, *beyond))
-    return solution if "tau" in settings else _acted(mech, solution)
+    return _acted(mech, solution, settings.get("tau"))
 
 
 def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solution:
@@ -152,15 +151,31 @@ def _inverse_dynamic(
     return _acted(mech, solution)
 
 
-def _acted(mech: Mechanism, solution: Solution) -> Solution:
-    """The solution with the forces that acted as its series."""
-    from linkwright.acting import forces, has_reactions
+def _acted(mech: Mechanism, solution: Solution, tau: Any = None) -> Solution:
+    """The solution with the forces that acted as its series; tau is what `lw.simulate` takes."""
+    from linkwright import acting
+    from linkwright.simulation.laws import LawFailed
 
-    made = solution.with_series(forces(mech, solution))
-    if not has_reactions(mech, solution):
-        note = "forces of joints are left out of so many points or joints; mech.reactions gives them"
-        made.status = replace(made.status, notes=(*made.status.notes, note))
+    try:
+        series, notes = acting.forces(mech, solution, _along(solution, tau, mech.nv))
+    except LawFailed as error:
+        series, notes = {}, [f"forces are left out: {error}"]
+    except KeyboardInterrupt:  # the motion is there, and may have taken hours
+        series, notes = {}, ["forces are left out: interrupted while they were computed"]
+    made = solution.with_series(series)
+    if notes:
+        made.status = replace(made.status, notes=(*made.status.notes, *notes))
     return made
+
+
+def _along(solution: Solution, tau: Any, nv: int) -> Floats:
+    """Joint forces (T, nv) at the points of a motion, from an array or a law of t, q and v."""
+    from linkwright.simulation.laws import Law
+
+    if not callable(tau):
+        return np.array(np.broadcast_to(0.0 if tau is None else np.asarray(tau, float), (len(solution), nv)))
+    law, rows = Law("tau", tau, None), zip(solution.time.tolist(), solution.q, solution.v, strict=True)
+    return np.array([law(t, q.copy(), v.copy()) for t, q, v in rows], float).reshape(len(solution), nv)
 
 
 def refuse_massless(mech: Mechanism) -> None:
@@ -210,6 +225,17 @@ def _parts(motion: Motion) -> list[tuple[Any, slice]]:
     """Position and orientation, velocities, accelerations, as a Solution takes them."""
     first, second = slice(0, 3), slice(3, None)
     return [(x, part) for x in (motion.q, motion.v, motion.a) for part in (first, second)]
+
+
+def _stopped(d: Description) -> set[str]:
+    """The joints that have stops."""
+    from linkwright.mechanism.elements import JointForce
+    from linkwright.mechanism.expression import Name
+    from linkwright.mechanism.laws import recognised
+
+    forces = [e for e in d.elements if isinstance(e, JointForce)]
+    known = [recognised(e.law, Name("q"), Name("v"), d.parameters) for e in forces]
+    return {e.joint for e, found in zip(forces, known, strict=True) if found is not None and found[0] == "stop"}
 
 
 def _beyond_limits(solution: Solution, besides: Collection[str] = ()) -> list[str]:

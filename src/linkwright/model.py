@@ -117,7 +117,6 @@ class Mechanism(Described):
             return kernel(*arrays, t, out=out)
         name = request.function
         plain = request == _PLAIN.get(name) and name not in self.__dict__
-        plain = plain and not (self.closed and name == "inverse_dynamics")  # whose answer is the spanning tree's
         other = request == Request("forward_dynamics", request.method) and request.method != FORWARD_METHODS[0]
         if other and request.method not in self._quick and _one_state(arrays) and kernel.signature.work < _LONG:
             quick = shortcut(kernel, partial(type(self)._array, self, request), name)
@@ -238,19 +237,14 @@ class Mechanism(Described):
         Where loops leave fewer degrees of freedom than there are actuators, Σ weight·tau² is least: `weights` has one
         number for each actuated rate. A motion that the actuators cannot produce is an error that says which.
         """
-        request = Request("inverse_dynamics", "", wrenches is not None)
         given = () if wrenches is None else (wrenches,)
-        tree = self._array(request, q, v, a, *given, t=t, out=None if self.closed else out)
         if not self.closed:
-            return tree
+            return self._array(Request("inverse_dynamics", "", wrenches is not None), q, v, a, *given, t=t, out=out)
         from linkwright.closed.inverse import inverse_dynamics
 
-        bound = self.forward_dynamics(q, v, np.zeros(self.nv), t=t)
-        found = inverse_dynamics(self, np.asarray(q, float), np.asarray(a, float), tree, bound, weights, t)
-        if out is None:
-            return found
-        out[...] = found
-        return out
+        tree = self._array(Request("tree_forces", "", wrenches is not None), q, v, a, *given, t=t)
+        state = np.asarray(q, float), np.asarray(v, float), np.asarray(a, float)
+        return inverse_dynamics(self, *state, tree, weights, t, out)
 
     def equilibrium(
         self, q_guess: ArrayLike | None = None, *, tau: ArrayLike | None = None, t: float = 0.0
@@ -285,10 +279,11 @@ class Mechanism(Described):
         return self._array(Request("gravity_forces"), q, out=out)
 
     def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
-        """(..., nb, 6): the wrench of joint k on body k, at the body frame in its axes, drive included.
+        """(..., nb, 6): the wrench of joint k on body k, at the body frame in its axes, its drive included.
 
-        With loops, those of `mech.loops` follow, each on its child's body. Where constraints are redundant it is the
-        solution of least norm: force² + (moment / size of the mechanism)², summed over all joints at their points.
+        The drive: tau, forces and drivers on its coordinates. With loops, those of `mech.loops` follow, each on its
+        child's body. Where constraints are redundant it is the solution of least norm: force² + (moment / size of the
+        mechanism)², summed over all joints at their points.
         """
         if not self.closed:
             return self._array(Request("reactions", "articulated-body"), q, v, tau, t=t)
@@ -303,7 +298,11 @@ class Mechanism(Described):
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
         """λ (..., m) of M a + h = tau + Gᵀ λ, one for each of `constraints`: what joints that close loops, ties and
-        drivers exert, in newtons where the equation is a distance and newton metres where it is an angle."""
+        drivers exert, in newtons where the equation is a distance and newton metres where it is an angle.
+
+        Where constraints are redundant it is one solution of many, and not that of `reactions`; the accelerations are
+        the same with each.
+        """
         return self._array(Request("constraint_forces", FORWARD_METHODS[0]), q, v, tau, t=t)
 
     def forward_dynamics_derivatives(
@@ -362,8 +361,7 @@ def _one_state(arrays: Sequence[Any]) -> bool:
     return isinstance(arrays[0], np.ndarray) and arrays[0].ndim == 1
 
 
-#: The requests of plain calls, which have a native shortcut.
-#: Functions without a method of their name that the short way could take the place of.
+#: Functions without a method of their name, or whose method takes options that the short way does not know.
 _OTHER = (
     "forward_dynamics",
     "pose",
@@ -373,10 +371,12 @@ _OTHER = (
     "rate",
     "closing",
     "settling",
+    "tree_forces",
     "applied_forces",
     "force_values",
     "initial_values",
 )
+#: The requests of plain calls, which have a native shortcut.
 _PLAIN = {
     "forward_dynamics": Request("forward_dynamics", FORWARD_METHODS[0]),
     **{name: Request(name) for name in SPECS if name not in _OTHER},

@@ -36,6 +36,7 @@ UNROLL_EARLIER = {"triangular": 32, "mass-matrix": 24, "virtual-work": 32, "asse
 FORWARD_METHODS = ("articulated-body", "diagonal", "triangular", "mass-matrix", "virtual-work", "assembly")
 CLOSED_METHODS = ("articulated-body", "virtual-work", "assembly", "mass-matrix")  # those that can close loops
 FREE_BODY_METHODS = ("virtual-work", "assembly")  # those that ask every body for a whole inertia
+FEW_RATES = 12  # of closed mechanisms whose derivatives compile in seconds
 REFERENCES = ("body", "world", "aligned")
 FORMS = ("unrolled", "rolled")
 
@@ -69,7 +70,8 @@ class Spec:
 
 SPECS: dict[str, Spec] = {
     "forward_dynamics": Spec(("q", "v", "tau"), ("a",), forces=True, closed=True, options=("method", "wrenches")),
-    "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True, loops=True, options=("wrenches",)),
+    "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True, options=("wrenches",)),
+    "tree_forces": Spec(("q", "v", "a"), ("tau",), forces=True, loops=True, options=("wrenches",)),
     "bias_forces": Spec(("q", "v"), ("h",), forces=True, loops=True, options=("wrenches",)),
     "gravity_forces": Spec(("q",), ("g",), loops=True),
     "mass_matrix": Spec(("q",), ("M",), loops=True),
@@ -79,7 +81,6 @@ SPECS: dict[str, Spec] = {
         rolls=False,
         dense=200_000,
         forces=True,
-        closed=True,
         options=("method", "wrenches"),
     ),
     "constraint_forces": Spec(("q", "v", "tau"), ("lambda",), forces=True, closed=True, options=("method", "wrenches")),
@@ -104,6 +105,11 @@ SPECS: dict[str, Spec] = {
     "rate": Spec(("q", "v"), ("rate",), loops=True),
     "force_values": Spec(("q", "v"), ("forces",), rolls=False, forces=True, loops=True),
     "initial_values": Spec(("q", "v"), ("values", "slopes"), rolls=False, loops=True),
+}
+#: What mechanisms with loops, ties and drivers answer by a method alone, and what to ask instead of its program.
+METHOD_ALONE = {
+    "inverse_dynamics": "call mech.inverse_dynamics, or take the program 'tree_forces' of the spanning tree alone",
+    "reactions": "call mech.reactions, or take the program 'constraint_forces'",
 }
 #: What has a rolled form for mechanisms with loops, ties, drivers, couplings and force elements.
 CLOSED = ("forward_dynamics", "constraint_forces", "closing", "settling")
@@ -165,6 +171,17 @@ class Maker:
         """Whether anything but the tree's own joints holds the bodies."""
         d = self.description
         return bool(d.ties or d.drivers) or any(d.kind_of(j).nv < 6 for j in self.topology.loops)
+
+    @cached_property
+    def derivable(self) -> bool:
+        """Whether the derivatives of forward dynamics can be laid out, and compiled within seconds."""
+        few = self._pairs <= SPECS["forward_dynamics_derivatives"].dense
+        return few and (not self.closed or (self.tree.coordinates.nv <= FEW_RATES and not self.rotors))
+
+    @property
+    def _pairs(self) -> int:
+        """How many pairs of links are related, each with itself included."""
+        return int(self.topology.depth.sum()) + self.tree.n
 
     @cached_property
     def size(self) -> float:
@@ -305,10 +322,10 @@ class Maker:
             return record_masses(self, request)
         if request.method in FREE_BODY_METHODS and not self.coupled:
             self._refuse_singular_inertias(request.method, request.free)
-        if spec.dense and int(self.topology.depth.sum()) + self.tree.n > spec.dense:
+        if spec.dense and self._pairs > spec.dense:
             raise ModelError(
-                f"{request.function} would lay out {int(self.topology.depth.sum()) + self.tree.n} pairs of related "
-                f"links, more than the {spec.dense} that can be compiled; "
+                f"{request.function} would lay out {self._pairs} pairs of related links, more than the {spec.dense} "
+                "that can be compiled; "
                 "for derivatives use products: mech.program('forward_dynamics').forward() and .reverse()"
             )
         from linkwright.recipes import record, record_rolled
@@ -319,6 +336,9 @@ class Maker:
         """Refuse what cannot be answered for closed mechanisms."""
         first = self.closings[0]
         does = {"joint": "closes a loop", "driver": "prescribes a motion"}.get(first.group, "holds bodies together")
+        if request.function in METHOD_ALONE:
+            text = f"{first} {does}; {request.function} is no single program then: {METHOD_ALONE[request.function]}"
+            raise ModelError(text, element=first.name)
         if not SPECS[request.function].closed:
             text = f"{first} {does}; {request.function} is for mechanisms without loops, ties and drivers so far"
             raise ModelError(text, element=first.name)

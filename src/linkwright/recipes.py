@@ -199,15 +199,8 @@ def _refuse_massless(maker: Maker) -> None:
 
 def _reactions(question: Question) -> Array:
     """The wrench of each joint on its body, at the body frame in its axes."""
-    maker = question.maker
-    if maker.closed:
-        acceleration, multipliers = closed.accelerations(question)
-        wrenches = question.pushed(closed.wrenches_of(question, multipliers))
-    else:
-        acceleration = _forward(question)
-        wrenches = question.applied()
-    t = question.traversal(a=acceleration)
-    newton_euler.inverse_dynamics(t, question.gravity, wrenches=wrenches)
+    t = question.traversal(a=_forward(question))
+    newton_euler.inverse_dynamics(t, question.gravity, wrenches=question.applied())
     return np.stack([to_body(link.record, row["f"]) for link, row in zip(t.links, t.rows, strict=True)])
 
 
@@ -323,6 +316,7 @@ RECIPES: dict[str, Recipe] = {
         still=("a",),
     ),
     "inverse_dynamics": Recipe(_inverse, _inverse_rolled),
+    "tree_forces": Recipe(_inverse, _inverse_rolled),
     "bias_forces": Recipe(_bias, _inverse_rolled, still=("a",)),
     "gravity_forces": Recipe(_gravity_forces, _inverse_rolled, still=("v", "a")),
     "mass_matrix": Recipe(**_both(lambda t, m: composite.mass_matrix(t))),

@@ -42,6 +42,22 @@ def test_a_simulation_prints_its_forces_and_leaves_results_alone(model, tmp_path
     assert "coil.torque" in sol.series
 
 
+def test_an_interrupted_run_says_how_to_go_on_and_does(model, tmp_path, capsys, monkeypatch) -> None:
+    words = ("run", model, "-o", tmp_path / "out", "--no-page")
+
+    def stop(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("linkwright.cli.run._Progress.__call__", stop)
+        outcome = linkwright(capsys, *words)
+    assert outcome.code == 1
+    kept = tmp_path / "out" / "pendulum.checkpoint"
+    assert f"{kept}: where it stands; the same command with --resume goes on" in outcome.out
+    assert linkwright(capsys, *words, "--resume").code == 0
+    assert not kept.exists()
+
+
 def test_method_step_and_tolerance_are_taken(model, tmp_path, capsys) -> None:
     words = ("run", model, "-o", tmp_path / "out", "--no-page")
     assert "100 steps" in linkwright(capsys, *words, "--method", "rk4", "--step", "0.01").out

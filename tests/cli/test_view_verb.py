@@ -46,6 +46,16 @@ def test_the_page_is_written_where_asked_with_the_title_given(
     assert "<title>Two links</title>" in (tmp_path / "y.html").read_text(encoding="utf-8")
 
 
+def test_the_page_is_written_into_a_folder_as_run_does(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in ("new", "new"):
+        assert linkwright(capsys, "view", saved, "-o", tmp_path / folder).code == 0
+    assert (tmp_path / "new" / "x.html").read_bytes().startswith(b"<!doctype html>")
+    (tmp_path / "taken").write_text("")
+    assert "is a file; name a folder" in one_line(linkwright(capsys, "view", saved, "-o", tmp_path / "taken"))
+
+
 def test_the_page_is_opened_on_request(
     saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import linkwright as lw
 from closed_mechanisms import four_bar, platform, rssr, state
-from linkwright.errors import ModelError
+from linkwright.errors import DtypeError, ModelError, ShapeError
 
 
 def forces(mech: lw.Mechanism, seed: int = 3) -> np.ndarray:
@@ -71,3 +71,75 @@ def test_a_motion_that_no_actuator_produces_is_named() -> None:
     spin[mech.joints["B"].v_slice] = (1.0, 0.0, 0.0)
     with pytest.raises(ModelError, match="motion of 'B'"):
         mech.inverse_dynamics(q, v, a + spin)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-9])
+@pytest.mark.parametrize("make", [rssr, four_bar, lambda: four_bar(actuated=())])
+def test_a_motion_that_needs_nearly_no_actuation_is_not_refused(make, size: float) -> None:
+    mech = make()
+    q, v = state(mech)
+    tau = size * forces(mech)
+    a = mech.forward_dynamics(q, v, tau)
+    assert mech.inverse_dynamics(q, v, a) == pytest.approx(tau, abs=1e-8)
+
+
+def test_a_parallelogram_that_hangs_at_rest_needs_no_actuator() -> None:
+    """Every term vanishes there but for rounding."""
+    with lw.Builder("swing") as b:
+        left, right, floor = (b.body(n, 1.0, (0.5, 0, 0), (1e-3, 0.1, 0.1)) for n in ("left", "right", "floor"))
+        b.gravity((0, -9.81, 0))
+        b.joint("revolute", b.ground, left, "A", actuated=False)
+        b.joint("revolute", b.triad(b.ground, (1, 0, 0)), right, "D", actuated=False)
+        b.joint("revolute", b.triad(left, (1, 0, 0)), floor, "B", actuated=False)
+        b.joint("revolute", b.triad(floor, (1, 0, 0)), b.triad(right, (1, 0, 0)), "C", cut=True)
+    mech = b.build()
+    q = np.zeros(3)
+    for name, angle in (("A", -np.pi / 2), ("D", -np.pi / 2), ("B", np.pi / 2)):
+        q[mech.joints[name].q_slice] = angle
+    assert not mech.inverse_dynamics(q, np.zeros(3), np.zeros(3)).any()
+
+
+def test_a_motion_without_actuators_that_needs_one_is_refused() -> None:
+    mech = four_bar(actuated=())
+    q, v = state(mech)
+    with pytest.raises(ModelError, match="cannot produce"):
+        mech.inverse_dynamics(q, v, mech.forward_dynamics(q, v, np.array([1e-3, 0.0, 0.0])))
+
+
+def test_a_state_that_is_not_finite_has_no_forces_and_spoils_no_other() -> None:
+    mech = four_bar()
+    q, v = mech.project(np.tile(mech.assemble(), (3, 1)), np.random.default_rng(0).normal(size=(3, 3)))
+    a = mech.forward_dynamics(q, v, np.zeros((3, 3)))
+    right = mech.inverse_dynamics(q, v, a)
+    for spoilt in (q, v, a):
+        kept = spoilt[1].copy()
+        spoilt[1] = np.nan
+        found = mech.inverse_dynamics(q, v, a)
+        assert np.isnan(found[1]).all()
+        assert found[[0, 2]] == pytest.approx(right[[0, 2]], abs=1e-12)
+        spoilt[1] = kept
+
+
+def test_out_takes_the_forces_or_is_refused() -> None:
+    mech = four_bar()
+    q, v = state(mech)
+    a = mech.forward_dynamics(q, v, np.ones(3))
+    right, out = mech.inverse_dynamics(q, v, a), np.zeros(3)
+    assert mech.inverse_dynamics(q, v, a, out=out) is out
+    assert out == pytest.approx(right, abs=1e-12)
+    with pytest.raises(DtypeError, match="float64"):
+        mech.inverse_dynamics(q, v, a, out=np.zeros(3, np.float32))
+    with pytest.raises(ShapeError, match=r"needed is \(3,\)"):
+        mech.inverse_dynamics(q, v, a, out=np.zeros((2, 3)))
+    assert mech.inverse_dynamics(q, v, a, out=a) == pytest.approx(right, abs=1e-12)
+
+
+@pytest.mark.parametrize("function", ["inverse_dynamics", "reactions"])
+def test_what_is_no_single_program_is_refused_with_what_to_ask_instead(function: str) -> None:
+    mech = four_bar()
+    with pytest.raises(ModelError, match=f"mech.{function}"):
+        mech.program(function)
+    q, v = state(mech)
+    a = np.ones(3)
+    tree = mech.program("tree_forces")(q, v, a)
+    assert tree == pytest.approx(mech.mass_matrix(q) @ a + mech.bias_forces(q, v), abs=1e-10)

@@ -8,6 +8,7 @@ import pytest
 import linkwright as lw
 from closed_mechanisms import MECHANISMS, four_bar, state
 from linkwright.closed.freedom import constraint_jacobian
+from linkwright.closed.reactions import exerted
 
 
 @pytest.mark.parametrize("name", ["four-bar", "driven four-bar", "rssr", "platform"])
@@ -36,9 +37,6 @@ def test_every_body_obeys_newton_and_euler(name: str) -> None:
         for body, sign in ((own, 1.0), (other, -1.0)):
             if body >= 0:
                 total[body] += sign * np.concatenate([force, moment])
-    driver = mech.constraint_forces(q, v, tau, t=t)[-1] if mech.description.drivers else 0.0
-    if mech.description.drivers:  # its moment is about the first joint's axis, between ground and crank
-        total[0] += np.array([0, 0, 0, 0, 0, driver])
 
     def momenta(h: float) -> dict[int, np.ndarray]:
         q_h = mech.integrate(q, h * v + 0.5 * h * h * a)
@@ -107,3 +105,30 @@ def test_reactions_come_in_batches() -> None:
     many = mech.reactions(q, v, tau)
     assert many.shape == (3, 4, 6)
     assert many[2] == pytest.approx(mech.reactions(q[2], v[2], tau[2]), abs=1e-12)
+
+
+def test_a_state_that_is_not_finite_has_no_reactions_and_spoils_no_other() -> None:
+    mech = four_bar()
+    q, v = mech.project(np.tile(mech.assemble(), (3, 1)), np.random.default_rng(0).normal(size=(3, 3)))
+    tau = np.ones(3)
+    right = mech.reactions(q, v, tau)
+    q[1, 0] = np.nan
+    found = mech.reactions(q, v, tau)
+    assert np.isnan(found[1]).all()
+    assert found[[0, 2]] == pytest.approx(right[[0, 2]], abs=1e-12)
+    assert np.isnan(mech.reactions(q[1], v[1], tau)).all()
+
+
+@pytest.mark.parametrize("name", ["slider with rod", "driven four-bar", "pen on line", "driven arm"])
+def test_ties_and_drivers_exert_their_multipliers_where_these_are_the_only_ones(name: str) -> None:
+    mech = MECHANISMS[name]()
+    t = 0.1
+    q, v = state(mech, t)
+    tau = np.random.default_rng(2).normal(size=mech.nv)
+    a = mech.forward_dynamics(q, v, tau, t=t)
+    _, others = exerted(mech, q[None], v[None], a[None], tau[None], np.array([t]))
+    named = dict(zip(mech.constraints, mech.constraint_forces(q, v, tau, t=t), strict=True))
+    assert others
+    for (group, element), found in others.items():
+        wanted = [x for about, x in named.items() if about.startswith(f"{group} {element!r}")]
+        assert found[0] == pytest.approx(wanted, rel=1e-9, abs=1e-9)

@@ -101,3 +101,31 @@ def test_projection_takes_the_least_change_of_the_bodies() -> None:
     assert free.shape[1] == 1
     metric = weighed.mass_matrix(q)
     assert free.T @ metric @ (rates - v) == pytest.approx(0.0, abs=1e-10)
+
+
+def test_a_state_that_is_not_finite_is_projected_to_none_and_spoils_no_other() -> None:
+    mech = four_bar()
+    q = mech.assemble() + np.array([[0.01], [0.02], [-0.02]])
+    v = np.ones((3, 3))
+    right = mech.project(q[[0, 2]], v[[0, 2]])
+    q[1] = np.nan
+    found = mech.project(q, v)
+    for whole, two in zip(found, right, strict=True):
+        assert np.isnan(whole[1]).all()
+        assert np.array_equal(whole[[0, 2]], two)
+    assert np.isnan(mech.project(q[1])[0]).all()
+
+
+def test_a_state_that_does_not_close_is_told_by_its_place_in_the_batch() -> None:
+    """The coupler and the rocker are too short to meet where the driver has the crank."""
+    with lw.Builder("short") as b:
+        crank, rod, rocker = (b.body(n, 1.0, (0.1, 0, 0), (1, 1, 1)) for n in ("crank", "rod", "rocker"))
+        b.joint("revolute", b.ground, crank, "A")
+        b.joint("revolute", b.triad(crank, (1, 0, 0)), rod, "B")
+        b.joint("revolute", b.triad(b.ground, (2, 0, 0)), rocker, "D")
+        b.joint("revolute", b.triad(rod, (1, 0, 0)), b.triad(rocker, (1, 0, 0)), "C", cut=True)
+        b.driver("joint", "A", lw.TIME, name="motor")
+    mech = b.build()
+    q = mech.assemble(t=1.0)
+    with pytest.raises(AssemblyError, match=r"state \[2\] of the batch"):
+        mech.project(np.tile(q, (3, 1)), t=np.array([1.0, np.nan, 3.1]))

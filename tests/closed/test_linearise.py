@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from closed_mechanisms import four_bar, pen_on_line, platform, state
+from closed_mechanisms import driven_arm, four_bar, pen_on_line, platform, rssr, slider_with_rod, state
+from linkwright.closed.linear import _by_differences
 from linkwright.errors import ModelError
 
 
@@ -84,11 +85,45 @@ def test_trees_agree_with_differences() -> None:
     rng = np.random.default_rng(0)
     q = mech.integrate(mech.neutral(), rng.normal(size=mech.nv))
     v, tau = rng.normal(size=mech.nv), rng.normal(size=mech.nv)
-    from linkwright.closed.linear import _by_differences
-
     exact, differences = mech.linearise(q, v, tau), _by_differences(mech, q, v, tau, 0.0)
     assert pytest.approx(exact.A, abs=1e-7 * np.abs(exact.A).max()) == differences.A
     assert pytest.approx(exact.B, abs=1e-10) == differences.B
+
+
+@pytest.mark.parametrize("make", [four_bar, rssr, slider_with_rod, pen_on_line, driven_arm])
+def test_small_loops_agree_with_differences(make) -> None:
+    mech, t = make(), 0.2
+    assert mech._maker.derivable
+    q, v = state(mech, t)
+    tau = np.random.default_rng(2).normal(size=mech.nv)
+    exact, differences = mech.linearise(q, v, tau, t=t), _by_differences(mech, q, v, tau, t)
+    assert pytest.approx(exact.A, abs=1e-7 * max(1.0, np.abs(exact.A).max())) == differences.A
+    assert pytest.approx(exact.B, abs=1e-9) == differences.B
+
+
+def with_stops(closed: bool) -> lw.Mechanism:
+    """A slide that a weak spring holds between stiff stops at ±1 mm, of a body of half a metre; or two with a rod."""
+    with lw.Builder("slides") as b:
+        b.gravity((0, 0, 0))
+        for k in range(1 + closed):
+            block = b.body(f"block{k}", 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1))
+            along = {"h": (1.0, 0.0, 0.0), "f": (0.0, 1.0, 0.0)}
+            at = b.triad(b.ground, (0, 0.4 * k, 0), **along)
+            b.joint("prismatic", at, b.triad(block, (0, 0, 0), **along), f"slide{k}")
+            b.joint_spring(f"slide{k}", 50.0)
+            b.stop(f"slide{k}", -1e-3, 1e-3, 1e7)
+        if closed:
+            b.rod(b.triad("block0", (0, 0, 0)), b.triad("block1", (0.3, 0, 0)), 0.5, "rod")
+    return b.build()
+
+
+@pytest.mark.parametrize("by_differences", [False, True])
+@pytest.mark.parametrize("closed", [False, True])
+def test_stops_are_not_felt_from_the_middle(closed: bool, by_differences: bool) -> None:
+    mech = with_stops(closed)
+    q, v, tau = np.zeros(mech.nq), np.zeros(mech.nv), np.zeros(mech.nv)
+    linear = _by_differences(mech, q, v, tau, 0.0) if by_differences else mech.linearise(q)
+    assert linear.modes[0].frequency == pytest.approx(np.sqrt(50.0) / (2.0 * np.pi), rel=1e-5)
 
 
 def test_a_free_body_turns_in_moving_axes() -> None:

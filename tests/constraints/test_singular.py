@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,19 @@ def test_a_driver_of_the_crank_passes_the_dead_centre() -> None:
     q = np.zeros(mech.nq)
     q[mech.joints["slide"].q_slice] = 1.3
     assert singular(mech.description, q) == []
+
+
+@pytest.mark.parametrize("kind", ["revolute", "spherical"])
+def test_an_armature_takes_no_part_in_what_depends(kind: str) -> None:
+    with lw.Builder("with a wheel") as b:
+        first, coupler, second, wheel = (b.body(name, 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1)) for name in "abcd")
+        b.joint("revolute", b.triad(b.ground), b.triad(first), "first", armature=0.1)
+        b.joint("revolute", b.triad(first, (1, 0, 0)), b.triad(coupler), "near")
+        b.joint("revolute", b.triad(b.ground, (2, 0, 0)), b.triad(second), "last")
+        b.joint(kind, b.ground, wheel, "loose", armature=0.2)
+        b.joint("revolute", b.triad(coupler, (2, 0, 0)), b.triad(second, (1, 0, 0)), "far", cut=True)
+    mech = b.build()
+    q = mech.neutral()
+    assert {name for name, _ in singular(mech.description, q)} == {"joint 'far'"}
+    plain = replace(mech.description, armature=np.zeros(mech.description.nj))
+    assert singular(mech.description, q) == singular(plain, q)

@@ -21,7 +21,7 @@ from linkwright.formats.mks.reader import parse_mks, read_mks
 from linkwright.formats.mks.syntax import Word
 from linkwright.formats.mks.values import Scope, Value
 from linkwright.formats.mks.wording import expression_text
-from linkwright.mechanism import generate
+from linkwright.mechanism import generate, laws
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import FUNCTIONS, TIME, Call, Expression, Lookup, Name, Number
@@ -176,6 +176,32 @@ def test_forces_are_printed_in_the_words_that_made_them(kind):
     assert FORCES[kind][1] in " ".join(text.split())
     assert "lossless" not in text
     assert_same(made, parse_mks(text))
+
+
+UNSAID = {
+    "stiffness": lambda b: b.joint_spring("j", -5.0),
+    "parameter": lambda b: b.joint_spring("j", -K),
+    "damping": lambda b: b.joint_damper("j", -2.0),
+    "damping of a spring": lambda b: b.joint_spring("tube", 3.0, 0.1, -2.0, index=1),
+    "friction": lambda b: b.joint_friction("j", -0.5),
+    "speed": lambda b: b.joint_force("j", laws.friction(V, 0.5, -0.01)),
+    "no speed": lambda b: b.joint_force("j", laws.friction(V, 0.5, K - K)),
+    "length": lambda b: b.spring("tip", "ground", 3.0, -1.0),
+    "stop": lambda b: b.stop("j", stiffness=-5.0),
+    "damping of a stop": lambda b: b.bumper("tip", "ground", 0.1, damping=-1.0),
+    "limits": lambda b: b.joint_force("j", laws.stop(Q, V, 1.0, -1.0, 5.0, 0.0)),
+    "effort": lambda b: b.joint_force("j", laws.saturated(TIME, -2.0)),
+    "coordinate": lambda b: b.joint_spring("j", b.coordinate("tube") ** 2),
+    "rest": lambda b: b.joint_spring("j", 1.0, b.distance("tip", "ground")),
+}
+
+
+@pytest.mark.parametrize("constant", UNSAID)
+def test_a_constant_that_an_element_cannot_have_is_printed_as_a_law(constant):
+    b = loaded()
+    UNSAID[constant](b)
+    text = assert_round(b.description())
+    assert "law =" in text
 
 
 def test_initial_conditions_and_settings_of_simulation_come_back():

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -48,6 +49,31 @@ def test_a_robot_keeps_its_dynamics_and_frames(name, tmp_path):
     np.testing.assert_array_equal(again.lower, d.lower)
     np.testing.assert_array_equal(again.effort_limit, d.effort_limit)
     assert again.mimics == d.mimics
+
+
+LIMITS = {
+    "bounds alone": ("revolute", {"lower": -1.0, "upper": 2.0}),
+    "one bound": ("revolute", {"upper": 2.0}),
+    "effort alone": ("revolute", {"effort": 3.0}),
+    "none": ("revolute", {}),
+    "a tube without any": ("prismatic", {}),
+    "a tube's velocity": ("prismatic", {"velocity": 3.0}),
+    "all": ("prismatic", {"lower": 0.0, "upper": 1.0, "effort": 2.0, "velocity": 3.0}),
+}
+
+
+@pytest.mark.parametrize("case", LIMITS)
+def test_limits_come_back_and_pinocchio_reads_them(case, tmp_path):
+    kind, limits = LIMITS[case]
+    b = Builder()
+    b.joint(kind, b.ground, b.body("arm", 1.0, (0.1, 0, 0), (1, 1, 1)), "j", **limits)
+    d = b.description()
+    file = tmp_path / "out.urdf"
+    file.write_text(write_urdf(d), encoding="utf-8")
+    again = read(file)
+    for name in ("lower", "upper", "effort_limit", "velocity_limit"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(d, name))
+    assert pin.buildModelFromUrdf(str(file)).njoints == 2
 
 
 def test_a_joint_seen_from_its_far_side_is_turned_round(tmp_path):

@@ -19,7 +19,7 @@ MAY = {
     "recursions": {"constraints", "mechanism", "spatial", "tape"},
     "constraints": {"mechanism", "spatial", "tape"},
     "analysis": {"model", "sources", "constraints", "closed", "simulation", "acting", "results", "mechanism"},
-    "acting": {"model", "programs", "results", "mechanism", "spatial"},
+    "acting": {"model", "closed", "programs", "results", "mechanism", "spatial"},
     "programs": {"mechanism", "spatial", "tape"},
     "closed_recipes": {"recursions", "spatial"},
     "closed_derivatives": {"closed_recipes", "recursions", "spatial", "tape"},

@@ -8,6 +8,8 @@ from motions import crank_motion, from_coordinates
 from numpy.testing import assert_allclose, assert_array_equal
 
 import linkwright as lw
+from linkwright.errors import LinkwrightWarning
+from linkwright.mechanism.expression import Call, Number
 
 TIME = np.linspace(0.0, 1.0, 11)
 
@@ -34,3 +36,25 @@ def test_a_tree_of_every_kind_has_the_same_coordinates_after_opening(seed: int, 
     assert [j.kind for j in after.mechanism.joints] == [j.kind for j in mech.joints]
     assert_allclose(after.q, before.q, atol=1e-13)
     assert_allclose(after.v, before.v, atol=1e-13)
+
+
+def still(law: object) -> lw.Solution:
+    """A hinge at rest under a force of this law."""
+    with lw.Builder() as b:
+        b.joint("revolute", b.ground, b.body("arm", 1.0, (1, 0, 0), (1, 1, 1)), "hinge")
+        b.joint_force("hinge", law)
+    return from_coordinates(b.build(), TIME, np.zeros((len(TIME), 1)), np.zeros((len(TIME), 1)))
+
+
+def test_a_spring_that_pushes_out_is_there_after_opening(tmp_path: Path) -> None:
+    before = still(lambda q: -(-5.0 * (q - 0.0)))
+    before.save(tmp_path / "x.nc")
+    assert lw.open(tmp_path / "x.nc").description.elements == before.description.elements
+
+
+def test_a_model_that_will_not_be_read_again_is_told_when_it_is_saved(tmp_path: Path) -> None:
+    endless = Call("min", (Number(5.0), Call("exp", (Number(1000.0),))))
+    told = r"x\.nc is written, but lw\.open will not read its model .*not a finite"
+    with pytest.warns(LinkwrightWarning, match=told):
+        still(endless).save(tmp_path / "x.nc")
+    assert (tmp_path / "x.nc").exists()

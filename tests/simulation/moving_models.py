@@ -67,6 +67,19 @@ def four_bar(crank: Any = None) -> lw.Mechanism:
     return b.build()
 
 
+def out_of_reach():
+    """A rocker that is driven to where its coupler cannot follow."""
+    with lw.Builder("out of reach") as b:
+        first = b.body("first", mass=1.0, com=(0.5, 0.0, 0.0), inertia=(0.1, 0.1, 0.1))
+        second = b.body("second", mass=1.0, com=(0.3, 0.0, 0.0), inertia=(0.1, 0.1, 0.1))
+        hinge = b.joint("revolute", b.triad(b.ground), b.triad(first), "hinge")
+        b.joint("revolute", b.triad(first, origin=(1.0, 0.0, 0.0)), b.triad(second), "elbow")
+        wall = b.triad(b.ground, origin=(1.2, 0.0, 0.0), h=(0.0, 1.0, 0.0))
+        b.point_on_line(wall, b.triad(second, origin=(0.4, 0.0, 0.0)))
+        b.driver("joint", hinge, lw.TIME)
+    return b.build()
+
+
 def end_state(solution: lw.Solution) -> np.ndarray:
     return np.concatenate([solution.q[-1], solution.v[-1]])
 

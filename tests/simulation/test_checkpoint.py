@@ -66,6 +66,25 @@ def test_an_interrupted_run_resumes_to_the_same_bits(monkeypatch, tmp_path, name
     assert [(e.name, e.time) for e in resumed.events] == [(e.name, e.time) for e in whole.events]
 
 
+@pytest.mark.parametrize("mech", [double_pendulum(), four_bar()], ids=["tree", "closed"])
+@pytest.mark.parametrize("options", [{}, {"method": "dop853"}, {"method": "rk4", "dt": 0.01}])
+def test_a_run_whose_law_is_called_from_python_can_be_kept(monkeypatch, tmp_path, mech, options):
+    monkeypatch.setattr(keeper, "EVERY", 0.0)
+    monkeypatch.setattr(keeper, "SHARE", 0.0)
+
+    def called(t, q, v):
+        return -5.0 * v if t > 0.3 else -v  # its jump makes steps be rejected
+
+    path = tmp_path / "run.lwc"
+    options = {**options, "q0": SWUNG if mech.nq == 2 else None}
+    first = lw.simulate(mech, 1.0, tau=called, checkpoint=path, **options)
+    again = lw.simulate(mech, 1.0, tau=called, checkpoint=path, resume=True, **options)
+    assert first.status.ok
+    assert "dt" in options or first.counters.rejected > 0
+    assert same(first, again)
+    assert first.counters == again.counters
+
+
 def test_a_killed_process_resumes_to_the_same_bits(tmp_path):
     path = tmp_path / "run.lwc"
     script = textwrap.dedent(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from moving_models import SWUNG, double_pendulum, oscillator
+from moving_models import SWUNG, double_pendulum, oscillator, out_of_reach
 
 import linkwright as lw
-from linkwright.simulation import engines
+from linkwright.simulation import ends, engines
+from linkwright.simulation.rows import Rows
 
 
 def test_a_run_that_finishes_says_so():
@@ -57,19 +58,6 @@ def test_a_force_that_grows_without_bound_ends_in_step_underflow(called):
     assert sol.status.element == "slide"
     assert "tolerances" in sol.status.message
     assert sol.status.advice
-
-
-def out_of_reach():
-    """A rocker that is driven to where its coupler cannot follow."""
-    with lw.Builder("out of reach") as b:
-        first = b.body("first", mass=1.0, com=(0.5, 0.0, 0.0), inertia=(0.1, 0.1, 0.1))
-        second = b.body("second", mass=1.0, com=(0.3, 0.0, 0.0), inertia=(0.1, 0.1, 0.1))
-        hinge = b.joint("revolute", b.triad(b.ground), b.triad(first), "hinge")
-        b.joint("revolute", b.triad(first, origin=(1.0, 0.0, 0.0)), b.triad(second), "elbow")
-        wall = b.triad(b.ground, origin=(1.2, 0.0, 0.0), h=(0.0, 1.0, 0.0))
-        b.point_on_line(wall, b.triad(second, origin=(0.4, 0.0, 0.0)))
-        b.driver("joint", hinge, lw.TIME)
-    return b.build()
 
 
 @pytest.mark.parametrize("options", [{}, {"method": "rk4", "dt": 0.01}, {"method": "radau", "rtol": 1e-5}])
@@ -129,3 +117,22 @@ def test_a_run_that_ended_early_can_be_saved_and_opened(tmp_path):
     again = lw.open(tmp_path / "early.nc")
     assert again.status == sol.status
     assert np.array_equal(again.q, sol.q)
+
+
+def test_what_explains_an_end_cannot_lose_the_run(monkeypatch):
+    with lw.Builder("rod") as b:
+        bar = b.body("bar", 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1))
+        b.joint("revolute", b.ground, bar, "j")
+        b.joint("revolute", b.ground, b.triad(bar), "again", cut=True)
+    mech = b.build()
+
+    def fail(*_, **__):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(lw.Mechanism, "singular", fail)
+    monkeypatch.setattr(lw.Mechanism, "_closing", fail)
+    row = Rows(np.zeros(1), np.zeros((1, mech.nq)), np.zeros((1, mech.nv)), np.zeros((1, mech.nv)))
+    for reason in ("step underflow", "constraint cannot be met"):
+        status = ends.ended(mech, engines.Trouble(reason, 0.5, 0.1, row))
+        assert status.reason == reason
+        assert "0.5" in status.message

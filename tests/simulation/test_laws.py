@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from moving_models import SWUNG, double_pendulum, end_state, four_bar, top
+from moving_models import SWUNG, double_pendulum, end_state, four_bar, out_of_reach, top
 
 import linkwright as lw
 from linkwright.errors import ShapeError
@@ -43,6 +43,30 @@ def test_called_laws_move_projected_mechanisms_as_recorded_ones(mech):
     fast, slow = (lw.simulate(mech, 0.4, tau=x, times=times) for x in (law, called))
     np.testing.assert_allclose(slow.q, fast.q, atol=1e-10)
     np.testing.assert_allclose(slow.a, fast.a, atol=1e-7)
+
+
+@pytest.mark.parametrize("options", METHODS[:3])
+@pytest.mark.parametrize("name", ["four bar", "top", "out of reach", "no value"])
+def test_both_engines_take_the_same_steps_to_the_same_end(name, options):
+    mech = {"four bar": four_bar, "top": top, "out of reach": out_of_reach, "no value": four_bar}[name]()
+
+    def law(t, q, v):
+        return -0.1 * v + (np.sqrt(0.3 - t) if name == "no value" else 0.2 * np.sin(t))
+
+    def called(t, q, v):
+        return law(t, q, v) if t > -1.0 else None
+
+    start = mech.assemble([0.0, 1.0]) if name == "out of reach" else None
+    options = {**options, "rtol": 1e-6}
+    if "dt" in options:
+        options["dt"] = 0.02
+    fast, slow = (lw.simulate(mech, 2.0, q0=start, tau=x, **options) for x in (law, called))
+    assert slow.status.reason == fast.status.reason
+    if fast.status.ok or "dt" in options:  # the last steps to where no more can be made hang on rounding
+        assert slow.status.message == fast.status.message
+        assert slow.counters == fast.counters
+    assert len(slow.status.notes) == len(fast.status.notes) + 1
+    assert fast.status.ok == (name in ("four bar", "top"))
 
 
 def test_constant_forces_are_those_of_a_constant_law():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+from moving_models import oscillator, out_of_reach
 
 import linkwright as lw
 from closed_mechanisms import four_bar
@@ -73,6 +76,46 @@ def test_forces_are_constant_given_for_each_step_or_a_law() -> None:
     assert damped.q[1] == pytest.approx(one.q, abs=1e-12)
 
 
+@pytest.mark.parametrize("make", [lambda: lw.chain(2), four_bar], ids=["tree", "closed"])
+@pytest.mark.parametrize("method", ["rk4", "semi-implicit-euler"])
+def test_forces_for_each_step_are_those_of_their_own_step(method: str, make: Callable[[], lw.Mechanism]) -> None:
+    mech = make()
+    q, v = states(mech, 3)
+    if mech.closed:
+        q, v = mech.project(np.tile(mech.assemble(), (3, 1)), v)
+    force = 5.0 * np.random.default_rng(3).normal(size=(3, 6, mech.nv))
+    found = lw.rollout(mech, q, v, 1e-2, 6, force, method=method)
+    assert found.q is not None
+    assert found.v is not None
+    for k in range(6):
+        one = lw.rollout(mech, q, v, 1e-2, 1, force[:, k], method=method)
+        q, v = one.final_q, one.final_v
+        assert found.q[:, k + 1] == pytest.approx(q, abs=1e-12)
+        assert found.v[:, k + 1] == pytest.approx(v, abs=1e-12)
+
+
+def test_a_pulse_of_one_step_acts_in_that_step() -> None:
+    mech = oscillator(stiffness=0.0)
+    pulse = np.zeros((1, 3, 1))
+    pulse[0, 1, 0] = 5.0
+    found = lw.rollout(mech, [[0.0]], [[0.0]], 0.1, 3, pulse, method="semi-implicit-euler")
+    assert found.v is not None
+    assert found.v[0, :, 0] == pytest.approx([0.0, 0.0, 0.5, 0.5], abs=1e-14)
+
+
+def test_motions_whose_drivers_go_beyond_reach_are_told() -> None:
+    mech = out_of_reach()
+    q = mech.assemble([0.0, 1.0])
+    found = lw.rollout(mech, [q, q], np.zeros(2), 0.01, 100, t_start=0.0)
+    assert found.q is not None
+    assert found.ok.tolist() == [False, False]
+    good = np.isfinite(found.q[0, :, 0])
+    assert 10 < good.sum() < 100
+    assert good[: good.sum()].all()
+    assert np.abs(mech.program("closing")(found.q[0, good], found.time[good])[1]).max() < 1e-9
+    assert not lw.rollout(mech, q, np.zeros(2), 0.01, 1, t_start=1.5).ok
+
+
 def test_only_what_is_asked_for_is_kept() -> None:
     mech = lw.chain(2)
     q, v = states(mech, 2, 3)
@@ -121,3 +164,10 @@ def test_bad_arguments_are_named() -> None:
         lw.rollout(mech, q, v, 1e-2, 10, outputs=("energy",))
     with pytest.raises(ModelError, match="NumPy syntax"):
         lw.rollout(mech, q, v, 1e-2, 10, lambda t, q, v: v if q[0] > 0 else -v)
+
+
+@pytest.mark.parametrize("dt", [0.0, -1.0, np.inf, np.nan, "fast", None, [0.1]], ids=str)
+def test_a_step_that_is_no_length_of_time_is_told(dt):
+    mech = lw.chain(1)
+    with pytest.raises(ModelError, match="dt must be a number greater than zero"):
+        lw.rollout(mech, mech.neutral(), np.zeros(mech.nv), dt=dt, steps=1)

@@ -7,7 +7,13 @@ import pytest
 from scipy.integrate import DOP853, RK45
 
 from linkwright.errors import NameNotFound
-from linkwright.simulation.tableaux import TABLEAUX, tableau_of
+from linkwright.mechanism.system import FIXED_STEP_METHODS, SIMULATION_METHODS
+from linkwright.simulation.tableaux import METHODS, TABLEAUX, tableau_of
+
+
+def test_models_may_name_the_methods_that_there_are():
+    assert SIMULATION_METHODS == METHODS
+    assert {tableau.name for tableau in TABLEAUX.values() if not tableau.adaptive} == set(FIXED_STEP_METHODS)
 
 
 def dense_row(row, n):

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from linkwright.cli.screen import Settings, assignments, console, grid, load, tell_error, tell_warning
+from linkwright.cli.screen import Settings, assignments, console, grid, load, made_folder, tell_error, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.mechanism.system import FIXED_STEP_METHODS, SIMULATION_METHODS, AnalysisKind, System
 
@@ -132,6 +132,9 @@ def perform(
             screen.print()
     for written in _write(solution, output, name, plot=plot, csv=csv, page=page):
         screen.print(written, soft_wrap=True)
+    kept = (settings or {}).get("checkpoint")
+    if solution.status.reason == "interrupted" and kept is not None and Path(kept).exists():
+        screen.print(f"{kept}: where it stands; the same command with --resume goes on from there", soft_wrap=True)
     if not solution.status:
         tell_error(as_options(f"{solution.status.message}; {solution.status.advice}"))
         return 1
@@ -205,16 +208,6 @@ def _tidy(x: float) -> str:
     return f"{0.0 if abs(x) < 1e-12 else x:.4g}"
 
 
-def _made(output: Path) -> None:
-    """The folder, made if it is not there."""
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise LinkwrightError(f"{output}: is a file; name a folder with --output") from None
-    except OSError as error:
-        raise LinkwrightError(f"{output}: cannot be made ({error.strerror}); choose another with --output") from None
-
-
 def as_options(text: str) -> str:
     """Advice that names Python's arguments, in the words of the command line."""
     words = {
@@ -234,7 +227,7 @@ def _room(output: Path | None) -> Iterator[None]:
     """The folder while a run may keep its state there; one that a failure leaves empty goes again."""
     new = output is not None and not output.exists()
     if output is not None:
-        _made(output)
+        made_folder(output)
     try:
         yield
     except BaseException:
@@ -246,7 +239,7 @@ def _room(output: Path | None) -> Iterator[None]:
 
 def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool, page: bool) -> list[str]:
     """Write the files; a line for each."""
-    _made(output)
+    made_folder(output)
     lines = []
     path = output / f"{name}.nc"
     solution.save(path)

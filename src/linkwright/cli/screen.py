@@ -136,3 +136,13 @@ def grid(*rows: tuple[Any, ...], right: tuple[int, ...] = ()) -> Table:
     for row in rows[1:]:
         table.add_row(*map(str, row))
     return table
+
+
+def made_folder(output: Path) -> None:
+    """The folder for what is written, made if it is not there."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise LinkwrightError(f"{output}: is a file; name a folder with --output") from None
+    except OSError as error:
+        raise LinkwrightError(f"{output}: cannot be made ({error.strerror}); choose another with --output") from None

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from linkwright.cli.screen import console, tell_warning
+from linkwright.cli.screen import console, made_folder, tell_warning
 from linkwright.errors import LinkwrightError
 
 
@@ -17,7 +17,9 @@ def view(
     solution: Annotated[Path, typer.Argument(help="A solution: a .nc file.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The page to write.", show_default="beside the solution, .html"),
+        typer.Option(
+            "--output", "-o", help="The folder for the page, or its name, in .html.", show_default="beside the solution"
+        ),
     ] = None,
     title: Annotated[str | None, typer.Option(help="The page's title.", show_default="the model's name")] = None,
     serve: Annotated[bool, typer.Option("--serve", help="Serve the page on this machine until Ctrl-C.")] = False,
@@ -36,11 +38,16 @@ def view(
             f"{solution}: is a model; run it first (linkwright run), then view the .nc file it writes"
         )
     target = solution.with_suffix(".html") if output is None else output
-    if target.absolute() == solution.absolute():
+    if output is not None and output.suffix.lower() not in (".html", ".htm"):
+        target = output / solution.with_suffix(".html").name
+    if (output or target).absolute() == solution.absolute():
         raise LinkwrightError(f"{solution}: the page would take the place of the solution; name another with --output")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        page = animate(lw.open(solution), target, title=title)
+        motion = lw.open(solution)
+        if output is not None and target != output:
+            made_folder(output)
+        page = animate(motion, target, title=title)
     for warning in caught:
         tell_warning(str(warning.message))
     console().print(f"{page}: {page.stat().st_size / 1e6:.1f} MB; open it in any browser", soft_wrap=True)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.tree_states import assembled
-from linkwright.errors import AssemblyError, ModelError, NameNotFound, ShapeError
+from linkwright.errors import AssemblyError, NameNotFound, ShapeError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.system import System
 
@@ -53,40 +53,47 @@ def _as_drawn(mech: Mechanism) -> Floats:
 def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple[Floats, Floats]:
     """The nearest q that closes the loops and the nearest v that keeps them closed, of any batch shape.
 
-    Near is meant geometrically: shifts and turns of the bodies count, by their sizes; masses do not.
+    Near is meant geometrically: shifts and turns of the bodies count, by their sizes; masses do not. States that are
+    not finite become NaN; one that does not close is an AssemblyError, which tells its place in the batch.
     """
     given = np.array(q, dtype=np.float64)
     rates = np.zeros((*given.shape[:-1], mech.nv)) if v is None else np.array(v, dtype=np.float64)
     if not mech.closed:
         return mech.integrate(given, np.zeros(mech.nv)), rates
     scaled = mech._weighed
-    size = Equations(mech.description).size
-    best = np.inf
+    given = np.array(np.broadcast_to(given, (*np.broadcast_shapes(given.shape[:-1], np.shape(t)), mech.nq)))
+    limit = CLOSED * max(1.0, mech._maker.size)
+    none = ~(np.isfinite(given).all(axis=-1) & np.isfinite(t))
+    done, best = np.array(none), np.full(none.shape, np.inf)
     for _ in range(ROUNDS):
         change, phi = scaled._closing(given, t)
-        worst = float(np.max(np.abs(phi), initial=0.0))
-        if not worst < 0.5 * best and worst <= CLOSED * max(1.0, size):
+        worst = np.max(np.abs(phi), axis=-1, initial=0.0)
+        done |= ~(worst < 0.5 * best) & (worst <= limit)
+        if done.all():
             break
-        if not np.isfinite(worst):
-            raise ModelError("q has entries that are not finite; give numbers")
-        best = min(best, worst)
-        # Far from closure a whole correction may overshoot.
+        best = np.fmin(best, worst)
+        # Far from closure a whole correction may overshoot. A state stays when it is closed, whatever others need.
         most = np.max(np.abs(change), axis=-1, keepdims=True, initial=0.0)
-        given = mech.integrate(given, change * np.minimum(1.0, 0.5 / np.maximum(most, 1e-300)))
+        step = change * np.minimum(1.0, 0.5 / np.maximum(most, 1e-300))
+        given = mech.integrate(given, np.where(done[..., None], 0.0, step))
     else:
-        raise _open(mech, phi, size)
+        raise _open(mech, phi, done)
+    given[none] = np.nan
     for _ in range(2):
         change, _ = scaled._settling(given, rates, t)
         rates = rates + change
     return given, rates
 
 
-def _open(mech: Mechanism, phi: Floats, size: float) -> AssemblyError:
-    worst = int(np.argmax(np.max(np.abs(phi).reshape(-1, phi.shape[-1]), axis=0)))
-    name = mech.constraints[worst]
-    left = float(np.max(np.abs(phi[..., worst])))
+def _open(mech: Mechanism, phi: Floats, done: NDArray[np.bool_]) -> AssemblyError:
+    """The error for the first state that is not closed."""
+    at = tuple(int(k) for k in np.argwhere(~done)[0])
+    sizes = np.abs(phi[at])
+    worst = int(np.argmax(np.where(np.isfinite(sizes), sizes, np.inf)))
+    name, left = mech.constraints[worst], float(sizes[worst])
+    where = f"this q, state {list(at)} of the batch" if at else "this q"
     text = (
-        f"the loops do not close from this q: {name} is left open by {left:.3g}; "
+        f"the loops do not close from {where}: {name} is left open by {left:.3g}; "
         "start nearer, or use mech.assemble, which looks farther"
     )
     return AssemblyError(text, misses={name: left}, element=name)

@@ -6,49 +6,87 @@ basis W, and those of the actuated joints S θ̇_G; the same power needs Sᵀ τ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.closed.freedom import allowed, constraint_jacobian
-from linkwright.errors import ModelError, ShapeError
+from linkwright.errors import DtypeError, ModelError, ShapeError
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
 Floats = NDArray[np.float64]
-#: What may be left of the forces that a motion asks for, as a part of them.
+#: What may be left of the forces that a motion asks for, as a part of those that cancel in them.
 LEFT = 1e-8
+#: Forces below this part of what weights, motion and force elements could exert are none.
+NONE = 1e-12
 #: By how much accelerations may open the loops, as a part of what the rates themselves ask for.
 OPEN = 1e-6
 
 
 def inverse_dynamics(
-    mech: Mechanism, q: Floats, a: Floats, tree: Floats, bound: Floats, weights: Any, t: Any
+    mech: Mechanism, q: Floats, v: Floats, a: Floats, tree: Floats, weights: Any, t: Any, out: Any = None
 ) -> Floats:
-    """The forces of the actuated joints for the tree's forces `tree`; `bound` is an acceleration that keeps the loops.
+    """The forces of the actuated joints for the tree's forces `tree`; a state with what is not finite has none (NaN).
 
     Where there are more actuators than degrees of freedom, Σ weight·τ² is least.
     """
-    shape = np.broadcast_shapes(q.shape[:-1], a.shape[:-1])
-    q, a, tree, bound = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, a, tree, bound))
+    if out is not None:
+        _check_out(out, tree.shape)
+    shape = tree.shape[:-1]
+    bound = mech.forward_dynamics(q, v, np.zeros(mech.nv), t=t)  # accelerations that keep the loops
+    cancel = _cancelling(mech, q, v, a, tree, t)
+    q, a, bound, cancel = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, a, bound, cancel))
     g, _ = constraint_jacobian(mech, np.ascontiguousarray(q), t)
     _check_accelerations(mech, g, a, bound)
     actuated = np.flatnonzero(mech.actuated)
     scale = 1.0 / np.sqrt(_weights(weights, len(actuated)))
-    out = np.zeros((*shape, mech.nv))
+    found = np.zeros((*shape, mech.nv))
+    known = np.asarray(np.isfinite(g).all(axis=(-2, -1)) & np.isfinite(tree + bound).all(axis=-1))
     for k in np.ndindex(*shape):
+        if not known[k]:
+            found[k] = np.nan
+            continue
         w = allowed(g[k])
         s = w[actuated]
         wanted = w.T @ tree[k]
         inverse = np.linalg.pinv((scale[:, None] * s).T, rcond=1e-10)
         tau = scale * (inverse @ wanted)
         left = wanted - s.T @ tau
-        if np.linalg.norm(left) > LEFT * max(float(np.linalg.norm(wanted)), 1e-12) and np.isfinite(left).all():
+        if np.linalg.norm(left) > LEFT * np.linalg.norm(np.abs(w).T @ cancel[k]):
             raise _unreachable(mech, w @ left)
-        out[k][actuated] = tau
-    return out
+        found[k][actuated] = tau
+    if out is None:
+        return found
+    out[...] = found
+    return cast(Floats, out)
+
+
+def _check_out(out: Any, wanted: tuple[int, ...]) -> None:
+    if not isinstance(out, np.ndarray) or out.dtype != np.float64:
+        what = str(getattr(out, "dtype", type(out).__name__))
+        text = f"inverse_dynamics: out (tau) must be a float64 array, not {what}"
+        raise DtypeError(text, given=what, wanted="float64")
+    if out.shape != wanted:
+        text = f"inverse_dynamics: out (tau) has shape {out.shape}; needed is {wanted}"
+        raise ShapeError(text, given=out.shape, wanted=wanted)
+    if not out.flags.writeable:
+        raise ShapeError("inverse_dynamics: out (tau) is read-only; give a writable array")
+
+
+def _cancelling(mech: Mechanism, q: Floats, v: Floats, a: Floats, tree: Floats, t: Any) -> Floats:
+    """(..., nv): the size of the terms whose sum the tree's forces are, and a floor for those that vanish singly."""
+    d, size = mech.description, mech._maker.size
+    bias = np.abs(mech.bias_forces(q, v, t=t))
+    moved = np.einsum("...ij,...j->...i", np.abs(mech.mass_matrix(q)), np.abs(a))
+    could = float(d.mass.sum()) * float(np.linalg.norm(d.gravity)) * size + mech.kinetic_energy(q, v)
+    if d.elements:
+        wrenches, forces = (np.abs(x) for x in mech._applied(q, v, t))
+        could = could + forces.sum(axis=-1) + (size * wrenches[..., :3] + wrenches[..., 3:]).sum(axis=(-2, -1))
+    floor = (NONE / LEFT) * max(1.0, 1.0 / size) * could
+    return np.asarray(np.abs(tree) + bias + moved + np.asarray(floor)[..., None])
 
 
 def _weights(weights: ArrayLike | None, n: int) -> Floats:

@@ -1,8 +1,10 @@
 r"""Linear models about a state, on a mechanism's own degrees of freedom, and their modes.
 
 Small motions are δq = Z y and δv = Z u + …, where Z is an orthonormal basis of the rates that the constraints allow:
-ẋ = A x + B δτ with x = (y, u). Trees have Z = 1, and A from the exact derivatives of forward dynamics. Closed loops are
-differentiated on their consistent states, by central differences of fourth order in one call of the compiled code.
+ẋ = A x + B δτ with x = (y, u). A comes from the exact derivatives of forward dynamics for trees and small loops.
+In loops rates change with places: G (v + δv) stays as it is, so that δv = Z u − G⁺ D y with D y the change of G v.
+Larger mechanisms are differentiated on their consistent states by central differences of fourth order, whose steps
+shrink until two sizes agree.
 """
 
 from __future__ import annotations
@@ -16,14 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.closed.consistent import project
-from linkwright.closed.freedom import allowed, constraint_jacobian
+from linkwright.closed.freedom import RANK, allowed, constraint_jacobian
 from linkwright.errors import ModelError
+from linkwright.mechanism.kinds import KINDS
+from linkwright.mechanism.quantities import turns
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
 Floats = NDArray[np.float64]
-STEP = 2e-3  # of the differences, in rad, m and their rates
+STEP = 2e-3  # of the differences, in rad and in the mechanism's size, and of rates
+SHORTER = 1.0 / 30.0  # each further try
+AGREE, TRIES = 1e-6, 3  # what two tries may differ by, as a part of the largest entry; and how many there are
 #: Loops left open by more than this, or opening so fast, are not differentiated.
 CONSISTENT = 1e-7
 
@@ -81,61 +87,103 @@ class Linearised:
 
 def linearise(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Linearised:
     """The linear model about one state; a state that does not keep its loops closed is an error."""
-    if not mech.closed and not mech.description.elements:
-        return _tree(mech, q, v, tau, t)
-    return _by_differences(mech, q, v, tau, t)
+    _check(mech, q, v, t)
+    return _exact(mech, q, v, tau, t) if mech._maker.derivable else _by_differences(mech, q, v, tau, t)
 
 
-def _tree(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Linearised:
+def _exact(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Linearised:
     by_q, by_v, by_tau = mech.forward_dynamics_derivatives(q, v, tau, t=t)
-    nv = mech.nv
-    a = np.block([[-_turning(mech, v), np.eye(nv)], [by_q, by_v]])
-    return Linearised(a, np.concatenate([np.zeros((nv, nv)), by_tau]), np.eye(nv))
+    g, _ = constraint_jacobian(mech, q, t)
+    z = allowed(g)
+    by_y = by_q @ z
+    if mech.closed and v.any():
+        by_y = by_y - by_v @ np.linalg.pinv(g, rcond=RANK) @ _rates_opened(mech, q, v, z, t)
+    d = z.shape[1]
+    a = np.block([[-z.T @ _turning(mech, v) @ z, np.eye(d)], [z.T @ by_y, z.T @ by_v @ z]])
+    return Linearised(a, np.concatenate([np.zeros((d, mech.nv)), z.T @ by_tau]), z)
+
+
+def _rates_opened(mech: Mechanism, q: Floats, v: Floats, z: Floats, t: float) -> Floats:
+    """D (m, d): how the constraints' rates G v + Φ_t change as q moves along the columns of Z.
+
+    They are as smooth as sines of the coordinates, whatever the forces are.
+    """
+    # The columns of Z need not be of one unit: each is followed by as much as its largest part allows.
+    size = np.maximum(np.abs(z / _lengths(mech)[:, None]).max(axis=0, initial=0.0), 1e-300)
+    moves = np.einsum("s,xk->skx", STEP * _SIDES, z / size)
+    here = np.ascontiguousarray(np.broadcast_to(q, (*moves.shape[:-1], len(q))))
+    moved = mech.integrate(here, np.ascontiguousarray(moves))
+    _, rates = mech._weighed._settling(moved, np.broadcast_to(v, moves.shape), t)
+    return np.asarray(_slope(rates).T * size)
+
+
+_SIDES = np.array([1.0, -1.0, 2.0, -2.0])
+
+
+def _slope(values: Floats) -> Floats:
+    """The derivative by central differences of fourth order, from values at `STEP` times `_SIDES`."""
+    return np.asarray((8.0 * (values[0] - values[1]) - (values[2] - values[3])) / (12.0 * STEP))
+
+
+def _lengths(mech: Mechanism) -> Floats:
+    """(nv,): the unit of each rate: 1 for turns, the mechanism's size for shifts."""
+    found = np.ones(mech.nv)
+    for joint in mech.joints:
+        at = joint.v_slice
+        shifts = [not turns(joint.kind, k) for k in range(at.stop - at.start)]
+        found[at] = np.where(shifts, mech._maker.size, 1.0)
+    return found
 
 
 def _turning(mech: Mechanism, v: Floats) -> Floats:
     """K of δq' = δv − K δq, where rates are seen from axes that turn."""
-    k = np.zeros((mech.nv, mech.nv))
-    for joint in mech.joints:
-        at = joint.v_slice
-        if joint.kind == "spherical" and joint.mimics is None:
-            k[at, at] = _skew(v[at])
-        elif joint.kind == "free":
-            line, turn = v[at][:3], v[at][3:]
-            k[at, at] = np.block([[_skew(turn), _skew(line)], [np.zeros((3, 3)), _skew(turn)]])
+    k, x = np.zeros((mech.nv, mech.nv)), mech.tree.coordinates
+    for i, joint in enumerate(mech.joints):
+        if not x.follows[i]:
+            k[joint.v_slice, joint.v_slice] = KINDS[joint.kind].turning(v[joint.v_slice])
     return k
 
 
-def _skew(w: Floats) -> Floats:
-    return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
-
-
 def _by_differences(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Linearised:
-    _check(mech, q, v, t)
     g, _ = constraint_jacobian(mech, q, t)
     z = allowed(g)
     d, nv = z.shape[1], mech.nv
-    sides = np.array([1.0, -1.0, 2.0, -2.0])
-    moves = STEP * np.einsum("s,kx->skx", sides, np.eye(2 * d))  # (4, 2d, 2d)
+    scale, best = 1.0, np.inf
+    a = shorter = _differences(mech, q, v, tau, t, z, scale)
+    for _ in range(TRIES):
+        scale *= SHORTER
+        longer, shorter = shorter, _differences(mech, q, v, tau, t, z, scale)
+        apart = float(np.abs(shorter - longer).max(initial=0.0))
+        if apart < best:  # of the two, longer steps have less of rounding
+            best, a = apart, longer
+        if best <= AGREE * float(np.abs(a).max(initial=0.0)):
+            break
+    many = [np.tile(x, (nv, 1)) for x in (q, v, tau)]
+    pushed = mech.forward_dynamics(many[0], many[1], many[2] + np.eye(nv), t=t)
+    change = pushed - mech.forward_dynamics(many[0], many[1], many[2], t=t)
+    return Linearised(a, np.concatenate([np.zeros((d, nv)), z.T @ change.T]), z)
+
+
+def _differences(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float, z: Floats, scale: float) -> Floats:
+    """A, by steps that are so much shorter than `STEP`."""
+    d = z.shape[1]
+    unit = scale / np.maximum(np.abs(z / _lengths(mech)[:, None]).max(axis=0, initial=0.0), 1e-300)
+    both = np.concatenate([unit, unit])
+    moves = np.einsum("s,kx->skx", STEP * _SIDES, np.diag(both))  # (4, 2d, 2d)
     y, u = moves[..., :d] @ z.T, moves[..., d:] @ z.T
-    here = np.broadcast_to(q, (*y.shape[:-1], len(q)))
-    moved = mech.integrate(np.ascontiguousarray(here), np.ascontiguousarray(y))
+    here = np.ascontiguousarray(np.broadcast_to(q, (*y.shape[:-1], len(q))))
+    moved = mech.integrate(here, np.ascontiguousarray(y))
     rates = np.ascontiguousarray(v + u)
     if mech.closed:
         moved, _ = project(mech, moved, None, t)
-        g_there, phi_t = constraint_jacobian(mech, moved, t)
-        wrong = np.einsum("...ij,...j->...i", g_there, rates) + phi_t
-        rates = rates - np.einsum("...ij,...j->...i", np.linalg.pinv(g_there, rcond=1e-9), wrong)
-    force = np.ascontiguousarray(np.broadcast_to(tau, rates.shape))
-    acceleration = mech.forward_dynamics(moved, rates, force, t=t)
-    away = mech.difference(np.ascontiguousarray(here), moved)
+        g, phi_t = constraint_jacobian(mech, moved, t)
+        wrong = np.einsum("...ij,...j->...i", g, rates) + phi_t
+        rates = rates - np.einsum("...ij,...j->...i", np.linalg.pinv(g, rcond=RANK), wrong)
+    acceleration = mech.forward_dynamics(moved, rates, np.ascontiguousarray(np.broadcast_to(tau, rates.shape)), t=t)
+    away = mech.difference(here, moved)
     drift = (rates - v - away @ _turning(mech, v).T) @ z
     change = np.concatenate([drift, (acceleration - mech.forward_dynamics(q, v, tau, t=t)) @ z], axis=-1)
-    a = ((8.0 * (change[0] - change[1]) - (change[2] - change[3])) / (12.0 * STEP)).T
-    still = mech.forward_dynamics(np.tile(q, (nv, 1)), np.tile(v, (nv, 1)), np.tile(tau, (nv, 1)), t=t)
-    pushed = mech.forward_dynamics(np.tile(q, (nv, 1)), np.tile(v, (nv, 1)), tau + np.eye(nv), t=t)
-    b = np.concatenate([np.zeros((d, nv)), z.T @ (pushed - still).T])
-    return Linearised(a, b, z)
+    return np.asarray(_slope(change).T / both)
 
 
 def _check(mech: Mechanism, q: Floats, v: Floats, t: float) -> None:

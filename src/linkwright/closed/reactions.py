@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
 Floats = NDArray[np.float64]
+#: The multipliers (T, m) of constraints other than joints, by group and name.
+Multipliers = dict[tuple[str, str], Floats]
 
 
 class Reacting:
@@ -32,8 +34,14 @@ class Reacting:
     def solver(self) -> Reactions:
         return Reactions(self.equations.programs)
 
-    def at(self, bodies: Mapping[str, Floats], time: Floats, q: Floats, v: Floats, a: Floats, tau: Floats) -> Floats:
-        """(T, nb + loops, 6): of every joint on its body, at the body's origin in its axes, its drive included.
+    def at(
+        self, bodies: Mapping[str, Floats], time: Floats, q: Floats, v: Floats, a: Floats, tau: Floats
+    ) -> tuple[Floats, Multipliers]:
+        """(T, nb + loops, 6): of every joint on its body, at the body's origin in its axes, its drive included: forces
+        on its coordinates, and drivers of them.
+
+        And the multipliers of ties, gears and drivers: with those wrenches, ties, gears and the drivers of other things
+        than joints move the bodies as they move.
 
         Bodies move as the arrays (T, nb, ·) of a Solution say; the tree's q, v, a and tau are (T, ·). Joints: those of
         the spanning tree in their order, then those of loops.
@@ -53,10 +61,18 @@ class Reacting:
         for row, (joint, body) in enumerate(self._joints):
             k = self._of_joint.get(joint)
             wrench = np.zeros((len(time), 6)) if k is None else self.solver.wrench(k, found, jacobian, body)
+            for driver in self._drivers.get(joint, ()):
+                wrench = wrench + self.solver.wrench(driver, found, jacobian, body)
             if joint in pairs:
                 wrench = wrench + pairs[joint][body]
             joints[:, row] = np.einsum("tji,tkj->tki", r[:, body], wrench.reshape(-1, 2, 3)).reshape(-1, 6)
-        return joints
+        e = self.solver.equations
+        others: Multipliers = {
+            (c.group, c.name): found[:, int(e.first[k]) : int(e.first[k + 1])]
+            for k, c in enumerate(e.constraints)
+            if c.group != "joint"
+        }
+        return joints, others
 
     # -- what there is ----------------------------------------------------------------------------------
     @cached_property
@@ -67,6 +83,16 @@ class Reacting:
         for k, c in enumerate(self.solver.equations.constraints):
             if c.group == "joint":
                 found[names.position("joint", c.name)] = k
+        return found
+
+    @cached_property
+    def _drivers(self) -> dict[int, list[int]]:
+        """The constraints that drive each joint."""
+        d, found = self.description, dict[int, list[int]]()
+        targets = {x.name: x.target for x in d.drivers if x.kind == "joint"}
+        for k, c in enumerate(self.solver.equations.constraints):
+            if c.group == "driver" and c.name in targets:
+                found.setdefault(d.joint_names.position("joint", targets[c.name]), []).append(k)
         return found
 
     @cached_property
@@ -139,13 +165,23 @@ def _turned(r: Floats, wrenches: Floats) -> Floats:
 
 
 def reactions(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: Floats) -> Floats:
-    """(..., nb + loops, 6) at states that forward dynamics moves on from."""
-    from linkwright.results.bodies import body_motion
-
+    """(..., nb + loops, 6) at states that forward dynamics moves on from; NaN at those that are not finite."""
     a = mech.forward_dynamics(q, v, tau, t=t)
     shape = a.shape[:-1]
-    rows = [np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, v, a, tau)]
+    q, v, a, tau = (np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, v, a, tau))
     time = np.array(np.broadcast_to(t, shape), dtype=np.float64).reshape(-1)
-    reacting = mech._kept.setdefault("reactions", Reacting(mech))
-    found = reacting.at(body_motion(mech.description, *rows[:3]), time, *rows)
-    return np.asarray(found.reshape(*shape, *found.shape[1:]))
+    known = np.asarray(np.isfinite(np.column_stack([q, v, a, tau, time])).all(axis=1))
+    some, _ = exerted(mech, *(x[known] for x in (q, v, a, tau, time)))
+    found = np.full((len(known), *some.shape[1:]), np.nan)
+    found[known] = some
+    return found.reshape(*shape, *found.shape[1:])
+
+
+def exerted(mech: Mechanism, q: Floats, v: Floats, a: Floats, tau: Floats, t: Floats) -> tuple[Floats, Multipliers]:
+    """What `Reacting.at` finds along a motion q, v, a (T, ·)."""
+    from linkwright.results.bodies import body_motion
+
+    if "reactions" not in mech._kept:
+        mech._kept["reactions"] = Reacting(mech)
+    reacting: Reacting = mech._kept["reactions"]
+    return reacting.at(body_motion(mech.description, q, v, a), t, q, v, a, tau)

@@ -1,7 +1,8 @@
 r"""Equilibrium: where a mechanism stays at rest, found by a damped Newton method that goes to the stable one.
 
 On the mechanism's own degrees of freedom, f(y) is the acceleration from rest and K = ∂f/∂y. The steps
-(1/δ − K) y = f follow a heavily damped fall while δ is small, and are Newton's as it grows.
+(1/δ − K) y = f follow a heavily damped fall while δ is small, and are Newton's as it grows. What falls away from where
+it is has eigenvalues of K above zero, and 1/δ stays above these: beyond, steps would lead back up.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from linkwright.closed.consistent import one
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.expression import as_expression
+from linkwright.mechanism.expression import Call, Name, replaced
 
 if TYPE_CHECKING:
     from linkwright.closed.linear import Linearised
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 ITERATIONS = 300
 REST = 1e-10  # what counts as no acceleration, as a part of the largest that was met, or of 1
-FALL = 0.02  # δ of the first steps (s²): falls of two tenths of a second
+FALL = 0.02  # δ (s²) where nothing tells how fast things happen
+SLOW = 1e-9  # eigenvalues of K below this part of the largest are none
 FARTHEST = 0.3  # of one step, in rad and m
 #: A mode that grows faster than this (1/s) makes an equilibrium unstable.
 GROWS = 1e-5
@@ -55,7 +57,7 @@ class Equilibrium:
 
 def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float) -> Equilibrium:
     """A state of rest near q, under gravity, the force elements, tau and the drivers as they stand at time t."""
-    still = type(mech)(frozen(mech.description, t)) if mech.description.drivers else mech
+    still = _still(mech)
     force = np.zeros(mech.nv) if tau is None else one(tau, mech.nv, "tau")
     if mech.closed:
         q = still.assemble(q, t=t)
@@ -76,7 +78,7 @@ def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float)
         if left <= REST * most:
             return Equilibrium(q, linear, k, left)
         stiffness = linear.A[d:, :d]
-        delta = max(FALL, min(delta * before / left, 10.0 * delta)) if delta else FALL
+        delta = _delta(stiffness, min(delta * before / left, 10.0 * delta) if delta else 0.0)
         y = np.linalg.lstsq(np.eye(d) / delta - stiffness, f, rcond=1e-13)[0]
         size = float(np.max(np.abs(y), initial=0.0))
         q = still.integrate(q, z @ (y * min(1.0, FARTHEST / max(size, 1e-300))))
@@ -92,8 +94,28 @@ def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float)
     raise NoEquilibrium(text, q, left)
 
 
-def frozen(d: Description, t: float) -> Description:
-    """The mechanism with its drivers held where they are at a time."""
-    values = {**d.parameters, "TIME": t}
-    drivers = tuple(replace(x, law=as_expression(float(x.law.evaluate(values)))) for x in d.drivers)
-    return replace(d, drivers=drivers)
+def _delta(stiffness: Floats, wanted: float) -> float:
+    """δ as wanted, but at least the square of the slowest time, and less than where a fall would be turned back."""
+    values = np.linalg.eigvals(stiffness)
+    sizes = np.abs(values)
+    known = sizes[sizes > SLOW * sizes.max(initial=0.0)]
+    least = 1.0 / float(known.min()) if len(known) else FALL
+    return min(max(least, wanted), 0.5 / max(float(values.real.max(initial=0.0)), 1e-300))
+
+
+def frozen(d: Description) -> Description:
+    """The mechanism with drivers that are at every time where they are, at rest.
+
+    Their laws are of ⌊TIME·2⁶⁰⌋/2⁶⁰: no other number than TIME, but one whose rate is zero.
+    """
+    stepped = Call("floor", (Name("TIME") * 2.0**60,)) / 2.0**60
+    return replace(d, drivers=tuple(replace(x, law=replaced(x.law, {Name("TIME"): stepped})) for x in d.drivers))
+
+
+def _still(mech: Mechanism) -> Mechanism:
+    if not mech.description.drivers:
+        return mech
+    if "frozen" not in mech._kept:
+        mech._kept["frozen"] = type(mech)(frozen(mech.description))
+    kept: Mechanism = mech._kept["frozen"]
+    return kept

@@ -88,10 +88,11 @@ class Reactions:
         part[..., 3:] = (part[..., 3:] - np.cross(arm[:, None], part[..., :3])) / self.equations.size
         upper = np.linalg.qr(np.swapaxes(part, 1, 2), mode="r")
         own = np.abs(np.diagonal(upper, axis1=1, axis2=2))
-        if c.form.sides > 2 or np.any(own.min(axis=1) <= 1e-9 * own.max(axis=1)):
-            sizes = np.linalg.norm(part, axis=2)
-            return np.asarray(np.eye(c.form.size) / np.where(sizes > 0.0, sizes, 1.0)[:, None, :])
-        return np.asarray(np.linalg.inv(upper))
+        whole = (own.min(axis=1) > 1e-9 * own.max(axis=1)) & (c.form.sides <= 2)
+        sizes = np.linalg.norm(part, axis=2)
+        scale = np.asarray(np.eye(c.form.size) / np.where(sizes > 0.0, sizes, 1.0)[:, None, :])
+        scale[whole] = np.linalg.inv(upper[whole])
+        return scale
 
     def _by_iteration(self, jacobian: Floats, wanted: Floats, inverse: list[Floats]) -> Floats:
         from scipy.sparse import block_diag, csr_array  # type: ignore[import-untyped]

@@ -37,6 +37,8 @@ def singular(description: Description, q: Floats, t: float = 0.0) -> list[tuple[
 
 class _Position:
     def __init__(self, description: Description, t: float) -> None:
+        # Rotors give way and take no freedom; those of spherical and free joints have no equations.
+        description = replace(description, armature=np.zeros(description.nj))
         self.tree = Tree(description, span(description))
         self.layout = CentralLayout(CentralEquations(self.tree), whole=True)
         self.e = self.layout.equations

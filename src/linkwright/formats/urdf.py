@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +33,7 @@ _KINDS = {
 }
 _WITH_AXIS = ("revolute", "continuous", "prismatic", "planar")
 _INF = float("inf")
+LARGEST = sys.float_info.max  # a limit that is none, where "inf" cannot be read
 _INFINITE = [sign + word for sign in ("", "+", "-") for word in ("inf", "infinity")]
 
 
@@ -153,11 +156,12 @@ class _Reader:
         return float(self.numbers(element, attribute, (default,), owner)[0])
 
     def limit(self, element: Any, attribute: str, default: float, owner: str) -> float:
-        """As `number`; a limit may be infinite."""
+        """As `number`; a limit may be infinite, which parsers that know no "inf" have as the largest number."""
         text = None if element is None else element.get(attribute)
         if text is not None and text.strip().lower() in _INFINITE:
             return float(text)
-        return self.number(element, attribute, default, owner)
+        value = self.number(element, attribute, default, owner)
+        return math.copysign(_INF, value) if abs(value) == LARGEST else value
 
     def origin(self, element: Any, owner: str) -> tuple[Floats, Floats]:
         origin = element.find("origin")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightWarning, ModelError
+from linkwright.formats.urdf import LARGEST
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import joint_losses
@@ -171,17 +172,13 @@ class _Writer:
     def _details(self, joint: int, bounded: bool) -> Iterator[str]:
         d = self.d
         limits = {"lower": d.lower, "upper": d.upper, "velocity": d.velocity_limit, "effort": d.effort_limit}
-        # A bound that <limit> leaves out counts as 0, so that both are written once one is there.
-        given = {
-            key: array[joint]
-            for key, array in limits.items()
-            if (bounded and key in ("lower", "upper")) or math.isfinite(array[joint])
-        }
-        prismatic = d.kind_of(joint).name == "prismatic"
-        if given and prismatic and not bounded:
-            given = {"lower": -math.inf, "upper": math.inf, **given}
-        if given:
-            yield f"    <limit {' '.join(f'{key}={chr(34)}{_number(x)}{chr(34)}' for key, x in given.items())}/>"
+        # Parsers want <limit> on what is bounded or shifts, and effort and velocity in it; a missing bound counts as 0.
+        ranged = bounded or d.kind_of(joint).name == "prismatic"
+        given = {key: float(array[joint]) for key, array in limits.items() if ranged or key in ("velocity", "effort")}
+        if ranged or any(map(math.isfinite, given.values())):
+            # They know no "inf" either.
+            finite = {key: min(max(x, -LARGEST), LARGEST) for key, x in given.items()}
+            yield f"    <limit {' '.join(f'{key}={chr(34)}{_number(x)}{chr(34)}' for key, x in finite.items())}/>"
         if d.damping[joint] or d.friction[joint]:
             yield f'    <dynamics damping="{_number(d.damping[joint])}" friction="{_number(d.friction[joint])}"/>'
         for m in d.mimics:

@@ -215,11 +215,13 @@ class Forces(Kinematics):
         parts = [laws.written(x, (TIME,), what) if callable(x) else x for x in (force, torque)]
         numbers = [as_numbers(x, (3,), what) for x in parts]
         six = tuple(self._law(x, ("TIME",), measures=True, what=what) for part in numbers for x in part)
-        where, of = (axes, "") if axes in ("frame", "ground") else ("other", self._axes_of(axes))
+        where: Literal["frame", "ground", "other"]
+        where = "frame" if axes == "frame" else "ground" if axes == "ground" else "other"
+        of = self._axes_of(axes) if where == "other" else ""
         at, other = self._place(place), ""
         if reaction is not None:
             at, other = self._two(place, reaction, what)
-        made = AppliedWrench(name, at, six, where, of, other)  # type: ignore[arg-type]
+        made = AppliedWrench(name, at, six, where, of, other)
         self._forces[name] = made
         return made
 

@@ -142,6 +142,10 @@ class JointKind:
         """The dv that integrates q0 to q1."""
         return q1 - q0
 
+    def turning(self, v: Array) -> Array:
+        """K (nv, nv) of δ' = δv − K δ for a state moved by a small twist δ: rates may be seen from axes that turn."""
+        return np.zeros((self.nv, self.nv))
+
 
 class Fixed(JointKind):
     """No motion."""
@@ -385,6 +389,9 @@ class Spherical(JointKind):
         back = np.array([q0[0], -q0[1], -q0[2], -q0[3]])
         return logarithm(quaternion_product(back, q1))
 
+    def turning(self, v: Array) -> Array:
+        return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+
     def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
         return e
 
@@ -428,6 +435,10 @@ class Free(JointKind):
         turn = SPHERICAL.difference(q0[3:], q1[3:])
         local = euler_parameters_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
         return np.concatenate([left_jacobian_inverse_times(turn, local), turn])
+
+    def turning(self, v: Array) -> Array:
+        line, turn = SPHERICAL.turning(v[:3]), SPHERICAL.turning(v[3:])
+        return np.block([[turn, line], [np.zeros((3, 3)), turn]])
 
     def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
         return np.concatenate([p, e])

@@ -36,11 +36,13 @@ def plot_series(
     figure = Figure(figsize=(7.5, 0.9 + 2.4 * len(units)), layout="constrained", facecolor="white")
     figure.suptitle(solution.description.name)
     grid = figure.subplots(len(units), 1, sharex=True, squeeze=False)
+    marker = "o" if len(solution) == 1 else None
     for ax, unit in zip(grid[:, 0], units, strict=True):
         together = [(name, x) for name, x in chosen.items() if x.unit == unit]
         for k, (name, x) in enumerate(together[:most]):
             color, dashes = STYLES[k % len(STYLES)]
-            ax.plot(solution.time, x.values, color=color, linestyle=dashes, linewidth=1.4, label=name)
+            drawn = {"color": color, "linestyle": dashes, "marker": marker, "label": name}
+            ax.plot(solution.time, x.values, linewidth=1.4, **drawn)
         left = len(together) - most
         ax.set_ylabel(unit)
         ax.grid(color="#dddddd", linewidth=0.6)

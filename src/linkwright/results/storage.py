@@ -37,13 +37,9 @@ def save(solution: Solution, path: str | os.PathLike[str]) -> None:
     """Write a solution, whole or not at all."""
     from linkwright import __version__
     from linkwright.formats.mks.printer import write_mks
-    from linkwright.formats.mks.reader import MAX_BYTES
 
     model: str = write_mks(solution.description)
-    if len(model) > MAX_BYTES:
-        # The numbers are worth more than the model: other readers of NetCDF have them.
-        text = f"{path} is written, but its model is too large for lw.open; read its numbers with xarray.open_dataset"
-        warn(text, LinkwrightWarning, stacklevel=3)
+    unread = _why_unread(model)
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -65,6 +61,23 @@ def save(solution: Solution, path: str | os.PathLike[str]) -> None:
         data = data.assign(event_v=(("event", "rate"), np.array([e.v for e in happened])))
     with whole(path) as temporary:
         data.to_netcdf(temporary, engine="h5netcdf", format="NETCDF4", encoding={v: {"_FillValue": None} for v in data})
+    if unread:
+        # The numbers are worth more than the model: other readers of NetCDF have them.
+        text = f"{path} is written, but {unread}; read its numbers with xarray.open_dataset"
+        warn(text, LinkwrightWarning, stacklevel=3)
+
+
+def _why_unread(model: str) -> str:
+    """Why `open` will not take the text of a model; empty if it will."""
+    from linkwright.formats.mks.reader import MAX_BYTES, parse_mks
+
+    if len(model) > MAX_BYTES:
+        return "its model is too large for lw.open"
+    try:
+        parse_mks(model)
+    except LinkwrightError as error:
+        return f"lw.open will not read its model ({error})"
+    return ""
 
 
 def open(path: str | os.PathLike[str]) -> Solution:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from linkwright.errors import ModelError, ShapeError
 from linkwright.simulation.control import CLOSED
-from linkwright.simulation.ends import first_bad_joint
+from linkwright.simulation.ends import endless_law, first_bad_joint
 from linkwright.simulation.engines import Adaptive, Engine, Fixed
 from linkwright.simulation.kernels import Kernels, in_batch
 from linkwright.simulation.laws import Law
@@ -88,6 +88,11 @@ def first_point(
             notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
     row = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
     if not row.finite[0]:
+        unknown = endless_law(mech, row)
+        if unknown is not None:
+            what, name = unknown
+            text = f"the law of {what} {name!r} has no finite value at the start; change it, or begin elsewhere"
+            raise ModelError(text, element=name)
         joint = first_bad_joint(mech, row)
         where = f" of joint {joint!r}" if joint else ""
         text = f"the acceleration{where} at the start is no finite number; look at tau, the forces and the masses"

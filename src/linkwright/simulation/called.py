@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from linkwright.errors import ShapeError
 from linkwright.kernels.kernel import Kernel
-from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, ENDED, SETTINGS, UNDERFLOW, after, before
+from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, SETTINGS, UNDERFLOW, after, before
 from linkwright.simulation.dense import dense_terms, dense_value
-from linkwright.simulation.engines import PIECE, Trouble, Work, step_count
+from linkwright.simulation.engines import FAR, PIECE, Trouble, Work, far_note, step_count, why_stuck
 from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.laws import Law, LawFailed
 from linkwright.simulation.rows import Rows
@@ -73,6 +73,7 @@ class Called:
         self.last, self.begin, self.done = start.copy(), float(start.t[0]), 0
         self.work = Work(evaluations=1)
         self.notes: list[str] = []
+        self.tried: list[Floats] = []  # the controls of the attempts since the last good one
         self.count = 0 if dt is None else step_count(self.begin, end, dt)
         first, rtol, atol, longest = control
         shortest = 16.0 * float(np.spacing(max(abs(self.begin), abs(end))))
@@ -109,13 +110,21 @@ class Called:
         t1 = self.end if k >= self.count else self.begin + k * dt
         h = dt if abs(t1 - t - dt) <= 1e-9 * dt * max(1.0, self.count * 1e-6) else t1 - t
         point, phi, rounds, _ = self._made(t, h, t1)
-        self.work.rounds += int(rounds)
-        if not phi <= CLOSED:
-            return None, Trouble("constraint cannot be met", t, phi, self.last)
-        if not point.finite[0]:
+        if phi > CLOSED:
+            return None, Trouble("constraint cannot be met", t, phi, point)
+        if np.isnan(phi) or not point.finite[0]:
             return None, Trouble("no value", t, state=point)
+        self._count(rounds)
         self.done = k
+        move, v, change = point.v[0] - self.raw[1], point.v[0], h * point.a[0]
+        part = float(np.sqrt(move @ move / max(v @ v + change @ change, 1e-300)))
+        if part > FAR and not self.notes:
+            self.notes.append(far_note(part, t1))
         return point, None
+
+    def _count(self, rounds: float) -> None:
+        self.work.evaluations += self.tableau.stages
+        self.work.rounds += int(rounds)
 
     def _attempt(self) -> tuple[Rows | None, Trouble | None]:
         t, h, t1 = (float(x) for x in before(self.control, self.settings))
@@ -125,16 +134,15 @@ class Called:
         projection = (phi, rounds, moved)
         control, taken = after(self.tableau, size, self.control, self.settings, h, t1, projection, sums)
         self.control = np.asarray(control, dtype=np.float64)
-        self.work.rounds += int(rounds)
-        code = self.control[CONTROL.index("code")]
-        if code == UNDERFLOW:
-            if not phi <= CLOSED:
-                return None, Trouble("constraint cannot be met", t, phi, self.last)
-            known = np.isfinite(self.control[CONTROL.index("error")])
-            return None, Trouble("step underflow" if known else "no value", t, state=self.last if known else point)
+        self.tried.append(self.control)
+        if self.control[CONTROL.index("code")] == UNDERFLOW:
+            reason, residual = why_stuck(np.array(self.tried))
+            return None, Trouble(reason, t, residual, point if reason == "no value" else self.last)
+        self._count(rounds)
         if not taken:
-            self.work.rejected += code != ENDED
+            self.work.rejected += 1
             return None, None
+        self.tried = []
         return point, None
 
     def _made(self, t: float, h: float, t1: float) -> tuple[Rows, float, float, list[tuple[Floats, Floats]]]:
@@ -151,7 +159,6 @@ class Called:
         q, v, phi, rounds = s.settled(t1, q, v)
         a = s.acceleration(t1, q, v)
         slopes.append((s.rate(q, v), a))
-        self.work.evaluations += self.tableau.stages
         return Rows(np.array([t1]), q[None, :], v[None, :], a[None, :]), phi, rounds, slopes
 
     def _stages(self, start: Rows, h: float) -> list[tuple[Floats, Floats]]:
@@ -173,7 +180,7 @@ class Called:
                 sums[n] += float(e @ e)
             far = (y1 - self.raw[k]) / (atol + rtol * np.abs(y1))
             moved = moved + far @ far
-        return sums, 0.0 if self.slopes.plain else moved
+        return sums, None if self.slopes.plain else moved
 
     def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
         s, tableau = self.slopes, self.tableau

@@ -55,13 +55,14 @@ class Standing:
 
 def write(path: str, question: dict[str, Any], standing: Standing) -> None:
     """Write a checkpoint, whole or not at all."""
-    numbers = {k: v for k, v in standing.engine.items() if isinstance(v, int | float)}
+    numbers = {name: float(standing.engine[name]) for name in ("h",) if name in standing.engine}
+    numbers |= {name: int(standing.engine[name]) for name in ("done",) if name in standing.engine}
     header = {
         "format": FORMAT,
         "version": VERSION,
         "question": question,
         "numbers": numbers,
-        "work": vars(standing.work),
+        "work": {name: int(x) for name, x in vars(standing.work).items()},
         "events": [event.name for event in standing.events],
     }
     arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)}

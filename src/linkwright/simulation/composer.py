@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Copy, Each, Program, Zero
 from linkwright.tape.straight import straightened
+
+if TYPE_CHECKING:
+    from linkwright.simulation.parts import Seat
 
 LONG, WIDTH = 96, 8  # numbers beyond which a vector is run through in a loop, and how many of them at a time
 
@@ -21,7 +24,7 @@ class Composer(ProgramBuilder):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.seat: Any = None  # where the states of a mechanism are looked at
+        self.seat: Seat | None = None  # where the states of a mechanism are looked at
         self.force: Ref | None = None
 
     def build(self, **labels: Any) -> Program:

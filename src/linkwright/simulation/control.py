@@ -47,7 +47,8 @@ def after(
 ) -> tuple[Any, Any]:
     """The control of the next attempt, and whether this one is taken.
 
-    `projection` is the residual of the constraints, the rounds, and the sum of squares of what was moved.
+    `projection` is the residual of the constraints, the rounds, and the sum of squares of what was moved, or None where
+    nothing can be.
 
     The error is a root mean square over the entries of q and v, each by its tolerance; what projection moved is part of
     it. A step is taken with an error up to 1. The next is h·0.9·e^(β·¾ − 1/k)·e_old^β, between a fifth and ten times
@@ -57,7 +58,7 @@ def after(
     end, shortest = settings[0], settings[4]
     phi, rounds, moved = projection
     error = _norm(h, size, sums)
-    if not isinstance(moved, float):  # near a singular position it may be far
+    if moved is not None:  # near a singular position it may be far
         error = np.sqrt(error * error + moved / size)
     known = less_equal(error, 1e300)  # false for what is no number
     met = less_equal(phi, CLOSED)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from linkwright.mechanism.elements import JointForce, PointForce
+from linkwright.programs import Request
 from linkwright.results.status import Status
 
 if TYPE_CHECKING:
@@ -13,12 +16,19 @@ if TYPE_CHECKING:
     from linkwright.simulation.engines import Trouble
     from linkwright.simulation.rows import Rows
 
+T = TypeVar("T")
 
-def ended(mech: Mechanism, trouble: Trouble) -> Status:
-    """The status of a run that could not go on."""
+
+def ended(mech: Mechanism, trouble: Trouble, last: Rows) -> Status:
+    """The status of a run that could not go on from its last state."""
     t = trouble.time
     if trouble.reason == "law failed":
         return law_failed(trouble.message, t)
+    law = endless_law(mech, last, ahead=True) if trouble.reason in ("no value", "step underflow") else None
+    if law is not None:
+        message = f"at t = {t:.9g} s the law of {law[0]} {law[1]!r} comes to where it has no finite value"
+        advice = "change the law, or end the run before"
+        return Status(False, message, trouble.reason, t, law[1], trouble.residual, advice=advice)
     if trouble.reason == "no value":
         joint = first_bad_joint(mech, trouble.state)
         where = f"joint {joint!r} has" if joint else "the state has"
@@ -67,11 +77,33 @@ def first_bad_joint(mech: Mechanism, row: Rows | None) -> str | None:
     return None
 
 
+def endless_law(mech: Mechanism, row: Rows, *, ahead: bool = False) -> tuple[str, str] | None:
+    """What has a law without a finite value at a state or a little ahead of it: a force or a driver, and its name."""
+    d, q, v, t = mech.description, row.q[0], row.v[0], float(row.t[0])
+    if not (np.isfinite(q).all() and np.isfinite(v).all()):
+        return None
+    later = np.zeros(1)
+    if ahead:
+        later = np.append(later, np.logspace(-15, -2, 27) / (1.0 + float(np.max(np.abs(v), initial=0.0))))
+    times = t + later
+    with np.errstate(all="ignore"):
+        columns = {("driver", x.name): x.law.evaluate({**d.parameters, "TIME": times}) for x in d.drivers}
+    scalar = [e for e in d.elements if isinstance(e, JointForce | PointForce)]
+    if scalar:
+        there = mech.integrate(np.tile(q, (len(later), 1)), later[:, None] * v)
+        values = mech._array(Request("force_values"), there, np.tile(v, (len(later), 1)), t=times)
+        columns |= {("force", e.name): values[:, k] for k, e in enumerate(scalar)}
+    bad = {key: ~np.isfinite(np.broadcast_to(x, times.shape)) for key, x in columns.items()}
+    found = [(int(np.argmax(at)), key) for key, at in bad.items() if at.any()]
+    return min(found)[1] if found else None
+
+
 def dependence(mech: Mechanism, row: Rows | None) -> str:
     """Which constraints depend on each other there, as the end of a sentence; nothing where the position is regular."""
     if row is None or not mech.closed or not np.isfinite(row.q).all():
         return ""
-    names = list(dict.fromkeys(name for name, _ in mech.singular(row.q[0], t=float(row.t[0]))))
+    found = _try(lambda: mech.singular(row.q[0], t=float(row.t[0]))) or []
+    names = list(dict.fromkeys(name for name, _ in found))
     if len(names) > 4:
         names = [*names[:3], f"{len(names) - 3} more"]
     if not names:
@@ -82,14 +114,24 @@ def dependence(mech: Mechanism, row: Rows | None) -> str:
 
 def worst_constraint(mech: Mechanism, row: Rows | None) -> str | None:
     """The constraint equation that is farthest from being met, there or, if all are, a little later."""
-    if row is None or not mech.closed:
-        return None
+    return None if row is None or not mech.closed else _try(lambda: _worst(mech, row))
+
+
+def _worst(mech: Mechanism, row: Rows) -> str | None:
     q, t = row.q[0], float(row.t[0])
     phi = np.abs(mech._closing(q, t)[1])
     if np.max(phi, initial=0.0) < 1e-8:
         h = 1e-3 / (1.0 + float(np.max(np.abs(row.v[0]), initial=0.0)))
         phi = np.abs(mech._closing(mech.integrate(q, h * row.v[0]), t + h)[1])
     return mech.constraints[int(np.argmax(np.where(np.isfinite(phi), phi, np.inf)))] if len(phi) else None
+
+
+def _try(ask: Callable[[], T]) -> T | None:
+    """The answer, or None: what explains the end of a run must not lose the run."""
+    try:
+        return ask()
+    except Exception:
+        return None
 
 
 def fastest_joint(mech: Mechanism, row: Rows | None) -> str | None:

@@ -46,6 +46,21 @@ class Trouble:
     message: str = ""  # what a law raised
 
 
+def why_stuck(controls: Floats) -> tuple[str, float]:
+    """Why no step could be short enough, by the controls of the attempts since the last good one; what stays open."""
+    phi, error = (controls[:, CONTROL.index(name)] for name in ("phi", "error"))
+    open_ = np.isfinite(phi) & (phi > CLOSED)
+    if open_.any():
+        return "constraint cannot be met", float(phi[open_][-1])
+    return "step underflow" if np.isfinite(error).all() else "no value", 0.0
+
+
+def far_note(part: float, t: float) -> str:
+    """What to know of a step in which projection changed the rates by this part of them."""
+    text = f"at t = {t:.6g} s the rates were changed by {100.0 * part:.2g} % to keep the loops closed"
+    return f"{text}: the position is nearly singular there, or dt is too long"
+
+
 class Engine(Protocol):
     """A way to go on in time."""
 
@@ -224,9 +239,7 @@ class Fixed(Compiled):
             self.work.rounds += int(np.nansum(summary[:good, 1]))
             far = np.flatnonzero(summary[:good, 2] > FAR)
             if len(far) and not self.notes:
-                part, t = 100.0 * summary[far[0], 2], rows.t[far[0] + 1]
-                text = f"at t = {t:.6g} s the rates were changed by {part:.2g} % to keep the loops closed"
-                self.notes.append(f"{text}: the position is nearly singular there, or dt is too long")
+                self.notes.append(far_note(summary[far[0], 2], rows.t[far[0] + 1]))
         return good, trouble
 
     def state(self) -> dict[str, Any]:
@@ -317,14 +330,8 @@ class Adaptive(Compiled):
         return rows, self._trouble(self.last, c[since + 1 : stuck + 1])
 
     def _trouble(self, row: Rows, controls: Floats) -> Trouble:
-        """Why no step could be short enough, by the attempts since the last good one."""
-        phi, error = (controls[:, CONTROL.index(name)] for name in ("phi", "error"))
-        open_ = np.isfinite(phi) & (phi > CLOSED)
-        if open_.any():
-            return Trouble("constraint cannot be met", self.time, float(phi[open_][-1]), row.copy())
-        if not np.isfinite(error).all():
-            return Trouble("no value", self.time, state=self._ahead(row))
-        return Trouble("step underflow", self.time, state=row.copy())
+        reason, residual = why_stuck(controls)
+        return Trouble(reason, self.time, residual, self._ahead(row) if reason == "no value" else row.copy())
 
     def _ahead(self, row: Rows) -> Rows | None:
         """A state a little later that is no number."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,13 +38,14 @@ class Kernels:
     def of(cls, mech: Mechanism, law: Program | None) -> Kernels:
         """Those of a mechanism, made at the first call."""
         key = ("simulation", None if law is None else law.digest)
-        made: Any = mech._kept.get(key)
+        made: Kernels | None = mech._kept.get(key)
         if made is None:
             laws = [k for k in list(mech._kept) if k[0] == "simulation" and k[1] is not None]
             for old in laws[: len(laws) - _LAWS + 1]:  # a study may have a law for every case
                 mech._kept.pop(old, None)
-            made = mech._kept.setdefault(key, cls(mech._maker, mech.description.digest, law))
-        return made  # type: ignore[no-any-return]
+            kept: Kernels = mech._kept.setdefault(key, cls(mech._maker, mech.description.digest, law))
+            return kept
+        return made
 
     @property
     def parts(self) -> Parts:

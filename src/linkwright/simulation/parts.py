@@ -75,7 +75,7 @@ class Parts:
         if b.seat is None:
             q, v, a = b.spare("q_here", self.nq), b.spare("v_here", self.nv), b.spare("a_here", self.nv)
             b.seat = Seat(q, v, b.number("t_here"), a)
-        return b.seat  # type: ignore[no-any-return]
+        return b.seat
 
     def velocity(self, b: Composer, q: Ref, v: Ref) -> Ref:
         """q̇; where it is v, that itself."""

@@ -14,12 +14,13 @@ from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.kernel import Kernel
 from linkwright.model import Mechanism
 from linkwright.simulation.composer import Composer
+from linkwright.simulation.control import CLOSED
 from linkwright.simulation.kernels import Kernels, in_batch
 from linkwright.simulation.laws import law as law_of
 from linkwright.simulation.parts import Parts
 from linkwright.simulation.steps import fixed_step
 from linkwright.simulation.tableaux import METHODS, STIFF, Tableau, tableau_of
-from linkwright.tape.functions import less_equal
+from linkwright.tape.functions import less_equal, where
 from linkwright.tape.program import Loop, Program
 
 Floats = NDArray[np.float64]
@@ -74,7 +75,9 @@ def rollout(
 
     tau is None, constant (..., nv), given for each step (..., steps, nv), or a law tau(t, q, v) in NumPy syntax.
     `outputs` names what is kept of every sample ("q", "v", "a"), or is a function y(t, q, v) in NumPy syntax, of which
-    alone the values are kept. A motion that blows up is NaN from there on, and the others go on: see `ok`.
+    alone the values are kept. A motion that blows up, or whose loops and drivers cannot be closed any more, is NaN from
+    there on, and the others go on: see `ok`. With forces for each step, "a" of a sample is by the forces of the step
+    that ends there.
     """
     _check(mech, method, steps, every, dt)
     q, v = _states(mech, q0, v0)
@@ -84,7 +87,7 @@ def rollout(
     kernels, tableau = Kernels.of(mech, law), tableau_of(method)
     names, function = _outputs(mech, outputs, q, v, t_start)
     store = _Store(names, function, len(q), steps, every, mech)
-    work = _Work(kernels, tableau, q, v, dt, t_start)
+    work = _Work(kernels, tableau, q, v, dt, t_start, anew=given is not None)
     work.begin(force if given is None else given[:, 0])
     store.put(0, t_start, work)
     done = 0
@@ -106,7 +109,7 @@ def _check(mech: Mechanism, method: str, steps: Any, every: Any, dt: Any) -> Non
     for name, value in (("steps", steps), ("every", every)):
         if not isinstance(value, (int, np.integer)) or value < 1:
             raise ModelError(f"{name} must be a whole number from 1 on, not {value!r}")
-    if not np.isscalar(dt) or not np.isfinite(dt) or dt <= 0.0:  # type: ignore[operator]
+    if not isinstance(dt, (int, float, np.integer, np.floating)) or not 0.0 < dt < np.inf:
         raise ModelError(f"dt must be a number greater than zero, not {dt!r}")
     if not mech.nv:
         raise ModelError(f"nothing moves in {mech.name!r}: it has no joint with a freedom", element=mech.name)
@@ -122,7 +125,8 @@ def _states(mech: Mechanism, q0: Any, v0: Any) -> tuple[Floats, Floats]:
     except ValueError:
         text = f"q0 has the leading shape {q.shape[:-1]} and v0 {v.shape[:-1]}; make them agree"
         raise ShapeError(text, given=v.shape[:-1], wanted=q.shape[:-1]) from None
-    return tuple(np.array(np.broadcast_to(x, (*shape, x.shape[-1]))) for x in (q, v))  # type: ignore[return-value]
+    q_all, v_all = (np.array(np.broadcast_to(x, (*shape, x.shape[-1]))) for x in (q, v))
+    return q_all, v_all
 
 
 def _forces(
@@ -168,17 +172,22 @@ def _outputs(mech: Mechanism, outputs: Any, q: Floats, v: Floats, t: float) -> t
 class _Work:
     """The states now, and the kernel that takes them on."""
 
-    def __init__(self, kernels: Kernels, tableau: Tableau, q: Floats, v: Floats, dt: float, t_start: float) -> None:
+    def __init__(
+        self, kernels: Kernels, tableau: Tableau, q: Floats, v: Floats, dt: float, t_start: float, *, anew: bool
+    ) -> None:
         self.kernels, self.q, self.v = kernels, q, v
         self.a = np.zeros_like(v)
         self.dt, self.t_start = float(dt), float(t_start)
-        self.kernel = _kernel(kernels, tableau)
+        self.kernel = _kernel(kernels, tableau, anew=anew)
         self._each = 1e-9 * max(self.kernel.signature.work, 1) * max(len(q), 1)  # seconds a step, a first guess
 
     def begin(self, tau: Floats | None) -> None:
         """Put the first states where they can be, and find their accelerations."""
         found = in_batch(self.kernels.ending(), self.q, self.v, np.full(len(self.q), self.t_start), *_some(tau))
-        self.q, self.v, self.a = found[:3]
+        self.q, self.v, self.a, *summary = found
+        if summary:
+            open_ = ~(summary[0][:, 0] <= CLOSED)
+            self.q[open_], self.v[open_], self.a[open_] = np.nan, np.nan, np.nan
 
     def go(self, most: int, done: int, tau: Floats | None) -> int:
         """Some steps, as many as are not felt to take long."""
@@ -233,12 +242,17 @@ class _Store:
         return Rollout(t_start + dt * self.at, q, v, a, y, final_q, final_v)
 
 
-def _kernel(kernels: Kernels, tableau: Tableau) -> Kernel:
-    return kernels.other(f"many steps {tableau.name}", lambda: many_steps(kernels.parts, tableau))
+def _kernel(kernels: Kernels, tableau: Tableau, *, anew: bool) -> Kernel:
+    name = f"many steps {tableau.name}{' with new forces' if anew else ''}"
+    return kernels.other(name, lambda: many_steps(kernels.parts, tableau, anew=anew))
 
 
-def many_steps(parts: Parts, tableau: Tableau) -> Program:
-    """q, v, a, (t_start, dt, done, number) [, tau] → q, v, a after `number` further steps."""
+def many_steps(parts: Parts, tableau: Tableau, *, anew: bool = False) -> Program:
+    """q, v, a, (t_start, dt, done, number) [, tau] → q, v, a after `number` further steps.
+
+    With `anew`, a step begins with the acceleration by tau in the place of the given one, which other forces caused.
+    What is left open by a step is NaN after it.
+    """
     b = Composer(f"{tableau.name} steps")
     sizes = {"q": parts.nq, "v": parts.nv, "a": parts.nv}
     start = [b.input(name, (size,)) for name, size in sizes.items()]
@@ -252,9 +266,20 @@ def many_steps(parts: Parts, tableau: Tableau) -> Program:
     b.call(lambda s: 0.0 * s[0], [settings], [count])
     outside, b.statements = b.statements, []
     b.call(lambda s, n: (s[0] + s[1] * (s[2] + n), s[1] + 0.0 * n), [settings, count], [t, h])
+    begin = list(outputs)
+    if anew:
+        seat = parts.seat(b)
+        for source, target in zip((*outputs[:2], t), (seat.q, seat.v, seat.t), strict=True):
+            b.copy(source, target)
+        parts.accelerate(b, force[0])
+        begin[2] = seat.a
     step = fixed_step(parts, tableau)
     rest = [b.spare(f"step {port.name}", port.size) for port in step.outputs[3:]]
-    b.run(step, [*outputs, t, h, *force], [*after, *rest])
+    made = [b.spare(f"{name}_made", size) for name, size in sizes.items()] if rest else after
+    b.run(step, [*begin, t, h, *force], [*made, *rest])
+    for x, y in zip(made, after, strict=True):
+        if rest:  # with constraints, their residual comes first
+            b.each(lambda x, s: where(less_equal(s[0], CLOSED), x, np.nan), [x], rest, [y])
     b.call(lambda s, n: (n + 1.0, less_equal(s[3], n + 1.0)), [settings, count], [counted, done])
     body, b.statements = tuple(b.statements), outside
     carry = [*zip(outputs, after, strict=True), (count, counted)]

@@ -172,7 +172,7 @@ class Run:
                 return stop
             if trouble is not None:
                 self.output.last(rows[-1:])
-                return ended(self.mech, trouble)
+                return ended(self.mech, trouble, rows[-1:])
         return Status(True, time=s.end)
 
     def _take(self, rows: Rows) -> Status | None:

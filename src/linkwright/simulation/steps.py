@@ -191,7 +191,7 @@ def attempt(parts: Parts, tableau: Tableau) -> Program:
 
     def judged(control: Any, settings: Any, h: Any, t_end: Any, phi: Any, rounds: Any, *sums: Any) -> Any:
         size, errors = parts.nq + parts.nv, len(tableau.errors)
-        moved = sums[errors] if len(sums) > errors else 0.0
+        moved = sums[errors] if len(sums) > errors else None
         return after(tableau, size, control, settings, h, t_end, (phi, rounds, moved), sums[:errors])
 
     b.call(judged, [control, settings, h, t_end, *met, *sums], [control_out, accepted])

@@ -132,7 +132,7 @@ class Stiff:
     def _settled(self, t: float, q: Floats, v: Floats) -> tuple[Rows | None, Trouble | None]:
         q, v, phi, rounds = self.slopes.settled(t, q, v)
         self.work.rounds += int(rounds)
-        if not phi <= CLOSED:
+        if phi > CLOSED:
             return None, Trouble("constraint cannot be met", self.time, phi, self.last)
         a = self._acceleration(t, q, v)
         point = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])

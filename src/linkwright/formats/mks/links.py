@@ -210,6 +210,10 @@ class Links(Places):
     def joint_of(self, node: Node) -> Joint:
         if not isinstance(node, Word):
             raise Fault(node, "expected the name of a joint")
+        place = self.places.find(node.text)
+        if place is not None and self.joints.find(node.text) is None and not self.joints.is_broken(node.text):
+            what = "triad" if self.bodies.find(node.text) is None else "body"
+            raise Fault(node, f"{node.text!r} is a {what}, not a joint; name a joint")
         found = self.joints.get(node, "joint").joint
         if found is None:
             raise Fault(node, f"{node.text!r} is not a joint; name a joint")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from linkwright.formats.mks.loads import allowed
+from linkwright.formats.mks.values import computed
 from linkwright.formats.mks.wording import Spelled, expression_text, name_text
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import AppliedWrench, Element, Initial, JointForce, PointForce
@@ -45,14 +47,24 @@ def force_text(d: Description, force: Element) -> tuple[str, list[str]]:
             for x, rate in zip(pair, (False, True), strict=True)
         }
         head, at = "FORCE", [f"triad = {name_text(end)}" for end in ends]
-    known = recognised(force.law, *pair, d.parameters)
-    if known is None or (isinstance(force, PointForce) and known[0] in ("friction", "actuator")):
+    kind_of_force, constants = recognised(force.law, *pair, d.parameters) or ("", {})
+    if isinstance(force, PointForce):
+        kind_of_force = "" if kind_of_force in ("friction", "actuator") else kind_of_force
+        if "rest" in constants:
+            constants["length"] = constants.pop("rest")
+    if not kind_of_force or not _can_be_said(d, constants):
         return head, [*at, f"law = {_law(d, force.law, spelled)}"]
-    kind_of_force, constants = known
-    if isinstance(force, PointForce) and "rest" in constants:
-        constants["length"] = constants.pop("rest")
     parts = [f"{key} = {_law(d, constants[key], spelled)}" for key in _ORDER if key in constants]
     return kind_of_force.upper(), [*at, *parts]
+
+
+def _can_be_said(d: Description, constants: Mapping[str, Expression]) -> bool:
+    """Whether the reader takes these constants of an element, as they are now."""
+    now = {key: computed(x.evaluate, d.parameters) for key, x in constants.items() if key != "law"}
+    if any(x is None or not allowed(key, x) for key, x in now.items()):
+        return False
+    lower, upper = now.get("lower"), now.get("upper")
+    return lower is None or upper is None or lower <= upper
 
 
 def _wrench(d: Description, force: AppliedWrench) -> tuple[str, list[str]]:

@@ -28,8 +28,15 @@ _LABELS = {
     "torque": ("joint", "triad", "law", "torque", "axes", "reaction"),
 }
 _ZERO = (0.0, 0.0, 0.0)
+_POSITIVE = ("speed", "effort limit")
+_NOT_NEGATIVE = ("stiffness", "damping", "friction", "length")
 _OWN, _RATE = Name("q"), Name("v")
 _APART, _APART_RATE = Name("d"), Name("dd")
+
+
+def allowed(key: str, value: float) -> bool:
+    """Whether a number of a force, by its label, may have this value."""
+    return value > 0.0 if key in _POSITIVE else value >= 0.0 or key not in _NOT_NEGATIVE
 
 
 def rate_index(kind: str, part: str) -> int | None:
@@ -155,7 +162,7 @@ class Loads(Links):
             text = f"{a.owner} needs a coordinate; joint {joint.name!r} is {joint.kind} and has rates alone"
             raise Fault(a.need("joint").value, text)
         if head == "actuator":
-            limit = self._number(a, "effort limit", positive=True)
+            limit = self._number(a, "effort limit")
             self.b.actuator(joint, self.law(a.need("law").value), limit, index=index, name=name)
             return
         if head in ("force", "torque"):
@@ -166,7 +173,7 @@ class Loads(Links):
         elif head == "damper":
             law = laws.damper(_RATE, self._needed(a, "damping"))
         elif head == "friction":
-            speed = self._number(a, "speed", angle=angular, positive=True)
+            speed = self._number(a, "speed", angle=angular)
             law = laws.friction(_RATE, self._needed(a, "friction"), laws.FRICTION_SPEED if speed is None else speed)
         else:
             self._stop(a, angular, lambda low, high, k, c: self.b.stop(joint, low, high, k, c, index=index, name=name))
@@ -251,9 +258,7 @@ class Loads(Links):
         return joint, index
 
     # -- numbers of forces ----------------------------------------------------------------------------------
-    def _number(
-        self, a: Attributes, key: str, *, angle: bool = False, positive: bool = False, negative: bool = True
-    ) -> Expression | None:
+    def _number(self, a: Attributes, key: str, *, angle: bool = False) -> Expression | None:
         """An expression of parameters, or None where it is not given."""
         item = a.get(key)
         if item is None:
@@ -261,26 +266,28 @@ class Loads(Links):
         value = self.scope.value(item.value)
         value = self.angle(value) if angle else value
         now = self.scope.now(value, item.value)
-        if positive and not now > 0.0:
-            raise Fault(item.value, f"the {key} of {a.owner} is not positive")
-        if not negative and now < 0.0:
-            raise Fault(item.value, f"the {key} of {a.owner} is negative; give 0 or more")
+        if not allowed(key, now):
+            wrong = "is not positive" if key in _POSITIVE else "is negative; give 0 or more"
+            raise Fault(item.value, f"the {key} of {a.owner} {wrong}")
         return value.expression
 
     def _needed(self, a: Attributes, key: str) -> Expression:
         a.need(key)
-        made = self._number(a, key, negative=False)
+        made = self._number(a, key)
         assert made is not None
         return made
 
     def _spring(self, a: Attributes, x: Name, v: Name, rest: Expression | float) -> Expression:
-        damping = self._number(a, "damping", negative=False)
+        damping = self._number(a, "damping")
         return laws.spring(x, v, self._needed(a, "stiffness"), rest, 0.0 if damping is None else damping)
 
     def _stop(self, a: Attributes, angular: bool, make: Callable[..., Any]) -> None:
         lower, upper = (self._number(a, key, angle=angular) for key in ("lower", "upper"))
-        damping = self._number(a, "damping", negative=False)
+        damping = self._number(a, "damping")
         make(lower, upper, self._needed(a, "stiffness"), 0.0 if damping is None else damping)
+
+    def _is_on_ground(self, name: Word) -> bool:
+        return self.place_of(name).triad.body == self.b.ground
 
     # -- how motion begins ----------------------------------------------------------------------------------
     def read_initial(self) -> None:
@@ -295,7 +302,7 @@ class Loads(Links):
             if isinstance(label, Applied) and label.function.text.lower() not in ("distance", "distance_rate"):
                 raise Fault(label.function, f"{label.function.text!r} has no initial value; there is distance(a, b)")
             quantity = self.quantity(label)
-            if quantity.kind == "place" and self.place_of(label.name).triad.body == self.b.ground:  # type: ignore[union-attr]
+            if isinstance(label, Dotted) and quantity.kind == "place" and self._is_on_ground(label.name):
                 raise Fault(label, f"{quantity.of[0]!r} is on ground and stays where it is; name another")
             value = self.scope.value(item.value)
             value = self.angle(value) if self._is_angle(quantity) else value
