@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.reactions import Reactions
+from linkwright.mechanism.bodies import body_motion
 from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.frames import full_inertia
 from linkwright.spatial.rotation import euler_parameters_matrix
@@ -145,8 +146,6 @@ def _turned(r: Floats, wrenches: Floats) -> Floats:
 
 def reactions(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: Floats) -> Floats:
     """(..., nb + loops, 6) at states that forward dynamics moves on from; NaN at those that are not finite."""
-    from linkwright.results.bodies import body_motion
-
     a = mech.forward_dynamics(q, v, tau, t=t)
     shape = a.shape[:-1]
     rows = [np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, v, a, tau)]
