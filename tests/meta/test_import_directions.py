@@ -35,7 +35,7 @@ MAY = {
     },
     "views": set(),
     "described": {"programs", "constraints", "mechanism", "views"},
-    "closed": {"constraints", "mechanism", "results", "spatial"},
+    "closed": {"constraints", "mechanism", "spatial"},
     "model": {"described", "programs", "kernels", "mechanism", "tape", "views"},
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},

@@ -77,3 +77,30 @@ def test_other_values_of_parameters_can_be_given():
     assert abs(one.q[-1, 0] - other.q[-1, 0]) > 1e-3
     with pytest.raises(LinkwrightError, match="lenght"):
         lw.simulate(mech, 0.5, parameters={"lenght": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"events": lambda t, q, v: q[0]}, "lw.Event"),
+        ({"interval": 1e-14}, "asks for"),
+        ({"checkpoint": 3}, "path of a file"),
+        ({"progress": 3}, "progress"),
+    ],
+)
+def test_what_is_no_event_interval_path_or_progress_is_told(options, text):
+    with pytest.raises(ModelError, match=text):
+        lw.simulate(lw.chain(2), 1.0, **options)
+
+
+def test_an_unfinished_mechanism_is_told_to_be_built():
+    with pytest.raises(ModelError, match="build"):
+        lw.simulate(lw.Builder("x"), 1.0)
+    with pytest.raises(ModelError, match="mechanism or the path"):
+        lw.simulate(None, 1.0)
+
+
+@pytest.mark.parametrize("direction", ["up", 5])
+def test_the_direction_of_an_event_is_a_sign(direction):
+    with pytest.raises(ModelError, match="direction"):
+        lw.Event(lambda t, q, v: q[0], direction=direction)

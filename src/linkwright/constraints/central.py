@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints import blocks, forms
-from linkwright.constraints.closing import closing_constraints
+from linkwright.constraints.closings import by_follower, closing_constraints
 from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.forms import Form
 from linkwright.constraints.space import PLANAR, SPATIAL, facing, plane
@@ -155,8 +155,8 @@ class CentralEquations(Equations):
         if m is None or not {m.follower, m.leader} <= set(self.tree.topology.loops):
             return c.form
         kinds = [self.description.kind_of(j) for j in (m.follower, m.leader)]
-        by_follower = bool(kinds[1].angles) and (not kinds[0].angles or abs(m.ratio) < 1.0)
-        return forms.gear_near(kinds[0].name, kinds[1].name, by_follower)
+        first = by_follower(self.description, (m.follower, m.leader), m.ratio)
+        return forms.gear_near(kinds[0].name, kinds[1].name, first)
 
     @cached_property
     def couplings(self) -> dict[str, Mimic]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from linkwright.constraints.closing import closing_constraints
 from linkwright.constraints.equations import Constraint, Equations, Group
 from linkwright.constraints.forms import Form
 from linkwright.errors import ModelError
@@ -57,18 +56,46 @@ class Closing:
         return str(self.constraint)
 
 
+def closing_constraints(equations: Equations, topology: Topology) -> list[Constraint]:
+    """The joints that close loops, ties, couplings of joints that close loops, and drivers, each in the file's order.
+
+    The spanning tree's own joints, and couplings between them, are in its coordinates already.
+    """
+    d = equations.description
+    closes = {d.joint_names[j] for j in topology.loops}
+    loose = set(topology.loops)
+    coupled = [m.follower in loose or m.leader in loose for m in d.mimics]
+    gears = iter(coupled)
+    found: dict[str, list[Constraint]] = {"joint": [], "tie": [], "gear": [], "driver": []}
+    for c in equations.constraints:
+        if c.group == "joint" and c.name not in closes:
+            continue
+        if c.group == "gear" and not next(gears):
+            continue
+        found[c.group].append(c)
+    return [c for group in found.values() for c in group]
+
+
 def closings(d: Description, topology: Topology) -> tuple[Closing, ...]:
-    """All of a mechanism's, in the order of `closing_constraints`."""
-    constraints = closing_constraints(Equations(d), topology)
-    return tuple(Closing(c, s) for c, s in zip(constraints, _sources(d, topology), strict=True))
-
-
-def _sources(d: Description, topology: Topology) -> Iterator[Source]:
+    """All of a mechanism's, in the order of `closing_constraints`; within a group it is the description's."""
     loops = set(topology.loops)
-    yield from (Source((j,)) for j in topology.loops if d.kind_of(j).nv < 6)
-    yield from map(_tie, d.ties)
-    yield from (_gear(d, m, loops) for m in d.mimics if {m.follower, m.leader} & loops)
-    yield from (_driver(d, driver) for driver in d.drivers)
+    constraints = closing_constraints(Equations(d), topology)
+    sources: dict[Group, Iterator[Source]] = {
+        "joint": (Source((d.joint_names.position("joint", c.name),)) for c in constraints if c.group == "joint"),
+        "tie": map(_tie, d.ties),
+        "gear": (_gear(d, m, loops) for m in d.mimics if {m.follower, m.leader} & loops),
+        "driver": (_driver(d, driver) for driver in d.drivers),
+    }
+    return tuple(Closing(c, next(sources[c.group])) for c in constraints)
+
+
+def by_follower(d: Description, joints: tuple[int, int], ratio: float) -> bool:
+    """Of a gear between two joints that close loops, follower and leader, whether the follower is taken near zero.
+
+    Else the leader is: the other one then makes whole turns, of which nothing is counted.
+    """
+    follower, leader = (d.kind_of(j) for j in joints)
+    return bool(leader.angles) and (not follower.angles or abs(ratio) < 1.0)
 
 
 def _tie(tie: Tie) -> Source:

@@ -13,33 +13,14 @@ from linkwright.constraints.equations import joint_frames
 from linkwright.constraints.forms import between
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.errors import AssemblyError
+from linkwright.mechanism.bodies import body_motion
 from linkwright.mechanism.description import JOINT_ARRAYS, Description, Names, Start, kind_number
 from linkwright.mechanism.tree import Tree
-from linkwright.spatial.rotation import euler_parameters
+from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix
 
 Floats = NDArray[np.float64]
 _HELD = " (fixed)"  # what the joints that hold others are called after them
 _TURN = 2.0 * np.pi
-
-
-def poses(tree: Tree, q: Floats) -> tuple[Floats, Floats]:
-    """Axes (nb, 3, 3) and origins (nb, 3) of the bodies in ground's axes, in the order of the description."""
-    d, t, x = tree.description, tree.topology, tree.coordinates
-    r, p = np.tile(np.eye(3), (d.nb, 1, 1)), np.zeros((d.nb, 3))
-    r_up, p_up, r_own, p_own = tree.sides(slice(None))
-    for i, (body, joint, above) in enumerate(zip(t.body.tolist(), t.joint.tolist(), t.parent.tolist(), strict=True)):
-        kind = tree.kind(i)
-        at = int(x.q_at[i])
-        own = q[at : at + kind.nq]
-        if x.follows[i]:
-            own = x.ratio[i] * own + x.offset[i]
-        terms = kind.terms(own, d.pitch[joint])
-        turn = np.asarray(kind.rotation(terms).matrix(), float)
-        shift = np.asarray(kind.shift(terms, d.pitch[joint]), float)
-        ra, pa = (np.eye(3), np.zeros(3)) if above < 0 else (r[t.body[above]], p[t.body[above]])
-        r[body] = ra @ r_up[i] @ turn @ r_own[i].T
-        p[body] = pa + ra @ (p_up[i] + r_up[i] @ shift) - r[body] @ p_own[i]
-    return r, p
 
 
 def coordinates(tree: Tree, state: Floats, near: Floats) -> Floats:
@@ -89,9 +70,11 @@ def _in_own_names(error: AssemblyError, fixed: Sequence[str]) -> AssemblyError:
 
 def _held(d: Description, tree: Tree, q: Floats, fixed: Sequence[int]) -> Description:
     """The mechanism drawn as q says, with each of these joints welded there by a second joint."""
-    r, p = poses(tree, q)
-    state = np.concatenate([p, euler_parameters(r.transpose(1, 2, 0)).T], axis=1)
-    start = Start(np.ones(d.nb, bool), r, p)
+    still = np.zeros((1, tree.coordinates.nv))
+    moved = body_motion(d, q[None], still, still)
+    p, e = moved["position"][0], moved["orientation"][0]
+    state = np.concatenate([p, e], axis=1)
+    start = Start(np.ones(d.nb, bool), np.moveaxis(euler_parameters_matrix(e.T), -1, 0), p)
     if not len(fixed):
         return replace(d, start=start)
     joints = np.array(fixed)

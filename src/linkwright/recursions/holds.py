@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.constraints import forms, relative
-from linkwright.constraints.closings import Closing
+from linkwright.constraints.closings import Closing, by_follower
 from linkwright.constraints.forms import Form
 from linkwright.mechanism.expression import Expression
 from linkwright.recursions.closure import Handle, Pair, Place, joint_pair, loop_link, measured, pair, rooted
@@ -156,8 +156,7 @@ def _gear(traversal: Unrolled, c: Closing, around: Surroundings, positions: Mapp
         link = traversal.links[positions[follower]]
         hold = _scaled(_measure(traversal, leader, around, (link.q[0] - offset) / ratio), -ratio)
         return _added(hold, link.v[0], Direct(positions[follower], 0, np.ones(1)))
-    kinds = [traversal.tree.description.kind_of(j) for j in c.source.joints]
-    if kinds[1].angles and (not kinds[0].angles or abs(ratio) < 1.0):
+    if by_follower(traversal.tree.description, (follower, leader), ratio):
         other = _measure(traversal, follower, around, 0.0)
         hold = _scaled(_measure(traversal, leader, around, (other.phi[0] - offset) / ratio), -ratio)
         return _sum(hold, other)

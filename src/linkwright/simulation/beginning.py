@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 _CONSISTENT = 1e-9  # how far the nearest state that closes the loops may be from one that is taken as it is
+_MOVED = 1e-6  # how far coordinates are taken without a word, as a part of their sizes
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,8 @@ def first_point(
     q, v, a, left = _ended(kernels, t, q, v, law, tau)
     if mech.closed and not (left <= CLOSED and _near(q, given[0]) and _near(v, given[1])):
         q, v, a, _ = _ended(kernels, t, *mech.project(*given, t=t), law, tau)
+        if not _near(q, given[0], _MOVED):
+            notes.append("q0 does not close the loops; the nearest coordinates that do were taken")
         if np.any(given[1]) and np.max(np.abs(v - given[1])) > 1e-6 * np.max(np.abs(given[1])):
             notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
     row = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
@@ -100,8 +103,8 @@ def first_point(
     return row
 
 
-def _near(x: Floats, given: Floats) -> bool:
-    return bool(np.max(np.abs(x - given)) <= _CONSISTENT * (1.0 + np.max(np.abs(given))))
+def _near(x: Floats, given: Floats, part: float = _CONSISTENT) -> bool:
+    return bool(np.max(np.abs(x - given)) <= part * (1.0 + np.max(np.abs(given))))
 
 
 def _ended(

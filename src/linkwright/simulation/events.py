@@ -38,6 +38,9 @@ class Event:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise ModelError(f"an event is a function of t, q and v, not {self.function!r}")
+        if self.direction not in (-1, 0, 1):
+            text = f"the direction of an event is 1 (upward), -1 (downward) or 0 (both), not {self.direction!r}"
+            raise ModelError(text)
 
 
 @dataclass(frozen=True)

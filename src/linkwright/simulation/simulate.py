@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from linkwright.simulation.events import Event
 
 Floats = NDArray[np.float64]
+MOST_POINTS = 10**8
 
 
 def simulate(
@@ -80,6 +81,10 @@ def simulate(
         longest=math.inf if max_step is None else _positive("max_step", max_step),
         times=_times(start, end, times, interval),
     )
+    if progress is not None and not callable(progress):
+        raise ModelError(f"progress is called with the seconds done and all seconds: give a function, not {progress!r}")
+    if checkpoint is not None and not isinstance(checkpoint, str | PathLike):
+        raise ModelError(f"checkpoint is the path of a file, not {checkpoint!r}")
     q, v = _state(mech, q0, v0, start)
     run = Run(mech, settings, q, v, tau, _events(events))
     if checkpoint is not None:
@@ -90,6 +95,9 @@ def simulate(
 
 
 def _mechanism(given: Mechanism | str | PathLike[str], parameters: Mapping[str, float] | None) -> Mechanism:
+    if not isinstance(given, Mechanism | str | PathLike):
+        hint = "; call its build() first" if hasattr(given, "build") else ""
+        raise ModelError(f"a simulation takes a mechanism or the path of a model, not {given!r}{hint}")
     values = dict(parameters or {})
     if isinstance(given, Mechanism):
         return given.with_parameters(**values) if values else given
@@ -137,6 +145,9 @@ def _times(start: float, end: float, times: Any, interval: float | None) -> Floa
         raise ModelError("times and interval were both given; give one of them")
     if interval is not None:
         apart = _positive("interval", interval)
+        if (end - start) / apart > MOST_POINTS:
+            text = f"interval = {apart:g} asks for {(end - start) / apart:.3g} points"
+            raise ModelError(f"{text}, more than the {MOST_POINTS:.3g} that are kept; take a longer one")
         count = math.floor((end - start) / apart * (1.0 + 1e-12) + 1e-9)
         asked = start + apart * np.arange(count + 1)
         if end - asked[-1] > 1e-9 * apart:
@@ -155,7 +166,7 @@ def _times(start: float, end: float, times: Any, interval: float | None) -> Floa
 def _events(given: Any) -> tuple[Any, ...]:
     from linkwright.simulation.events import Event
 
-    events = (given,) if isinstance(given, Event) else tuple(given)
+    events = tuple(given) if isinstance(given, list | tuple) else (given,)
     for event in events:
         if not isinstance(event, Event):
             raise ModelError(f"events are lw.Event(function, ...), not {event!r}")

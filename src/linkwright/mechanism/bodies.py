@@ -1,0 +1,120 @@
+"""How bodies move, from the coordinates, rates and accelerations of their spanning tree."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.mechanism.description import GROUND, Description, sealed
+from linkwright.mechanism.kinds import KIND_LIST, JointKind
+from linkwright.mechanism.reversed import reverse
+from linkwright.mechanism.topology import Topology, span
+from linkwright.mechanism.tree import Coordinates, Tree
+from linkwright.spatial.algebra import cross
+from linkwright.spatial.rotation import euler_parameters
+
+if TYPE_CHECKING:
+    from linkwright.tape.program import Program
+
+Floats = NDArray[np.float64]
+AT_ONCE = 50_000  # bodies times points that are computed together
+QUANTITIES = ("position", "orientation", "velocity", "angular_velocity", "acceleration", "angular_acceleration")
+
+
+def body_motion(d: Description, q: Floats, v: Floats, a: Floats) -> dict[str, Floats]:
+    """(T, nb, 3) and (T, nb, 4) of every quantity, in ground's axes and the description's order."""
+    found = {name: np.empty((len(q), d.nb, 4 if name == "orientation" else 3)) for name in QUANTITIES}
+    topology = span(d)
+    x = Tree(d, topology).coordinates
+    at_once = max(1, AT_ONCE // max(d.nb, 1))
+    for first in range(0, len(q), at_once):
+        some = slice(first, first + at_once)
+        for name, y in zip(QUANTITIES, _motion(d, topology, x, q[some], v[some], a[some]), strict=True):
+            found[name][some] = np.moveaxis(y, 0, -1)
+    if len(q):
+        e = found["orientation"]
+        stays = np.where(np.sum(e[1:] * e[:-1], axis=-1) < 0.0, -1.0, 1.0)
+        e[1:] *= np.cumprod(stays, axis=0)[..., None]
+    return {name: sealed(y) for name, y in found.items()}
+
+
+def _motion(d: Description, topology: Topology, x: Coordinates, q: Floats, v: Floats, a: Floats) -> tuple[Floats, ...]:
+    """Every quantity, components first. Joints of one kind that are equally far from ground are taken together."""
+    points, ground = len(q), d.nb  # ground's row is behind those of the bodies
+    r = np.zeros((3, 3, points, d.nb + 1))
+    r[..., ground] = np.eye(3)[..., None]
+    position, velocity, omega, acceleration, alpha = np.zeros((5, 3, points, d.nb + 1))
+    reverse_of = np.asarray(topology.reverse, bool)
+    for level in range(int(topology.depth.max(initial=0)) + 1):
+        here = np.flatnonzero(topology.depth == level)
+        sorts = d.kind[topology.joint[here]] * 2 + reverse_of[here]
+        for sort in np.unique(sorts):
+            i = here[sorts == sort]
+            joint, turned = topology.joint[i], bool(sort % 2)
+            kind = KIND_LIST[int(sort) // 2]
+            near, far = (d.child, d.parent) if turned else (d.parent, d.child)
+            up, down = near[joint], far[joint]
+            up = np.where(up == GROUND, ground, up)
+            (r_up, p_up), (r_down, p_down) = (d.ri, d.pi), (d.rj, d.pj)
+            if turned:
+                (r_up, p_up), (r_down, p_down) = (r_down, p_down), (r_up, p_up)
+            ratio = np.where(x.follows[i], x.ratio[i], 1.0)[:, None]
+            own_q = q[:, x.q_at[i, None] + np.arange(kind.nq)]
+            own_q = np.where(x.follows[i, None], own_q * ratio + x.offset[i, None], own_q)
+            own_v, own_a = (w[:, x.v_at[i, None] + np.arange(kind.nv)] * ratio for w in (v, a))
+            pitch = np.broadcast_to(d.pitch[joint], own_q.shape[:2])
+            turn, shift, twist, change = _joint(kind, turned)(own_q, own_v, own_a, pitch)
+            turn, shift = np.moveaxis(turn, (-2, -1), (0, 1)), np.moveaxis(shift, -1, 0)
+            twist, change = np.moveaxis(twist, -1, 0), np.moveaxis(change, -1, 0)
+            r_i = _product(r[..., up], _trailing(r_up[joint]))
+            r_j = _product(r_i, turn)
+            arm = _times(r[..., up], _trailing(p_up[joint])) + _times(r_i, shift)  # from the parent to triad j
+            along, about = _times(r_j, twist[:3]), _times(r_j, twist[3:])
+            w_up, w = omega[..., up], omega[..., up] + about
+            across = cross(w_up, arm) + along
+            turning = alpha[..., up] + _times(r_j, change[3:]) + cross(w, about)
+            moving = acceleration[..., up] + cross(alpha[..., up], arm) + cross(w_up, across)
+            moving = moving + _times(r_j, change[:3]) + cross(w, along)
+            r_body = _product(r_j, np.swapaxes(_trailing(r_down[joint]), 0, 1))
+            back = -_times(r_body, _trailing(p_down[joint]))  # from triad j to the body's origin
+            r[..., down], omega[..., down], alpha[..., down] = r_body, w, turning
+            position[..., down] = position[..., up] + arm + back
+            velocity[..., down] = velocity[..., up] + across + cross(w, back)
+            acceleration[..., down] = moving + cross(turning, back) + cross(w, cross(w, back))
+    e = euler_parameters(r[..., :ground])
+    rest = (y[..., :ground] for y in (velocity, omega, acceleration, alpha))
+    return position[..., :ground], e, *rest
+
+
+@cache
+def _joint(kind: JointKind, turned: bool) -> Program:
+    """q, v, a, pitch of a joint → its rotation and shift, its twist, and how that changes, seen from the parent."""
+    from linkwright.tape.build import record
+
+    seen = reverse(kind) if turned else kind
+
+    def joint(q: Any, v: Any, a: Any, pitch: Any) -> Any:
+        terms = seen.terms(q, pitch)
+        s = seen.subspace(terms, pitch)
+        r = np.asarray(seen.rotation(terms).matrix())
+        twist = s @ v if seen.nv else np.zeros(6)
+        change = s @ a + seen.subspace_rate(terms, pitch, v) if seen.nv else np.zeros(6)
+        return r, np.asarray(seen.shift(terms, pitch)), twist, change
+
+    return record(joint, kind.nq, kind.nv, kind.nv, (), name=f"motion of a joint, {seen.name}")
+
+
+def _trailing(x: Floats) -> Floats:
+    """(n, ...) as (..., 1, n)."""
+    return np.moveaxis(x, 0, -1)[..., None, :]
+
+
+def _product(a: Floats, b: Floats) -> Floats:
+    return np.asarray(np.einsum("ij...,jk...->ik...", a, b))
+
+
+def _times(a: Floats, x: Floats) -> Floats:
+    return np.asarray(np.einsum("ij...,j...->i...", a, x))
