@@ -73,7 +73,7 @@ def test_a_run_whose_law_is_called_from_python_can_be_kept(monkeypatch, tmp_path
     monkeypatch.setattr(keeper, "SHARE", 0.0)
 
     def called(t, q, v):
-        return -5.0 * v if t > 0.3 else -v  # its jump makes steps be rejected
+        return -0.3 * v if t > 0.3 else -0.03 * v  # its jump makes steps be rejected
 
     path = tmp_path / "run.lwc"
     options = {**options, "q0": SWUNG if mech.nq == 2 else None}

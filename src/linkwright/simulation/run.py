@@ -33,14 +33,22 @@ class Run:
     """A run from a state."""
 
     def __init__(
-        self, mech: Mechanism, settings: Settings, q: Floats, v: Floats, tau: Any, events: Sequence[Event]
+        self,
+        mech: Mechanism,
+        settings: Settings,
+        q: Floats,
+        v: Floats,
+        tau: Any,
+        events: Sequence[Event],
+        *,
+        may_record: bool = True,
     ) -> None:
         self.mech, self.settings = mech, settings
         self.notes: list[str] = []
         self.law: Law | None = None
         self.tau: Floats | None = None
         if callable(tau):
-            self.law = law("tau", tau, settings.start, q, v, (mech.nv,))
+            self.law = law("tau", tau, settings.start, q, v, (mech.nv,), may=may_record)
             if self.law.program is None:
                 text = f"tau could not be recorded and is called from Python at every stage: {self.law.reason}"
                 self.notes.append(text)
@@ -51,7 +59,7 @@ class Run:
         first = first_point(mech, self.kernels, settings.start, q, v, self.law, self.tau, self.notes)
         self.engine = engine_of(mech, self.kernels, settings, first, self.law, self.tau)
         self.output = self._output(first)
-        self.watches = watches(events, settings.start, first.q[0], first.v[0])
+        self.watches = watches(events, settings.start, first.q[0], first.v[0], may_record=may_record)
         for watch in self.watches:
             if watch.law.program is None:
                 text = f"event {watch.name!r} could not be recorded and is called from Python: {watch.law.reason}"
@@ -175,7 +183,14 @@ class Run:
 
     def _take(self, rows: Rows) -> Status | None:
         """Keep what is to be kept of these points; the status, if an event ends the run among them."""
-        found, last = met(self.watches, self.engine, rows) if self.watches and len(rows) > 1 else ([], None)
+        try:
+            found, last = met(self.watches, self.engine, rows) if self.watches and len(rows) > 1 else ([], None)
+        except LawFailed as error:
+            good = int(np.searchsorted(rows.t, error.time))  # the points before it are kept
+            stop = self._take(rows[:good]) if 0 < good < len(rows) else None
+            if stop is not None:
+                return stop
+            raise
         whole = rows
         if last is not None:
             rows = rows[: last.step + 1]
