@@ -7,6 +7,7 @@ import pytest
 from command import linkwright
 
 import linkwright as lw
+from linkwright.simulation.engines import Adaptive
 
 MODEL = """MODEL pendulum
 SYSTEM (DYNAMIC ANALYSIS, ending time = 1, print interval = 0.1);
@@ -82,6 +83,23 @@ def test_wrong_words_are_told_and_leave_nothing(model, tmp_path, capsys, words, 
     assert outcome.code != 0
     assert told in outcome.err
     assert not (tmp_path / "out").exists()
+
+
+def test_who_forgets_to_resume_is_told_the_option(model, tmp_path, capsys, monkeypatch) -> None:
+    advance, calls = Adaptive.advance, []
+
+    def interrupted(self):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return advance(self)
+
+    monkeypatch.setattr(Adaptive, "advance", interrupted)
+    words = ("run", model, "-o", tmp_path / "out", "--no-page", "--rtol", "1e-12")
+    assert "interrupted" in linkwright(capsys, *words).err
+    monkeypatch.undo()
+    assert "with --resume, or remove the file" in linkwright(capsys, *words).err
+    assert linkwright(capsys, *words, "--resume").code == 0
 
 
 def test_static_analysis_says_where_it_rests(model, tmp_path, capsys) -> None:

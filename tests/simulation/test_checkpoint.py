@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -73,7 +74,7 @@ def test_a_run_whose_law_is_called_from_python_can_be_kept(monkeypatch, tmp_path
     monkeypatch.setattr(keeper, "SHARE", 0.0)
 
     def called(t, q, v):
-        return -5.0 * v if t > 0.3 else -v  # its jump makes steps be rejected
+        return -0.3 * v if t > 0.3 else -0.03 * v  # its jump makes steps be rejected
 
     path = tmp_path / "run.lwc"
     options = {**options, "q0": SWUNG if mech.nq == 2 else None}
@@ -188,6 +189,91 @@ def test_a_checkpoint_that_was_made_up_is_told_so(tmp_path, name, value):
         np.savez(file, **parts)
     with pytest.raises(FormatError, match="leave resume out"):
         lw.simulate(double_pendulum(), 0.1, q0=SWUNG, checkpoint=path, resume=True)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"method": "rk4", "dt": 0.01}, {"method": "radau", "rtol": 1e-4}, {"interval": 0.05}]
+)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda p: p["q"].__setitem__((-1, 0), np.nan),
+        lambda p: p["last_t"].__setitem__(0, 0.0123),
+        lambda p: p["t"].__setitem__(-1, 0.2),
+        lambda p: p["control"].__setitem__(1, np.nan) if "control" in p else p["last_a"].__setitem__((0, 0), np.inf),
+        lambda p: p["control"].__setitem__(1, 0.0) if "control" in p else p["last_t"].__setitem__(0, -1.0),
+        lambda p: p.update({n: p[n][:0] for n in ("t", "q", "v", "a")}),
+    ],
+    ids=["no number", "last time", "after the end", "control", "no step", "no rows"],
+)
+def test_a_checkpoint_that_does_not_fit_its_run_is_told_so(tmp_path, options, change):
+    path = tmp_path / "run.lwc"
+    options = {"q0": SWUNG, "checkpoint": path, **options}
+    lw.simulate(double_pendulum(), 0.1, **options)
+    parts = dict(np.load(path, allow_pickle=False))
+    change(parts)
+    with open(path, "wb") as file:
+        np.savez(file, **parts)
+    with pytest.raises(FormatError, match="leave resume out"):
+        lw.simulate(double_pendulum(), 0.1, resume=True, **options)
+
+
+@pytest.mark.parametrize("h", [b"0.0", b"1" + 400 * b"0", b"NaN", b"true", b"1e999", b"-1.0"])
+def test_a_step_that_cannot_be_is_told_so(tmp_path, h):
+    path = tmp_path / "run.lwc"
+    options = {"q0": SWUNG, "method": "radau", "rtol": 1e-4, "checkpoint": path}
+    lw.simulate(double_pendulum(), 0.1, **options)
+    parts = dict(np.load(path, allow_pickle=False))
+    header = re.sub(rb'"h": [^}]*', b'"h": ' + h, parts["header"].tobytes())
+    parts["header"] = np.frombuffer(header, np.uint8)
+    with open(path, "wb") as file:
+        np.savez(file, **parts)
+    with pytest.raises(FormatError, match="leave resume out"):
+        lw.simulate(double_pendulum(), 0.1, resume=True, **options)
+
+
+@pytest.mark.parametrize("first_ends", [True, False])
+def test_events_of_one_name_do_not_confuse_a_resumed_run(tmp_path, first_ends):
+    events = [lw.Event(lambda t, q, v, x=x: q[0] - x, x == 1.1 and first_ends, name="low") for x in (1.0, 1.1)]
+    options = {"q0": SWUNG, "events": events, "checkpoint": tmp_path / "run.lwc"}
+    first = lw.simulate(double_pendulum(), 1.0, **options)
+    again = lw.simulate(double_pendulum(), 1.0, resume=True, **options)
+    assert [e.name for e in first.events][:2] == ["low", "low (2)"]
+    assert first.status.reason == again.status.reason == ("event" if first_ends else "finished")
+    assert same(first, again)
+
+
+def test_a_checkpoint_of_other_events_is_refused(tmp_path):
+    path = tmp_path / "run.lwc"
+    one, other = (lw.Event(lambda t, q, v, x=x: q[0] - x, name="low") for x in (1.0, 2.0))
+    lw.simulate(double_pendulum(), 0.1, events=one, checkpoint=path)
+    with pytest.raises(ModelError, match="its events differ"):
+        lw.simulate(double_pendulum(), 0.1, events=other, checkpoint=path, resume=True)
+
+
+def test_who_forgets_to_resume_loses_nothing(monkeypatch, tmp_path):
+    path = tmp_path / "run.lwc"
+    options = {"q0": SWUNG, "checkpoint": path}
+    advance, calls = Adaptive.advance, []
+
+    def interrupted(self):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return advance(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Adaptive, "advance", interrupted)
+        lw.simulate(double_pendulum(), 20.0, **options)
+    content = path.read_bytes()
+    with pytest.raises(ModelError, match="resume=True"):
+        lw.simulate(double_pendulum(), 20.0, **options)
+    assert path.read_bytes() == content
+    for name in ("run.lwc.old", "run.lwc.old2"):  # another run keeps it aside, and so does the next
+        other = lw.simulate(double_pendulum(), 0.1 + 0.1 * len(name), **options)
+        assert name in other.status.notes[0]
+    assert (tmp_path / "run.lwc.old").read_bytes() == content
+    assert lw.simulate(double_pendulum(), 0.1 + 0.1 * len("run.lwc.old2"), **options).status.notes == ()
 
 
 @pytest.mark.parametrize("numbers", ["[]", '{"done": 99}', '{"done": -1}', '{"done": "x"}', "{}", '{"other": 1}'])

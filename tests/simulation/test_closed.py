@@ -9,7 +9,13 @@ from moving_models import four_bar
 import linkwright as lw
 from linkwright.errors import AssemblyError
 
-METHODS = [{}, {"method": "dop853"}, {"method": "rk4", "dt": 2e-3}, {"method": "radau", "rtol": 1e-6}]
+#: Each with what it may lose or gain of the energy.
+METHODS = [
+    ({}, 1e-6),
+    ({"method": "dop853"}, 1e-6),
+    ({"method": "rk4", "dt": 2e-3}, 1e-6),
+    ({"method": "radau", "rtol": 1e-6}, 1e-4),
+]
 
 
 def left_open(mech, sol):
@@ -20,15 +26,15 @@ def left_open(mech, sol):
     return np.abs(phi).max(), np.abs(rate).max()
 
 
-@pytest.mark.parametrize("options", METHODS)
-def test_loops_stay_closed_and_energy_is_kept(options):
+@pytest.mark.parametrize(("options", "drift"), METHODS)
+def test_loops_stay_closed_and_energy_is_kept(options, drift):
     mech = four_bar()
     sol = lw.simulate(mech, 2.0, **options)
     phi, rate = left_open(mech, sol)
     assert sol.status.ok
     assert phi < 1e-10
     assert rate < 1e-9
-    assert np.ptp(sol.energy()) < 1e-4
+    assert np.ptp(sol.energy()) < drift
 
 
 def test_loops_stay_closed_over_many_steps():

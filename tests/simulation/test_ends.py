@@ -94,6 +94,24 @@ def test_a_law_that_raises_on_the_way_ends_the_run_with_what_it_said(options):
     assert len(sol) > 1
 
 
+@pytest.mark.parametrize("options", [{}, {"method": "rk4", "dt": 0.01}, {"method": "radau", "rtol": 1e-4}])
+@pytest.mark.parametrize("answer", [[[1.0], [1.0, 2.0]], "fast", None, [1.0, 2.0], [1j]], ids=str)
+def test_a_law_that_gives_no_numbers_on_the_way_ends_the_run(answer, options):
+    sol = lw.simulate(oscillator(), 2.0, q0=[0.5], tau=lambda t, q, v: answer if t > 0.5 else -v, **options)
+    assert sol.status.reason == "law failed"
+    assert 0.0 < sol.time[-1] <= 0.5
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "rk4", "dt": 0.01}, {"method": "radau", "rtol": 1e-4}])
+def test_an_event_that_fails_on_the_way_keeps_the_points_before(options):
+    event = lw.Event(lambda t, q, v: "late" if t > 0.5 else q[0] + 9.0, name="clock")
+    sol = lw.simulate(oscillator(), 2.0, q0=[0.5], events=event, **options)
+    assert sol.status.reason == "law failed"
+    assert "clock" in sol.status.message
+    assert 0.1 < sol.time[-1] <= 0.5
+    assert sol.status.time == sol.time[-1]
+
+
 def test_an_interrupt_returns_what_there_is(monkeypatch):
     advance, calls = engines.Adaptive.advance, []
 

@@ -31,6 +31,8 @@ BAD = [
     ({"times": [0.5], "interval": 0.1}, ModelError, "both given"),
     ({"interval": 0.0}, ModelError, "interval must be greater than zero"),
     ({"max_step": 0.0}, ModelError, "max_step"),
+    ({"events": 5}, ModelError, r"events are lw\.Event"),
+    ({"t_start": "a"}, ModelError, "t_start must be a number"),
     ({"dt": 1e-300, "method": "rk4"}, ModelError, "do not fit into memory"),
 ]
 

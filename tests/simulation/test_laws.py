@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from moving_models import SWUNG, double_pendulum, end_state, four_bar, out_of_reach, top
 
 import linkwright as lw
 from linkwright.errors import ShapeError
+from linkwright.simulation.kernels import Kernels
 
 METHODS = [{}, {"method": "dop853"}, {"method": "rk4", "dt": 1e-3}, {"method": "semi-implicit-euler", "dt": 1e-3}]
 
@@ -91,8 +94,88 @@ def test_a_law_that_keeps_something_of_its_own_is_not_recorded():
         return np.full(2, 1e-3 * len(calls))
 
     sol = lw.simulate(double_pendulum(), 0.01, q0=SWUNG, tau=counting)
-    assert "other numbers" in sol.status.notes[0]
+    assert "keeps something of its own" in sol.status.notes[0]
     assert len(calls) > sol.counters.steps
+
+
+class Controller:
+    """Proportional and integral control, its integral over the times at which it is asked."""
+
+    def __init__(self):
+        self.integral, self.last = np.zeros(2), 0.0
+
+    def __call__(self, t, q, v):
+        self.integral = self.integral + (t - self.last) * (0.1 - q)
+        self.last = t
+        return -0.5 * q - 0.2 * v + 0.3 * self.integral
+
+
+def controller_in_a_closure():
+    integral, last = np.zeros(2), 0.0
+
+    def law(t, q, v):
+        nonlocal integral, last
+        integral, last = integral + (t - last) * (0.1 - q), t
+        return -0.5 * q - 0.2 * v + 0.3 * integral
+
+    return law
+
+
+KEEPING = {
+    "object": Controller,
+    "method": lambda: Controller().__call__,
+    "partial": lambda: partial(Controller.__call__, Controller()),
+    "closure": controller_in_a_closure,
+}
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_a_law_with_an_integral_of_its_own_is_called_and_left_whole(name):
+    options = {"q0": SWUNG, "method": "rk4", "dt": 1e-3}
+    asked, found = (
+        lw.simulate(double_pendulum(), 0.2, tau=KEEPING[name](), record=r, **options) for r in (False, True)
+    )
+    assert "record=False" in asked.status.notes[0]
+    assert "keeps something of its own" in found.status.notes[0]
+    np.testing.assert_array_equal(found.q, asked.q)
+
+
+def test_what_recording_put_into_a_law_is_taken_out_again():
+    kept = {"seen": 0.0}
+
+    def law(t, q, v):
+        if not isinstance(t, float):
+            kept["seen"] = t  # shows itself only while it is recorded
+        return kept["seen"] - 0.1 * v
+
+    sol = lw.simulate(double_pendulum(), 0.1, q0=SWUNG, tau=law)
+    assert "'seen'" in sol.status.notes[0]
+    assert kept == {"seen": 0.0}
+
+
+def test_a_law_that_does_something_else_nearby_is_not_recorded():
+    def law(t, q, v):
+        plain = isinstance(t, float) and t > 0.0
+        return (2.0 if plain else 1.0) * -v
+
+    sol = lw.simulate(double_pendulum(), 0.1, q0=SWUNG, v0=[1.0, 0.0], tau=law)
+    assert "other numbers" in sol.status.notes[0]
+
+
+def test_a_law_that_reads_a_table_or_asks_a_mechanism_is_still_recorded():
+    mech, gains = double_pendulum(), {"p": [3.0, 1.0], "d": np.array([0.1, 0.2])}
+
+    def law(t, q, v):
+        return mech.gravity_forces(q) - np.array(gains["p"]) * q - gains["d"] * v
+
+    assert lw.simulate(mech, 0.1, q0=SWUNG, tau=law).status.notes == ()
+
+
+def test_laws_that_were_compiled_are_kept_as_long_as_there_is_room():
+    mech = double_pendulum()
+    laws = [lw.record(lambda t, q, v, k=k: -0.01 * k * v, (), 2, 2) for k in range(16)]
+    made = [Kernels.of(mech, program) for program in laws]
+    assert all(Kernels.of(mech, program) is one for program, one in zip(laws, made, strict=True))
 
 
 def test_a_law_of_the_wrong_shape_is_told_before_anything_runs():

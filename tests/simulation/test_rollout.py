@@ -134,6 +134,13 @@ def test_only_what_is_asked_for_is_kept() -> None:
     )
 
 
+def test_no_motions_at_all_have_laws_too() -> None:
+    none = np.zeros((0, 2))
+    found = lw.rollout(lw.chain(2), none, none, 1e-2, 5, lambda t, q, v: -v, outputs=lambda t, q, v: q + v)
+    assert found.y is not None
+    assert found.y.shape == (0, 6, 2)
+
+
 def test_a_motion_that_blows_up_leaves_the_others_alone() -> None:
     mech = lw.chain(2)
     q, v = states(mech, 3)
@@ -160,6 +167,10 @@ def test_bad_arguments_are_named() -> None:
         lw.rollout(mech, q, v, 1e-2, 0)
     with pytest.raises(ModelError, match="dt"):
         lw.rollout(mech, q, v, -1.0, 10)
+    with pytest.raises(ModelError, match="dt"):
+        lw.rollout(mech, q, v, "a", 10)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="t_start"):
+        lw.rollout(mech, q, v, 1e-2, 10, t_start="a")  # type: ignore[arg-type]
     with pytest.raises(NameNotFound, match="energy"):
         lw.rollout(mech, q, v, 1e-2, 10, outputs=("energy",))
     with pytest.raises(ModelError, match="NumPy syntax"):

@@ -13,6 +13,7 @@ from linkwright.cli.check import check
 from linkwright.cli.convert import convert
 from linkwright.cli.demo import demo
 from linkwright.cli.export import export
+from linkwright.cli.run import as_options
 from linkwright.cli.run import run as run_model
 from linkwright.cli.screen import tell_error, tell_text
 from linkwright.cli.view import view
@@ -59,7 +60,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         tell_error(f"{error.file} cannot be read: {count} problem{'s' * (count != 1)}")
         return 1
     except LinkwrightError as error:
-        tell_error(str(error))
+        tell_error(as_options(str(error)))
         return 1
     except _WrongWords as error:
         return _tell_usage(error)

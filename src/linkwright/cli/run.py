@@ -212,6 +212,7 @@ def as_options(text: str) -> str:
     """Advice that names Python's arguments, in the words of the command line."""
     words = {
         "resume=True": "--resume",
+        "leave resume out": "leave --resume out",
         "checkpoint=...": "--checkpoint FILE",
         "method='radau'": "--method radau",
         "a smaller dt": "a smaller --step",

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.reactions import Reactions
-from linkwright.mechanism.bodies import body_motion
 from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.frames import full_inertia
 from linkwright.spatial.rotation import euler_parameters_matrix

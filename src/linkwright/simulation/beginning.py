@@ -117,7 +117,7 @@ def _ended(
     force = () if tau is None else (tau,)
     if law is not None and law.program is None:
         q, v, *_ = kernels.settled()(q, v, np.array(t))
-        force = (np.array(law(t, q.copy(), v.copy()), dtype=np.float64),)
+        force = (law(t, q.copy(), v.copy()),)
     q, v, a, *summary = in_batch(kernels.ending(), q[None, :], v[None, :], np.array([t]), *force)
     return q[0], v[0], a[0], float(summary[0][0, 0]) if summary else 0.0
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import ShapeError
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, SETTINGS, UNDERFLOW, after, before
 from linkwright.simulation.dense import dense_terms, dense_value
@@ -42,11 +41,7 @@ class Slopes:
         if self._law is None:
             assert self._tau is not None
             return self._tau
-        force = np.array(self._law(float(t), q.copy(), v.copy()), dtype=np.float64)
-        if force.shape != v.shape:
-            wrong = ShapeError(f"it gave shape {force.shape}, not {v.shape}", given=force.shape, wanted=v.shape)
-            raise LawFailed(self._law.what, t, wrong)
-        return force
+        return self._law(float(t), q.copy(), v.copy())
 
     def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
         given = {"q": q, "v": v, "tau": self.force(t, q, v), "t": np.array(t)}

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import zipfile
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +20,15 @@ from numpy.typing import NDArray
 from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.results.files import whole
 from linkwright.results.solution import Occurrence
-from linkwright.simulation.control import CONTROL
-from linkwright.simulation.engines import Work
+from linkwright.simulation.beginning import Settings
+from linkwright.simulation.control import ACCEPTED, CONTROL, ENDED, REJECTED, UNDERFLOW
+from linkwright.simulation.engines import Work, step_count
 from linkwright.simulation.rows import Rows
+from linkwright.simulation.tableaux import STIFF
 from linkwright.targets import check_target
 
 Floats = NDArray[np.float64]
-FORMAT, VERSION = "linkwright checkpoint", 1
+FORMAT, VERSION = "linkwright checkpoint", 2
 _NAMES = ("t", "q", "v", "a")
 _HEADER = 2**24
 _DAMAGE = (
@@ -40,17 +42,23 @@ _DAMAGE = (
     RuntimeError,
     RecursionError,
     MemoryError,
+    OverflowError,
 )
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a run stands: what is kept, what the engine needs to go on, what happened, and the work so far."""
+    """How a run stands: what is kept, what the engine needs to go on, what happened, and the work so far.
+
+    `stopped` by a terminal event, the last one; `finished` if there is nothing to go on with.
+    """
 
     rows: Rows
     engine: dict[str, Any]
     events: tuple[Occurrence, ...]
     work: Work
+    stopped: bool = False
+    finished: bool = False
 
 
 def write(path: str, question: dict[str, Any], standing: Standing) -> None:
@@ -64,6 +72,8 @@ def write(path: str, question: dict[str, Any], standing: Standing) -> None:
         "numbers": numbers,
         "work": {name: int(x) for name, x in vars(standing.work).items()},
         "events": [event.name for event in standing.events],
+        "stopped": standing.stopped,
+        "finished": standing.finished,
     }
     arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)}
     arrays |= dict(zip(_NAMES, standing.rows.all, strict=True))
@@ -109,6 +119,41 @@ def read(path: str, question: dict[str, Any], nq: int, nv: int) -> Standing:
         ) from error
 
 
+def fault(standing: Standing, s: Settings, names: Collection[str]) -> str | None:
+    """What of a standing cannot be that of a run with these settings and events; None if all can."""
+    rows, engine, t = standing.rows, standing.engine, float(standing.engine["last"].t[0])
+    times = np.append(rows.t, [event.time for event in standing.events])
+    if not s.start <= t <= s.end or np.any(times < s.start) or np.any(times > s.end):
+        return "has times outside of the run"
+    if any(event.name not in names for event in standing.events) or (standing.stopped and not standing.events):
+        return "has other events"
+    count = len(rows) - standing.stopped  # the point of the event that ended it comes last
+    if s.times is None:
+        fits = count > 0 and rows.t[0] == s.start and (standing.stopped or rows.t[-1] == t)
+    else:
+        fits = count <= len(s.times) and np.array_equal(rows.t[:count], s.times[:count])
+        fits = fits and (standing.stopped or count == np.searchsorted(s.times, t, side="right"))
+    if not fits:
+        return "has points at other times"
+    return _fault_of_engine(engine, s, t, standing.stopped)
+
+
+def _fault_of_engine(engine: dict[str, Any], s: Settings, t: float, stopped: bool) -> str | None:
+    if s.dt is not None:
+        done, steps = engine.get("done"), step_count(s.start, s.end, s.dt)
+        if done is None or done > steps:
+            return f"has made more than its {steps} steps, or does not tell"
+        there = s.end if done == steps else s.start + done * s.dt
+        return None if stopped or abs(there - t) <= 1e-6 * s.dt else "has made another number of steps"
+    if s.method == STIFF:
+        return None if engine.get("h", 0.0) > 0.0 else "has no step to go on with"
+    if "control" not in engine:
+        return "has no step to go on with"
+    when, h, old, code = engine["control"][:4]
+    good = when == t and 0.0 < h < np.inf and 0.0 < old < np.inf and code in (REJECTED, ACCEPTED, ENDED, UNDERFLOW)
+    return None if good else "has no step to go on with"
+
+
 class _Stored:
     def __init__(self, path: str, archive: zipfile.ZipFile, size: int) -> None:
         self.path, self.archive, self.size = path, archive, size
@@ -142,8 +187,9 @@ class _Stored:
             raise self.wrong("does not say what it is of")
         for name, value in question.items():
             if asked.get(name) != value:
+                does = "differ" if name == "events" else "differs"
                 raise ModelError(
-                    f"{self.path} is of another run: its {name} differs; give the same as then, or leave resume out"
+                    f"{self.path} is of another run: its {name} {does}; give the same as then, or leave resume out"
                 )
         t = self.array("t", (None,))
         n = len(t)
@@ -152,22 +198,32 @@ class _Stored:
         last = Rows(*(self.array(f"last_{name}", shape) for name, shape in zip(_NAMES, sizes, strict=True)))
         engine: dict[str, Any] = {"last": last}
         for name, value in header["numbers"].items():
-            if name not in ("done", "h") or isinstance(value, bool) or not math.isfinite(value) or value < 0:
-                raise self.wrong(f"has {name!r} = {value!r}")
+            number = isinstance(value, int | float) and type(value) is {"done": int, "h": float}.get(name)
+            if not number or not 0 <= value < 2**53:
+                raise self.wrong(f"has another {name!r} than a number of steps or seconds")
             engine[name] = value
         if "control.npy" in self.archive.namelist():
             engine["control"] = self.array("control", (len(CONTROL),))
-        if not last.finite[0] or not np.isfinite(rows.t).all() or np.any(np.diff(rows.t) < 0.0):
+        if not last.finite[0] or not rows.finite.all() or np.any(np.diff(rows.t) <= 0.0):
             raise self.wrong("has times or states that are no numbers")
         work = header["work"]
         known = set(vars(Work()))
-        if not isinstance(work, dict) or set(work) != known or not all(type(x) is int for x in work.values()):
+        if (
+            not isinstance(work, dict)
+            or set(work) != known
+            or not all(type(x) is int and 0 <= x < 2**53 for x in work.values())
+        ):
             raise self.wrong("does not say what work it took")
-        return Standing(rows, engine, self._events(header["events"], nq, nv), Work(**work))
+        ends = header["stopped"], header["finished"]
+        if not all(isinstance(x, bool) for x in ends):
+            raise self.wrong("does not say whether it came to its end")
+        return Standing(rows, engine, self._events(header["events"], nq, nv), Work(**work), *ends)
 
     def _events(self, names: Any, nq: int, nv: int) -> tuple[Occurrence, ...]:
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise self.wrong("has events without names")
         n = len(names)
         t, q, v = self.array("event_t", (n,)), self.array("event_q", (n, nq)), self.array("event_v", (n, nv))
+        if not all(np.isfinite(x).all() for x in (t, q, v)) or np.any(np.diff(t) < 0.0):
+            raise self.wrong("has events that are no numbers, or not in their order")
         return tuple(Occurrence(name, float(t[k]), q[k], v[k]) for k, name in enumerate(names))

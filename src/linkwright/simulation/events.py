@@ -27,7 +27,7 @@ class Event:
 
     The function is in NumPy syntax and is compiled; one that cannot be recorded is called from Python at every step.
     It is looked at after every step: two crossings within one step are not seen. A terminal event ends the run where it
-    happens. `sol.events` lists what was met.
+    happens. `sol.events` lists what was met, by name; the second event of a name "hit" is "hit (2)".
     """
 
     function: Callable[[Any, Any, Any], Any]
@@ -59,11 +59,9 @@ class Met:
 class Watch:
     """An event that is looked for."""
 
-    def __init__(self, event: Event, number: int, t: float, q: Floats, v: Floats) -> None:
-        self.event = event
-        own = getattr(event.function, "__name__", "")
-        self.name = event.name or (own if own and own != "<lambda>" else f"event {number}")
-        self.law: Law = law(f"event {self.name!r}", event.function, t, q, v, ())
+    def __init__(self, event: Event, name: str, t: float, q: Floats, v: Floats, *, may_record: bool) -> None:
+        self.event, self.name = event, name
+        self.law: Law = law(f"event {self.name!r}", event.function, t, q, v, (), may=may_record)
 
     def values(self, rows: Rows) -> Floats:
         """The function at every row."""
@@ -106,9 +104,18 @@ class Watch:
         return engine.between(rows, steps, high)
 
 
-def watches(events: Sequence[Event], t: float, q: Floats, v: Floats) -> list[Watch]:
-    """Each event as it is looked for."""
-    return [Watch(event, k + 1, t, q, v) for k, event in enumerate(events)]
+def watches(events: Sequence[Event], t: float, q: Floats, v: Floats, *, may_record: bool = True) -> list[Watch]:
+    """Each event as it is looked for; what has a name that another has is numbered."""
+    found: dict[str, Watch] = {}
+    for k, event in enumerate(events):
+        own = getattr(event.function, "__name__", "")
+        name = first = event.name or (own if own and own != "<lambda>" else f"event {k + 1}")
+        number = 1
+        while name in found:
+            number += 1
+            name = f"{first} ({number})"
+        found[name] = Watch(event, name, t, q, v, may_record=may_record)
+    return list(found.values())
 
 
 def met(watched: Sequence[Watch], engine: Engine, rows: Rows) -> tuple[list[Met], Met | None]:

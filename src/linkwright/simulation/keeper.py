@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import errno
+import os
 from dataclasses import replace
 from time import monotonic
 from typing import Any
 
-from linkwright.errors import LinkwrightError
+from linkwright.errors import LinkwrightError, ModelError
 from linkwright.results.status import Status
 from linkwright.simulation import checkpoint
 from linkwright.simulation.checkpoint import Standing
 
 EVERY = 3.0  # seconds between two checkpoints
+_CAN_GO_ON = ("interrupted", "out of memory", "disk full", "checkpoint failed")
 SHARE = 20.0  # and at least so many times what writing the last one took
 
 
@@ -27,6 +29,32 @@ class Keeper:
 
     def read(self, nq: int, nv: int) -> Standing:
         return checkpoint.read(self.path, self.question, nq, nv)
+
+    def make_room(self, nq: int, nv: int) -> list[str]:
+        """Lose nothing that is at the place: a run that can go on is not begun anew, one of another kind is kept aside.
+
+        Notes of what was done.
+        """
+        if not os.path.lexists(self.path) or os.path.isdir(self.path):
+            return []
+        try:
+            standing = self.read(nq, nv)
+        except LinkwrightError:  # of another run, or no checkpoint at all
+            number, aside = 1, f"{self.path}.old"
+            while os.path.lexists(aside):
+                number += 1
+                aside = f"{self.path}.old{number}"
+            try:
+                os.rename(self.path, aside)
+            except OSError as error:
+                text = f"{self.path} is of another run and cannot be kept aside: {error.strerror}"
+                raise LinkwrightError(f"{text}; choose another place for the checkpoint") from error
+            return [f"{self.path} was of another run; it is kept as {aside}"]
+        t = float(standing.engine["last"].t[0])
+        if not standing.finished and t > self.question["t_start"]:
+            text = f"{self.path} has this run already, as far as t = {t:.6g} s"
+            raise ModelError(f"{text}; go on from there with resume=True, or remove the file to begin anew")
+        return []
 
     def note(self, standing: Standing) -> None:
         """How the run stands now; what is written later is always a whole standing."""
@@ -53,6 +81,8 @@ class Keeper:
 
     def last(self, status: Status) -> Status:
         """Write how the run ended."""
+        if self._standing is not None and status.reason not in _CAN_GO_ON:
+            self.note(replace(self._standing, finished=True))
         try:
             self.write()
         except LinkwrightError as error:

@@ -41,7 +41,7 @@ class Kernels:
         made: Kernels | None = mech._kept.get(key)
         if made is None:
             laws = [k for k in list(mech._kept) if k[0] == "simulation" and k[1] is not None]
-            for old in laws[: len(laws) - _LAWS + 1]:  # a study may have a law for every case
+            for old in laws[: max(0, len(laws) - _LAWS + 1)]:  # a study may have a law for every case
                 mech._kept.pop(old, None)
             kept: Kernels = mech._kept.setdefault(key, cls(mech._maker, mech.description.digest, law))
             return kept

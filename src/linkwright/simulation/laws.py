@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError, RecordingError, ShapeError
 from linkwright.kernels import numpy_backend
+from linkwright.simulation.memory import Memory
 from linkwright.tape.build import record
 from linkwright.tape.program import Program
 
@@ -33,39 +34,82 @@ class Law:
     what: str
     function: Function
     program: Program | None
+    shape: tuple[int, ...]
     reason: str = ""
 
-    def __call__(self, t: float, q: Floats, v: Floats) -> Any:
-        """The function's own answer; what it raises ends the run, and is told."""
+    def __call__(self, t: float, q: Floats, v: Floats) -> Floats:
+        """What the function gives, as numbers; what it raises ends the run, and is told."""
         try:
-            return self.function(t, q, v)
+            found = numbers(self.function(t, q, v))
+            if found.shape != self.shape:
+                raise ShapeError(f"it gave shape {found.shape}, not {self.shape}", given=found.shape, wanted=self.shape)
+            return found
         except Exception as error:
             raise LawFailed(self.what, float(t), error) from error
 
 
-def law(what: str, given: Any, t: float, q: Floats, v: Floats, shape: tuple[int, ...]) -> Law:
-    """A law, tried at a first state as it is, then recorded; what is recorded must give the same there."""
+def numbers(given: Any) -> Floats:
+    """A new array of what a law gave; text, None and complex numbers are none."""
+    found = np.array(given)
+    if found.dtype.kind == "O":
+        return np.array([float(x) for x in found.flat]).reshape(found.shape)
+    if found.dtype.kind not in "biuf":
+        raise TypeError(f"it gave {given!r}, which is no real number")
+    return found.astype(np.float64)
+
+
+def law(what: str, given: Any, t: float, q: Floats, v: Floats, shape: tuple[int, ...], *, may: bool = True) -> Law:
+    """A law, tried at a first state as it is, then recorded, if it `may` be and does the same then.
+
+    One that keeps something between its calls is not: what recording puts there would be no numbers.
+    """
     nq, nv = len(q), len(v)
     if isinstance(given, Program):
         _check_program(what, given, nq, nv, shape)
-        return Law(what, given, given)
-    value = np.asarray(given(float(t), q.copy(), v.copy()))
+        return Law(what, given, given, shape)
+    value = numbers(given(float(t), q.copy(), v.copy()))
     if value.shape != shape:
         raise ShapeError(
             f"{what}(t, q, v) gave an array of shape {value.shape}; it must be {shape}", given=value.shape, wanted=shape
         )
+    if not may:
+        return Law(what, given, None, shape, "record=False")
+    memory, began = Memory(given), False
     try:
+        given(t + 0.0, q.copy(), v.copy())  # the first call may have filled what is kept for good
+        _check_memory(memory)
+        began = True
         program = record(given, (), nq, nv, name=what)
+        _check_memory(memory)
         found = program.outputs
         if len(found) != 1 or found[0].shape != shape:
             raise RecordingError(f"it gives shape {found[0].shape} when recorded")
-        flat = [np.array([[t]]), q[None, :], v[None, :]]
-        again = numpy_backend.run(program, flat, 1)[0].reshape(shape)
-        if not np.allclose(again, value.astype(float), rtol=1e-9, atol=1e-12, equal_nan=True):
-            raise RecordingError("it gives other numbers when it is recorded: it must depend on t, q and v alone")
+        _compare(given, program, t, q, v, value)
     except Exception as error:  # whatever it is, the function itself works
-        return Law(what, given, None, _reason(error))
-    return Law(what, given, program)
+        if began:
+            memory.restore()
+        return Law(what, given, None, shape, _reason(error))
+    return Law(what, given, program, shape)
+
+
+def _check_memory(memory: Memory) -> None:
+    changed = memory.changed()
+    if changed is not None:
+        raise RecordingError(f"it keeps something of its own between its calls, in {changed}")
+
+
+def _compare(given: Function, program: Program, t: float, q: Floats, v: Floats, value: Floats) -> None:
+    """What is recorded must give the same at the first state, and nearby wherever the function has a value."""
+    for k, part in enumerate((0.0, 1e-3, -2e-3)):
+        states = t + abs(part), q + part * np.cos(np.arange(len(q))), v + part * np.sin(1.0 + np.arange(len(v)))
+        try:
+            wanted = value if not k else numbers(given(states[0], states[1].copy(), states[2].copy()))
+        except Exception:
+            continue
+        flat = [np.array([[states[0]]]), states[1][None, :], states[2][None, :]]
+        again = numpy_backend.run(program, flat, 1)[0].reshape(value.shape)
+        if not np.allclose(again, wanted, rtol=1e-9, atol=1e-12, equal_nan=True):
+            raise RecordingError("it gives other numbers when it is recorded: it must depend on t, q and v alone")
 
 
 def _reason(error: Exception) -> str:

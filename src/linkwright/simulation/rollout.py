@@ -79,7 +79,7 @@ def rollout(
     there on, and the others go on: see `ok`. With forces for each step, "a" of a sample is by the forces of the step
     that ends there.
     """
-    _check(mech, method, steps, every, dt)
+    _check(mech, method, steps, every, dt, t_start)
     q, v = _states(mech, q0, v0)
     shape = q.shape[:-1]
     q, v = q.reshape(-1, mech.nq), v.reshape(-1, mech.nv)
@@ -103,7 +103,7 @@ def rollout(
     return store.result(shape, t_start, dt, work)
 
 
-def _check(mech: Mechanism, method: str, steps: Any, every: Any, dt: Any) -> None:
+def _check(mech: Mechanism, method: str, steps: Any, every: Any, dt: Any, t_start: Any) -> None:
     if method not in METHODS or method == STIFF:
         raise NameNotFound("method", str(method), [m for m in METHODS if m != STIFF])
     for name, value in (("steps", steps), ("every", every)):
@@ -111,6 +111,8 @@ def _check(mech: Mechanism, method: str, steps: Any, every: Any, dt: Any) -> Non
             raise ModelError(f"{name} must be a whole number from 1 on, not {value!r}")
     if not isinstance(dt, (int, float, np.integer, np.floating)) or not 0.0 < dt < np.inf:
         raise ModelError(f"dt must be a number greater than zero, not {dt!r}")
+    if not isinstance(t_start, float | int | np.number) or not np.isfinite(t_start):
+        raise ModelError(f"t_start must be a finite number, not {t_start!r}")
     if not mech.nv:
         raise ModelError(f"nothing moves in {mech.name!r}: it has no joint with a freedom", element=mech.name)
 
@@ -137,7 +139,7 @@ def _forces(
     if tau is None:
         return None, np.zeros(nv), None
     if callable(tau):
-        law = law_of("tau", tau, t, q[0], v[0], (nv,))
+        law = law_of("tau", tau, t, *_one(mech, q, v), (nv,))
         if law.program is None:
             text = f"tau cannot be compiled into a rollout: {law.reason}; write it in NumPy syntax, or use lw.simulate"
             raise ModelError(text)
@@ -155,10 +157,16 @@ def _forces(
     return None, np.ascontiguousarray(full.reshape(states, nv)), None
 
 
+def _one(mech: Mechanism, q: Floats, v: Floats) -> tuple[Floats, Floats]:
+    """A state at which laws are tried."""
+    return (q[0], v[0]) if len(q) else (mech.neutral(), np.zeros(mech.nv))
+
+
 def _outputs(mech: Mechanism, outputs: Any, q: Floats, v: Floats, t: float) -> tuple[tuple[str, ...], Program | None]:
     if callable(outputs):
-        shape = np.shape(outputs(t, q[0].copy(), v[0].copy()))
-        law = law_of("outputs", outputs, t, q[0], v[0], shape)
+        one = _one(mech, q, v)
+        shape = np.shape(outputs(t, *(x.copy() for x in one)))
+        law = law_of("outputs", outputs, t, *one, shape)
         if law.program is None:
             raise ModelError(f"outputs cannot be compiled: {law.reason}; write it in NumPy syntax")
         return (), law.program

@@ -13,7 +13,7 @@ from linkwright.errors import FormatError
 from linkwright.results.solution import Occurrence, Solution
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.beginning import Settings, digest_of, engine_of, first_point, force_of
-from linkwright.simulation.checkpoint import Standing, check_place
+from linkwright.simulation.checkpoint import Standing, check_place, fault
 from linkwright.simulation.ends import ended, interrupted, law_failed
 from linkwright.simulation.engines import Fixed
 from linkwright.simulation.events import Event, met, watches
@@ -33,14 +33,22 @@ class Run:
     """A run from a state."""
 
     def __init__(
-        self, mech: Mechanism, settings: Settings, q: Floats, v: Floats, tau: Any, events: Sequence[Event]
+        self,
+        mech: Mechanism,
+        settings: Settings,
+        q: Floats,
+        v: Floats,
+        tau: Any,
+        events: Sequence[Event],
+        *,
+        may_record: bool = True,
     ) -> None:
         self.mech, self.settings = mech, settings
         self.notes: list[str] = []
         self.law: Law | None = None
         self.tau: Floats | None = None
         if callable(tau):
-            self.law = law("tau", tau, settings.start, q, v, (mech.nv,))
+            self.law = law("tau", tau, settings.start, q, v, (mech.nv,), may=may_record)
             if self.law.program is None:
                 text = f"tau could not be recorded and is called from Python at every stage: {self.law.reason}"
                 self.notes.append(text)
@@ -51,12 +59,13 @@ class Run:
         first = first_point(mech, self.kernels, settings.start, q, v, self.law, self.tau, self.notes)
         self.engine = engine_of(mech, self.kernels, settings, first, self.law, self.tau)
         self.output = self._output(first)
-        self.watches = watches(events, settings.start, first.q[0], first.v[0])
+        self.watches = watches(events, settings.start, first.q[0], first.v[0], may_record=may_record)
         for watch in self.watches:
             if watch.law.program is None:
                 text = f"event {watch.name!r} could not be recorded and is called from Python: {watch.law.reason}"
                 self.notes.append(text)
         self.occurrences: list[Occurrence] = []
+        self.stopped = False  # by a terminal event, the last of the occurrences
         self.keeper: Keeper | None = None
 
     def _output(self, first: Rows) -> Output:
@@ -74,6 +83,9 @@ class Run:
             check_place(path)
         else:
             standing = self.keeper.read(self.mech.nq, self.mech.nv)
+            wrong = fault(standing, self.settings, [watch.name for watch in self.watches])
+            if wrong is not None:
+                raise FormatError(f"{wrong}; leave resume out to begin anew", file=path)
             try:
                 self.engine.restore(standing.engine, standing.rows)
             except (LookupError, ValueError) as error:
@@ -81,7 +93,9 @@ class Run:
                 raise FormatError(text, file=path) from error
             self.engine.work = standing.work
             self.output.restore(standing.rows)
-            self.occurrences = list(standing.events)
+            self.occurrences, self.stopped = list(standing.events), standing.stopped
+        else:
+            self.notes += self.keeper.make_room(self.mech.nq, self.mech.nv)
         self.keeper.note(self._standing())
         self.keeper.write()
 
@@ -90,7 +104,7 @@ class Run:
         rows, state = self.output.rows, self.engine.state()
         if "done" in state and self._ended_by_event() is not None:
             state["done"] = min(state["done"], len(rows) - 1)  # the engine went on beyond the event
-        return Standing(rows, state, events, work)
+        return Standing(rows, state, events, work, self.stopped)
 
     def _question(self) -> dict[str, Any]:
         """What must be the same for a run to be resumed."""
@@ -98,7 +112,7 @@ class Run:
         if self.law is None:
             tau = "none" if self.tau is None else digest_of(self.tau)
         else:
-            tau = "a Python function" if self.law.program is None else self.law.program.digest
+            tau = _told(self.law)
         return {
             "model": self.mech.description.digest,
             "method": s.method,
@@ -111,7 +125,7 @@ class Run:
             "times": None if s.times is None else digest_of(s.times),
             "q0 or v0": digest_of(*self.given),
             "tau": tau,
-            "events": [[w.name, w.event.terminal, w.event.direction] for w in self.watches],
+            "events": [[w.name, w.event.terminal, w.event.direction, _told(w.law)] for w in self.watches],
         }
 
     # -- going on ---------------------------------------------------------------------------------------
@@ -177,7 +191,14 @@ class Run:
 
     def _take(self, rows: Rows) -> Status | None:
         """Keep what is to be kept of these points; the status, if an event ends the run among them."""
-        found, last = met(self.watches, self.engine, rows) if self.watches and len(rows) > 1 else ([], None)
+        try:
+            found, last = met(self.watches, self.engine, rows) if self.watches and len(rows) > 1 else ([], None)
+        except LawFailed as error:
+            good = int(np.searchsorted(rows.t, error.time))  # the points before it are kept
+            stop = self._take(rows[:good]) if 0 < good < len(rows) else None
+            if stop is not None:
+                return stop
+            raise
         whole = rows
         if last is not None:
             rows = rows[: last.step + 1]
@@ -188,11 +209,16 @@ class Run:
         if isinstance(self.output, AtTimes):
             self.output.until(self.engine, whole[: last.step + 2], last.time)
         self.output.last(last.point)
+        self.stopped = True
         return self._ended_by_event()
 
     def _ended_by_event(self) -> Status | None:
-        terminal = {watch.name for watch in self.watches if watch.event.terminal}
-        if not self.occurrences or self.occurrences[-1].name not in terminal:
+        if not self.stopped:
             return None
         name, t = self.occurrences[-1].name, self.occurrences[-1].time
         return Status(True, f"event {name!r} ended the run at t = {t:.9g} s", "event", t, name)
+
+
+def _told(law: Law) -> str:
+    """What tells a law from another; those in Python are all alike."""
+    return "a Python function" if law.program is None else law.program.digest

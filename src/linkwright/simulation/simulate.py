@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -39,16 +39,18 @@ def simulate(
     interval: float | None = None,
     events: Event | Sequence[Event] = (),
     parameters: Mapping[str, float] | None = None,
+    record: bool = True,
     progress: Callable[[float, float], None] | None = None,
     checkpoint: str | PathLike[str] | None = None,
     resume: bool = False,
 ) -> Solution:
     """The motion from q0, v0 (by default as the model's initial conditions and drawing say) under tau, as a Solution.
 
-    Of a closed mechanism, the nearest state to these that closes its loops is taken.
+    With q0 alone it begins at rest. Of a closed mechanism, the nearest state to these that closes its loops is taken.
 
     tau is None, an array (nv,), or a law tau(t, q, v) in NumPy syntax, which is compiled into the integrator; a law
-    that cannot be recorded is called from Python at every stage, and `sol.status.notes` says why.
+    that cannot be recorded is called from Python at every stage, and `sol.status.notes` says why; with record=False
+    every law and event is.
 
     Methods: "rk45" and "dop853" with the tolerances rtol and atol (by default rtol too, for q and v alike), or with
     steps of dt; "rk4" and "semi-implicit-euler" with steps of dt; "radau" for stiff forces. Every step is kept, or the
@@ -86,7 +88,7 @@ def simulate(
     if checkpoint is not None and not isinstance(checkpoint, str | PathLike):
         raise ModelError(f"checkpoint is the path of a file, not {checkpoint!r}")
     q, v = _state(mech, q0, v0, start)
-    run = Run(mech, settings, q, v, tau, _events(events))
+    run = Run(mech, settings, q, v, tau, _events(events), may_record=record)
     if checkpoint is not None:
         run.keep_at(fspath(checkpoint), resume=resume)
     elif resume:
@@ -166,7 +168,9 @@ def _times(start: float, end: float, times: Any, interval: float | None) -> Floa
 def _events(given: Any) -> tuple[Any, ...]:
     from linkwright.simulation.events import Event
 
-    events = tuple(given) if isinstance(given, list | tuple) else (given,)
+    if not isinstance(given, Event | Iterable):
+        raise ModelError(f"events are lw.Event(function, ...) or a list of them, not {given!r}")
+    events = (given,) if isinstance(given, Event) else tuple(given)
     for event in events:
         if not isinstance(event, Event):
             raise ModelError(f"events are lw.Event(function, ...), not {event!r}")

@@ -19,6 +19,7 @@ from linkwright.simulation.rows import Rows
 
 Floats = NDArray[np.float64]
 LEG = 32  # steps after which the solver is begun anew
+_NOT_FINITE = (ValueError, np.linalg.LinAlgError)  # how SciPy's factorisations tell of what is not
 
 
 class Stiff:
@@ -74,8 +75,6 @@ class Stiff:
         with np.errstate(all="ignore"):
             try:
                 trouble = self._leg(points)
-            except (ValueError, np.linalg.LinAlgError):  # how SciPy's factorisations tell what is not finite
-                trouble = Trouble("no value", self.time)
             except LawFailed as error:
                 trouble = Trouble("law failed", self.time, message=str(error))
         return Rows(*(np.concatenate(x) for x in zip(*(p.all for p in points), strict=True))), trouble
@@ -85,19 +84,26 @@ class Stiff:
         from scipy.integrate import Radau  # type: ignore[import-untyped]
 
         nq = self.slopes.kernels.nq
-        solver = Radau(
-            self.slope,
-            self.time,
-            np.concatenate([self.last.q[0], self.last.v[0]]),
-            self.end,
-            max_step=self.longest,
-            rtol=max(self.rtol, 1e-13),
-            atol=self.atol,
-            jac=self.jacobian,
-            first_step=min(self.h, self.end - self.time),
-        )
+        start = np.concatenate([self.last.q[0], self.last.v[0]])
+        try:
+            solver = Radau(
+                self.slope,
+                self.time,
+                start,
+                self.end,
+                max_step=self.longest,
+                rtol=max(self.rtol, 1e-13),
+                atol=self.atol,
+                jac=self.jacobian,
+                first_step=min(self.h, self.end - self.time),
+            )
+        except _NOT_FINITE:
+            return Trouble("no value", self.time)
         while solver.status == "running" and len(points) <= LEG:
-            solver.step()
+            try:
+                solver.step()
+            except _NOT_FINITE:
+                return Trouble("no value", self.time)
             if solver.status == "failed":
                 return self._failed()
             dense, t = solver.dense_output(), float(solver.t)
