@@ -232,6 +232,39 @@ def test_rounding_does_not_show_in_the_plots(open_page: Opener) -> None:
         assert set(page.page.locator(".values span").all_inner_texts()) == {"x 0", "y 0", "z 0"}
 
 
+def swinging() -> Any:
+    b = lw.Builder("pendulum")
+    b.joint("revolute", b.ground, b.body("bob", 1.0, (0, 0, -1), (0.01, 0.01, 0.01)), "pivot", axis=(0, 1, 0))
+    b.initial("pivot", 1.0)
+    return lw.simulate(b.build(), 1.0, interval=0.05)
+
+
+def test_the_plots_open_on_something_that_moves(open_page: Opener) -> None:
+    chosen = "document.querySelector('#place').selectedOptions[0].textContent"
+    with open_page("swinging", swinging()) as page:  # whose only body turns about its origin
+        assert page.value(chosen) == "pivot (joint)"
+    with open_page("small") as page:
+        assert page.value(chosen) == "coupler"
+    with open_page("still") as page:
+        assert page.value(chosen)
+
+
+def test_long_numbers_leave_the_time_axis_where_it_is_seen(open_page: Opener) -> None:
+    with open_page(viewport={"width": 1300, "height": 800}) as page:
+        heads = "[...document.querySelectorAll('.chart h2')].map((h) => h.clientHeight)"
+        one_line = page.value(heads)
+        wide = "for (const x of document.querySelectorAll('.values span')) x.textContent = '%s'"
+        page.value("linkwright.pause()")
+        page.value(wide % "x −0.00384")
+        assert page.value(heads) == one_line
+        page.value("for (const x of document.querySelectorAll('.values')) x.style.fontSize = '18px'")
+        page.settle()
+        assert min(page.value(heads)) > max(one_line)
+        lowest = "[...document.querySelectorAll('.drawing')].every((d) => "
+        lowest += "[...d.querySelectorAll('text')].every((x) => "
+        assert page.value(lowest + "x.getBoundingClientRect().bottom <= d.getBoundingClientRect().bottom + 1))")
+
+
 def test_a_traced_point_has_the_velocity_of_its_place_on_the_body(open_page: Opener) -> None:
     with open_page() as page:
         page.page.select_option("#place", label="crank pin (trace)")

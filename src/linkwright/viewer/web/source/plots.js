@@ -44,11 +44,25 @@ export class Plots {
       return tab;
     });
     tabs.append(...this.tabs);
-    this.place.value = String(scene.traces.length ? 0 : busiest(motion));
+    this.place.value = String(this.first(scene));
     this.place.addEventListener("change", () => this.load());
     new ResizeObserver(() => this.layout()).observe(this.panel);
+    // A heading that needs another line leaves its drawing less room.
+    const fit = new ResizeObserver(() => this.layout());
+    for (const chart of this.charts) fit.observe(chart.drawing);
     this.load();
     this.choose(0);
+  }
+
+  // What is shown first: something that moves, a trace before a body and a body before a joint.
+  first(scene) {
+    const floor = 1e-6 * scene.size;
+    const trace = scene.traces.findIndex(({ body, at }) => moves(this.motion.history(body, at).position, 3, floor));
+    if (trace >= 0) return trace;
+    const body = busiest(this.motion, floor);
+    if (body >= 0) return scene.traces.length + body;
+    const joint = this.places.findIndex((place) => place.joint && moves(jointHistory(place.joint).position, 1, 1e-9));
+    return Math.max(0, joint);
   }
 
   load() {
@@ -96,8 +110,13 @@ function jointHistory(joint) {
   return { position: row(0), velocity: row(1), acceleration: row(2) };
 }
 
-// The body that goes the longest way, to be shown first.
-function busiest(motion) {
+// Whether rows of so many numbers differ from the first by more than rounding.
+function moves(rows, width, floor) {
+  return Boolean(rows?.some((value, k) => Math.abs(value - rows[k % width]) > floor));
+}
+
+// The body that goes the longest way; −1 if none goes farther than `floor`.
+function busiest(motion, floor) {
   const way = new Float64Array(motion.bodies);
   const step = Math.max(1, Math.floor(motion.time.length / 200));
   for (let k = step; k < motion.time.length; k += step) {
@@ -107,7 +126,7 @@ function busiest(motion) {
     }
   }
   const most = Math.max(0, ...way);
-  return Math.max(0, way.findLastIndex((x) => x >= 0.999 * most));
+  return most > floor ? way.findLastIndex((x) => x >= 0.999 * most) : -1;
 }
 
 class Chart {
@@ -279,7 +298,7 @@ class Chart {
     const x = this.x(t);
     for (const [axis, name] of this.axes.entries()) {
       const value = this.value(axis, t);
-      this.readings[axis].textContent = `${this.single ? "" : `${name} `}${number(this.rounded(value))}`;
+      this.readings[axis].textContent = `${this.single ? "" : `${name} `}${reading(this.rounded(value))}`;
       if (this.cursor && Number.isFinite(value)) {
         this.dots[axis].setAttribute("cx", x.toFixed(2));
         this.dots[axis].setAttribute("cy", this.y(value).toFixed(2));
@@ -294,6 +313,11 @@ class Chart {
   rounded(value) {
     return Math.abs(value) < 1e-6 * Math.max(Math.abs(this.range[0]), Math.abs(this.range[1])) ? 0 : value;
   }
+}
+
+// Short enough for three in a line.
+function reading(value) {
+  return number(value, Math.abs(value) < 0.01 ? 3 : 4);
 }
 
 function html(tag, kind = "", text = "") {
