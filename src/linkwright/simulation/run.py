@@ -79,9 +79,7 @@ class Run:
     def keep_at(self, path: str, *, resume: bool) -> None:
         """Write the standing to a file every few seconds; with `resume`, first go back to what is in it."""
         self.keeper = Keeper(path, self._question())
-        if not resume:
-            check_place(path)
-        else:
+        if resume:
             standing = self.keeper.read(self.mech.nq, self.mech.nv)
             wrong = fault(standing, self.settings, [watch.name for watch in self.watches])
             if wrong is not None:
@@ -95,6 +93,7 @@ class Run:
             self.output.restore(standing.rows)
             self.occurrences, self.stopped = list(standing.events), standing.stopped
         else:
+            check_place(path)
             self.notes += self.keeper.make_room(self.mech.nq, self.mech.nv)
         self.keeper.note(self._standing())
         self.keeper.write()
