@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.described import Described
-from linkwright.errors import NameNotFound
+from linkwright.errors import NameNotFound, ShapeError
 from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.description import Description
@@ -165,7 +165,15 @@ class Mechanism(Described):
         """
         from linkwright.closed.consistent import project
 
+        self._check("project", q=q, **({} if v is None else {"v": v}))
         return project(self, q, v, t)
+
+    def _check(self, method: str, **arrays: ArrayLike) -> None:
+        """Refuse states of the wrong shape by the name of the method that was asked, before others are."""
+        for name, given in arrays.items():
+            shape, n = np.shape(given), self.nq if name == "q" else self.nv
+            if shape[-1:] != (n,):
+                raise ShapeError(f"{method}: {name} has shape {shape}; needed is (..., {n})", given=shape, wanted=(n,))
 
     def initial_state(self, *, t: float = 0.0) -> tuple[Floats, Floats]:
         """q and v at which motion begins: as the model's initial conditions, its drawing and its constraints say.
@@ -242,6 +250,7 @@ class Mechanism(Described):
             return self._array(Request("inverse_dynamics", "", wrenches is not None), q, v, a, *given, t=t, out=out)
         from linkwright.closed.inverse import inverse_dynamics
 
+        self._check("inverse_dynamics", q=q, v=v, a=a)
         tree = self._array(Request("tree_forces", "", wrenches is not None), q, v, a, *given, t=t)
         state = np.asarray(q, float), np.asarray(v, float), np.asarray(a, float)
         return inverse_dynamics(self, *state, tree, weights, t, out)
@@ -289,6 +298,7 @@ class Mechanism(Described):
             return self._array(Request("reactions", "articulated-body"), q, v, tau, t=t)
         from linkwright.closed.reactions import reactions
 
+        self._check("reactions", q=q, v=v, tau=tau)
         return reactions(self, *(np.asarray(x, float) for x in (q, v, tau, t)))
 
     def _applied(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:

@@ -58,6 +58,28 @@ def test_assembly_that_cannot_close_names_the_joint() -> None:
         b.build().assemble()
 
 
+def test_assembly_that_what_is_fixed_prevents_names_joints_as_the_model_does() -> None:
+    mech = four_bar()
+    with pytest.raises(AssemblyError, match="joint 'A' as it is fixed misses") as caught:
+        mech.assemble(mech.assemble() + 1.0, fixed=[joint.name for joint in mech.joints])
+    assert "(fixed)" not in f"{caught.value} {caught.value.misses} {caught.value.element}"
+
+
+@pytest.mark.parametrize(
+    ("method", "arrays", "told"),
+    [
+        ("project", (3, 7), r"project: v has shape \(7,\); needed is \(..., 3\)"),
+        ("project", (9,), "project: q has shape"),
+        ("reactions", (3, 3, 9), "reactions: tau has shape"),
+        ("reactions", (3, 9, 3), "reactions: v has shape"),
+        ("inverse_dynamics", (3, 3, 9), "inverse_dynamics: a has shape"),
+    ],
+)
+def test_a_wrong_shape_is_told_by_the_method_that_was_asked(method: str, arrays: tuple[int, ...], told: str) -> None:
+    with pytest.raises(ShapeError, match=told):
+        getattr(four_bar(), method)(*(np.zeros(n) for n in arrays))
+
+
 def test_joints_to_fix_are_joints_of_the_tree() -> None:
     mech = four_bar()
     with pytest.raises(NameNotFound, match="'a'"):

@@ -7,7 +7,7 @@ import pytest
 
 import linkwright as lw
 from closed_mechanisms import driven_arm, four_bar, pen_on_line, platform, rssr, slider_with_rod, state
-from linkwright.closed.linear import _by_differences
+from linkwright.closed.linear import Mode, _by_differences
 from linkwright.errors import ModelError
 
 
@@ -28,6 +28,12 @@ def test_a_bar_swings_as_the_closed_form_says() -> None:
     assert b == pytest.approx(np.array([[0.0], [3.0]]), abs=1e-12)
     assert modes[0].frequency == pytest.approx(np.sqrt(1.5 * 9.81) / (2 * np.pi), rel=1e-12)
     assert modes[0].damping == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_mode_without_damping_has_none_of_either_sign() -> None:
+    for real in (0.0, -0.0, 1e-17):
+        assert repr(Mode(complex(real, 2 * np.pi), np.ones(1, complex))) == "<Mode 1 Hz, damping 0>"
+    assert repr(Mode(complex(-1.0, 0.0), np.ones(1, complex))) == "<Mode 0 Hz, damping 1>"
 
 
 def test_a_damped_bar_has_its_damping_ratio() -> None:

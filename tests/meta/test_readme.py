@@ -1,8 +1,10 @@
-"""The README leads to every page and example, and says nothing twice in its list of commands."""
+"""The README leads to every page and example, and says nothing twice; the page of the Builder has all its methods."""
 
 import re
 
 from checkout import ROOT
+
+import linkwright as lw
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -22,3 +24,9 @@ def test_no_command_is_listed_twice() -> None:
     commands = [line.split("#")[0].strip() for line in block.splitlines() if line.startswith("linkwright")]
     assert len(commands) > 5
     assert len(set(commands)) == len(commands)
+
+
+def test_the_page_of_the_builder_names_every_method() -> None:
+    page = (ROOT / "docs" / "builder.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+)", page))
+    assert {name for name in dir(lw.Builder) if not name.startswith("_")} - named == set()

@@ -53,7 +53,8 @@ class Mode:
         return -self.value.real / size if size else 0.0
 
     def __repr__(self) -> str:
-        return f"<Mode {self.frequency:.6g} Hz, damping {self.damping:.3g}>"
+        # What rounding leaves of no damping is written as a zero, and without a sign.
+        return f"<Mode {self.frequency:.6g} Hz, damping {round(self.damping, 12) + 0.0:.3g}>"
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from linkwright.constraints.equations import joint_frames
 from linkwright.constraints.forms import between
 from linkwright.constraints.kinematics import Kinematics
+from linkwright.errors import AssemblyError
 from linkwright.mechanism.bodies import body_motion
 from linkwright.mechanism.description import JOINT_ARRAYS, Description, Names, Start, kind_number
 from linkwright.mechanism.tree import Tree
 from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix
 
 Floats = NDArray[np.float64]
+_HELD = " (fixed)"  # what the joints that hold others are called after them
 _TURN = 2.0 * np.pi
 
 
@@ -48,8 +50,22 @@ def assembled(tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: 
     Raises AssemblyError, which names what does not close.
     """
     held = _held(tree.description, tree, q, fixed)
-    state = Kinematics(held).assemble(t, tolerance)
+    try:
+        state = Kinematics(held).assemble(t, tolerance)
+    except AssemblyError as error:
+        raise _in_own_names(error, [tree.description.joint_names[j] for j in fixed]) from None
     return coordinates(tree, state.q, q)
+
+
+def _in_own_names(error: AssemblyError, fixed: Sequence[str]) -> AssemblyError:
+    """The error without the joints that were added to hold others."""
+    text, element = str(error), error.element
+    names = {repr(f"{name}{_HELD}"): f"{name!r} as it is fixed" for name in fixed}
+    misses = dict(error.misses)
+    for added, own in names.items():
+        text = text.replace(added, own)
+        misses = {key.replace(added, own): miss for key, miss in misses.items()}
+    return AssemblyError(text, misses=misses, element=element.removesuffix(_HELD) if element else element)
 
 
 def _held(d: Description, tree: Tree, q: Floats, fixed: Sequence[int]) -> Description:
@@ -68,6 +84,6 @@ def _held(d: Description, tree: Tree, q: Floats, fixed: Sequence[int]) -> Descri
         turn, shift = between(*joint_frames(d, state, j))
         rows["pi"][k], rows["ri"][k] = d.pi[j] + d.ri[j] @ shift, d.ri[j] @ turn
     changed: dict[str, Any] = {name: np.concatenate([getattr(d, name), rows[name]]) for name in JOINT_ARRAYS}
-    names = Names([*d.joint_names, *(f"{d.joint_names[j]} (fixed)" for j in fixed)])
+    names = Names([*d.joint_names, *(f"{d.joint_names[j]}{_HELD}" for j in fixed)])
     cuts = d.cuts | set(range(d.nj, d.nj + len(fixed)))
     return replace(d, start=start, joint_names=names, cuts=frozenset(cuts), **changed)
