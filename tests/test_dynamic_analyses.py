@@ -94,6 +94,19 @@ def test_a_law_without_a_value_at_the_start_is_named() -> None:
         lw.analyse(pendulum(rest="TORQUE f (joint = hinge, law = 1/hinge.angle); INITIAL (hinge.angle = 0);"))
 
 
+@pytest.mark.parametrize("what", ["angle", "rate"])
+def test_a_driver_that_says_another_beginning_is_named(what: str) -> None:
+    rest = f"DRIVER m (hinge.angle = 0.5*TIME); INITIAL (hinge.{what} = 0.3);"
+    with pytest.raises(ModelError, match=f"of 'hinge.{what}' is not what driver 'm' says"):
+        lw.analyse(pendulum(rest=rest))
+
+
+def test_drivers_of_one_joint_that_contradict_each_other_are_both_named() -> None:
+    sol = lw.analyse(pendulum(rest="DRIVER d (hinge.angle = TIME); DRIVER e (hinge.angle = 2*TIME);"))
+    assert not sol.status
+    assert "drivers 'd' and 'e' of the same thing contradict each other" in str(sol.status)
+
+
 def test_static_analysis_finds_where_forces_balance() -> None:
     sol = lw.analyse(pendulum("STATIC", "TORQUE t (joint = hinge, law = 4); INITIAL (hinge.angle = 0.1);"))
     assert len(sol) == 1

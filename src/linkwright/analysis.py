@@ -174,7 +174,7 @@ def _along(solution: Solution, tau: Any, nv: int) -> Floats:
 
     if not callable(tau):
         return np.array(np.broadcast_to(0.0 if tau is None else np.asarray(tau, float), (len(solution), nv)))
-    law, rows = Law("tau", tau, None), zip(solution.time.tolist(), solution.q, solution.v, strict=True)
+    law, rows = Law("tau", tau, None, (nv,)), zip(solution.time.tolist(), solution.q, solution.v, strict=True)
     return np.array([law(t, q.copy(), v.copy()) for t, q, v in rows], float).reshape(len(solution), nv)
 
 

@@ -151,6 +151,6 @@ def test_what_explains_an_end_cannot_lose_the_run(monkeypatch):
     monkeypatch.setattr(lw.Mechanism, "_closing", fail)
     row = Rows(np.zeros(1), np.zeros((1, mech.nq)), np.zeros((1, mech.nv)), np.zeros((1, mech.nv)))
     for reason in ("step underflow", "constraint cannot be met"):
-        status = ends.ended(mech, engines.Trouble(reason, 0.5, 0.1, row))
+        status = ends.ended(mech, engines.Trouble(reason, 0.5, 0.1, row), row)
         assert status.reason == reason
         assert "0.5" in status.message

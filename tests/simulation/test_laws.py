@@ -198,3 +198,9 @@ def test_proportional_control_brings_an_arm_to_its_place():
     sol = lw.simulate(mech, 5.0, q0=[0.0, 0.0], tau=control)
     assert sol.status.notes == ()
     np.testing.assert_allclose(sol.q[-1], goal, atol=1e-4)
+
+
+def test_a_law_that_gives_a_list_is_recorded_too():
+    sol = lw.simulate(lw.chain(2), 0.1, tau=lambda t, q, v: [-v[0], 0.5])
+    assert sol.status
+    assert not sol.status.notes

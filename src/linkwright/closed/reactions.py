@@ -179,7 +179,7 @@ def reactions(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: Floats) -> 
 
 def exerted(mech: Mechanism, q: Floats, v: Floats, a: Floats, tau: Floats, t: Floats) -> tuple[Floats, Multipliers]:
     """What `Reacting.at` finds along a motion q, v, a (T, ·)."""
-    from linkwright.results.bodies import body_motion
+    from linkwright.mechanism.bodies import body_motion
 
     if "reactions" not in mech._kept:
         mech._kept["reactions"] = Reacting(mech)

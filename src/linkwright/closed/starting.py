@@ -141,6 +141,12 @@ def _contradiction(d: Description, some: list[int], can: Callable[[list[int]], b
     names = [spoken(d, d.initial[k].quantity) for k in guilty]
     kind = "initial rate" if what == "rate" else "initial value"
     if len(names) == 1:
+        own = d.initial[guilty[0]].quantity
+        of = ("joint", own.of[0], own.index)
+        drivers = [x.name for x in d.drivers if own.kind == "joint" and (x.kind, x.target, x.index) == of]
+        if drivers:
+            text = f"the {kind} of {names[0]!r} is not what driver {drivers[0]!r} says; leave it out, or the driver"
+            return ModelError(text, element=names[0])
         text = f"the {kind} of {names[0]!r} cannot be met: joints, ties and drivers do not allow it"
         return ModelError(f"{text}; correct it, or leave it out", element=names[0])
     text = f"the {kind}s of {listed(names)} contradict each other, with what joints, ties and drivers allow"

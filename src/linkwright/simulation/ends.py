@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -45,6 +46,10 @@ def ended(mech: Mechanism, trouble: Trouble, last: Rows) -> Status:
         return Status(False, message, "step underflow", t, joint, advice=advice)
     name = worst_constraint(mech, trouble.state)
     what = name or "the constraints"
+    both = rivals(mech, name)
+    if both:
+        message = f"at t = {t:.9g} s drivers {both[0]!r} and {both[1]!r} of the same thing contradict each other"
+        return Status(False, message, "constraint cannot be met", t, name, trouble.residual, advice="remove one")
     if trouble.residual:
         message = f"at t = {t:.9g} s {what} cannot be met any more: what is left open is {trouble.residual:.3g}"
     else:
@@ -132,6 +137,16 @@ def _try(ask: Callable[[], T]) -> T | None:
         return ask()
     except Exception:
         return None
+
+
+def rivals(mech: Mechanism, constraint: str | None) -> list[str]:
+    """The drivers of what a driver's equation is about, if there are several."""
+    drivers = mech.description.drivers
+    own = next((x for x in drivers if constraint is not None and constraint.startswith(f"driver {x.name!r}:")), None)
+    if own is None:
+        return []
+    same = [x.name for x in drivers if replace(x, name=own.name, law=own.law) == own]
+    return same if len(same) > 1 else []
 
 
 def fastest_joint(mech: Mechanism, row: Rows | None) -> str | None:

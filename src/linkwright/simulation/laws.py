@@ -79,7 +79,7 @@ def law(what: str, given: Any, t: float, q: Floats, v: Floats, shape: tuple[int,
         given(t + 0.0, q.copy(), v.copy())  # the first call may have filled what is kept for good
         _check_memory(memory)
         began = True
-        program = record(given, (), nq, nv, name=what)
+        program = record(lambda t, q, v: np.asarray(given(t, q, v)), (), nq, nv, name=what)  # lists are arrays too
         _check_memory(memory)
         found = program.outputs
         if len(found) != 1 or found[0].shape != shape:
