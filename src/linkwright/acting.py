@@ -31,8 +31,7 @@ _AXES = ("x", "y", "z")
 
 
 def forces(mech: Mechanism, solution: Solution, tau: Floats) -> tuple[dict[str, Series], list[str]]:
-    """Every series of a motion under joint forces tau (T, nv) from outside, by its name; and what is left out, and why.
-    """
+    """Every series of a motion under forces tau (T, nv) from outside, by its name; and what is left out, and why."""
     if not len(solution):
         return {}, []
     found, notes = _elements(mech, solution), []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 _LAWS = 16  # laws whose compiled steps a mechanism keeps
-_LANES = 8  # a batch of fewer states would run by other code, whose last bits may differ
+LANES = 8  # a batch of fewer states would run by other code, whose last bits may differ
 
 
 class Kernels:
@@ -112,8 +112,8 @@ def in_batch(kernel: Kernel, *arrays: Floats) -> tuple[Floats, ...]:
     n = max(len(a) for a, port in zip(arrays, kernel.signature.inputs, strict=True) if a.ndim > len(port.shape))
     given: list[Floats] = []
     for a, port in zip(arrays, kernel.signature.inputs, strict=True):
-        if n < _LANES and a.ndim > len(port.shape):
-            a = np.concatenate([a, np.repeat(a[-1:], _LANES - n, axis=0)])
+        if n < LANES and a.ndim > len(port.shape):
+            a = np.concatenate([a, np.repeat(a[-1:], LANES - n, axis=0)])
         given.append(a)
     found = kernel(*given)
     return tuple(x[:n] for x in (found if isinstance(found, tuple) else (found,)))

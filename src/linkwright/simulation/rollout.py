@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -15,7 +15,7 @@ from linkwright.kernels.kernel import Kernel
 from linkwright.model import Mechanism
 from linkwright.simulation.composer import Composer
 from linkwright.simulation.control import CLOSED
-from linkwright.simulation.kernels import Kernels, in_batch
+from linkwright.simulation.kernels import LANES, Kernels, in_batch
 from linkwright.simulation.laws import law as law_of
 from linkwright.simulation.parts import Parts
 from linkwright.simulation.steps import fixed_step
@@ -95,10 +95,9 @@ def rollout(
         goal = int(store.at[k])
         while done < goal:
             if given is not None:
-                work.go(1, done, given[:, done])
-                done += 1
+                done += work.go(1, done, given[:, done], store.rows(k))
             else:
-                done += work.go(goal - done, done, force)
+                done += work.go(goal - done, done, force, store.rows(k))
         store.put(k, t_start + done * dt, work)
     return store.result(shape, t_start, dt, work)
 
@@ -188,6 +187,7 @@ class _Work:
         self.dt, self.t_start = float(dt), float(t_start)
         self.kernel = _kernel(kernels, tableau, anew=anew)
         self._each = 1e-9 * max(self.kernel.signature.work, 1) * max(len(q), 1)  # seconds a step, a first guess
+        self._spare: dict[str, list[Floats]] = {}
 
     def begin(self, tau: Floats | None) -> None:
         """Put the first states where they can be, and find their accelerations."""
@@ -197,15 +197,26 @@ class _Work:
             open_ = ~(summary[0][:, 0] <= CLOSED)
             self.q[open_], self.v[open_], self.a[open_] = np.nan, np.nan, np.nan
 
-    def go(self, most: int, done: int, tau: Floats | None) -> int:
-        """Some steps, as many as are not felt to take long."""
+    def go(self, most: int, done: int, tau: Floats | None, rows: Mapping[str, Floats]) -> int:
+        """Some steps, as many as are not felt to take long; if they are all, they end in `rows` where there are any."""
         number = int(np.clip(PIECE / self._each, 1, most))
         since = perf_counter()
         settings = np.array([self.t_start, self.dt, float(done), float(number)])
-        settings = np.broadcast_to(settings, (len(self.q), 4))
-        self.q, self.v, self.a = in_batch(self.kernel, self.q, self.v, self.a, settings, *_some(tau))
+        if len(self.q) < LANES:
+            self.q, self.v, self.a = in_batch(self.kernel, self.q, self.v, self.a, settings, *_some(tau))
+        else:
+            here = {"q": self.q, "v": self.v, "a": self.a}
+            out = [self._target(name, x, rows if number == most else {}) for name, x in here.items()]
+            self.q, self.v, self.a = self.kernel(self.q, self.v, self.a, settings, *_some(tau), out=out)
         self._each = max((perf_counter() - since) / number, 1e-9)
         return number
+
+    def _target(self, name: str, now: Floats, rows: Mapping[str, Floats]) -> Floats:
+        """Where the next states go: their row of the samples, or one of two pieces of memory in turn."""
+        if name in rows:
+            return rows[name]
+        spare = self._spare.setdefault(name, [np.empty_like(now), np.empty_like(now)])
+        return spare[1] if now is spare[0] else spare[0]
 
 
 def _some(tau: Floats | None) -> tuple[Floats, ...]:
@@ -231,10 +242,14 @@ class _Store:
             text = f"{len(self.at)} samples of {states} motions take {size / GIBIBYTE:.3g} GiB"
             raise ModelError(f"{text}; take fewer with every=..., or choose outputs") from None
 
+    def rows(self, k: int) -> dict[str, Floats]:
+        """Where the states of a sample are kept."""
+        return {name: array[k] for name, array in self.arrays.items() if name != "y"}
+
     def put(self, k: int, t: float, work: _Work) -> None:
-        for name, array in self.arrays.items():
-            if name != "y":
-                array[k] = getattr(work, name)
+        for name, row in self.rows(k).items():
+            if not np.shares_memory(row, getattr(work, name)):
+                row[...] = getattr(work, name)
         if self.function is not None:
             self.arrays["y"][k] = self.function(np.full(len(work.q), t), work.q, work.v)
 
