@@ -95,7 +95,16 @@ CASES: dict[str, Callable[[], lw.Mechanism]] = {
 
 
 #: Those that show nothing that the others do not show at all.
-FURTHER = {"driven four-bar", "rssr", "both close loops", "laws of quantities in space", "springs on prismatic joints"}
+FURTHER = {
+    "driven four-bar",
+    "rssr",
+    "platform",
+    "pen on line",
+    "both close loops",
+    "a crank follows what closes a loop",
+    "laws of quantities in space",
+    "springs on prismatic joints",
+}
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in FURTHER else []) for n in CASES])

@@ -65,7 +65,7 @@ def test_a_parallelogram_swings_like_its_bars() -> None:
     assert np.abs(linear.modes[0].shape) == pytest.approx([1.0, 1.0, 1.0], abs=1e-9)
 
 
-@pytest.mark.parametrize("make", [four_bar, platform, pen_on_line])
+@pytest.mark.parametrize("make", [four_bar, pytest.param(platform, marks=pytest.mark.slow), pen_on_line])
 def test_a_linear_model_predicts_small_motions(make) -> None:
     """The state nearby moves as A says: compared with the nonlinear equations at a consistent state beside it."""
     mech = make()

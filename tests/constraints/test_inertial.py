@@ -105,7 +105,7 @@ def test_forces_between_points_and_wrenches_act_as_in_the_unrolled_form() -> Non
 
 # -- loops --------------------------------------------------------------------------------------------------
 #: The kinds whose equations differ most; the others take as long.
-FIRST = ("revolute", "screw", "universal")
+FIRST = ("revolute", "screw")
 
 
 @pytest.mark.parametrize(
