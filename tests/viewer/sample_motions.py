@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import linkwright as lw
+from linkwright.mechanism.bodies import body_motion
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.description import Description
 from linkwright.spatial.rotation import euler_parameters
@@ -167,13 +168,10 @@ def every_shape(folder: Path) -> Played:
 def chain(links: int = 20, points: int = 61) -> Played:
     """A chain of links that winds and unwinds."""
     mech = lw.chain(links)
-    names = [body.name for body in mech.bodies]
-    # The bodies in the order of the file, which the tree need not keep.
-    order = [names.index(name) for name in mech.description.body_names]
 
     def poses(t: float) -> tuple[np.ndarray, np.ndarray]:
-        q = 0.34 * np.sin(0.9 * t + 0.25 * np.arange(mech.nq))
-        found = [mech.pose(q, names[k]) for k in order]
-        return np.array([x[:3, 3] for x in found]), np.array([euler_parameters(x[:3, :3]) for x in found])
+        q = 0.34 * np.sin(0.9 * t + 0.25 * np.arange(mech.nq))[None, :]
+        found = body_motion(mech.description, q, 0.0 * q, 0.0 * q)
+        return found["position"][0], found["orientation"][0]
 
     return played(mech.description, np.linspace(0, 7, points), poses)

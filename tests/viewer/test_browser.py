@@ -170,7 +170,7 @@ def test_a_page_plays_by_itself_unless_the_reader_wants_less_motion(open_page: O
         assert not page.value("linkwright.playing")
 
 
-@pytest.mark.parametrize("speed", ["0.1", "1", "5"])
+@pytest.mark.parametrize("speed", ["0.1", "1", pytest.param("5", marks=pytest.mark.slow)])
 def test_time_runs_at_the_chosen_speed(open_page: Opener, speed: str) -> None:
     with open_page(clock=True) as page:
         page.page.select_option("#speed", speed)
