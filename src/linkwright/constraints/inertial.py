@@ -226,11 +226,13 @@ class Inertial(Recording):
         """motion = M⁻¹ wrenches, where what stands for missing inertias is taken away by the motion before."""
         masses = self.e.masses
         parts = [self.wrenches, self.weights]
-        function: Callable[..., Array] = lambda f, w: f * w  # noqa: E731
         if not first and masses.added.any():
             parts += [self.b.data(self.b.free_name("added"), masses.added), self.before]
-            function = lambda f, w, extra, a: (f + extra * a) * w  # noqa: E731
-        block = trace(function, [(self.width,)] * len(parts))[0]
+
+        def motion(f: Array, w: Array, *rest: Array) -> Array:
+            return (f + rest[0] * rest[1]) * w if rest else f * w
+
+        block = trace(motion, [(self.width,)] * len(parts))[0]
         rows = [self._row(ref, ITEM) for ref in (*parts, self.motion)]
         self.b.add(Each(self.nb, (self.b.case(block, rows[:-1], rows[-1:]),), "map"))
 

@@ -95,8 +95,8 @@ class Reactions:
         return scale
 
     def _by_iteration(self, jacobian: Floats, wanted: Floats, inverse: list[Floats]) -> Floats:
-        from scipy.sparse import block_diag, csr_array  # type: ignore[import-untyped]
-        from scipy.sparse.linalg import lsmr  # type: ignore[import-untyped]
+        from scipy.sparse import block_diag, csr_array  # type: ignore[import-untyped]  # SciPy has no types
+        from scipy.sparse.linalg import lsmr  # type: ignore[import-untyped]  # SciPy has no types
 
         e, layout = self.equations, self.programs.layout
         rows, bodies = layout.entries

@@ -30,18 +30,14 @@ class Output(Protocol):
         """What is kept so far."""
 
 
-class EveryStep:
-    """All points."""
+class _Grows:
+    """What is kept grows as it comes."""
 
-    def __init__(self, start: Rows) -> None:
-        self._kept = Growing(start.q.shape[1], start.v.shape[1])
-        self._kept.append(start)
-
-    def take(self, engine: Engine, rows: Rows) -> None:
-        self._kept.append(rows[1:])
+    def __init__(self, start: Rows, *room: int) -> None:
+        self._kept = Growing(start.q.shape[1], start.v.shape[1], *room)
 
     def last(self, row: Rows) -> None:
-        if row.t[0] > self.rows.t[-1]:
+        if not len(self._kept) or row.t[0] > self.rows.t[-1]:
             self._kept.append(row)
 
     def restore(self, kept: Rows) -> None:
@@ -51,6 +47,17 @@ class EveryStep:
     @property
     def rows(self) -> Rows:
         return self._kept.rows
+
+
+class EveryStep(_Grows):
+    """All points."""
+
+    def __init__(self, start: Rows) -> None:
+        super().__init__(start)
+        self._kept.append(start)
+
+    def take(self, engine: Engine, rows: Rows) -> None:
+        self._kept.append(rows[1:])
 
 
 class Table:
@@ -75,12 +82,12 @@ class Table:
         return self._table[: self._count]
 
 
-class AtTimes:
+class AtTimes(_Grows):
     """The states at given times, from dense output."""
 
     def __init__(self, times: Floats, start: Rows) -> None:
+        super().__init__(start, max(len(times), 1))
         self._times = times
-        self._kept = Growing(start.q.shape[1], start.v.shape[1], max(len(times), 1))
         if len(times) and times[0] <= start.t[0]:
             self._kept.append(start)
 
@@ -109,15 +116,3 @@ class AtTimes:
             step = np.full(len(wanted), len(rows) - 2)
             found = engine.between(rows, step, (wanted - rows.t[-2]) / (rows.t[-1] - rows.t[-2]))
             self._kept.append(Rows(wanted.copy(), found.q, found.v, found.a))
-
-    def last(self, row: Rows) -> None:
-        if not len(self._kept) or row.t[0] > self.rows.t[-1]:
-            self._kept.append(row)
-
-    def restore(self, kept: Rows) -> None:
-        self._kept.clear()
-        self._kept.append(kept)
-
-    @property
-    def rows(self) -> Rows:
-        return self._kept.rows
