@@ -1,0 +1,151 @@
+"""Formulas as plain data, between the forms that make them and the printers that write them.
+
+A formula is a sum of terms; a term is an exact number times powers of factors; a factor is a symbol, a cosine or sine
+of a sum of angles, a root, a function of a formula, or a sum in brackets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+Role = Literal["coordinate", "rate", "acceleration", "parameter", "force", "variable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A name; a rate or an acceleration says of which coordinate (`of`), so that it can be written with dots."""
+
+    name: str
+    role: Role = "parameter"
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trig:
+    """cos or sin of Σ multiple · angle, the angles by name."""
+
+    function: Literal["cos", "sin"]
+    angle: tuple[tuple[Symbol, Fraction], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """The positive square root of a whole number."""
+
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A function by its name in `linkwright.mechanism.expression.FUNCTIONS`, of formulas."""
+
+    function: str
+    arguments: tuple[Sum, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """number · Π factor^power; powers are whole and not zero."""
+
+    number: Fraction
+    factors: tuple[tuple[Factor, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Terms added up, in the order in which they are written; no terms are zero."""
+
+    terms: tuple[Term, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.terms)
+
+    def __iter__(self) -> Iterator[Term]:
+        return iter(self.terms)
+
+
+Factor: TypeAlias = Symbol | Trig | Root | Applied | Sum
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One named quantity of the equations: a matrix or vector (or a single formula, shape ()) of sums by rows."""
+
+    name: str  # "M", "h", "g", "friction", ...
+    shape: tuple[int, ...]
+    entries: tuple[Sum, ...]
+    symmetric: bool = False
+
+
+def number(x: int | Fraction) -> Sum:
+    """A number as a formula."""
+    return Sum((Term(Fraction(x)),)) if x else Sum()
+
+
+def flat(formula: Sum) -> Sum:
+    """The same formula without brackets of power one: every bracketed sum is multiplied out, in place."""
+    terms: list[Term] = []
+    for term in formula:
+        parts: list[Term] = [Term(term.number)]
+        for factor, power in term.factors:
+            if isinstance(factor, Sum) and power == 1:
+                inner = flat(factor).terms
+                parts = [Term(p.number * t.number, p.factors + t.factors) for p in parts for t in inner]
+            else:
+                parts = [Term(p.number, (*p.factors, (factor, power))) for p in parts]
+        terms += parts
+    return Sum(tuple(terms))
+
+
+def symbols(formula: Sum) -> dict[str, Symbol]:
+    """The symbols of a formula by name, in the order in which they are met."""
+    found: dict[str, Symbol] = {}
+
+    def visit(formula: Sum) -> None:
+        for term in formula:
+            for factor, _ in term.factors:
+                if isinstance(factor, Symbol):
+                    found.setdefault(factor.name, factor)
+                elif isinstance(factor, Trig):
+                    for symbol, _ in factor.angle:
+                        found.setdefault(symbol.name, symbol)
+                elif isinstance(factor, Sum):
+                    visit(factor)
+                elif isinstance(factor, Applied):
+                    for argument in factor.arguments:
+                        visit(argument)
+
+    visit(formula)
+    return found
+
+
+def evaluate(formula: Sum, values: Mapping[str, float]) -> float:
+    """The value for these values of the symbols, in floating point: the printers' own oracle."""
+    import math
+
+    import numpy as np
+
+    from linkwright.mechanism.expression import FUNCTIONS
+
+    total = 0.0
+    for term in formula:
+        product = float(term.number)
+        for factor, power in term.factors:
+            if isinstance(factor, Symbol):
+                value = values[factor.name]
+            elif isinstance(factor, Trig):
+                angle = sum(float(n) * values[s.name] for s, n in factor.angle)
+                value = math.cos(angle) if factor.function == "cos" else math.sin(angle)
+            elif isinstance(factor, Root):
+                value = math.sqrt(factor.of)
+            elif isinstance(factor, Sum):
+                value = evaluate(factor, values)
+            else:
+                function = FUNCTIONS[factor.function][1]
+                value = float(np.asarray(function(*(evaluate(a, values) for a in factor.arguments))))
+            product *= value**power
+        total += product
+    return total
