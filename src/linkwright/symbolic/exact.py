@@ -7,7 +7,7 @@ A float becomes the shortest decimal that stands for it, so that 0.333 is 333/10
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -126,19 +126,24 @@ class Angles:
         return c, s
 
 
-def from_expression(e: Expression) -> Sum:
-    """An expression of parameters as a formula: sums and products; cosines of named angles; the rest as functions."""
+def from_expression(
+    e: Expression, exact: Callable[[float], Sum] = lambda x: number(rational(x)), names: Mapping[str, Sum] | None = None
+) -> Sum:
+    """An expression of parameters as a formula: sums and products; cosines of named angles; the rest as functions.
+
+    `exact` makes formulas of its numbers; `names` of names that are no parameters.
+    """
     if isinstance(e, Number):
-        return entry(e.value) if abs(e.value) <= 1 else number(rational(e.value))
+        return exact(e.value)
     if isinstance(e, Name):
-        return times(1, Symbol(e.name))
+        return (names or {}).get(e.name) or times(1, Symbol(e.name))
     if not isinstance(e, Call):
         return times(1, Applied("table", ()))
-    if e.function in ("cos", "sin"):
+    if e.function in ("cos", "sin") and not names:
         linear = _linear(e.arguments[0])
         if linear is not None:
             return _trigonometric(e.function, *linear)
-    parts = [from_expression(part) for part in e.arguments]
+    parts = [from_expression(part, exact, names) for part in e.arguments]
     if e.function in _ARITHMETIC:
         made = _ARITHMETIC[e.function](*parts)
         if made is not None:

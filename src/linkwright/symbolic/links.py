@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.laws import FRICTION_SPEED
+from linkwright.mechanism.elements import JointForce
 from linkwright.mechanism.topology import Topology, span
 from linkwright.symbolic.exact import (
     ONE,
@@ -32,7 +32,7 @@ from linkwright.symbolic.exact import (
     times,
     turn,
 )
-from linkwright.symbolic.formula import Applied, Sum, Symbol, Term, number
+from linkwright.symbolic.formula import Sum, Symbol, Term, number, symbols
 from linkwright.symbolic.ring import _MOST, Angle, Turn
 
 Vector = tuple[Sum, Sum, Sum]
@@ -81,6 +81,7 @@ class Model:
     gravity: Vector
     armature: tuple[Sum, ...]
     friction: tuple[Sum, ...]
+    springs: tuple[Sum, ...]
     values: Mapping[str, float]
     left_out: tuple[str, ...] = ()
 
@@ -127,6 +128,7 @@ class _Reader:
         self.joints: list[str] = []
         self.links: list[Link] = []
         self.last: list[int] = []  # the elementary link of each tree position
+        self.left_out: list[str] = []
         self.first: dict[int, int] = {}  # the first coordinate of each joint, of its leader's if it follows
 
     # -- numbers --------------------------------------------------------------------------------------
@@ -150,7 +152,7 @@ class _Reader:
         r = getattr(self.d, array)[joint]
         if all(e is None for e in bound):
             return tuple(self.angles.rotation(r, label))
-        entries = [entry(x) if e is None else from_expression(e) for x, e in zip(r.reshape(-1), bound, strict=True)]
+        entries = [entry(x) if e is None else from_expression(e, entry) for x, e in zip(r.reshape(-1), bound, strict=True)]
         return (tuple(tuple(entries[3 * i : 3 * i + 3]) for i in range(3)),)
 
     def between(self, up: tuple[str, int] | None, down: tuple[str, int], label: str) -> tuple[Matrix, ...]:
@@ -187,9 +189,10 @@ class _Reader:
             tuple(basis.angles),
             tuple(replace(link, angle=basis.turns.get(k, Turn(()))) for k, link in enumerate(self.links)),
             self.gravity(),
-            *self.at_joints(),
+            self.armature(),
+            *self.forces(),
             {**d.parameters, **self.angles.values},
-            tuple(f"{_WORDS[type(e).__name__]} {e.name!r}" for e in d.elements),
+            tuple(self.left_out),
         )
 
     def count(self, joint: int) -> None:
@@ -266,30 +269,48 @@ class _Reader:
         )
         return x, y, z
 
-    def at_joints(self) -> tuple[tuple[Sum, ...], tuple[Sum, ...]]:
-        """Motor inertia and friction of each coordinate."""
-        d = self.d
-        armature, friction = ([ZERO for _ in self.coordinates] for _ in range(2))
+    def armature(self) -> tuple[Sum, ...]:
+        """Motor inertia of each coordinate."""
+        d, found = self.d, [ZERO for _ in self.coordinates]
         for joint in self.topology.joint.tolist():
-            kind = d.kind_of(joint)
-            rotor, viscous, dry = (self.row(name, joint)[0] for name in ("armature", "damping", "friction"))
-            if not (rotor or viscous or dry) or not kind.nv:
+            kind, rotor = d.kind_of(joint), self.row("armature", joint)[0]
+            if not rotor or not kind.nv:
                 continue
             if not kind.paired:
                 name = d.joint_names[joint]
                 text = (
-                    f"joint {name!r} is {kind.name} and has motor inertia or friction about its body's axes, which "
-                    "have no place in equations by angles; take them away, or use universal and revolute joints"
+                    f"joint {name!r} is {kind.name} and has motor inertia about its body's axes, which has no place in "
+                    "equations by angles; take it away, or use universal and revolute joints"
                 )
                 raise ModelError(text, element=name)
-            ratio = self.coupling(joint)[0]
             for k in range(self.first[joint], self.first[joint] + kind.nv):
-                rate = Symbol(f"d{self.coordinates[k].name}", "rate", self.coordinates[k].name)
-                smooth = Applied("tanh", (times(ratio / rational(FRICTION_SPEED), rate),))
-                lost = added(product(viscous, times(ratio, rate)), product(dry, times(1, smooth)))
-                armature[k] = added(armature[k], _scaled(rotor, ratio * ratio))
-                friction[k] = added(friction[k], _scaled(lost, ratio))
-        return tuple(armature), tuple(friction)
+                found[k] = added(found[k], _scaled(rotor, self.coupling(joint)[0] ** 2))
+        return tuple(found)
+
+    def forces(self) -> tuple[tuple[Sum, ...], tuple[Sum, ...]]:
+        """What joints' own laws hold against each coordinate: with its rate in it (friction), and without (springs)."""
+        d = self.d
+        friction, springs = ([ZERO for _ in self.coordinates] for _ in range(2))
+        for element in d.elements:
+            joint = d.joint_names.find(element.joint) if isinstance(element, JointForce) else None
+            if joint is None or not isinstance(element, JointForce) or not d.kind_of(joint).paired:
+                self.left_out.append(f"{_WORDS[type(element).__name__]} {element.name!r}")
+                continue
+            if not element.law.names() <= {"q", "v", *d.parameters}:
+                self.left_out.append(f"joint force {element.name!r}")
+                continue
+            k = self.first[joint] + element.index
+            ratio, offset = self.coupling(joint)
+            q = self.coordinates[k]
+            own = {
+                "q": added(times(ratio, q), offset),
+                "v": times(ratio, Symbol(f"d{q.name}", "rate", q.name)),
+            }
+            for term in _scaled(from_expression(element.law, names=own), -ratio):
+                moving = any(s.role == "rate" for s in symbols(Sum((term,))).values())
+                kept = friction if moving else springs
+                kept[k] = added(kept[k], Sum((term,)))
+        return tuple(friction), tuple(springs)
 
 
 class _Basis:
