@@ -152,7 +152,8 @@ class _Reader:
         r = getattr(self.d, array)[joint]
         if all(e is None for e in bound):
             return tuple(self.angles.rotation(r, label))
-        entries = [entry(x) if e is None else from_expression(e, entry) for x, e in zip(r.reshape(-1), bound, strict=True)]
+        both = zip(r.reshape(-1), bound, strict=True)
+        entries = [entry(x) if e is None else from_expression(e, entry) for x, e in both]
         return (tuple(tuple(entries[3 * i : 3 * i + 3]) for i in range(3)),)
 
     def between(self, up: tuple[str, int] | None, down: tuple[str, int], label: str) -> tuple[Matrix, ...]:
