@@ -183,6 +183,24 @@ def test_the_code_costs_what_the_tape_costs(name: str) -> None:
         assert counted <= 1.15 * tape
 
 
+@pytest.mark.parametrize("convention", ["standard", "modified"])
+def test_free_angles_of_a_table_stay_turns(convention: str) -> None:
+    angles = [-1.3, 0.4, 2.0]
+    rows = [
+        {"a": 0.3, "alpha": f"alpha{k}", "d": 0.1, "theta": f"beta{k}", "mass": 1.0, "com": (0.1, 0.2, 0.3)}
+        for k in (1, 2, 3)
+    ]
+    values = {
+        f"{stem}{k}": scale * x for stem, scale in (("alpha", 1.0), ("beta", -0.7)) for k, x in enumerate(angles, 1)
+    }
+    mech = lw.from_dh(rows, convention=convention, parameters=values)
+    form = recursive(mech, "inverse_dynamics")
+    x = state(mech)
+    assert run_python(form, x) == pytest.approx(expected(mech, "inverse_dynamics", x), abs=1e-12)
+    numeric = sum(recursive(mech, "inverse_dynamics", free=()).count.values())
+    assert sum(form.count.values()) - sum(form.count_once.values()) < 1.25 * numeric
+
+
 @pytest.mark.parametrize("quantity", ["inverse_dynamics", "gravity", "bias"])
 def test_regrouped_inertias_cost_less(quantity: str) -> None:
     counts = [sum(recursive(puma(), quantity, regrouped=choice).count.values()) for choice in (True, False)]
