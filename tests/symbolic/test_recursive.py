@@ -342,6 +342,23 @@ def test_a_loop_is_refused_with_what_to_do() -> None:
         recursive(b.build(), "inverse_dynamics")
 
 
+def test_names_of_strangers_cannot_leave_a_comment_and_time_is_an_argument(tmp_path: Path) -> None:
+    with lw.Builder('odd """ */ \n \\ name') as b:
+        arm = b.body("arm", 1.0, (0.1, 0.0, 0.2), (0.1, 0.1, 0.1))
+        hinge = b.joint("revolute", b.ground, arm, "hinge")
+        b.joint_force(hinge, lambda q, v, t: np.sin(3 * t) * v - 2 * q)
+    mech = b.build()
+    form = recursive(mech, "inverse_dynamics")
+    x = {**state(mech), "t": np.array(0.7)}
+    wanted = mech.inverse_dynamics(x["q"], x["dq"], x["ddq"], t=0.7)
+    assert run_python(form, x) == pytest.approx(wanted, abs=1e-13)
+    assert form.c().count("*/") == 1
+    if shutil.which("gcc") is not None:
+        source = tmp_path / "odd.c"
+        source.write_text(form.c(), encoding="ascii")
+        subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(source)], check=True)
+
+
 def test_an_unknown_quantity_is_told_with_those_that_there_are() -> None:
     with pytest.raises(NameNotFound, match="mass_matrix"):
         recursive(puma(), "mass")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import math
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from linkwright.kernels.ctext_names import comment, function_name, identifier, literal
@@ -104,7 +104,7 @@ def c(form: Recursive, name: str | None = None) -> str:
     size = 1
     for n in form.shape:
         size *= n
-    out = identifier(f"{form.letter}_out", [*names.values(), *arrays.values(), function])
+    out = _plain(f"{form.letter}_out", {*names.values(), *arrays.values(), function})
     parts = [
         f"double {arrays[i.name]}" if i.single else f"const double {arrays[i.name]}[{max(1, len(i.symbols))}]"
         for i in form.inputs
@@ -183,8 +183,8 @@ def _names(form: Recursive, function: str | None) -> tuple[str, dict[str, str], 
     return called, names, arrays
 
 
-def _plain(name: str, taken: Iterable[str]) -> str:
-    word = identifier(name, taken)
+def _plain(name: str, taken: Collection[str]) -> str:
+    word = identifier(name)
     while keyword.iskeyword(word) or word in taken:
         word += "_"
     return word
