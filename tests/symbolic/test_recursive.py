@@ -21,7 +21,9 @@ import linkwright as lw
 import robots
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import kind_number
+from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.kinds import KINDS
+from linkwright.mechanism.topology import span
 from linkwright.model import Mechanism
 from linkwright.symbolic.literal import literal
 from linkwright.symbolic.recursive import QUANTITIES, Recursive, recursive
@@ -29,6 +31,7 @@ from linkwright.symbolic.recursive import QUANTITIES, Recursive, recursive
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 needs_robots = pytest.mark.skipif(importlib.util.find_spec("cmeel") is None, reason="example-robot-data is missing")
 H = math.pi / 2
+FORCES = [name for name in QUANTITIES if name != "regressor"]
 #: Placed as a PUMA 560 is: a, alpha, d of modified Denavit–Hartenberg rows.
 PLACES = [(0, 0, 0), (0, -H, 0.24), (0.43, 0, -0.09), (-0.02, H, 0.43), (0, -H, 0), (0, H, 0)]
 
@@ -164,7 +167,7 @@ def operations(source: str) -> int:
 def test_emitted_python_computes_what_the_recursions_do(name: str) -> None:
     mech = mechanism(name)
     x = state(mech)
-    for quantity in QUANTITIES:
+    for quantity in FORCES:
         wanted = expected(mech, quantity, x)
         scale = max(1.0, float(np.abs(wanted).max()))
         for regrouped in (False, True):
@@ -175,12 +178,31 @@ def test_emitted_python_computes_what_the_recursions_do(name: str) -> None:
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_code_costs_what_the_tape_costs(name: str) -> None:
     mech = mechanism(name)
-    for quantity, (function, _, _) in QUANTITIES.items():
+    for quantity in FORCES:
+        function = QUANTITIES[quantity][0]
         form = recursive(mech, quantity, regrouped=False)
         counted = operations(form.python("computed"))
         tape = sum(mech.program(function, free=list(form.parameters), form="unrolled").count().values())
         assert counted == sum(form.count.values())
         assert counted <= 1.15 * tape
+
+
+@pytest.mark.parametrize("convention", ["standard", "modified"])
+def test_free_angles_of_a_table_stay_turns(convention: str) -> None:
+    angles = [-1.3, 0.4, 2.0]
+    rows = [
+        {"a": 0.3, "alpha": f"alpha{k}", "d": 0.1, "theta": f"beta{k}", "mass": 1.0, "com": (0.1, 0.2, 0.3)}
+        for k in (1, 2, 3)
+    ]
+    values = {
+        f"{stem}{k}": scale * x for stem, scale in (("alpha", 1.0), ("beta", -0.7)) for k, x in enumerate(angles, 1)
+    }
+    mech = lw.from_dh(rows, convention=convention, parameters=values)
+    form = recursive(mech, "inverse_dynamics")
+    x = state(mech)
+    assert run_python(form, x) == pytest.approx(expected(mech, "inverse_dynamics", x), abs=1e-12)
+    numeric = sum(recursive(mech, "inverse_dynamics", free=()).count.values())
+    assert sum(form.count.values()) - sum(form.count_once.values()) < 1.25 * numeric
 
 
 @pytest.mark.parametrize("quantity", ["inverse_dynamics", "gravity", "bias"])
@@ -193,7 +215,7 @@ def test_regrouped_inertias_cost_less(quantity: str) -> None:
 def test_the_panda_of_the_wheel_comes_out_right() -> None:
     mech = lw.load(robots.find("panda.urdf")).lock({"panda_finger_joint1": 0.0})
     x = state(mech)
-    for quantity in QUANTITIES:
+    for quantity in FORCES:
         form = recursive(mech, quantity)
         wanted = expected(mech, quantity, x)
         tolerance = 1e-12 * max(1.0, float(np.abs(wanted).max()))
@@ -208,7 +230,7 @@ def test_the_panda_of_the_wheel_comes_out_right() -> None:
 def test_emitted_c_compiles_without_warnings_and_agrees(name: str, tmp_path: Path) -> None:
     mech = mechanism(name)
     x = state(mech)
-    for quantity in QUANTITIES:
+    for quantity in FORCES:
         form = recursive(mech, quantity)
         source, library = tmp_path / f"{quantity}.c", tmp_path / f"{quantity}.so"
         source.write_text(form.c("computed"), encoding="ascii")
@@ -237,6 +259,22 @@ def test_sympy_gets_replacements_as_from_cse() -> None:
     for symbol, expression in replacements:
         values[symbol] = float(expression.subs(values))
     assert np.array(result.subs(values), dtype=float) == pytest.approx(mech.mass_matrix(x["q"]), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["puma all", "every kind"])
+def test_the_regressor_times_the_inertial_parameters_is_inverse_dynamics(name: str) -> None:
+    mech = mechanism(name)
+    x, d = state(mech), mech.description
+    form = recursive(mech, "regressor")
+    values: dict[str, float] = {}
+    for k, body in enumerate(span(d).body.tolist(), 1):
+        m, c = d.mass[body], d.com[body]
+        j = full_inertia(d.inertia[body]) + m * ((c @ c) * np.eye(3) - np.outer(c, c))
+        values |= {f"m{k}": m, f"mx{k}": m * c[0], f"my{k}": m * c[1], f"mz{k}": m * c[2]}
+        values |= {f"J{a}{b}{k}": j["xyz".index(a), "xyz".index(b)] for a, b in ("xx", "yy", "zz", "xy", "xz", "yz")}
+    wanted = expected(mech, "inverse_dynamics", x)
+    found = run_python(form, x) @ [values[column] for column in form.columns]
+    assert found == pytest.approx(wanted, rel=0.0, abs=1e-12 * max(1.0, float(np.abs(wanted).max())))
 
 
 def test_cosines_and_sines_are_named_after_their_joint() -> None:
@@ -302,6 +340,23 @@ def test_a_loop_is_refused_with_what_to_do() -> None:
         b.joint("prismatic", b.ground, one, "second")
     with pytest.raises(ModelError, match="closes a loop"):
         recursive(b.build(), "inverse_dynamics")
+
+
+def test_names_of_strangers_cannot_leave_a_comment_and_time_is_an_argument(tmp_path: Path) -> None:
+    with lw.Builder('odd """ */ \n \\ name') as b:
+        arm = b.body("arm", 1.0, (0.1, 0.0, 0.2), (0.1, 0.1, 0.1))
+        hinge = b.joint("revolute", b.ground, arm, "hinge")
+        b.joint_force(hinge, lambda q, v, t: np.sin(3 * t) * v - 2 * q)
+    mech = b.build()
+    form = recursive(mech, "inverse_dynamics")
+    x = {**state(mech), "t": np.array(0.7)}
+    wanted = mech.inverse_dynamics(x["q"], x["dq"], x["ddq"], t=0.7)
+    assert run_python(form, x) == pytest.approx(wanted, abs=1e-13)
+    assert form.c().count("*/") == 1
+    if shutil.which("gcc") is not None:
+        source = tmp_path / "odd.c"
+        source.write_text(form.c(), encoding="ascii")
+        subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(source)], check=True)
 
 
 def test_an_unknown_quantity_is_told_with_those_that_there_are() -> None:

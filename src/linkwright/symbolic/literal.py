@@ -128,7 +128,7 @@ def _name_bodies(d: Description, t: Topology, names: _Names, array: str, zeros: 
     weighs = [bool(d.mass[b] != 0.0 or d.inertia[b].any() or b in bound) for b in range(d.nb)]
     none = not any(weighs)
     for k, body in enumerate(t.body.tolist()):
-        if not _moves(d, t, k):
+        if not moves(d, t, k):
             continue
         for e, letter in enumerate(letters):
             value = float(values[body, e])
@@ -137,7 +137,7 @@ def _name_bodies(d: Description, t: Topology, names: _Names, array: str, zeros: 
                 names.bind(array, body * len(letters) + e, f"{letter}{k + 1}", value + 0.0, of)
 
 
-def _moves(d: Description, t: Topology, position: int) -> bool:
+def moves(d: Description, t: Topology, position: int) -> bool:
     """Whether a joint with a freedom lies between a body and ground."""
     while position >= 0:
         if d.kind_of(int(t.joint[position])).nv:

@@ -32,8 +32,9 @@ QUANTITIES: dict[str, tuple[str, str, str]] = {
     "mass_matrix": ("mass_matrix", "M", "The mass matrix M"),
     "bias": ("bias_forces", "h", "The velocity products h, without gravity and force elements"),
     "gravity": ("gravity_forces", "g", "The joint forces g that hold against gravity"),
+    "regressor": ("inverse_dynamics", "Y", "The regressor Y, by which F is linear in the inertial parameters"),
 }
-_SHORT = {"h": "bias", "g": "gravity", "M": "mass_matrix", "F": "inverse_dynamics"}
+_SHORT = {"h": "bias", "g": "gravity", "M": "mass_matrix", "F": "inverse_dynamics", "Y": "regressor"}
 _LARGEST = 200_000  # operations that are still written in seconds
 
 
@@ -59,6 +60,7 @@ class Recursive:
     shape: tuple[int, ...]
     steps: Steps
     notes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # of a regressor: the inertial parameters that its columns belong to
 
     @cached_property
     def count(self) -> dict[str, int]:
@@ -121,9 +123,10 @@ def recursive(
     """A quantity of the equations of motion in steps; the parameters in `free` (None: all) are the last argument p.
 
     Quantities: "inverse_dynamics" (F of q, q̇, q̈, with all that acts), "forward_dynamics" (q̈ of q, q̇, F),
-    "mass_matrix" (M), "bias" (h of q, q̇: velocity products alone), "gravity" (g). Coordinates are q1, q2, ... in the
-    mechanism's order; another stem can be chosen. Joints whose rates are not the derivatives of their coordinates
-    (spherical, free) have the rates of the tape, the angular and linear velocity in the body's frame.
+    "mass_matrix" (M), "bias" (h of q, q̇: velocity products alone), "gravity" (g), "regressor" (Y of q, q̇, q̈: see
+    `regressor.py`). Coordinates are q1, q2, ... in the mechanism's order; another stem can be chosen. Joints whose
+    rates are not the derivatives of their coordinates (spherical, free) have the rates of the tape: velocities in the
+    body's frame.
 
     `regrouped` moves what inertia cannot be told apart to the body before (see `regrouped.py`): fewer operations, the
     same forces to rounding.
@@ -137,14 +140,23 @@ def recursive(
     if free is None:
         geared = {n for (array, _), e in d.bindings.items() if array == "gear" for n in e.names()}
         names = tuple(n for n in names if n not in geared)
-    program = _program(d, quantity, function, names, regrouped)
+    columns: tuple[str, ...] = ()
+    block: Block | None
+    shape: tuple[int, ...]
+    if quantity == "regressor":
+        from linkwright.symbolic.regressor import regressor
+
+        _refuse_loops(Maker(d))
+        program, block, columns = regressor(d, names)
+        shape = (program.outputs[0].size, len(columns))
+    else:
+        program = _program(d, quantity, function, names, regrouped)
+        block, shape = straightened(program), program.outputs[0].shape
     inputs = _inputs(d, program, names, coordinates)
-    shape = program.outputs[0].shape
     letter = letter or f"dd{coordinates}"
     results = _results(letter, shape, coordinates, quantity)
     flat = [s for i in inputs for s in i.symbols]
     _check_names([*flat, *dict.fromkeys(results)], names, coordinates)
-    block = straightened(program)
     if block is None or len(block) > _LARGEST:
         count = sum(program.count().values())
         text = f"{quantity} of {d.name!r} takes {count} operations, or solves a system, and has no form in steps"
@@ -154,7 +166,14 @@ def recursive(
     taken = {i.name for i in inputs} | set(d.parameters)
     notes = _notes(d, quantity, regrouped)
     made = steps(block, flat, results, taken)
-    return Recursive(d.name, quantity, meaning, inputs, letter, shape, made, notes)
+    return Recursive(d.name, quantity, meaning, inputs, letter, shape, made, notes, columns)
+
+
+def _refuse_loops(maker: Maker) -> None:
+    if maker.closed:
+        first = maker.closings[0]
+        text = f"{first} closes a loop or prescribes a motion; the recursive form is for trees of joints"
+        raise ModelError(f"{text}; take the tape: mech.program('forward_dynamics')", element=first.name)
 
 
 def _program(d: Description, quantity: str, function: str, free: tuple[str, ...], regrouped: bool) -> Program:
@@ -162,10 +181,7 @@ def _program(d: Description, quantity: str, function: str, free: tuple[str, ...]
         bindings = {key: e for key, e in d.bindings.items() if key[0] != "gravity"}
         d = replace(d, gravity=np.zeros(3), elements=(), bindings=bindings)
     maker = Maker(d)
-    if maker.closed:
-        first = maker.closings[0]
-        text = f"{first} closes a loop or prescribes a motion; the recursive form is for trees of joints"
-        raise ModelError(f"{text}; take the tape: mech.program('forward_dynamics')", element=first.name)
+    _refuse_loops(maker)
     if regrouped:
         from linkwright.symbolic.regrouped import RegroupedTree
 
@@ -216,7 +232,9 @@ def _results(letter: str, shape: tuple[int, ...], stem: str, quantity: str) -> l
         role = "acceleration" if quantity == "forward_dynamics" else role
         return [_numbered(letter, role, k, stem) for k in range(1, shape[0] + 1)]
     gap = "_" if max(shape) > 9 else ""
-    pairs = [sorted((i + 1, j + 1)) for i, j in np.ndindex(shape)]
+    pairs = [(i + 1, j + 1) for i, j in np.ndindex(shape)]
+    if quantity == "mass_matrix":
+        pairs = [(min(pair), max(pair)) for pair in pairs]
     return [Symbol(f"{letter}{i}{gap}{j}", "variable") for i, j in pairs]
 
 
@@ -236,7 +254,9 @@ def _notes(d: Description, quantity: str, regrouped: bool) -> tuple[str, ...]:
     notes = []
     if any(not d.kind_of(j).paired for j in range(d.nj)):
         notes.append("Rates of spherical and free joints are velocities in the body's frame, not derivatives of q.")
-    if regrouped:
+    if quantity == "regressor":
+        notes.append("Each body has the columns m, mx, my, mz, Jxx, Jyy, Jzz, Jxy, Jxz, Jyz, about its frame's origin.")
+    elif regrouped:
         notes.append("Inertias are regrouped towards the base where joint forces cannot tell them apart.")
     return tuple(notes)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import keyword
+import math
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from linkwright.kernels.ctext_names import comment, function_name, identifier, literal
@@ -48,14 +49,14 @@ def python(form: Recursive, name: str | None = None) -> str:
     functions[O.ABS], functions[O.FLOOR] = _call("abs"), lambda x: f"float(floor({x}))"
     functions[O.WHERE] = lambda c, a, b: f"(({a}) if ({c}) else ({b}))"
     functions |= {op: _float_of(sign) for op, sign in _COMPARED.items()}
-    style = Style(lambda s: names[s.name], repr, lambda a, b: f"{a}*{b}", None, lambda x: f"({x})", functions)
+    style = Style(lambda s: names[s.name], _python_number, lambda a, b: f"{a}*{b}", None, lambda x: f"({x})", functions)
     imported = sorted({_MATH[op] for op in used & _MATH.keys()} | ({"floor"} if O.FLOOR in used else set()))
     lines = ['"""' + "\n".join(_header(form, names)).replace("\\", "/").replace('"', "'"), '"""', ""]
     lines += [f"from math import {', '.join(imported)}", ""] if imported else []
     given = next((i for i in form.inputs if i.values), None)
     if given is not None:
         comma = "," if len(given.values) == 1 else ""
-        lines += [*_wrapped("PARAMETERS = (", [repr(x) for x in given.values], f"{comma})", "    "), ""]
+        lines += [*_wrapped("PARAMETERS = (", [_python_number(x) for x in given.values], f"{comma})", "    "), ""]
     for op in sorted(used & _PYTHON_HELPERS.keys()):
         lines += ["", *_PYTHON_HELPERS[op].splitlines(), ""]
     arguments = ", ".join(f"{arrays[i.name]}=PARAMETERS" if i is given else arrays[i.name] for i in form.inputs)
@@ -103,7 +104,7 @@ def c(form: Recursive, name: str | None = None) -> str:
     size = 1
     for n in form.shape:
         size *= n
-    out = identifier(f"{form.letter}_out", [*names.values(), *arrays.values(), function])
+    out = _plain(f"{form.letter}_out", {*names.values(), *arrays.values(), function})
     parts = [
         f"double {arrays[i.name]}" if i.single else f"const double {arrays[i.name]}[{max(1, len(i.symbols))}]"
         for i in form.inputs
@@ -137,6 +138,10 @@ def summary(count: dict[str, int]) -> str:
 
 
 # -- pieces ---------------------------------------------------------------------------------------------------------
+def _python_number(x: float) -> str:
+    return repr(x) if math.isfinite(x) else f"float({str(x)!r})"
+
+
 def _call(word: str) -> Callable[..., str]:
     return lambda *x: f"{word}({', '.join(x)})"
 
@@ -178,8 +183,8 @@ def _names(form: Recursive, function: str | None) -> tuple[str, dict[str, str], 
     return called, names, arrays
 
 
-def _plain(name: str, taken: Iterable[str]) -> str:
-    word = identifier(name, taken)
+def _plain(name: str, taken: Collection[str]) -> str:
+    word = identifier(name)
     while keyword.iskeyword(word) or word in taken:
         word += "_"
     return word

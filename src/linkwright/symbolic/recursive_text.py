@@ -75,7 +75,7 @@ def latex(form: Recursive, *, document: bool = False, digits: int | None = 6) ->
         parts.append(f"\\subsection*{{{_text(title)}}}\n{display}" if document else f"% {title}\n{display}")
     body = "\n\n".join(parts)
     if not document:
-        return body + "\n"
+        return f"\\begingroup\\allowdisplaybreaks\n{body}\n\\endgroup\n"
     told = [f"{form.meaning}. {summary(form.count).capitalize()}.", *form.notes]
     head = f"\\section*{{{_text(form.title)}}}\n" + "\n\n".join(map(_text, told)) + "\n\n"
     return _DOCUMENT % (head + body)

@@ -176,13 +176,36 @@ class _Making:
 
 
 def _operation(op: int, arguments: tuple[Node, ...]) -> Node:
-    """The operation; −(2 x) as (−2) x, which is one less."""
+    """The operation; −(2 x) as (−2) x, and the numbers of a sum as one: that is less work."""
+    node = Operation(op, arguments)
     inner = arguments[0]
     if op == O.NEG and isinstance(inner, Operation) and inner.op == O.MUL:
         for number, x in (inner.arguments, inner.arguments[::-1]):
             if isinstance(number, float):
                 return Operation(O.MUL, (-number, x))
-    return Operation(op, arguments)
+    if op in (O.ADD, O.SUB):
+        terms = _terms(node)
+        numbers = [-x if minus else x for minus, x in terms if isinstance(x, float)]
+        if len(numbers) > 1:
+            rest = [(minus, x) for minus, x in terms if not isinstance(x, float)]
+            return _total([(False, sum(numbers)), *rest])
+    return node
+
+
+def _terms(node: Node, minus: bool = False) -> list[tuple[bool, Node]]:
+    """The terms of a sum within sums, with whether each is taken away."""
+    if isinstance(node, Operation) and node.op in (O.ADD, O.SUB):
+        a, b = node.arguments
+        return _terms(a, minus) + _terms(b, minus is not (node.op == O.SUB))
+    return [(minus, node)]
+
+
+def _total(terms: list[tuple[bool, Node]]) -> Node:
+    """The sum of terms, of which the first is not taken away."""
+    (_, total), *rest = terms
+    for minus, x in rest:
+        total = Operation(O.SUB if minus else O.ADD, (total, x))
+    return total
 
 
 # -- formulas as text -----------------------------------------------------------------------------------------------
@@ -243,20 +266,13 @@ def _negative(node: Node) -> TypeGuard[float]:
 def _sum(node: Node, style: Style) -> str:
     """Terms with their signs, the brackets of sums within the sum left out: that takes as many operations."""
     terms: list[tuple[bool, Node]] = []
-
-    def collect(node: Node, minus: bool) -> None:
-        if isinstance(node, Operation) and node.op in (O.ADD, O.SUB):
-            a, b = node.arguments
-            collect(a, minus)
-            collect(b, minus is not (node.op == O.SUB))
-        elif _negative(node):
-            terms.append((not minus, -node))
-        elif isinstance(node, Operation) and node.op == O.MUL and _negative(node.arguments[0]):
-            terms.append((not minus, Operation(O.MUL, (-node.arguments[0], node.arguments[1]))))
+    for minus, term in _terms(node):
+        if _negative(term):
+            terms.append((not minus, -term))
+        elif isinstance(term, Operation) and term.op == O.MUL and _negative(term.arguments[0]):
+            terms.append((not minus, Operation(O.MUL, (-term.arguments[0], term.arguments[1]))))
         else:
-            terms.append((minus, node))
-
-    collect(node, False)
+            terms.append((minus, term))
     first = next((k for k, (minus, _) in enumerate(terms) if not minus), 0)
     terms.insert(0, terms.pop(first))
     text = "".join(f" {'-' if minus else '+'} {write(term, style, PRODUCT)}" for minus, term in terms)
