@@ -60,6 +60,9 @@ class JointKind:
     turns: bool = False  # its first coordinate is an angle about z, which the link frame may absorb
     paired: bool = True  # its rates are the derivatives of its coordinates; if not, its last four are Euler parameters
     angles: tuple[int, ...] = ()  # the coordinates that are angles, known from a pose but for whole turns
+    #: Its transform as a product: Rx Ry Rz turns, Tx Ty Tz shifts, Hz a screw, each by a coordinate of its own; "Rx-" a
+    #: quarter turn back about x, by none. A spherical joint's angles are yaw, pitch and roll: Rz Ry Rx.
+    parts: tuple[str, ...] = ()
 
     def terms(self, q: Array, pitch: Any) -> Array:
         """The functions of q that the other methods take in its place, so that none is computed twice."""
@@ -162,6 +165,7 @@ class Revolute(JointKind):
     """One angle about h."""
 
     name, nq, nv, selects, turns, angles = "revolute", 1, 1, (5,), True, (0,)
+    parts = ("Rz",)
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0])])
@@ -185,6 +189,7 @@ class Prismatic(JointKind):
     """One shift along h."""
 
     name, nq, nv, selects = "prismatic", 1, 1, (2,)
+    parts = ("Tz",)
 
     def shift(self, terms: Array, pitch: Any) -> Array:
         return np.array([0.0 * terms[0], 0.0 * terms[0], terms[0]])
@@ -205,6 +210,7 @@ class Screw(JointKind):
     """One angle about h, with a shift of `pitch` metres a radian along it."""
 
     name, nq, nv, selects, turns, angles = "screw", 1, 1, None, True, (0,)
+    parts = ("Hz",)
 
     def rotation(self, terms: Array) -> Rotation:
         return Turn(2, terms[0], terms[1])
@@ -252,6 +258,7 @@ class Cylindrical(JointKind):
     """An angle about h and a shift along it."""
 
     name, nq, nv, selects, turns, angles = "cylindrical", 2, 2, (5, 2), True, (0,)
+    parts = ("Rz", "Tz")
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0]), q[1]])
@@ -278,6 +285,7 @@ class Universal(JointKind):
     """An angle about the parent's h, then one about the child's h; at zero the f axes coincide, h_j = g_i."""
 
     name, nq, nv, selects, steady, angles = "universal", 2, 2, None, False, (0, 1)
+    parts = ("Rz", "Rx-", "Rz")
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0]), np.cos(q[1]), np.sin(q[1])])
@@ -322,6 +330,7 @@ class Planar(JointKind):
     """x and y in the parent's f–g plane, then an angle about h; v = q̇."""
 
     name, nq, nv, selects, steady, angles = "planar", 3, 3, None, False, (2,)
+    parts = ("Tx", "Ty", "Rz")
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([q[0], q[1], np.cos(q[2]), np.sin(q[2])])
@@ -365,6 +374,7 @@ class Spherical(JointKind):
     """Any rotation: Euler parameters e0..e3; v = ω of the child, in its own axes."""
 
     name, nq, nv, selects, paired = "spherical", 4, 3, (3, 4, 5), False
+    parts = ("Rz", "Ry", "Rx")
 
     def rotation(self, terms: Array) -> Rotation:
         return General(euler_parameters_matrix(terms))
@@ -408,6 +418,7 @@ class Free(JointKind):
     """Any motion: x, y, z in the parent's axes and Euler parameters; v is the child's twist in its own axes."""
 
     name, nq, nv, selects, paired = "free", 7, 6, (0, 1, 2, 3, 4, 5), False
+    parts = ("Tx", "Ty", "Tz", "Rz", "Ry", "Rx")
 
     def rotation(self, terms: Array) -> Rotation:
         return General(euler_parameters_matrix(terms[3:]))

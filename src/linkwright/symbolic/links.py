@@ -1,0 +1,400 @@
+"""From a description to elementary links: each turns about or shifts along one axis, and numbers are exact formulas.
+
+A joint of several coordinates is a row of elementary links, all but the last without mass. Link axes are those of the
+joint's triad on the body; inertial parameters are given in the body's own frame, as in the description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any
+
+import numpy as np
+
+from linkwright.errors import ModelError
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.laws import FRICTION_SPEED
+from linkwright.mechanism.topology import Topology, span
+from linkwright.symbolic.exact import (
+    ONE,
+    ZERO,
+    Angles,
+    Matrix,
+    added,
+    entry,
+    from_expression,
+    negated,
+    product,
+    rational,
+    times,
+    turn,
+)
+from linkwright.symbolic.formula import Applied, Sum, Symbol, Term, number
+from linkwright.symbolic.ring import _MOST, Angle, Turn
+
+Vector = tuple[Sum, Sum, Sum]
+NONE: Vector = (ZERO, ZERO, ZERO)
+_AXES = "xyz"
+_WORDS = {"JointForce": "joint force", "PointForce": "force", "AppliedWrench": "wrench"}
+
+
+@dataclass(frozen=True)
+class Inertial:
+    """A body's mass, centre of mass and inertia about it (xx, yy, zz, xy, xz, yz), in its own frame."""
+
+    name: str
+    mass: Sum
+    com: Vector
+    inertia: tuple[Sum, ...]
+
+
+@dataclass(frozen=True)
+class Link:
+    """One elementary motion: placement in the parent's axes, then a turn or shift by ratio·coordinate + offset."""
+
+    parent: int
+    rotations: tuple[Matrix, ...]  # of the placement, to be multiplied
+    origins: tuple[tuple[tuple[Matrix, ...], Vector], ...]  # of the placement: rotated vectors, to be added
+    axis: int = 2
+    coordinate: int = -1  # −1: no motion, a body held
+    ratio: Fraction = Fraction(1)
+    offset: Sum = ZERO  # of a shift; a turn's is in `rotations`
+    turns: bool = False
+    shift: Sum = ZERO  # metres a unit of the coordinate: 1 of a shift, the pitch of a screw, 0 of a turn
+    angle: Turn = field(default=Turn(()))
+    body: Inertial | None = None
+    back: tuple[tuple[Matrix, ...], Vector] = ((), NONE)  # the body's frame in link axes: turned back, and the origin
+
+
+@dataclass(frozen=True)
+class Model:
+    """What the equations are made of."""
+
+    name: str
+    coordinates: tuple[Symbol, ...]
+    joints: tuple[str, ...]  # of each coordinate, the joint
+    angles: tuple[Angle, ...]
+    links: tuple[Link, ...]
+    gravity: Vector
+    armature: tuple[Sum, ...]
+    friction: tuple[Sum, ...]
+    values: Mapping[str, float]
+    left_out: tuple[str, ...] = ()
+
+    def constants(self) -> list[Sum]:
+        """Every formula of parameters in it."""
+        found = [*self.gravity, *self.armature]
+        for link in self.links:
+            found += [x for r in link.rotations for row in r for x in row]
+            found += [x for turned, v in (*link.origins, link.back) for x in (*v, *_entries(turned))]
+            found += [link.offset, link.shift]
+            if link.body is not None:
+                found += [link.body.mass, *link.body.com, *link.body.inertia]
+        return found
+
+
+def _entries(matrices: tuple[Matrix, ...]) -> list[Sum]:
+    return [x for r in matrices for row in r for x in row]
+
+
+def model_of(
+    description: Description, *, coordinates: str = "q", digits: int | None = None, sums: bool = True
+) -> Model:
+    """The elementary links of a description whose joints form a tree.
+
+    `digits` rounds the cosines of angles that are no multiples of 15°; without it these angles become symbols. `sums`
+    takes angles along parallel axes as sums.
+    """
+    return _Reader(description, coordinates, digits).model(sums)
+
+
+class _Reader:
+    """Reads one description."""
+
+    def __init__(self, description: Description, stem: str, digits: int | None) -> None:
+        self.d, self.stem = description, stem
+        if not stem.isidentifier() or stem[-1].isdigit():
+            text = f"coordinates={stem!r}; give the letters that stand before the numbers, such as 'q' or 'theta'"
+            raise ModelError(text, element=stem)
+        self.topology = span(description)
+        _refuse(description, self.topology)
+        self.couplings = {m.follower: (m, k) for k, m in enumerate(description.mimics)}
+        self.angles = Angles(description.parameters, digits)
+        self.coordinates: list[Symbol] = []
+        self.joints: list[str] = []
+        self.links: list[Link] = []
+        self.last: list[int] = []  # the elementary link of each tree position
+        self.first: dict[int, int] = {}  # the first coordinate of each joint, of its leader's if it follows
+
+    # -- numbers --------------------------------------------------------------------------------------
+    def bound(self, array: str, k: int, width: int) -> list[Any]:
+        """The expressions of a row of a description's array, None where it has numbers alone."""
+        return [self.d.bindings.get((array, k * width + e)) for e in range(width)]
+
+    def row(self, array: str, k: int) -> list[Sum]:
+        """A row of a description's array as formulas."""
+        numbers = np.asarray(getattr(self.d, array)[k], dtype=np.float64).reshape(-1)
+        bound = self.bound(array, k, numbers.size)
+        return [number(rational(x)) if e is None else from_expression(e) for x, e in zip(numbers, bound, strict=True)]
+
+    def vector(self, array: str, k: int) -> Vector:
+        x, y, z = self.row(array, k)
+        return x, y, z
+
+    def rotation(self, array: str, joint: int, label: str) -> tuple[Matrix, ...]:
+        """A frame's rotation as a product."""
+        bound = self.bound(array, joint, 9)
+        r = getattr(self.d, array)[joint]
+        if all(e is None for e in bound):
+            return tuple(self.angles.rotation(r, label))
+        entries = [entry(x) if e is None else from_expression(e) for x, e in zip(r.reshape(-1), bound, strict=True)]
+        return (tuple(tuple(entries[3 * i : 3 * i + 3]) for i in range(3)),)
+
+    def between(self, up: tuple[str, int] | None, down: tuple[str, int], label: str) -> tuple[Matrix, ...]:
+        """The rotation from one frame on a body to another: upᵀ down."""
+        free = any(e is not None for a, j in filter(None, (up, down)) for e in self.bound(a, j, 9))
+        if free:
+            start = _transposed(self.rotation(*up, f"{label}b")) if up else ()
+            return (*start, *self.rotation(*down, label))
+        r = getattr(self.d, down[0])[down[1]]
+        if up:
+            r = getattr(self.d, up[0])[up[1]].T @ r
+        return tuple(self.angles.rotation(r, label))
+
+    # -- links ----------------------------------------------------------------------------------------
+    def model(self, sums: bool) -> Model:
+        d = self.d
+        for joint in self.topology.joint.tolist():
+            if joint not in self.couplings:
+                self.count(joint)
+        for follower, (m, _) in self.couplings.items():
+            self.first[follower] = self.first[m.leader]
+        taken = [q.name for q in self.coordinates]
+        for name in (*taken, *(f"d{q}" for q in taken), *(f"dd{q}" for q in taken)):
+            if name in d.parameters:
+                text = f"parameter {name!r} has the name of a coordinate or a rate; choose coordinates='theta', say"
+                raise ModelError(text, element=name)
+        for i in range(len(self.topology)):
+            self.add(i)
+        basis = _Basis(self.coordinates, self.links, sums)
+        return Model(
+            d.name,
+            tuple(self.coordinates),
+            tuple(self.joints),
+            tuple(basis.angles),
+            tuple(replace(link, angle=basis.turns.get(k, Turn(()))) for k, link in enumerate(self.links)),
+            self.gravity(),
+            *self.at_joints(),
+            {**d.parameters, **self.angles.values},
+            tuple(f"{_WORDS[type(e).__name__]} {e.name!r}" for e in d.elements),
+        )
+
+    def count(self, joint: int) -> None:
+        """Coordinates for a joint."""
+        self.first[joint] = len(self.coordinates)
+        for _ in range(self.d.kind_of(joint).nv):
+            self.coordinates.append(Symbol(f"{self.stem}{len(self.coordinates) + 1}", "coordinate"))
+            self.joints.append(self.d.joint_names[joint])
+
+    def add(self, i: int) -> None:
+        """The elementary links of tree position i."""
+        d, t = self.d, self.topology
+        joint, body, up = int(t.joint[i]), int(t.body[i]), int(t.parent[i])
+        back = bool(t.reverse[i])
+        near, far = ("j", "i") if back else ("i", "j")
+        label = str(i + 1)
+        parent_frame = None
+        turned: tuple[Matrix, ...] = ()
+        origins = [self.vector(f"p{near}", joint)]
+        if up >= 0:
+            side, carrier = "i" if t.reverse[up] else "j", int(t.joint[up])
+            parent_frame = (f"r{side}", carrier)
+            origins.append(_minus(self.vector(f"p{side}", carrier)))
+            turned = _transposed(self.rotation(*parent_frame, str(up + 1)))
+        placed = self.between(parent_frame, (f"r{near}", joint), label)
+        ratio, offset = self.coupling(joint)
+        steps = self.steps(joint)
+        if back:
+            steps, ratio, offset = steps[::-1], -ratio, negated(offset)
+        parent = self.last[up] if up >= 0 else -1
+        origin = tuple((turned, v) for v in origins)
+        for part, k in steps:
+            if part == "Rx-":
+                placed = (*placed, turn(0, ZERO, ONE if back else number(-1)))
+                continue
+            axis, turns = _AXES.index(part[1]), part[0] in "RH"
+            shift = ONE if part[0] == "T" else self.row("pitch", joint)[0] if part[0] == "H" else ZERO
+            if turns and offset:
+                placed = (*placed, turn(axis, *self.angles.pair(float(offset.terms[0].number), f"delta{label}")))
+            self.links.append(Link(parent, placed, origin, axis, k, ratio, product(offset, shift), turns, shift))
+            parent, placed, origin = len(self.links) - 1, (), ()
+        if placed or origin:  # a fixed joint
+            self.links.append(Link(parent, placed, origin))
+        frame = self.rotation(f"r{far}", joint, label)
+        name, mass = d.body_names[body], self.row("mass", body)[0]
+        inertial = Inertial(name, mass, self.vector("com", body), tuple(self.row("inertia", body)))
+        place = (_transposed(frame), self.vector(f"p{far}", joint))
+        self.links[-1] = replace(self.links[-1], body=inertial, back=place)
+        self.last.append(len(self.links) - 1)
+
+    def steps(self, joint: int) -> list[tuple[str, int]]:
+        """The parts of a joint's transform, each with its coordinate."""
+        found, k = [], self.first[joint]
+        for part in self.d.kind_of(joint).parts:
+            found.append((part, k))
+            k += part != "Rx-"
+        return found
+
+    def coupling(self, joint: int) -> tuple[Fraction, Sum]:
+        """How a joint's coordinate follows: ratio·q + offset."""
+        if joint not in self.couplings:
+            return Fraction(1), ZERO
+        m, k = self.couplings[joint]
+        if any(e is not None for e in self.bound("gear", k, 2)):
+            name = self.d.joint_names[joint]
+            text = f"the coupling of joint {name!r} depends on a parameter; give its ratio as a number"
+            raise ModelError(text, element=name)
+        return rational(m.ratio), number(rational(m.offset))
+
+    def gravity(self) -> Vector:
+        bound = self.bound("gravity", 0, 3)
+        x, y, z = (
+            number(rational(x)) if e is None else from_expression(e) for x, e in zip(self.d.gravity, bound, strict=True)
+        )
+        return x, y, z
+
+    def at_joints(self) -> tuple[tuple[Sum, ...], tuple[Sum, ...]]:
+        """Motor inertia and friction of each coordinate."""
+        d = self.d
+        armature, friction = ([ZERO for _ in self.coordinates] for _ in range(2))
+        for joint in self.topology.joint.tolist():
+            kind = d.kind_of(joint)
+            rotor, viscous, dry = (self.row(name, joint)[0] for name in ("armature", "damping", "friction"))
+            if not (rotor or viscous or dry) or not kind.nv:
+                continue
+            if not kind.paired:
+                name = d.joint_names[joint]
+                text = (
+                    f"joint {name!r} is {kind.name} and has motor inertia or friction about its body's axes, which "
+                    "have no place in equations by angles; take them away, or use universal and revolute joints"
+                )
+                raise ModelError(text, element=name)
+            ratio = self.coupling(joint)[0]
+            for k in range(self.first[joint], self.first[joint] + kind.nv):
+                rate = Symbol(f"d{self.coordinates[k].name}", "rate", self.coordinates[k].name)
+                smooth = Applied("tanh", (times(ratio / rational(FRICTION_SPEED), rate),))
+                lost = added(product(viscous, times(ratio, rate)), product(dry, times(1, smooth)))
+                armature[k] = added(armature[k], _scaled(rotor, ratio * ratio))
+                friction[k] = added(friction[k], _scaled(lost, ratio))
+        return tuple(armature), tuple(friction)
+
+
+class _Basis:
+    """Basic angles: sums along parallel axes where `sums` says so, and of which each turn is a whole combination."""
+
+    def __init__(self, coordinates: list[Symbol], links: list[Link], sums: bool) -> None:
+        self.angles: list[Angle] = []
+        self.turns: dict[int, Turn] = {}
+        users: dict[int, list[int]] = {}
+        for k, link in enumerate(links):
+            if link.turns:
+                users.setdefault(link.coordinate, []).append(k)
+        total: dict[int, int] = {}  # elementary link → the basic angle that is the sum up to it
+        for k, link in enumerate(links):
+            if not link.turns:
+                continue
+            q = coordinates[link.coordinate]
+            if len(users[link.coordinate]) > 1 or abs(link.ratio) != 1:
+                self._shared(users[link.coordinate], links, q)
+                continue
+            side = _parallel(link.rotations) if sums and link.axis == 2 and link.parent in total else 0
+            up = total.get(link.parent, -1)
+            sign = int(link.ratio)
+            if side and links[link.parent].axis == 2:
+                # φ = φ of the parent ± θ
+                angle = dict(self.angles[up])
+                angle[q] = angle.get(q, Fraction(0)) + side * sign
+                self.angles.append(tuple(angle.items()))
+                own = len(self.angles) - 1
+                self.turns[k] = Turn(((own, side), (up, -side)))
+            else:
+                self.angles.append(((q, Fraction(1)),))
+                own = len(self.angles) - 1
+                self.turns[k] = Turn(((own, sign),))
+            if side or sign == 1:
+                total[k] = own
+
+    def _shared(self, users: list[int], links: list[Link], q: Symbol) -> None:
+        """Turns by multiples of one coordinate: of their common part, if the multiples stay small."""
+        if users[0] in self.turns:
+            return
+        ratios = [links[k].ratio for k in users]
+        whole = lcm(*(r.denominator for r in ratios))
+        base = Fraction(gcd(*(int(r * whole) for r in ratios)), whole)
+        if all(abs(r / base) <= _MOST for r in ratios):
+            self.angles.append(((q, base),))
+            for k in users:
+                self.turns[k] = Turn(((len(self.angles) - 1, int(links[k].ratio / base)),))
+            return
+        made: dict[Fraction, int] = {}
+        for k in users:
+            size = abs(links[k].ratio)
+            if size not in made:
+                self.angles.append(((q, size),))
+                made[size] = len(self.angles) - 1
+            self.turns[k] = Turn(((made[size], 1 if links[k].ratio > 0 else -1),))
+
+
+def _parallel(rotations: tuple[Matrix, ...]) -> int:
+    """1 or −1 where a product of rotations keeps or turns over the z axis for certain, 0 where it does not."""
+    sign = 1
+    for r in rotations:
+        if r[2][2] == ONE:
+            continue
+        if r[2][2] == number(-1):
+            sign = -sign
+            continue
+        return 0
+    return sign
+
+
+def _transposed(rotations: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
+    return tuple(tuple(zip(*r, strict=True)) for r in reversed(rotations))
+
+
+def _minus(v: Vector) -> Vector:
+    return negated(v[0]), negated(v[1]), negated(v[2])
+
+
+def _scaled(a: Sum, by: Fraction) -> Sum:
+    return Sum(tuple(Term(t.number * by, t.factors) for t in a))
+
+
+def _refuse(d: Description, t: Topology) -> None:
+    """Loops, ties and drivers have no closed form here."""
+    held = [f"joint {d.joint_names[j]!r}" for j in t.loops]
+    held += [f"{type(tie).__name__} {tie.name!r}" for tie in d.ties]
+    if held:
+        first = held[0] + (f" and {len(held) - 1} more" if len(held) > 1 else "")
+        text = (
+            f"{d.name!r} has closed loops ({first}), whose equations have no closed form in its coordinates; "
+            "use mech.forward_dynamics, linearise or lw.simulate for it, or cut the loop: take away that joint and "
+            "ask for the equations of the tree that is left"
+        )
+        raise ModelError(text, element=held[0])
+    for m in d.mimics:
+        for joint in (m.follower, m.leader):
+            if d.kind_of(joint).nv != 1:
+                raise ModelError(f"joint {d.joint_names[joint]!r} is coupled and has more than one coordinate")
+    if d.drivers:
+        text = (
+            f"driver {d.drivers[0].name!r} prescribes a motion; take the drivers away for the equations of the free "
+            "mechanism, or lock the joint: mech.lock(...)"
+        )
+        raise ModelError(text, element=d.drivers[0].name)
+    if not len(t):
+        raise ModelError(f"{d.name!r} has no moving bodies, so it has no equations of motion")
+

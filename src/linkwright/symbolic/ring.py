@@ -1,0 +1,210 @@
+"""The ring that closed forms live in: exact polynomials in cosines, sines, shifts, rates and parameters.
+
+A polynomial is reduced by sin² = 1 − cos² of every angle and r² = 2, 3 of the roots, so that equal functions are equal
+polynomials. Angles are taken along parallel axes as sums (θ2, θ2 + θ3, …), in which formulas are shortest; any angle of
+a joint is a whole combination of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from flint import Ordering, fmpq, fmpq_mpoly_ctx
+from numpy.typing import NDArray
+
+from linkwright.errors import ModelError
+from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Symbol, Term, Trig
+
+Poly: TypeAlias = Any  # flint.fmpq_mpoly
+#: Σ multiple · symbol, as `Trig` has it.
+Angle: TypeAlias = tuple[tuple[Symbol, Fraction], ...]
+_ROOTS = (2, 3)
+_MOST = 8  # multiple of an angle up to which its cosine is written in that of the angle
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An angle of a joint as a sum of basic angles: whole multiples by position."""
+
+    multiples: tuple[tuple[int, int], ...]
+
+
+class Ring:
+    """Polynomials in these coordinates, their rates and accelerations, and whatever `constants` have in them.
+
+    `angles` are the basic angles, sums of coordinates; those of parameters are found in `constants`.
+    """
+
+    def __init__(self, coordinates: Sequence[Symbol], angles: Sequence[Angle], constants: Sequence[Sum]) -> None:
+        self.coordinates = tuple(coordinates)
+        met = _Met()
+        for formula in constants:
+            met.visit(formula)
+        self.angles: tuple[Angle, ...] = (*angles, *met.angles)
+        self.moving = len(angles)
+        self.rates = tuple(Symbol(f"d{q.name}", "rate", q.name) for q in coordinates)
+        self.accelerations = tuple(Symbol(f"dd{q.name}", "acceleration", q.name) for q in coordinates)
+        self.parameters = tuple(met.parameters)
+        self.opaque: tuple[Applied, ...] = tuple(met.opaque)
+        self.roots = tuple(r for r in _ROOTS if r in met.roots)
+        self._factors: list[Factor] = []
+        for angle in self.angles:
+            self._factors += [Trig("sin", angle), Trig("cos", angle)]
+        self._factors += [Root(r) for r in self.roots]
+        self._factors += [*self.coordinates, *self.rates, *self.accelerations, *self.parameters, *self.opaque]
+        self.at = {factor: k for k, factor in enumerate(self._factors)}
+        self.ctx = fmpq_mpoly_ctx.get(tuple(f"x{k}" for k in range(len(self._factors))), Ordering.lex)
+        self.gens = self.ctx.gens()
+        self.zero, self.one = self.ctx.constant(0), self.ctx.constant(1)
+        x, first = self.gens, 2 * len(self.angles)
+        self._relations = [(k, x[k] ** 2 + x[k + 1] ** 2 - 1) for k in range(0, first, 2)]
+        self._relations += [(first + k, x[first + k] ** 2 - r) for k, r in enumerate(self.roots)]
+
+    # -- into the ring --------------------------------------------------------------------------------
+    def constant(self, x: int | Fraction) -> Poly:
+        x = Fraction(x)
+        return self.ctx.constant(fmpq(x.numerator, x.denominator))
+
+    def symbol(self, symbol: Factor) -> Poly:
+        """A symbol of the ring as a polynomial."""
+        return self.gens[self.at[symbol]]
+
+    def poly(self, formula: Sum) -> Poly:
+        """A formula as a polynomial, reduced."""
+        total = self.zero
+        for term in formula:
+            product = self.constant(term.number)
+            for factor, power in term.factors:
+                if isinstance(factor, Sum):
+                    value = self.poly(factor)
+                elif isinstance(factor, Trig) and factor not in self.at:
+                    text = f"{_written(factor.angle)} is not an angle of these equations"
+                    raise ModelError(f"{factor.function}: {text}")
+                else:
+                    value = self.gens[self.at[factor]]
+                product = product * value**power
+            total = total + product
+        return self.reduced(total)
+
+    def turn(self, angle: Turn) -> tuple[Poly, Poly]:
+        """cos and sin of a whole combination of basic angles."""
+        c, s = self.one, self.zero
+        for position, times in angle.multiples:
+            ck, sk = self.gens[2 * position + 1], self.gens[2 * position]
+            for _ in range(abs(times)):
+                up = sk if times > 0 else -sk
+                c, s = self.reduced(c * ck - s * up), self.reduced(s * ck + c * up)
+        return c, s
+
+    # -- in the ring ----------------------------------------------------------------------------------
+    def reduced(self, p: Poly) -> Poly:
+        """The same function without squares of sines or roots."""
+        degrees = p.degrees()
+        for at, relation in self._relations:
+            if degrees[at] > 1:
+                p = p % relation
+        return p
+
+    @cached_property
+    def _along(self) -> list[list[tuple[int, Fraction]]]:
+        """For each coordinate, the basic angles that have it in them, with their multiples."""
+        found: list[list[tuple[int, Fraction]]] = [[] for _ in self.coordinates]
+        at = {q.name: k for k, q in enumerate(self.coordinates)}
+        for position, angle in enumerate(self.angles[: self.moving]):
+            for symbol, multiple in angle:
+                found[at[symbol.name]].append((position, multiple))
+        return found
+
+    def derivative(self, p: Poly, coordinate: int) -> Poly:
+        """∂p/∂q of a coordinate, by its number."""
+        total = p.derivative(self.at[self.coordinates[coordinate]])
+        for position, multiple in self._along[coordinate]:
+            s, c = self.gens[2 * position], self.gens[2 * position + 1]
+            turned = c * p.derivative(2 * position) - s * p.derivative(2 * position + 1)
+            total = total + (turned if multiple == 1 else turned * self.constant(multiple))
+        return self.reduced(total)
+
+    def partial(self, p: Poly, symbol: Factor) -> Poly:
+        """∂p/∂x of a plain symbol: a rate, an acceleration, a parameter that is not an angle."""
+        return p.derivative(self.at[symbol])
+
+    # -- out of the ring ------------------------------------------------------------------------------
+    def terms(self, p: Poly) -> Iterator[tuple[list[tuple[int, int]], Fraction]]:
+        """Each term as (variable, power) pairs and its number."""
+        for powers, coefficient in zip(p.monoms(), p.coeffs(), strict=True):
+            yield (
+                [(k, n) for k, n in enumerate(powers) if n],
+                Fraction(int(coefficient.p), int(coefficient.q)),
+            )
+
+    def factor(self, variable: int) -> Factor:
+        """What a variable stands for."""
+        return self._factors[variable]
+
+    def formula(self, p: Poly) -> Sum:
+        """A polynomial as a flat formula, in the ring's own order."""
+        factors = self._factors
+        return Sum(tuple(Term(x, tuple((factors[k], n) for k, n in powers)) for powers, x in self.terms(p)))
+
+    def values(self, given: Mapping[str, Any], size: int = 1) -> NDArray[np.float64]:
+        """The variables' values for values of the symbols by name: (variables, size)."""
+        from linkwright.symbolic.formula import evaluate
+
+        x = np.zeros((len(self._factors), size))
+        for k, factor in enumerate(self._factors):
+            if isinstance(factor, Symbol):
+                x[k] = given.get(factor.name, np.nan)
+            elif isinstance(factor, Trig):
+                angle = sum(float(n) * np.asarray(given[s.name], dtype=np.float64) for s, n in factor.angle)
+                x[k] = np.cos(angle) if factor.function == "cos" else np.sin(angle)
+            elif isinstance(factor, Root):
+                x[k] = np.sqrt(factor.of)
+            else:
+                x[k] = evaluate(Sum((Term(Fraction(1), ((factor, 1),)),)), given)
+        return x
+
+    def evaluate(self, p: Poly, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A polynomial at `values`, in floating point: (size)."""
+        if not len(p):
+            return np.zeros(x.shape[1])
+        powers = np.array(p.monoms(), dtype=np.int32)
+        numbers = np.array([int(c.p) / int(c.q) for c in p.coeffs()])
+        product = np.repeat(numbers[:, None], x.shape[1], axis=1)
+        for k in np.flatnonzero(powers.any(axis=0)):
+            product *= x[k] ** powers[:, k, None]
+        total: NDArray[np.float64] = product.sum(axis=0)
+        return total
+
+
+class _Met:
+    """The symbols, angles, roots and functions that formulas have in them."""
+
+    def __init__(self) -> None:
+        self.parameters: dict[Symbol, None] = {}
+        self.angles: dict[Angle, None] = {}
+        self.opaque: dict[Applied, None] = {}
+        self.roots: set[int] = set()
+
+    def visit(self, formula: Sum) -> None:
+        for term in formula:
+            for factor, _ in term.factors:
+                if isinstance(factor, Symbol):
+                    if factor.role == "parameter":
+                        self.parameters[factor] = None
+                elif isinstance(factor, Trig):
+                    self.angles[factor.angle] = None
+                elif isinstance(factor, Root):
+                    self.roots.add(factor.of)
+                elif isinstance(factor, Sum):
+                    self.visit(factor)
+                else:
+                    self.opaque[factor] = None
+
+
+def _written(angle: Angle) -> str:
+    return " + ".join(f"{m} {s.name}" for s, m in angle)
