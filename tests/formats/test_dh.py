@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import sympy
 
+import linkwright as lw
 from linkwright.errors import FormatError, ModelError, NameNotFound
 from linkwright.formats import dh, read
 from linkwright.formats.dh import from_dh, read_dh
@@ -115,6 +116,46 @@ def test_d_may_name_a_symbol():
     assert from_dh([{"d": "d"}]).parameters == {"d": 1.0}
 
 
+def test_a_symbol_may_have_a_minus_sign():
+    d = from_dh([{"a": "-l", "com": ("-x", 0, 0)}], "modified", parameters={"l": 0.3, "x": 0.1})
+    assert (d.pi[0, 0], d.com[0, 0]) == (-0.3, -0.1)
+
+
+def test_gravity_may_be_a_symbol_and_is_earths_unless_given():
+    rows = [{"mass": 1.0, "com": (1, 0, 0)}]
+    assert from_dh(rows, gravity=(0, "-g", 0)).gravity.tolist() == [0.0, -9.81, 0.0]
+    moon = from_dh(rows, gravity=(0, "-g", 0), parameters={"g": 1.62})
+    assert moon.gravity.tolist() == [0.0, -1.62, 0.0]
+    assert moon.with_parameters({"g": 3.7}).gravity.tolist() == [0.0, -3.7, 0.0]
+
+
+def test_gravity_stays_a_symbol_when_a_joint_is_locked():
+    rows = [{"a": 0.5, "mass": 1.0}, {"mass": 1.0, "com": (0.2, 0, 0)}]
+    locked = lw.from_dh(rows, gravity=(0, "-g", 0)).lock({"joint2": 0.3})
+    assert locked.with_parameters(g=1.62).gravity.tolist() == [0.0, -1.62, 0.0]
+
+
+def test_motor_inertia_stands_on_the_diagonal_of_the_mass_matrix():
+    arm = lw.from_dh([{"mass": 2.0, "com": (0.5, 0, 0), "armature": "J1"}], parameters={"J1": 0.3})
+    assert arm.mass_matrix([0.7])[0, 0] == pytest.approx(2.0 * 0.25 + 0.3)
+
+
+@pytest.mark.parametrize("given", [(0.4, 0.2), ("V1", "f1")], ids=["numbers", "symbols"])
+def test_damping_and_friction_act_against_the_rate(given):
+    symbols = {} if given[0] == 0.4 else {"V1": 0.4, "f1": 0.2}
+    row = {"mass": 1.0, "com": (0.5, 0, 0), "damping": given[0], "friction": given[1]}
+    arm = lw.from_dh([row], gravity=(0, 0, 0), parameters=symbols)
+    v = 0.013
+    assert arm.inverse_dynamics([0.1], [v], [0.0])[0] == pytest.approx(0.4 * v + 0.2 * np.tanh(v / 0.01))
+
+
+def test_an_inertia_measured_with_errors_may_be_let_pass():
+    row = {"mass": 1.0, "inertia": (0.066, 0.0125, 0.086)}
+    with pytest.raises(ModelError, match="no body can have the inertia"):
+        from_dh([row])
+    assert from_dh([row | {"unphysical": True}]).inertia[0, :3].tolist() == [0.066, 0.0125, 0.086]
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -128,6 +169,13 @@ def test_d_may_name_a_symbol():
         ([{"mass": -1.0}], "negative mass"),
         ([{"inertia": (1, 1, 3)}], "no body can have the inertia of 'link1'"),
         ([{"com": (1, 2)}], "com of 'link1' needs 3 numbers, 2 given"),
+        ([{"a": "--l"}], "a symbol is one plain name, or one with a minus sign"),
+        ([{"damping": -0.1}], "joint 'joint1' has the negative damping"),
+        ([{"damping": "-V"}], r"damping of 'link1' is .*V.* = -1; give it a value of 0 or more"),
+        ([{"friction": "v"}], "'v' is a variable of this law .* rename the parameter"),
+        ([{"armature": -1.0}], "negative armature"),
+        ([{"unphysical": 1}], "unphysical of row 1 is 1; give true or false"),
+        ([{"inertia": ("I", 1, 1), "unphysical": True}], "has symbols and is unphysical"),
         ([{"a": sympy.gamma(sympy.Symbol("x"))}], "the function gamma"),
     ],
 )
@@ -231,6 +279,9 @@ ENTRIES = {
     "a truth value for a mass": (HEAD + "[[link]]\na = 1\nmass = true", "mass of 'link1' is True; give a number"),
     "a truth value in a centre": (HEAD + "[[link]]\ncom = [0, true, 0]", "com of 'link1' is True"),
     "a truth value in gravity": (HEAD + "gravity = [0, 0, true]\n[[link]]\na = 1", r"gravity is \[0, 0, True\]"),
+    "half a gravity": (HEAD + "gravity = [0, 1]\n[[link]]\na = 1", "gravity needs 3 numbers, 2 given"),
+    "a sum in gravity": (HEAD + "gravity = [0, 0, 'g+1']\n[[link]]\na = 1", r"gravity is 'g\+1'; a symbol is"),
+    "a gravity of one name": (HEAD + "gravity = 'g'\n[[link]]\na = 1", "gravity is 'g'; give three numbers or symbols"),
     "brackets without end": ("x = " + "[" * 3000 + "]" * 3000, "nested too deeply"),
     "a list for a kind": (HEAD + '[[link]]\nkind = ["R"]', r"joint kind \(in row 1\)"),
     "a number for a link's name": (HEAD + "[[link]]\na = 1\n[[link]]\nname = 5", "name of row 2 is 5; give a text"),

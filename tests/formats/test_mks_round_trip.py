@@ -66,6 +66,11 @@ def test_a_symbolic_table_comes_back_with_its_expressions():
     assert_round(d)
 
 
+@pytest.mark.parametrize("name", ["three_link", "puma560", "panda"])
+def test_a_published_arm_comes_back_with_gravity_losses_and_motors(name):
+    assert_round(read(SAMPLE.with_name(f"{name}.dh.toml")))
+
+
 def test_gears_keep_their_names_and_those_without_get_free_ones():
     b = Builder("train")
     for name in ("one", "two", "three", "four"):

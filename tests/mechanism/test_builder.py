@@ -175,6 +175,13 @@ def test_gravity_is_earths_unless_given(b):
     assert b.description().gravity.tolist() == [1, 2, 3]
 
 
+def test_gravity_may_depend_on_a_parameter(b):
+    b.gravity((0, 0, -b.parameter("g", 1.62)))
+    moon = b.description()
+    assert moon.gravity.tolist() == [0, 0, -1.62]
+    assert moon.with_parameters({"g": 3.7}).gravity.tolist() == [0, 0, -3.7]
+
+
 # -- parameters ---------------------------------------------------------------------------------------------
 def test_a_parameter_may_stand_in_any_number():
     b = Builder()
@@ -282,10 +289,6 @@ MISUSE = {
     "a limit that depends on a parameter": (
         lambda b: b.joint("revolute", "one", "two", "j", upper=b.parameter("p", 1)),
         "upper of 'j' cannot depend on a parameter",
-    ),
-    "gravity that depends on a parameter": (
-        lambda b: b.gravity((0, 0, b.parameter("g", 1))),
-        "gravity cannot depend on a parameter",
     ),
     "gravity of two numbers": (lambda b: b.gravity((0, 1)), "gravity needs 3 numbers, 2 given"),
     "a second gear of one name": (

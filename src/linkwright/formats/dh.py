@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,12 +18,15 @@ from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotF
 from linkwright.formats.files import MAX_BYTES, read_bytes
 from linkwright.mechanism.bound import is_bound
 from linkwright.mechanism.builder import Builder
+from linkwright.mechanism.builder_parts import packed_inertia
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import FUNCTIONS, Call, Expression, Name, Number
 from linkwright.mechanism.frames import snapped
 
 Array = Any  # of floats, or of floats and expressions
-COLUMNS = ("a", "alpha", "d", "theta", "kind", "mass", "com", "inertia")
+LOSSES = ("armature", "damping", "friction")
+COLUMNS = ("a", "alpha", "d", "theta", "kind", "mass", "com", "inertia", *LOSSES)
+_NUMBERS = ("a", "alpha", "d", "theta", "mass", *LOSSES)
 _KINDS = {"revolute": "revolute", "R": "revolute", "r": "revolute", "prismatic": "prismatic"}
 _KINDS.update(P="prismatic", p="prismatic", translational="prismatic")
 _TOP = ("name", "convention", "gravity", "link", "parameters")
@@ -33,15 +37,20 @@ def from_dh(
     convention: Literal["standard", "modified"] = "standard",
     *,
     parameters: Mapping[str, float] | None = None,
-    gravity: Sequence[float] = (0.0, 0.0, -9.81),
+    gravity: Sequence[Any] = (0.0, 0.0, -9.81),
     name: str = "DH table",
 ) -> Description:
-    """The chain of a table; a row is a mapping, or a sequence: a, alpha, d, theta, kind, mass, com, inertia.
+    """The chain of a table; a row is a mapping, or a sequence in the order of `COLUMNS`.
 
     The joint's own entry (theta of a revolute joint, d of a prismatic one) is an offset added to its coordinate.
-    `com` is in link frame i of the convention, `inertia` about it: xx, yy, zz (, xy, xz, yz) or 3×3. A number may
-    be a symbol: a plain name, a SymPy symbol, or an expression. Symbols become parameters, with the values in
-    `parameters`, or else 1 (0 for a symbol first met as a product of inertia, so that a full tensor is possible).
+    `com` is in link frame i of the convention, `inertia` about it: xx, yy, zz (, xy, xz, yz) or 3×3. `armature` is
+    the inertia of the joint's motor as the joint feels it; the joint's own forces are −damping · q̇ and
+    −friction · tanh(q̇ / 0.01). A mapping may also have a `name`, and `unphysical=True` to let an inertia pass that
+    no body can have, as measurements sometimes are; its numbers must be plain.
+
+    A number, also one of `gravity`, may be a symbol: a plain name with or without a minus sign, a SymPy symbol, or an
+    expression. Symbols become parameters, with the values in `parameters`, or else 1 (9.81 for a symbol first met in
+    gravity; 0 for one first met as a product of inertia, so that a full tensor is possible).
     """
     if convention not in ("standard", "modified"):
         raise NameNotFound("DH convention", str(convention), ["standard", "modified"])
@@ -51,18 +60,26 @@ def from_dh(
     symbols = _Symbols(dict(parameters or {}))
     for row in table:
         symbols.read(row)
+    fall = symbols.numbers(gravity, "gravity", 9.81)
     symbols.finish()
     b = Builder(name)
-    b.gravity(gravity)
     for symbol, value in symbols.values.items():
         b.parameter(symbol, value)
+    b.gravity(fall)
     before = b.ground
     for k, row in enumerate(table, 1):
-        link = b.body(row["name"], row["mass"], row["com"], row["inertia"])
+        link = b.body(row["name"], row["mass"], row["com"], _checked_inertia(row))
         (ri, pi), (rj, pj) = (_standard if convention == "standard" else _modified)(row)
-        b.joint(row["kind"], b.frame(before, ri, pi), b.frame(link, rj, pj), f"joint{k}")
+        plain = {key: row[key] for key in LOSSES[1:] if not isinstance(row[key], Expression)}
+        joint = b.joint(
+            row["kind"], b.frame(before, ri, pi), b.frame(link, rj, pj), f"joint{k}", armature=row["armature"], **plain
+        )
+        for key, force in (("damping", b.joint_damper), ("friction", b.joint_friction)):
+            if key not in plain:
+                _check_loss(row, key, symbols.values)
+                force(joint, row[key], name=f"joint{k} {key}")
         before = link
-    return b.description()
+    return _with_measured(b.description(), table)
 
 
 def read_dh(path: str | Path) -> Description:
@@ -89,7 +106,7 @@ def read_dh(path: str | Path) -> Description:
         raise FormatError(f'name is {name!r}; give a text: name = "..."', file=file, element="name")
     gravity = data.get("gravity", [0.0, 0.0, -9.81])
     if not isinstance(gravity, list) or any(isinstance(x, bool) for x in gravity):
-        raise FormatError(f"gravity is {gravity!r}; give three numbers", file=file, element="gravity")
+        raise FormatError(f"gravity is {gravity!r}; give three numbers or symbols", file=file, element="gravity")
     if "convention" not in data:
         raise FormatError('does not say its convention; add convention = "standard" or "modified"', file=file)
     try:
@@ -109,7 +126,7 @@ def read_dh(path: str | Path) -> Description:
 # -- rows ---------------------------------------------------------------------------------------------------
 def _row(given: Any, k: int) -> dict[str, Any]:
     """A row with all columns."""
-    known = (*COLUMNS, "name")
+    known = (*COLUMNS, "name", "unphysical")
     if isinstance(given, Mapping):
         for key in given:
             if key not in known:
@@ -126,14 +143,46 @@ def _row(given: Any, k: int) -> dict[str, Any]:
     if not isinstance(kind, str) or kind not in _KINDS:
         raise NameNotFound(f"joint kind (in row {k})", str(kind), ["revolute", "prismatic", "R", "P"])
     row["kind"] = _KINDS[kind]
-    for column in ("a", "alpha", "d", "theta", "mass"):
+    for column in _NUMBERS:
         row.setdefault(column, 0.0)
     row.setdefault("com", (0.0, 0.0, 0.0))
     row.setdefault("inertia", (0.0, 0.0, 0.0))
     row.setdefault("name", f"link{k}")
+    if not isinstance(row.setdefault("unphysical", False), bool):
+        raise ModelError(f"unphysical of row {k} is {row['unphysical']!r}; give true or false", element=f"row {k}")
     if not isinstance(row["name"], str):
         raise ModelError(f"name of row {k} is {row['name']!r}; give a text", element=f"row {k}")
     return row
+
+
+def _checked_inertia(row: dict[str, Any]) -> Any:
+    """What is checked as a body's inertia; one that shall pass as it is stays out until all is checked."""
+    if not row["unphysical"]:
+        return row["inertia"]
+    if is_bound(row["inertia"]):
+        text = f"inertia of {row['name']!r} has symbols and is unphysical; give plain numbers, or leave out unphysical"
+        raise ModelError(text, element=row["name"])
+    packed_inertia(row["inertia"], row["name"])
+    return (0.0, 0.0, 0.0)
+
+
+def _with_measured(d: Description, table: list[dict[str, Any]]) -> Description:
+    """The description with the inertias that its rows call unphysical."""
+    measured = {k: packed_inertia(row["inertia"], row["name"]) for k, row in enumerate(table) if row["unphysical"]}
+    if not measured:
+        return d
+    inertia = np.array(d.inertia)
+    for k, packed in measured.items():
+        inertia[k] = packed
+    return replace(d, inertia=inertia)
+
+
+def _check_loss(row: dict[str, Any], key: str, values: Mapping[str, float]) -> None:
+    """A loss that would drive its joint is an error; plain numbers are checked with the joint."""
+    value = float(row[key].evaluate(values))
+    if value < 0.0:
+        text = f"{key} of {row['name']!r} is {row[key]} = {value:g}; give it a value of 0 or more"
+        raise ModelError(text, element=row["name"])
 
 
 class _Symbols:
@@ -146,7 +195,7 @@ class _Symbols:
     def read(self, row: dict[str, Any]) -> None:
         """Every symbol of a row as an expression, in place."""
         where = f"of {row['name']!r}"
-        for column in ("a", "alpha", "d", "theta", "mass"):
+        for column in _NUMBERS:
             row[column] = self.number(row[column], f"{column} {where}")
         row["com"] = self.numbers(row["com"], f"com {where}")
         inertia = row["inertia"]
@@ -163,18 +212,19 @@ class _Symbols:
         else:
             row["inertia"] = self.numbers(inertia, f"inertia {where}")
 
-    def numbers(self, values: Any, what: str) -> list[Any]:
+    def numbers(self, values: Any, what: str, default: float = 1.0) -> list[Any]:
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise ModelError(f"{what} is {values!r}; give a list of numbers or symbols", element=what)
-        return [self.number(x, what) for x in values]
+        return [self.number(x, what, default) for x in values]
 
     def number(self, x: Any, what: str, default: float = 1.0) -> float | Expression:
         """A number, or the expression of a symbol, whose name is noted."""
         if isinstance(x, str):
-            if not x.isidentifier():
-                text = f"{what} is {x!r}; a symbol is one plain name (compose expressions in Python, with SymPy)"
-                raise ModelError(text, element=what)
-            x = Name(x)
+            name = x.removeprefix("-")
+            if not name.isidentifier():
+                text = f"{what} is {x!r}; a symbol is one plain name, or one with a minus sign before it"
+                raise ModelError(f"{text} (compose expressions in Python, with SymPy)", element=what)
+            x = Name(x) if x == name else -Name(name)
         elif not isinstance(x, Expression) and hasattr(x, "free_symbols"):
             x = _from_sympy(x, what)
         if isinstance(x, Expression):

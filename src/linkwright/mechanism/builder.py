@@ -62,7 +62,7 @@ class Builder(Forces):
 
     def gravity(self, vector: Any) -> None:
         """The acceleration of free fall, in ground axes (m/s²); (0, 0, −9.81) unless given."""
-        self._gravity = plain_numbers(vector, (3,), "gravity")
+        self._gravity = as_numbers(vector, (3,), "gravity")
 
     # -- bodies and triads --------------------------------------------------------------------------------
     def body(self, name: str, mass: Numeric = 0.0, com: Any = (0.0, 0.0, 0.0), inertia: Any = (0.0, 0.0, 0.0)) -> Body:
@@ -239,6 +239,7 @@ class Builder(Forces):
         places = np.array([t.body.number for t in triads], np.int32)
         frames = Frames(Names(list(self._triads)), places, snapped(arrays.pop("frame_r")), arrays.pop("frame_p"))
         put("gear", [gear for _, gear in self._mimics], (2,))
+        put("gravity", [self._gravity], ())
         couplings = tuple(m for m, _ in self._mimics)
         start = None
         if self._starts:
@@ -256,7 +257,6 @@ class Builder(Forces):
             body_names=Names([n for n in self._bodies if n != self.ground.name]),
             joint_names=Names(list(self._joints)),
             frames=frames,
-            gravity=np.array(self._gravity),
             mimics=with_gears(couplings, arrays.pop("gear")),
             elements=tuple(sorted(self._forces.values(), key=lambda e: e.name not in self._losses)),
             drivers=tuple(self._drivers.values()),

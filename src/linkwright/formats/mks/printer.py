@@ -85,8 +85,8 @@ class _Printer:
         for name, value in d.parameters.items():
             shown = f'"{name}"' if name.lower() in ("pi", "time") else name_text(name)
             yield f"PARAMETER {shown} = {number_text(value)};"
-        if tuple(d.gravity.tolist()) != _FREE_FALL:
-            yield f"GRAVITY {_vector(d.gravity)};"
+        if tuple(d.gravity.tolist()) != _FREE_FALL or self._is_bound("gravity", 0, 3):
+            yield f"GRAVITY ({', '.join(self._entry('gravity', k, x) for k, x in enumerate(d.gravity.tolist()))});"
         yield ""
         yield self._ground()
         yield from (self._more_ground(k) for k, name in enumerate(d.frames.names) if name in d.more_grounds)

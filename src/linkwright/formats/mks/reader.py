@@ -203,7 +203,7 @@ class Reader(Loads):
             if seen:
                 raise Fault(s.head, "there is a GRAVITY already; keep one")
             seen.append(s)
-            self.b.gravity(self.scope.constants(s.items[0].value, 3))
+            self.b.gravity(self.scope.vector(s.items[0].value, 3))
 
         self.each("gravity", gravity)
 
