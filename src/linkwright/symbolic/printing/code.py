@@ -11,7 +11,7 @@ from typing import Protocol
 
 from linkwright.symbolic.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
 from linkwright.symbolic.printing.count import Operations
-from linkwright.symbolic.printing.sheet import Sheet, places, used
+from linkwright.symbolic.printing.sheet import Sheet, different, places, used
 from linkwright.symbolic.printing.walk import content
 
 #: A longer sum is written in several statements: compilers walk an expression by recursion.
@@ -106,6 +106,9 @@ class _Body:
         self._rest: list[Statement] = []
         self.count: Counter[str] = Counter()
         self._known: dict[tuple[Factor, int], str] = {}
+        # The same by identity: the hash of a cosine costs more than all else about a term.
+        self._quick: dict[tuple[int, int], tuple[Factor, str]] = {}
+        self._seen: set[int] = set()
         self._angles: dict[tuple[tuple[Symbol, Fraction], ...], str] = {}
         self._paired: set[tuple[tuple[Symbol, Fraction], ...]] = set()
         self._brackets: Counter[Sum] = Counter()
@@ -121,28 +124,31 @@ class _Body:
 
     def entries(self, block: Block) -> list[str]:
         """Writes every different entry once; returns what stands at each place."""
-        different = dict.fromkeys(block.entries)
+        found, held = different(block)
         trigs: set[Trig] = set()
-        for entry in different:
+        for entry in found:
             self._visit(entry, trigs)
         self._paired = {t.angle for t in trigs if Trig("sin" if t.function == "cos" else "cos", t.angle) in trigs}
-        written: dict[Sum, str] = {}
-        for place, entry in places(block):
-            if entry in written:
+        written: list[str] = []
+        for (place, entry), which in zip(places(block), held, strict=True):
+            if which < len(written):
                 continue
             if not entry or (len(entry.terms) == 1 and not entry.terms[0].factors):
-                x = float(entry.terms[0].number) if entry else 0.0
-                written[entry] = repr(x)
+                written.append(repr(float(entry.terms[0].number) if entry else 0.0))
             else:
-                written[entry] = self._assign(f"{block.name}{place.replace(',', '_')}", entry)
-        return [written[entry] for entry in block.entries]
+                written.append(self._assign(f"{block.name}{place.replace(',', '_')}", entry))
+        return [written[which] for which in held]
 
     def _visit(self, formula: Sum, trigs: set[Trig]) -> None:
         """Counts brackets and finds the cosines and sines."""
         for term in formula:
             for factor, _ in term.factors:
+                if isinstance(factor, Symbol):
+                    continue
                 if isinstance(factor, Trig):
-                    trigs.add(factor)
+                    if id(factor) not in self._seen:
+                        self._seen.add(id(factor))
+                        trigs.add(factor)
                 elif isinstance(factor, Sum):
                     self._brackets[factor] += 1
                     if self._brackets[factor] == 1:
@@ -216,9 +222,13 @@ class _Body:
     # -- factors ------------------------------------------------------------------------------------------------
     def _factor(self, factor: Factor, power: int) -> str:
         """A factor to a power > 0: a variable, or a bracket that stands here alone."""
+        quick = self._quick.get((id(factor), power))
+        if quick is not None:
+            return quick[1]
         key = (factor, power)
         found = self._known.get(key)
         if found is not None:
+            self._quick[id(factor), power] = (factor, found)
             return found
         if power > 1:
             base = self._variable(factor)

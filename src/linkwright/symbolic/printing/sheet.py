@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 
-from linkwright.symbolic.formula import Block, Sum, Symbol
+from linkwright.symbolic.formula import Block, Sum, Symbol, Term
 from linkwright.symbolic.formula import symbols as symbols_of
 
 #: What the usual blocks are, for headings.
@@ -74,15 +75,39 @@ class Sheet:
     @cached_property
     def terms(self) -> int:
         """How many terms the blocks have in all, each different entry once."""
-        return sum(terms(entry) for block in self.blocks for entry in dict.fromkeys(block.entries))
+        return sum(terms(entry) for block in self.blocks for entry in different(block)[0])
+
+
+def different(block: Block) -> tuple[list[Sum], list[int]]:
+    """The different entries in order, and for each place which of them it holds.
+
+    Long sums differ early or are one object, so that comparing them is cheaper than their hash.
+    """
+    found: list[Sum] = []
+    by_length: dict[int, list[int]] = {}
+    held = []
+    for entry in block.entries:
+        alike = by_length.setdefault(len(entry.terms), [])
+        which = next((k for k in alike if found[k] is entry or found[k] == entry), None)
+        if which is None:
+            which = len(found)
+            alike.append(which)
+            found.append(entry)
+        held.append(which)
+    return found, held
 
 
 def used(block: Block) -> dict[str, Symbol]:
-    """The symbols of a block by name."""
+    """The symbols of a block by name, in the order in which they are met."""
     found: dict[str, Symbol] = {}
-    for entry in dict.fromkeys(block.entries):
-        for name, symbol in symbols_of(entry).items():
-            found.setdefault(name, symbol)
+    seen: set[int] = set()
+    for entry in different(block)[0]:
+        for term in entry:
+            for factor, _ in term.factors:
+                if id(factor) not in seen:
+                    seen.add(id(factor))
+                    for name, symbol in symbols_of(Sum((Term(Fraction(1), ((factor, 1),)),))).items():
+                        found.setdefault(name, symbol)
     return found
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import cache, cmp_to_key
+from functools import cache, cmp_to_key, partial
 from typing import TYPE_CHECKING, Any
 
 from linkwright.symbolic.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
+from linkwright.symbolic.printing.sheet import different
 
 if TYPE_CHECKING:
     import sympy
@@ -27,8 +28,9 @@ def to_sympy_block(block: Block) -> Any:
     import sympy
 
     maker = _Maker()
-    made = {entry: maker.sum(entry) for entry in dict.fromkeys(block.entries)}
-    entries = [made[entry] for entry in block.entries]
+    found, held = different(block)
+    made = [maker.sum(entry) for entry in found]
+    entries = [made[which] for which in held]
     if not block.shape:
         return entries[0]
     rows, columns = block.shape if len(block.shape) == 2 else (block.shape[0], 1)
@@ -39,8 +41,9 @@ class _Maker:
     """Makes expressions; symbols, cosines and their powers once each."""
 
     def __init__(self) -> None:
-        self._powers: dict[tuple[Factor, int], Any] = {}
-        self._numbers: dict[tuple[Fraction, tuple[tuple[Root, int], ...]], tuple[Any, tuple[Any, ...]]] = {}
+        # By identity, and with the factor, so that it lives as long: a cosine's hash costs more than its expression.
+        self._powers: dict[tuple[int, int], tuple[Factor, Any]] = {}
+        self._numbers: dict[tuple[int, int, tuple[tuple[Root, int], ...]], tuple[Any, tuple[Any, ...]]] = {}
 
     def sum(self, formula: Sum) -> Any:
         import sympy
@@ -51,10 +54,11 @@ class _Maker:
 
     # -- factors ------------------------------------------------------------------------------------------------
     def power(self, factor: Factor, power: int) -> Any:
-        key = (factor, power)
-        made = self._powers.get(key)
-        if made is None:
-            made = self._powers[key] = self._base(factor) if power == 1 else self.power(factor, 1) ** power
+        known = self._powers.get((id(factor), power))
+        if known is not None:
+            return known[1]
+        made = self._base(factor) if power == 1 else self.power(factor, 1) ** power
+        self._powers[id(factor), power] = (factor, made)
         return made
 
     def _base(self, factor: Factor) -> Any:
@@ -90,7 +94,7 @@ class _Maker:
             else:
                 plain.append(simple)
         ranks = _ranks({id(x): x for number, parts in plain for x in (number, *parts)}.values())
-        one, mul = sympy.S.One, sympy.Mul._from_args
+        one, mul = sympy.S.One, partial(sympy.Mul._from_args, is_commutative=True)
         constant: list[Any] = []
         made: dict[tuple[int, ...], tuple[tuple[int, ...], Any]] = {}
         for number, parts in plain:
@@ -112,7 +116,7 @@ class _Maker:
         # `Basic.compare`: the class, how many arguments, the arguments one by one.
         terms.sort(key=lambda pair: (classes[type(pair[1])], len(pair[0]), pair[0]))
         total = [*constant, *(x for _, x in terms)]
-        fast = sympy.Add._from_args(total) if len(total) > 1 else sympy.Add(*total)
+        fast = sympy.Add._from_args(total, is_commutative=True) if len(total) > 1 else sympy.Add(*total)
         return sympy.Add(fast, *left) if left else fast
 
     def _parts(self, term: Term) -> tuple[Any, list[Any]] | None:
@@ -133,7 +137,7 @@ class _Maker:
             parts.append(made)
         if len(bases) != len(parts):
             return None
-        key = (term.number, tuple(roots))
+        key = (term.number.numerator, term.number.denominator, tuple(roots))
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = self.by_sympy(Term(term.number, tuple(roots))).as_coeff_mul()

@@ -40,7 +40,8 @@ class Writer:
     """Writes formulas; subclasses say how. What a factor is written as is remembered, since factors recur."""
 
     def __init__(self) -> None:
-        self._factors: dict[tuple[Factor, int], str] = {}
+        # By identity, and with the factor, so that it lives as long: a cosine's hash costs more than its text.
+        self._factors: dict[tuple[int, int], tuple[Factor, str]] = {}
 
     # -- what a target says -------------------------------------------------------------------------------------
     def symbol(self, symbol: Symbol) -> str:
@@ -94,11 +95,12 @@ class Writer:
 
     def factor(self, factor: Factor, power: int = 1) -> str:
         """A factor to a power > 0, so that it can stand in a product."""
-        key = (factor, power)
-        text = self._factors.get(key)
-        if text is None:
-            base = self.base(factor)
-            text = self._factors[key] = base if power == 1 else self.power(base, power, factor)
+        known = self._factors.get((id(factor), power))
+        if known is not None:
+            return known[1]
+        base = self.base(factor)
+        text = base if power == 1 else self.power(base, power, factor)
+        self._factors[id(factor), power] = (factor, text)
         return text
 
     def base(self, factor: Factor) -> str:
