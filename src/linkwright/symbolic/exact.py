@@ -29,6 +29,11 @@ def rational(x: float) -> Fraction:
     return Fraction(repr(float(x)))
 
 
+def decimal(x: float) -> Sum:
+    """A float as a formula."""
+    return number(rational(x))
+
+
 def times(x: int | Fraction, *factors: Factor) -> Sum:
     """A number times factors."""
     return Sum((Term(Fraction(x), tuple((f, 1) for f in factors)),)) if x else Sum()
@@ -127,7 +132,7 @@ class Angles:
 
 
 def from_expression(
-    e: Expression, exact: Callable[[float], Sum] = lambda x: number(rational(x)), names: Mapping[str, Sum] | None = None
+    e: Expression, exact: Callable[[float], Sum] = decimal, names: Mapping[str, Sum] | None = None
 ) -> Sum:
     """An expression of parameters as a formula: sums and products; cosines of named angles; the rest as functions.
 
@@ -136,12 +141,12 @@ def from_expression(
     if isinstance(e, Number):
         return exact(e.value)
     if isinstance(e, Name):
-        return (names or {}).get(e.name) or times(1, Symbol(e.name))
+        return names[e.name] if names and e.name in names else times(1, Symbol(e.name))
     if not isinstance(e, Call):
         return times(1, Applied("table", ()))
-    if e.function in ("cos", "sin") and not names:
+    if e.function in ("cos", "sin"):
         linear = _linear(e.arguments[0])
-        if linear is not None:
+        if linear is not None and not (names and names.keys() & linear[0].keys()):
             return _trigonometric(e.function, *linear)
     parts = [from_expression(part, exact, names) for part in e.arguments]
     if e.function in _ARITHMETIC:

@@ -8,16 +8,14 @@ then the nearest to the base, then the smallest multiples; cosine before sine); 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
 from math import gcd, lcm
 from typing import Any
 
 from flint import Ordering, fmpq_mpoly_ctx
 
-from linkwright.symbolic.formula import Factor, Root, Sum, Symbol, Term, Trig
+from linkwright.symbolic.formula import Factor, Sum, Symbol, Term, Trig, natural, rank
 from linkwright.symbolic.ring import Poly, Ring, terms
 
 Key = tuple[Any, ...]
@@ -159,24 +157,10 @@ class Forms:
 
 def _order(ring: Ring) -> dict[int, int]:
     """The place of each variable among the factors of a term."""
-    ranks = {"parameter": 1, "coordinate": 2, "rate": 3, "acceleration": 4}
-
     def key(k: int) -> Key:
-        factor = ring.factor(k)
-        if isinstance(factor, Symbol):
-            return ranks[factor.role], natural(factor.name)
-        if isinstance(factor, Root):
-            return 0, ((0, factor.of, ""),)
-        return 5, ((0, k, ""),)
+        return *rank(ring.factor(k)), k
 
     return {k: place for place, k in enumerate(sorted(range(len(ring.gens)), key=key))}
-
-
-@cache
-def natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """A name as a key in which numbers count as numbers."""
-    parts = re.findall(r"\d+|\D+", name)
-    return tuple((0, int(x), "") if x.isdecimal() else (1, 0, x) for x in parts)
 
 
 def _angle_key(trig: Trig | None) -> Key:
@@ -193,8 +177,27 @@ def _bracketed(terms: list[Term], factors: Powers) -> list[Term]:
         return [Term(terms[0].number, terms[0].factors + factors)]
     if not factors:
         return terms
-    common = _content([t.number for t in terms])
-    return [Term(common, ((Sum(tuple(Term(t.number / common, t.factors) for t in terms)), 1), *factors))]
+    number, shared = _content([t.number for t in terms]), _shared(terms)
+    rest = tuple(Term(t.number / number, _without(t.factors, shared)) for t in terms)
+    return [Term(number, (*shared.items(), (Sum(rest), 1), *factors))]
+
+
+def _shared(terms: list[Term]) -> dict[Factor, int]:
+    """The symbols that all terms have, with their powers."""
+    shared = {f: n for f, n in terms[0].factors if isinstance(f, Symbol)}
+    for term in terms[1:]:
+        if not shared:
+            break
+        own = dict(term.factors)
+        shared = {f: min(n, own[f]) for f, n in shared.items() if f in own}
+    return shared
+
+
+def _without(powers: Powers, shared: dict[Factor, int]) -> Powers:
+    if not shared:
+        return powers
+    left = ((f, n - shared.get(f, 0)) for f, n in powers)
+    return tuple((f, n) for f, n in left if n)
 
 
 def _content(numbers: list[Fraction]) -> Fraction:

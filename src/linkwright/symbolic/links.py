@@ -6,7 +6,7 @@ joint's triad on the body; inertial parameters are given in the body's own frame
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import gcd, lcm
@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.errors import ModelError
+from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import JointForce
+from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.topology import Topology, span
 from linkwright.symbolic.exact import (
     ONE,
@@ -24,6 +25,7 @@ from linkwright.symbolic.exact import (
     Angles,
     Matrix,
     added,
+    decimal,
     entry,
     from_expression,
     negated,
@@ -38,6 +40,8 @@ from linkwright.symbolic.ring import _MOST, Angle, Turn
 Vector = tuple[Sum, Sum, Sum]
 NONE: Vector = (ZERO, ZERO, ZERO)
 _AXES = "xyz"
+Names = Mapping[str, Sum]
+_NO_NAMES: Names = {}
 _WORDS = {"JointForce": "joint force", "PointForce": "force", "AppliedWrench": "wrench"}
 
 
@@ -102,21 +106,30 @@ def _entries(matrices: tuple[Matrix, ...]) -> list[Sum]:
 
 
 def model_of(
-    description: Description, *, coordinates: str = "q", digits: int | None = None, sums: bool = True
+    description: Description,
+    *,
+    coordinates: str = "q",
+    digits: int | None = None,
+    sums: bool = True,
+    numbers: Collection[str] = (),
 ) -> Model:
     """The elementary links of a description whose joints form a tree.
 
     `digits` rounds the cosines of angles that are no multiples of 15°; without it these angles become symbols. `sums`
-    takes angles along parallel axes as sums.
+    takes angles along parallel axes as sums. `numbers` are parameters that stand for their values.
     """
-    return _Reader(description, coordinates, digits).model(sums)
+    return _Reader(description, coordinates, digits, numbers).model(sums)
 
 
 class _Reader:
     """Reads one description."""
 
-    def __init__(self, description: Description, stem: str, digits: int | None) -> None:
+    def __init__(self, description: Description, stem: str, digits: int | None, numbers: Collection[str]) -> None:
         self.d, self.stem = description, stem
+        for name in numbers:
+            if name not in description.parameters:
+                raise NameNotFound("parameter", name, list(description.parameters))
+        self.folded = {name: description.parameters[name] for name in numbers}
         if not stem.isidentifier() or stem[-1].isdigit():
             text = f"coordinates={stem!r}; give the letters that stand before the numbers, such as 'q' or 'theta'"
             raise ModelError(text, element=stem)
@@ -134,13 +147,18 @@ class _Reader:
     # -- numbers --------------------------------------------------------------------------------------
     def bound(self, array: str, k: int, width: int) -> list[Any]:
         """The expressions of a row of a description's array, None where it has numbers alone."""
-        return [self.d.bindings.get((array, k * width + e)) for e in range(width)]
+        found = [self.d.bindings.get((array, k * width + e)) for e in range(width)]
+        return [None if e is None or e.names() <= self.folded.keys() else e for e in found]
+
+    def formula(self, e: Expression, exact: Callable[[float], Sum] = decimal, names: Names = _NO_NAMES) -> Sum:
+        """An expression as a formula, with the parameters that stand for their values put in."""
+        return from_expression(e, exact, {**{n: exact(x) for n, x in self.folded.items()}, **names})
 
     def row(self, array: str, k: int) -> list[Sum]:
         """A row of a description's array as formulas."""
         numbers = np.asarray(getattr(self.d, array)[k], dtype=np.float64).reshape(-1)
         bound = self.bound(array, k, numbers.size)
-        return [number(rational(x)) if e is None else from_expression(e) for x, e in zip(numbers, bound, strict=True)]
+        return [decimal(x) if e is None else self.formula(e) for x, e in zip(numbers, bound, strict=True)]
 
     def vector(self, array: str, k: int) -> Vector:
         x, y, z = self.row(array, k)
@@ -153,7 +171,7 @@ class _Reader:
         if all(e is None for e in bound):
             return tuple(self.angles.rotation(r, label))
         both = zip(r.reshape(-1), bound, strict=True)
-        entries = [entry(x) if e is None else from_expression(e, entry) for x, e in both]
+        entries = [entry(x) if e is None else self.formula(e, entry) for x, e in both]
         return (tuple(tuple(entries[3 * i : 3 * i + 3]) for i in range(3)),)
 
     def between(self, up: tuple[str, int] | None, down: tuple[str, int], label: str) -> tuple[Matrix, ...]:
@@ -266,7 +284,7 @@ class _Reader:
     def gravity(self) -> Vector:
         bound = self.bound("gravity", 0, 3)
         x, y, z = (
-            number(rational(x)) if e is None else from_expression(e) for x, e in zip(self.d.gravity, bound, strict=True)
+            decimal(x) if e is None else self.formula(e) for x, e in zip(self.d.gravity, bound, strict=True)
         )
         return x, y, z
 
@@ -307,7 +325,7 @@ class _Reader:
                 "q": added(times(ratio, q), offset),
                 "v": times(ratio, Symbol(f"d{q.name}", "rate", q.name)),
             }
-            for term in _scaled(from_expression(element.law, names=own), -ratio):
+            for term in _scaled(self.formula(element.law, names=own), -ratio):
                 moving = any(s.role == "rate" for s in symbols(Sum((term,))).values())
                 kept = friction if moving else springs
                 kept[k] = added(kept[k], Sum((term,)))

@@ -166,13 +166,17 @@ class Ring:
 
     def evaluate(self, p: Poly, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """A polynomial at `values`, in floating point: (size)."""
-        if not len(p):
-            return np.zeros(x.shape[1])
-        powers = np.array(p.monoms(), dtype=np.int32)
-        numbers = np.array([int(c.p) / int(c.q) for c in p.coeffs()])
-        product = np.repeat(numbers[:, None], x.shape[1], axis=1)
-        for k in np.flatnonzero(powers.any(axis=0)):
-            product *= x[k] ** powers[:, k, None]
+        found = list(terms(p))
+        longest = max((len(powers) for powers, _ in found), default=0)
+        # Each different power once; rows of terms are filled up with 1.
+        place: dict[tuple[int, int], int] = {}
+        rows = np.zeros((len(found), longest), dtype=np.int32)
+        for row, (powers, _) in zip(rows, found, strict=True):
+            row[: len(powers)] = [place.setdefault(item, len(place) + 1) for item in powers]
+        table = np.stack([np.ones(x.shape[1]), *(x[k] ** n for k, n in place)])
+        product = np.array([float(number) for _, number in found]).reshape(-1, 1) * np.ones(x.shape[1])
+        for column in rows.T:
+            product *= table[column]
         total: NDArray[np.float64] = product.sum(axis=0)
         return total
 
