@@ -39,6 +39,9 @@ def decimal(x: Fraction) -> str | None:
 class Writer:
     """Writes formulas; subclasses say how. What a factor is written as is remembered, since factors recur."""
 
+    #: Whether functions stand last in a product, so that cos θ m cannot be taken for cos(θ m).
+    functions_last = False
+
     def __init__(self) -> None:
         # By identity, and with the factor, so that it lives as long: a cosine's hash costs more than its text.
         self._factors: dict[tuple[int, int], tuple[Factor, str]] = {}
@@ -55,7 +58,7 @@ class Writer:
         raise NotImplementedError
 
     def function(self, name: str, arguments: Sequence[str], bare: bool) -> str:
-        """A function of written arguments; `bare` where the only one is a single symbol."""
+        """A function of written arguments; `bare` where the only one is a symbol, or a multiple of an angle."""
         raise NotImplementedError
 
     def bracket(self, inside: str) -> str:
@@ -76,6 +79,18 @@ class Writer:
         """Terms with their signs (True: minus) in one line."""
         raise NotImplementedError
 
+    def sign(self, minus: bool, first: bool) -> str:
+        """The sign before a piece of a sum that is broken into lines."""
+        raise NotImplementedError
+
+    def opened(self, inside: str) -> str:
+        """The first piece of a bracket that is broken into lines."""
+        raise NotImplementedError
+
+    def closed(self, inside: str) -> str:
+        """The last piece of a bracket that is broken into lines."""
+        raise NotImplementedError
+
     # -- the walk -----------------------------------------------------------------------------------------------
     def sum(self, formula: Sum) -> str:
         return self.joined(list(self.terms(formula))) if formula else self.number(Fraction(0))
@@ -86,12 +101,38 @@ class Writer:
 
     def _term(self, term: Term) -> str:
         top, bottom = [], []
-        for factor, power in term.factors:
+        for factor, power in self._order(term):
             if power > 0:
                 top.append(self.factor(factor, power))
             else:
                 bottom.append(self.factor(factor, -power))
         return self.term(abs(term.number), top, bottom)
+
+    def _order(self, term: Term) -> Sequence[tuple[Factor, int]]:
+        if not self.functions_last:
+            return term.factors
+        return sorted(term.factors, key=_rank)
+
+    def pieces(self, formula: Sum, longest: int = 3) -> list[str]:
+        """A sum in pieces between which a line may break: its terms, and those of brackets with more than `longest`."""
+        pieces = []
+        for k, term in enumerate(formula):
+            sign = self.sign(term.number < 0, k == 0)
+            long = [n == 1 and isinstance(f, Sum) and len(f.terms) > longest for f, n in term.factors]
+            if not any(long) or any(n < 0 for _, n in term.factors):
+                pieces.append(sign + self._term(term))
+                continue
+            number = abs(term.number)
+            parts: list[str] = []
+            for factor, power in self._order(term):
+                if power == 1 and isinstance(factor, Sum) and len(factor.terms) > longest:
+                    first, *rest, last = self.pieces(factor, longest)
+                    pieces += [sign + self.term(number, [*parts, self.opened(first)], []), *rest]
+                    number, sign, parts = Fraction(1), "", [self.closed(last)]
+                else:
+                    parts.append(self.factor(factor, power))
+            pieces.append(self.product(parts))
+        return pieces or [self.number(Fraction(0))]
 
     def factor(self, factor: Factor, power: int = 1) -> str:
         """A factor to a power > 0, so that it can stand in a product."""
@@ -107,7 +148,7 @@ class Writer:
         if isinstance(factor, Symbol):
             return self.symbol(factor)
         if isinstance(factor, Trig):
-            bare = len(factor.angle) == 1 and factor.angle[0][1] == 1
+            bare = len(factor.angle) == 1 and factor.angle[0][1] > 0
             return self.function(factor.function, [self.angle(factor.angle)], bare)
         if isinstance(factor, Root):
             return self.function("sqrt", [self.number(Fraction(factor.of))], True)
@@ -141,6 +182,11 @@ class Writer:
 
     def _enclosed(self, formula: Sum, written: str) -> str:
         return written if not formula or _is_symbol(formula) else self.bracket(written)
+
+
+def _rank(pair: tuple[Factor, int]) -> int:
+    """Symbols, then brackets, then functions."""
+    return 2 if isinstance(pair[0], Trig | Applied) else 1 if isinstance(pair[0], Sum) else 0
 
 
 def _is_symbol(formula: Sum) -> bool:
