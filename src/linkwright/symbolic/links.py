@@ -74,6 +74,15 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Rotor:
+    """The motor inertia of a joint: the number of the body it carries, and (coordinate, factor) where it acts."""
+
+    body: int
+    inertia: Sum
+    at: tuple[tuple[int, Fraction], ...]
+
+
+@dataclass(frozen=True)
 class Model:
     """What the equations are made of."""
 
@@ -88,6 +97,7 @@ class Model:
     springs: tuple[Sum, ...]
     values: Mapping[str, float]
     left_out: tuple[str, ...] = ()
+    rotors: tuple[Rotor, ...] = ()  # of every joint that a motor can turn
 
     def constants(self) -> list[Sum]:
         """Every formula of parameters in it."""
@@ -201,6 +211,7 @@ class _Reader:
         for i in range(len(self.topology)):
             self.add(i)
         basis = _Basis(self.coordinates, self.links, sums)
+        rotors = self.rotors()
         return Model(
             d.name,
             tuple(self.coordinates),
@@ -208,10 +219,14 @@ class _Reader:
             tuple(basis.angles),
             tuple(replace(link, angle=basis.turns.get(k, Turn(()))) for k, link in enumerate(self.links)),
             self.gravity(),
-            self.armature(),
+            tuple(
+                added(*(_scaled(r.inertia, factor) for r in rotors for at, factor in r.at if at == k))
+                for k in range(len(self.coordinates))
+            ),
             *self.forces(),
             {**d.parameters, **self.angles.values},
             tuple(self.left_out),
+            rotors,
         )
 
     def count(self, joint: int) -> None:
@@ -288,22 +303,22 @@ class _Reader:
         )
         return x, y, z
 
-    def armature(self) -> tuple[Sum, ...]:
-        """Motor inertia of each coordinate."""
-        d, found = self.d, [ZERO for _ in self.coordinates]
-        for joint in self.topology.joint.tolist():
+    def rotors(self) -> tuple[Rotor, ...]:
+        """Motor inertia of each joint."""
+        d, found = self.d, []
+        for position, joint in enumerate(self.topology.joint.tolist(), start=1):
             kind, rotor = d.kind_of(joint), self.row("armature", joint)[0]
-            if not rotor or not kind.nv:
-                continue
-            if not kind.paired:
+            if kind.nv and kind.paired:
+                factor = self.coupling(joint)[0] ** 2
+                first = self.first[joint]
+                found.append(Rotor(position, rotor, tuple((k, factor) for k in range(first, first + kind.nv))))
+            elif rotor and kind.nv:
                 name = d.joint_names[joint]
                 text = (
                     f"joint {name!r} is {kind.name} and has motor inertia about its body's axes, which has no place in "
                     "equations by angles; take it away, or use universal and revolute joints"
                 )
                 raise ModelError(text, element=name)
-            for k in range(self.first[joint], self.first[joint] + kind.nv):
-                found[k] = added(found[k], _scaled(rotor, self.coupling(joint)[0] ** 2))
         return tuple(found)
 
     def forces(self) -> tuple[tuple[Sum, ...], tuple[Sum, ...]]:
@@ -437,4 +452,3 @@ def _refuse(d: Description, t: Topology) -> None:
         raise ModelError(text, element=d.drivers[0].name)
     if not len(t):
         raise ModelError(f"{d.name!r} has no moving bodies, so it has no equations of motion")
-
