@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from linkwright.errors import ModelError
 from linkwright.mechanism.expression import Call, Expression, Name, Number
 from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Symbol, Term, Trig, number
 
@@ -138,7 +139,8 @@ def from_expression(
     if isinstance(e, Name):
         return (names or {}).get(e.name) or times(1, Symbol(e.name))
     if not isinstance(e, Call):
-        return times(1, Applied("table", ()))
+        text = f"{str(e)[:60]!r} is a table of numbers, which has no closed form; put a formula in its place"
+        raise ModelError(text)
     if e.function in ("cos", "sin") and not names:
         linear = _linear(e.arguments[0])
         if linear is not None:
@@ -149,6 +151,11 @@ def from_expression(
         if made is not None:
             return made
     return times(1, Applied(e.function, tuple(parts)))
+
+
+def tabulated(e: Expression) -> bool:
+    """Whether an expression has a table of numbers in it."""
+    return not isinstance(e, Number | Name) and (not isinstance(e, Call) or any(map(tabulated, e.arguments)))
 
 
 def _constant(formula: Sum) -> Fraction | None:

@@ -29,6 +29,7 @@ from linkwright.symbolic.exact import (
     negated,
     product,
     rational,
+    tabulated,
     times,
     turn,
 )
@@ -297,7 +298,7 @@ class _Reader:
             if joint is None or not isinstance(element, JointForce) or not d.kind_of(joint).paired:
                 self.left_out.append(f"{_WORDS[type(element).__name__]} {element.name!r}")
                 continue
-            if not element.law.names() <= {"q", "v", *d.parameters}:
+            if tabulated(element.law) or not element.law.names() <= {"q", "v", *d.parameters}:
                 self.left_out.append(f"joint force {element.name!r}")
                 continue
             k = self.first[joint] + element.index
@@ -419,4 +420,3 @@ def _refuse(d: Description, t: Topology) -> None:
         raise ModelError(text, element=d.drivers[0].name)
     if not len(t):
         raise ModelError(f"{d.name!r} has no moving bodies, so it has no equations of motion")
-
