@@ -37,7 +37,6 @@ MAY = {
     "described": {"programs", "constraints", "mechanism", "views"},
     "closed": {"constraints", "mechanism", "spatial"},
     "model": {"described", "programs", "kernels", "mechanism", "tape", "views"},
-    "symbolic": {"model", "programs", "kernels", "mechanism", "spatial", "tape"},
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},
     "results": {"mechanism", "spatial", "tape", "targets"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from linkwright.symbolic.dynamics import Dynamics, Way
 from linkwright.symbolic.links import Model
@@ -108,7 +109,7 @@ def estimate(model: Model, way: Way = "jacobian") -> Estimate:
 
 def _growth(terms: list[int], left: int) -> float:
     """By how much terms grow in so many steps more, if growth itself goes on changing as it did last."""
-    before, last = (max(b / a - 1, 1e-6) if a else 1.0 for a, b in zip(terms, terms[1:], strict=False))
+    before, last = (max(b / a - 1, 1e-6) if a else 1.0 for a, b in pairwise(terms))
     bend, total = min(last / before, 1.0), 1.0
     for _ in range(left):
         last *= bend

@@ -31,6 +31,7 @@ from linkwright.symbolic.exact import (
     negated,
     product,
     rational,
+    tabulated,
     times,
     turn,
 )
@@ -330,7 +331,7 @@ class _Reader:
             if joint is None or not isinstance(element, JointForce) or not d.kind_of(joint).paired:
                 self.left_out.append(f"{_WORDS[type(element).__name__]} {element.name!r}")
                 continue
-            if not element.law.names() <= {"q", "v", *d.parameters}:
+            if tabulated(element.law) or not element.law.names() <= {"q", "v", *d.parameters}:
                 self.left_out.append(f"joint force {element.name!r}")
                 continue
             k = self.first[joint] + element.index

@@ -18,7 +18,7 @@ from flint import Ordering, fmpq, fmpq_mpoly_ctx
 from numpy.typing import NDArray
 
 from linkwright.errors import ModelError
-from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Symbol, Term, Trig
+from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Symbol, Term, Trig, evaluate, symbols
 
 Poly: TypeAlias = Any  # flint.fmpq_mpoly
 #: Σ multiple · symbol, as `Trig` has it.
@@ -149,8 +149,6 @@ class Ring:
 
     def values(self, given: Mapping[str, Any], size: int = 1) -> NDArray[np.float64]:
         """The variables' values for values of the symbols by name: (variables, size)."""
-        from linkwright.symbolic.formula import evaluate
-
         x = np.zeros((len(self._factors), size))
         for k, factor in enumerate(self._factors):
             if isinstance(factor, Symbol):
@@ -161,7 +159,10 @@ class Ring:
             elif isinstance(factor, Root):
                 x[k] = np.sqrt(factor.of)
             else:
-                x[k] = evaluate(Sum((Term(Fraction(1), ((factor, 1),)),)), given)
+                # One state after another: laws may be of any functions, and they are few.
+                own = Sum((Term(Fraction(1), ((factor, 1),)),))
+                each = {name: np.broadcast_to(np.asarray(given[name], np.float64), (size,)) for name in symbols(own)}
+                x[k] = [evaluate(own, {name: float(v[i]) for name, v in each.items()}) for i in range(size)]
         return x
 
     def evaluate(self, p: Poly, x: NDArray[np.float64]) -> NDArray[np.float64]:
