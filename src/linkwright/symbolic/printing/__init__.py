@@ -5,6 +5,9 @@ from __future__ import annotations
 from linkwright.symbolic.printing.c import c_source
 from linkwright.symbolic.printing.count import Operations, operations
 from linkwright.symbolic.printing.latex import latex_block, latex_document, latex_formula
+from linkwright.symbolic.printing.markdown import markdown_page
+from linkwright.symbolic.printing.mathml import mathml_formula
+from linkwright.symbolic.printing.page import html_page
 from linkwright.symbolic.printing.plain import text
 from linkwright.symbolic.printing.python import python_module
 from linkwright.symbolic.printing.sheet import Sheet
@@ -14,9 +17,12 @@ __all__ = [
     "Operations",
     "Sheet",
     "c_source",
+    "html_page",
     "latex_block",
     "latex_document",
     "latex_formula",
+    "markdown_page",
+    "mathml_formula",
     "operations",
     "python_module",
     "text",

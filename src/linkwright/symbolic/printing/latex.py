@@ -10,6 +10,7 @@ from fractions import Fraction
 from linkwright.errors import LinkwrightError
 from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Symbol, Trig
 from linkwright.symbolic.printing.count import Operations, operations
+from linkwright.symbolic.printing.layout import layout
 from linkwright.symbolic.printing.names import Split, folded, greek_name, split
 from linkwright.symbolic.printing.quantities import Quantity, letter, motion
 from linkwright.symbolic.printing.sheet import Sheet, different, places, terms
@@ -124,14 +125,14 @@ def latex_block(block: Block, width: int = 90) -> str:
     writer = Latex()
     name = bold(letter(block)) if block.shape else named(letter(block))
     if not block.shape:
-        return _aligned([(name, block.entries[0])], writer, width)
+        return aligned([(name, block.entries[0])], writer, width)
     found, held = different(block)
     texts = [writer.sum(e) for e in found]
     columns = block.shape[1] if len(block.shape) == 2 else 1
     fits = columns <= 10 and _matrix_width([texts[k] for k in held], columns) <= width
     if fits:
-        return rf"\[ {name} = {_matrix([texts[k] for k in held], columns)} \]"
-    return _aligned([(_entry(block, place), entry) for place, entry in _listed(block)], writer, width)
+        return rf"\[ {name} = {latex_matrix([texts[k] for k in held], columns)} \]"
+    return aligned([(entry_name(block, place), entry) for place, entry in _listed(block)], writer, width)
 
 
 def latex_document(sheet: Sheet) -> str:
@@ -145,7 +146,8 @@ def latex_document(sheet: Sheet) -> str:
     writer = Latex()
     largest = max((n for b in sheet.blocks for n in b.shape), default=1)
     body = [rf"\title{{{_text(sheet.title)}}}", rf"\date{{Equations of motion, {_text(sheet.form)} form}}"]
-    body += [r"\begin{document}", r"\maketitle", *_equation(sheet), *(rf"{_text(note)}\par" for note in sheet.notes)]
+    body += [r"\begin{document}", r"\maketitle", *_introduction(sheet)]
+    body += [rf"{_text(note)}\par" for note in sheet.notes]
     for block in sheet.blocks:
         body += ["", rf"\section*{{{_text(sheet.heading(block))}}}", *_section(block, writer)]
     body += [*_symbols(sheet, writer), *_cost(sheet), r"\end{document}", ""]
@@ -172,17 +174,23 @@ _PREAMBLE = r"""\documentclass[11pt,a4paper]{article}
 """
 
 
-def _equation(sheet: Sheet) -> list[str]:
-    parts = motion(sheet)
-    if not parts:
+def _introduction(sheet: Sheet) -> list[str]:
+    made = equation(sheet)
+    if not made:
         return []
     coordinates = r",\,".join(Latex().symbol(s) for s in sheet.coordinates[:12])
     more = r",\,\dots" if len(sheet.coordinates) > 12 else ""
     return [
-        rf"\[ \boldsymbol{{F}} + \boldsymbol{{d}} = {' + '.join(map(_quantity, parts))} \]",
+        rf"\[ {made} \]",
         rf"with the coordinates $\boldsymbol{{q}} = ({coordinates}{more})^{{\mathsf T}}$, the driving forces "
         r"$\boldsymbol{F}$ and disturbances $\boldsymbol{d}$.\par",
     ]
+
+
+def equation(sheet: Sheet) -> str:
+    """F + d = M q̈ + h + ..., of the blocks that are there; nothing without M."""
+    parts = motion(sheet)
+    return rf"\boldsymbol{{F}} + \boldsymbol{{d}} = {' + '.join(map(_quantity, parts))}" if parts else ""
 
 
 _Q = (r"\boldsymbol{q}", r"\dot{\boldsymbol{q}}", r"\ddot{\boldsymbol{q}}")
@@ -202,20 +210,13 @@ def _section(block: Block, writer: Latex) -> list[str]:
     """A matrix of short entries and names, then what the names stand for."""
     if not block.shape:
         return _paragraph(named(letter(block)), block.entries[0], writer)
-    columns = block.shape[1] if len(block.shape) == 2 else 1
+    plan = layout(block)
     lines = []
-    listed = _listed(block)
-    if max(block.shape) <= 12:
-        found, held = different(block)
-        short = {k: writer.sum(e) for k, e in enumerate(found) if len(e.terms) <= 1 and terms(e) <= 1}
-        short = {k: text for k, text in short.items() if _width(text) <= 60 // columns}
-        first = {held[k]: _entry(block, place) for k, (place, _) in reversed(list(enumerate(places(block))))}
-        if len(block.shape) == 2 or len(short) == len(found):
-            cells = [short.get(k, first[k]) for k in held]
-            lines.append(rf"\[ {bold(letter(block))} = {_matrix(cells, columns)} \]")
-            listed = [(place, entry) for place, entry in listed if not any(found[k] is entry for k in short)]
-    for place, entry in listed:
-        lines += _paragraph(_entry(block, place), entry, writer)
+    if plan.cells:
+        cells = [entry_name(block, c.place) if c.entry is None else writer.sum(c.entry) for c in plan.cells]
+        lines.append(rf"\[ {bold(letter(block))} = {latex_matrix(cells, plan.columns)} \]")
+    for place, entry in plan.listed:
+        lines += _paragraph(entry_name(block, place), entry, writer)
     return lines
 
 
@@ -278,12 +279,14 @@ def _listed(block: Block) -> list[tuple[str, Sum]]:
     return listed
 
 
-def _entry(block: Block, place: str) -> str:
+def entry_name(block: Block, place: str) -> str:
+    """The name of one entry of a block: M_{12}."""
     parts = letter(block)
     return named(Split(parts.stem, f"{parts.subscript},{place}" if parts.subscript else place))
 
 
-def _matrix(cells: Sequence[str], columns: int) -> str:
+def latex_matrix(cells: Sequence[str], columns: int) -> str:
+    """A matrix in square brackets, of cells by rows."""
     rows = [" & ".join(cells[k : k + columns]) for k in range(0, len(cells), columns)]
     return r"\begin{bmatrix} " + r" \\ ".join(rows) + r" \end{bmatrix}"
 
@@ -298,7 +301,8 @@ def _width(text: str) -> int:
     return len(re.sub(r"\\(sin|cos|tan|tanh)(?![a-z])", "xxx", re.sub(r"\\(?!sin|cos|tan)[a-zA-Z]+", "x", text)))
 
 
-def _aligned(entries: Sequence[tuple[str, Sum]], writer: Latex, width: int) -> str:
+def aligned(entries: Sequence[tuple[str, Sum]], writer: Latex, width: int, kind: str = "align*") -> str:
+    """Entries below each other, their lines broken at about `width` signs, in amsmath's environment `kind`."""
     lines = []
     for name, entry in entries:
         line, used = f"{name} &= ", 0
@@ -310,7 +314,7 @@ def _aligned(entries: Sequence[tuple[str, Sum]], writer: Latex, width: int) -> s
             line += f"{piece} " if used == 0 else f"{piece.removeprefix('{}')} "
             used += size
         lines.append(line.rstrip())
-    return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
+    return f"\\begin{{{kind}}}\n" + " \\\\\n".join(lines) + f"\n\\end{{{kind}}}"
 
 
 # -- text -----------------------------------------------------------------------------------------------------------

@@ -43,6 +43,9 @@ class Plain(Writer):
             parts += [" - " if minus else " + ", text]
         return "".join(parts)
 
+    def sign(self, minus: bool, first: bool) -> str:
+        return ("-" if minus else "") if first else ("- " if minus else "+ ")
+
 
 def text(formula: Sum) -> str:
     """A formula as one readable line, the same each time: terms and factors in the order in which they stand."""

@@ -1,0 +1,118 @@
+"""The web page and the Markdown page hold every formula, and no name from a file can be markup in them."""
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import formulas
+import pytest
+from formulas import cos, m2, term
+from hypothesis import given, settings
+
+from linkwright.symbolic.formula import Block, Sum, Symbol
+from linkwright.symbolic.printing import (
+    Sheet,
+    c_source,
+    html_page,
+    latex_document,
+    markdown_page,
+    mathml_formula,
+    python_module,
+)
+
+VOID = {"meta", "mspace"}
+MATH = {"math", "mrow", "mi", "mn", "mo", "msub", "msup", "msubsup", "mfrac", "msqrt", "mover", "mspace", "mtable"}
+PAGE = {"html", "head", "body", "title", "style", "meta", "div", "nav", "main", "header", "section", "h1", "h2", "p"}
+PAGE |= {"ol", "li", "a", "span", "table", "thead", "tbody", "tr", "th", "td", "code"}
+CHILDREN = {"msub": 2, "msup": 2, "msubsup": 3, "mfrac": 2, "mover": 2}
+
+
+class Reader(HTMLParser):
+    """Refuses what is not closed, not known, or has the wrong number of parts; gathers the words."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[list] = []
+        self.words: list[str] = []
+        self.targets: set[str] = set()
+        self.links: set[str] = set()
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attributes: list) -> None:
+        assert tag in MATH | PAGE | {"mtr", "mtd"}, tag
+        given = dict(attributes)
+        assert not [name for name in given if name.startswith("on") or name in ("src", "style")]
+        self.targets |= {given["id"]} if "id" in given else set()
+        self.links |= {given["href"]} if "href" in given else set()
+        if self.open:
+            self.open[-1][1] += 1
+        if tag not in VOID:
+            self.open.append([tag, 0])
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in VOID:
+            return
+        was, children = self.open.pop()
+        assert was == tag
+        assert children == CHILDREN.get(tag, children), tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+@settings(max_examples=40, deadline=None)
+@given(formulas.formulas)
+def test_mathml_is_well_formed(formula: Sum) -> None:
+    Reader(mathml_formula(formula))
+
+
+def test_the_page_has_every_section_and_its_contents_lead_there() -> None:
+    page = Reader(html_page(formulas.arm()))
+    headings = ("Equation of motion", "Mass matrix", "Gravity forces", "Friction forces", "Symbols", "Size and cost")
+    for heading in headings:
+        assert page.words.count(heading) == 2
+    assert {f"#{target}" for target in page.targets} == page.links
+
+
+def test_the_page_needs_no_network_and_no_script() -> None:
+    text = html_page(formulas.arm())
+    assert "<script" not in text
+    assert "default-src 'none'" in text
+    assert "http://" not in text
+    assert "https://" not in text
+
+
+EVIL = ["<script>alert(1)</script>", '"><img src=x onerror=y>', "&lt;b&gt;", "a\ud800b", "</style>"]
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_names_from_files_are_text(evil: str) -> None:
+    block = Block(evil, (1,), (Sum((term(1, Symbol(evil), cos(0, 1, 0)),)),))
+    sheet = Sheet(evil, evil, (block,), (Symbol(evil + "q", "coordinate"),), notes=(evil,), meanings={evil: evil})
+    text = html_page(sheet)
+    Reader(text)
+    text.encode("utf-8")
+    markdown_page(sheet).encode("utf-8")
+    latex_document(sheet).encode("ascii")
+    c_source(sheet).encode("ascii")
+    compile(python_module(sheet), "printed", "exec")
+
+
+def test_a_huge_entry_is_shortened_and_says_so() -> None:
+    terms = tuple(term(k + 1, m2, cos(0, k + 1, 0)) for k in range(2_500))
+    page = html_page(Sheet("Long", "expanded", (Block("h", (1,), (Sum(terms),)),), formulas.q))
+    assert "… and 2,300 more terms" in page
+    assert "recursive" in page
+
+
+def test_markdown_draws_short_formulas_and_writes_long_ones_as_text() -> None:
+    sheet = formulas.arm()
+    page = markdown_page(sheet)
+    assert r"$$ M_{23} = l_{g3}^{2}\,m_{3} + l_{2}\,l_{g3}\,m_{3}\cos \theta_{3} $$" in page
+    assert r"| $m_{2}$ | `m2` | 2 | mass of link 2 |" in page
+    assert "```" not in page
+    long = Block("h", (1,), (Sum(tuple(term(k + 1, m2, cos(0, k + 1, 0)) for k in range(40))),))
+    page = markdown_page(replace(sheet, blocks=(long,)))
+    assert "h1 = m2*cos(theta2) + 2*m2*cos(2*theta2)" in page
+    assert max(map(len, page.splitlines())) <= 120
