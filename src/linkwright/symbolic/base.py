@@ -1,0 +1,206 @@
+"""Base parameters: the fewest combinations β of the inertial parameters π that the forces show, F = Y_b β.
+
+Y's columns are vectors of polynomials; a relation Σ c_k Y_k = 0 with c_k free of coordinates, rates and accelerations
+makes one of its parameters disappear into the others. The relations are found twice: exactly, from the coefficients of
+every monomial in what moves (`base_parameters`), and from the regressor's values at random states (`sampled`).
+
+Which parameters are kept follows Gautier and Khalil (1990): of each link first those that its own joint shows (J but
+for Jyy, mx, my), from the base outwards; then mz, m and Jyy. What a link's joint does not show of it is so moved to the
+links nearer to the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.symbolic.exact import ZERO, times
+from linkwright.symbolic.formula import Block, Sum, Symbol, Term, evaluate, number
+from linkwright.symbolic.grouped import Regressor, Writer
+from linkwright.symbolic.relations import relations
+
+#: Of one link, in the order in which they are kept: those of a turning link, then those that mostly move inwards.
+_KEPT = ("J", "V", "f", "Jzz", "Jxx", "Jxy", "Jxz", "Jyz", "mx", "my")
+_GIVEN = ("mz", "m", "Jyy")
+#: Columns that stand out less than this from the ones before, of their own size, depend on them.
+TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class BaseParameters:
+    """β = Σ coefficient·π by parameter kept; the coefficients are formulas where `exact`, else found from samples."""
+
+    regressor: Regressor
+    kept: tuple[int, ...]  # columns of Y that are independent, in the order of π
+    without_influence: tuple[str, ...]
+    #: for each column kept, the other parameters in its combination with their coefficients
+    combined: Mapping[int, Mapping[int, Sum]]
+    exact: bool = True
+
+    @property
+    def rank(self) -> int:
+        return len(self.kept)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of the parameter kept, with R (regrouped) where others are in it."""
+        every = self.regressor.names
+        return tuple(every[k] + ("R" if self.combined[k] else "") for k in self.kept)
+
+    @property
+    def alone(self) -> tuple[str, ...]:
+        """The parameters of π that can be told from the forces one by one."""
+        return tuple(self.regressor.names[k] for k in self.kept if not self.combined[k])
+
+    @property
+    def in_combination(self) -> tuple[str, ...]:
+        """The parameters of π of which only combinations can be told."""
+        known = {*self.alone, *self.without_influence}
+        return tuple(name for name in self.regressor.names if name not in known)
+
+    @cached_property
+    def relations(self) -> dict[str, Sum]:
+        """Each base parameter as a formula of π, lengths and angles."""
+        return {name: self._relation(k) for name, k in zip(self.names, self.kept, strict=True)}
+
+    def _relation(self, k: int) -> Sum:
+        columns = self.regressor.columns
+        terms = [Term(Fraction(1), ((columns[k].symbol, 1),))]
+        for j, coefficient in sorted(self.combined[k].items()):
+            if len(coefficient.terms) == 1:
+                only = coefficient.terms[0]
+                terms.append(Term(only.number, (*only.factors, (columns[j].symbol, 1))))
+            else:
+                terms.append(Term(Fraction(1), ((coefficient, 1), (columns[j].symbol, 1))))
+        return Sum(tuple(terms))
+
+    @cached_property
+    def combination(self) -> NDArray[np.float64]:
+        """The matrix of β = matrix·π at the model's lengths and angles: (rank, p)."""
+        made = np.zeros((self.rank, len(self.regressor.columns)))
+        for row, k in enumerate(self.kept):
+            made[row, k] = 1.0
+            for j, coefficient in self.combined[k].items():
+                made[row, j] = evaluate(coefficient, self.regressor.model.values)
+        return made
+
+    @property
+    def beta(self) -> NDArray[np.float64]:
+        """The values of the base parameters, in the order of `names`."""
+        made: NDArray[np.float64] = self.combination @ self.regressor.pi
+        return made
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The values of the base parameters by name."""
+        return dict(zip(self.names, self.beta.tolist(), strict=True))
+
+    def matrix(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> NDArray[np.float64]:
+        """Y_b at coordinates, rates and accelerations: (..., n, rank)."""
+        return self.regressor.matrix(q, v, a)[..., self.kept]
+
+    def blocks(self, write: Writer | None = None) -> dict[str, Block]:
+        """Yb (n × rank), the base parameters by name, and what they are."""
+        write, r = write or self.regressor.ring.formula, self.regressor
+        entries = tuple(write(r.entries[i, k]) if (i, k) in r.entries else ZERO for i in range(r.n) for k in self.kept)
+        return {
+            "Yb": Block("Yb", (r.n, self.rank), entries),
+            "beta": Block("beta", (self.rank,), tuple(times(1, Symbol(name)) for name in self.names)),
+            "regrouped": Block("regrouped", (self.rank,), tuple(self.relations.values())),
+        }
+
+
+def order(regressor: Regressor) -> list[int]:
+    """The columns in the order in which they are kept."""
+
+    def place(k: int) -> tuple[int, int, int]:
+        column = regressor.columns[k]
+        late = column.letter in _GIVEN
+        return late, column.body, (_GIVEN if late else _KEPT).index(column.letter)
+
+    return sorted(range(len(regressor.columns)), key=place)
+
+
+def base_parameters(regressor: Regressor) -> BaseParameters:
+    """The base parameters with exact relations, which hold for any lengths and angles that are symbols.
+
+    Where the model's numbers allow fewer (rounded cosines, or symbols whose values are special), they are found from
+    samples instead, and `exact` is False.
+    """
+    found = relations(regressor, order(regressor))
+    if found.numeric_rank(TOLERANCE) < len(found.kept):
+        return sampled(regressor)
+    return _made(regressor, found.kept, found.coefficients(), exact=True)
+
+
+def sampled(
+    regressor: Regressor, *, states: int | None = None, tolerance: float = TOLERANCE, seed: int = 0
+) -> BaseParameters:
+    """The base parameters at the model's own lengths and angles, from the regressor at random states.
+
+    A column that stands out of the span of those kept before by less than `tolerance` of its size is dependent. The
+    numbers of the relations are taken as fractions or short decimals where they are so near.
+    """
+    p = len(regressor.columns)
+    rng = np.random.default_rng(seed)
+    q, v, a = (
+        rng.normal(size=(3, states or 3 * p // regressor.n + 4, regressor.n)) * np.array([2.0, 1, 1])[:, None, None]
+    )
+    return _from_rows(regressor, regressor.matrix(2.0 * q, v, a).reshape(-1, p), tolerance)
+
+
+def _from_rows(regressor: Regressor, rows: NDArray[np.float64], tolerance: float) -> BaseParameters:
+    sizes = np.linalg.norm(rows, axis=0)
+    sizes = np.where(sizes > tolerance * sizes.max(initial=0.0), sizes, np.inf)
+    scaled = rows / sizes
+    kept = leading(scaled, order(regressor), tolerance)
+    rest = [k for k in range(len(sizes)) if k not in kept and np.isfinite(sizes[k])]
+    combined: dict[int, dict[int, Sum]] = {k: {} for k in kept}
+    if kept and rest:
+        x = np.linalg.lstsq(scaled[:, kept], scaled[:, rest], rcond=None)[0]
+        for i, k in enumerate(kept):
+            for j, other in enumerate(rest):
+                value = float(x[i, j] * sizes[other] / sizes[k])
+                if abs(x[i, j]) > tolerance:
+                    combined[k][other] = number(_plain(value))
+    return _made(regressor, kept, combined, exact=False)
+
+
+def leading(rows: NDArray[np.float64], columns: Sequence[int], tolerance: float) -> list[int]:
+    """The columns, taken in this order, that are not in the span of those before."""
+    basis = np.zeros((rows.shape[0], 0))
+    kept = []
+    for k in columns:
+        rest = rows[:, k]
+        for _ in range(2):  # once more: what rounding left
+            rest = rest - basis @ (basis.T @ rest)
+        size = np.linalg.norm(rest)
+        if size > tolerance * max(1.0, float(np.linalg.norm(rows[:, k]))):
+            kept.append(k)
+            basis = np.column_stack([basis, rest / size])
+    return kept
+
+
+def _made(
+    regressor: Regressor, kept: Sequence[int], combined: Mapping[int, Mapping[int, Sum]], *, exact: bool
+) -> BaseParameters:
+    used = {*kept, *(j for row in combined.values() for j in row)}
+    idle = tuple(name for k, name in enumerate(regressor.names) if k not in used)
+    return BaseParameters(regressor, tuple(sorted(kept)), idle, combined, exact)
+
+
+def _plain(x: float) -> Fraction:
+    """A small fraction or a short decimal if x is one but for rounding."""
+    near = 1e-9 * max(1.0, abs(x))
+    small = Fraction(x).limit_denominator(48)
+    if abs(float(small) - x) < near:
+        return small
+    for digits in range(3, 12):
+        if abs(round(x, digits) - x) < near:
+            return Fraction(repr(round(x, digits)))
+    return Fraction(repr(x))

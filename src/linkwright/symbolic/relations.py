@@ -1,0 +1,232 @@
+"""Exact linear relations between a regressor's columns, with coefficients that do not move.
+
+The coefficients of every monomial in what moves (of coordinates, rates and accelerations) make a matrix over the ring
+of constants: lengths, cosines and sines of fixed angles, roots. Its rank and independent columns are found over a large
+prime field at a random point, with cosines and roots on their curves; then a square part of the simplest rows is
+eliminated exactly, without fractions, and each coefficient is written with a denominator free of sines and roots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from random import Random
+from typing import Any
+
+import numpy as np
+from flint import nmod_mat
+
+from linkwright.symbolic.formula import Applied, Root, Sum, Symbol, Term, Trig, symbols
+from linkwright.symbolic.grouped import Regressor, powers
+from linkwright.symbolic.ring import Poly, Ring
+
+#: A prime for which −1 is no square, but 2 and 3 are: p ≡ 23 mod 24.
+PRIME = 4611686018427386903
+Row = dict[int, Poly]  # by column
+
+
+@dataclass(frozen=True)
+class Relations:
+    """The columns kept, and the simplest rows that say how the others depend on them."""
+
+    ring: Ring
+    rows: tuple[Row, ...]  # every different row
+    chosen: tuple[Row, ...]  # as many as columns kept
+    kept: tuple[int, ...]
+    parameters: Any
+
+    def numeric_rank(self, tolerance: float) -> int:
+        """The rank at the model's own numbers."""
+        columns = sorted({k for row in self.rows for k in row})
+        at = {k: i for i, k in enumerate(columns)}
+        moving = (*self.ring.coordinates, *self.ring.rates, *self.ring.accelerations)
+        given = {**{s.name: 0.0 for s in moving}, **self.parameters}
+        x = self.ring.values(given)
+        matrix = np.zeros((len(self.rows), len(columns)))
+        for i, row in enumerate(self.rows):
+            for k, value in row.items():
+                matrix[i, at[k]] = self.ring.evaluate(value, x)[0]
+        sizes = np.linalg.norm(matrix, axis=1, keepdims=True)
+        matrix = matrix / np.where(sizes > 0.0, sizes, 1.0)
+        return int(np.linalg.matrix_rank(matrix, tol=tolerance * np.sqrt(len(self.rows))))
+
+    def coefficients(self) -> dict[int, dict[int, Sum]]:
+        """For each column kept, the parameters that join it and with what coefficient."""
+        found: dict[int, dict[int, Sum]] = {k: {} for k in self.kept}
+        for pivot, row in _eliminated(self.ring, [dict(row) for row in self.chosen], set(self.kept)).items():
+            for k, value in row.items():
+                if k != pivot:
+                    found[pivot][k] = quotient(self.ring, value, row[pivot])
+        return found
+
+
+def relations(regressor: Regressor, order: Sequence[int]) -> Relations:
+    """The relations of a regressor's columns; those early in `order` are kept."""
+    ring = regressor.ring
+    rows = _rows(regressor)
+    point = _point(ring)
+    columns = [k for k in order if any(k in row for row in rows)]
+    values = [[point.value(row[k]) if k in row else 0 for k in columns] for row in rows]
+    kept = [columns[i] for i in _pivots(values)]
+    at = [i for i, k in enumerate(columns) if k in set(kept)]
+    chosen = [rows[i] for i in _pivots([[value[i] for value in values] for i in at])]
+    return Relations(ring, tuple(rows), tuple(chosen), tuple(kept), regressor.model.values)
+
+
+def _rows(regressor: Regressor) -> list[Row]:
+    """The different rows, the simplest first."""
+    ring = regressor.ring
+    moving = np.array([_moves(ring.factor(k)) for k in range(len(ring.gens))])
+    found: dict[tuple[int, bytes], dict[int, dict[tuple[int, ...], Any]]] = {}
+    for (i, k), value in regressor.entries.items():
+        exponents = powers(value)
+        still = [tuple(row) for row in np.where(moving, 0, exponents).tolist()]
+        for key, constant, x in zip(np.where(moving, exponents, 0), still, value.coeffs(), strict=True):
+            found.setdefault((i, key.tobytes()), {}).setdefault(k, {})[constant] = x
+    different: dict[tuple[Any, ...], Row] = {}
+    for row in found.values():
+        first = next(iter(row[min(row)].values()))
+        scaled = {k: {m: x / first for m, x in row[k].items()} for k in sorted(row)}
+        key = tuple((k, m, x) for k, part in scaled.items() for m, x in part.items())
+        if key not in different:
+            different[key] = {k: ring.ctx.from_dict(part) for k, part in scaled.items()}
+    return sorted(different.values(), key=lambda row: (sum(map(len, row.values())), sum(map(_degree, row.values()))))
+
+
+def _degree(p: Poly) -> int:
+    return int(p.total_degree())
+
+
+def _moves(factor: Any) -> bool:
+    """Whether a variable of the ring has coordinates or rates in it."""
+    return any(s.role != "parameter" for s in symbols(Sum((Term(Fraction(1), ((factor, 1),)),))).values())
+
+
+def _pivots(rows: list[list[int]]) -> list[int]:
+    """The leading columns over the prime field."""
+    if not rows:
+        return []
+    echelon, rank = nmod_mat(rows, PRIME).rref()
+    table = echelon.tolist()
+    return [next(k for k, x in enumerate(table[i]) if int(x)) for i in range(rank)]
+
+
+# -- a point over a prime field ---------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Point:
+    values: tuple[int, ...]
+
+    def value(self, p: Poly) -> int:
+        total = 0
+        for monomial, x in zip(p.monoms(), p.coeffs(), strict=True):
+            term = int(x.p) * pow(int(x.q), -1, PRIME)
+            for base, n in zip(self.values, monomial, strict=True):
+                if n:
+                    term = term * pow(base, int(n), PRIME) % PRIME
+            total += term
+        return total % PRIME
+
+
+def _point(ring: Ring) -> _Point:
+    """Random values of the constants, with sin² + cos² = 1 and the roots' squares as they are; of what moves, 1."""
+    random, found = Random(1), []
+    half = 0
+    for k in range(len(ring.gens)):
+        factor = ring.factor(k)
+        if isinstance(factor, Trig):
+            if factor.function == "sin":
+                half = random.randrange(PRIME)
+            below = pow(1 + half * half, -1, PRIME)
+            found.append((2 * half if factor.function == "sin" else 1 - half * half) * below % PRIME)
+        elif isinstance(factor, Root):
+            found.append(pow(factor.of, (PRIME + 1) // 4, PRIME))
+        elif isinstance(factor, Symbol | Applied):
+            found.append(random.randrange(PRIME))
+    return _Point(tuple(found))
+
+
+# -- elimination ------------------------------------------------------------------------------------------------------
+def _eliminated(ring: Ring, rows: list[Row], kept: set[int]) -> dict[int, Row]:
+    """Rows with one of the columns kept in each, by that column; fraction-free, simple pivots first."""
+    done: dict[int, Row] = {}
+    left = [_primitive(ring, row) for row in rows]
+    while left:
+        at, pivot = _simplest(left, kept)
+        row = left.pop(at)
+        left = [_without(ring, other, row, pivot) for other in left]
+        done = {k: _without(ring, other, row, pivot) for k, other in done.items()}
+        done[pivot] = row
+        kept = kept - {pivot}
+    return done
+
+
+def _simplest(rows: list[Row], kept: set[int]) -> tuple[int, int]:
+    """The row and column to take next: a plain number if there is one, and where little else is in row and column."""
+    counts: dict[int, int] = {}
+    for row in rows:
+        for k in row.keys() & kept:
+            counts[k] = counts.get(k, 0) + 1
+
+    def price(place: tuple[int, int]) -> tuple[int, ...]:
+        row, k = rows[place[0]], place[1]
+        fill = (len(row) - 1) * (counts[k] - 1)
+        return not row[k].is_constant(), len(row[k]), fill, sum(map(len, row.values())), place[0], k
+
+    return min(((i, k) for i, row in enumerate(rows) for k in row.keys() & kept), key=price)
+
+
+def _without(ring: Ring, row: Row, by: Row, pivot: int) -> Row:
+    """A row without a column, by another row that has it."""
+    if pivot not in row:
+        return row
+    a, b = row[pivot], by[pivot]
+    common = a.gcd(b)
+    a, b = a / common, b / common
+    made: Row = {}
+    for k in row.keys() | by.keys():
+        if k == pivot:
+            continue
+        value = row[k] * b if k in row else ring.zero
+        if k in by:
+            value = value - by[k] * a
+        value = ring.reduced(value)
+        if value:
+            made[k] = value
+    return _primitive(ring, made)
+
+
+def _primitive(ring: Ring, row: Row) -> Row:
+    """A row without the factor that its entries have in common."""
+    common = reduce(lambda a, b: a if a.is_constant() else a.gcd(b), row.values())
+    if common.is_constant():
+        common = ring.ctx.constant(next(iter(row.values())).coeffs()[0])
+    return {k: value / common for k, value in row.items()}
+
+
+def quotient(ring: Ring, a: Poly, b: Poly) -> Sum:
+    """a/b as a formula whose denominator has no sines and no roots, in lowest terms.
+
+    a/b = a b̄ / (b b̄), where b̄ has the other sign of a sine or root: b b̄ is free of it.
+    """
+    for k in range(len(ring.gens)):
+        if b.degrees()[k] and isinstance(ring.factor(k), Trig | Root):
+            factor = ring.factor(k)
+            if isinstance(factor, Trig) and factor.function == "cos":
+                continue
+            other = b.compose(*(-x if i == k else x for i, x in enumerate(ring.gens)))
+            a, b = ring.reduced(a * other), ring.reduced(b * other)
+    common = a.gcd(b)
+    a, b = a / common, b / common
+    if b.is_constant():
+        return ring.formula(a / b)
+    lead = b.coeffs()[0]
+    a, b = a / ring.ctx.constant(lead), b / ring.ctx.constant(lead)
+    upper, below = ring.formula(a), ring.formula(b)
+    if len(below.terms) == 1:
+        down = tuple((factor, -n) for factor, n in below.terms[0].factors)
+        return Sum(tuple(Term(t.number, (*t.factors, *down)) for t in upper))
+    if len(upper.terms) == 1:
+        return Sum((Term(upper.terms[0].number, (*upper.terms[0].factors, (below, -1))),))
+    return Sum((Term(Fraction(1), ((upper, 1), (below, -1))),))
