@@ -43,7 +43,7 @@ MAY = {
     "simulation": {"model", "sources", "programs", "results", "kernels", "mechanism", "tape", "targets"},
     "symbolic": {"model", "programs", "sources", "mechanism", "spatial", "tape", "kernels"},
     "viewer": {"results", "mechanism", "spatial"},
-    "cli": {"model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats"},
+    "cli": {"model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"},
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
 #: answer that is compiled already needs no recursion.

@@ -12,6 +12,7 @@ from linkwright.cli.bench import bench
 from linkwright.cli.check import check
 from linkwright.cli.convert import convert
 from linkwright.cli.demo import demo
+from linkwright.cli.equations import equations
 from linkwright.cli.export import export
 from linkwright.cli.run import as_options
 from linkwright.cli.run import run as run_model
@@ -24,14 +25,14 @@ _WrongWords: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
     name="linkwright",
-    help="Mechanisms: look at a model, find its motion and watch it, take its programs elsewhere.",
+    help="Mechanisms: look at a model, find its motion and watch it, its equations, its programs.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(run_model)
-for verb in (check, view, convert, export, demo, bench):
+for verb in (check, view, equations, convert, export, demo, bench):
     app.command()(verb)
 
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from linkwright.cli.screen import Settings, assignments, console, grid, load, made_folder, tell_error, tell_warning
+from linkwright.cli.screen import Bar, Settings, assignments, console, grid, load, made_folder, tell_error, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.mechanism.system import FIXED_STEP_METHODS, SIMULATION_METHODS, AnalysisKind, System
 
@@ -117,7 +116,7 @@ def perform(
     screen.print(table(mechanism.description))
     screen.print()
     started = perf_counter()
-    with _room(output if settings else None), _Progress(screen) as progress:
+    with _room(output if settings else None), Bar(screen) as progress:
         given = dict(settings or {})
         solution = lw.analyse(mechanism, times=times, freedom=freedom, analysis=analysis, progress=progress, **given)
     for note in solution.status.notes:
@@ -319,32 +318,3 @@ def _times(text: str) -> Any:
     if (end - start) / interval > 1e7:
         raise LinkwrightError(f"--times {text}: that is more than ten million points; take a longer interval")
     return times_of(start, end, interval)
-
-
-class _Progress:
-    """A bar on a terminal, while an analysis runs; it leaves nothing behind."""
-
-    def __init__(self, screen: Console) -> None:
-        self._bar: Any = None
-        self._shown = 0.0
-        if screen.is_terminal:
-            from rich.progress import Progress
-
-            self._bar = Progress(console=screen, transient=True)
-            self._task = self._bar.add_task("assembling", total=None)
-
-    def __enter__(self) -> _Progress:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __call__(self, done: float, total: float) -> None:
-        """So many of so many time points, or seconds of simulated time."""
-        if self._bar is not None and perf_counter() - self._shown > 0.05:
-            self._shown = perf_counter()
-            word = "time points" if isinstance(total, int) else "simulated time"
-            self._bar.update(self._task, description=word, total=total, completed=done)
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()

@@ -6,6 +6,7 @@ import sys
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -146,3 +147,35 @@ def made_folder(output: Path) -> None:
         raise LinkwrightError(f"{output}: is a file; name a folder with --output") from None
     except OSError as error:
         raise LinkwrightError(f"{output}: cannot be made ({error.strerror}); choose another with --output") from None
+
+
+class Bar:
+    """A bar on a terminal, while something long runs; it leaves nothing behind."""
+
+    def __init__(self, screen: Console, word: str = "assembling") -> None:
+        self._bar: Any = None
+        self._shown = 0.0
+        if screen.is_terminal:
+            from rich.progress import Progress
+
+            self._bar = Progress(console=screen, transient=True)
+            self._task = self._bar.add_task(word, total=None)
+
+    def __enter__(self) -> Bar:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __call__(self, done: float, total: float) -> None:
+        """So many of so many time points, or seconds of simulated time."""
+        self.tell("time points" if isinstance(total, int) else "simulated time", done, total)
+
+    def tell(self, word: str, done: float, total: float) -> None:
+        """What it is at, and how far."""
+        if self._bar is not None and perf_counter() - self._shown > 0.05:
+            self._shown = perf_counter()
+            self._bar.update(self._task, description=word, total=total, completed=done)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()

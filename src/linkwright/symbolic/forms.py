@@ -184,7 +184,7 @@ def _bracketed(terms: list[Term], factors: Powers) -> list[Term]:
 
 def _shared(terms: list[Term]) -> dict[Factor, int]:
     """The symbols that all terms have, with their powers."""
-    shared = {f: n for f, n in terms[0].factors if isinstance(f, Symbol)}
+    shared: dict[Factor, int] = {f: n for f, n in terms[0].factors if isinstance(f, Symbol)}
     for term in terms[1:]:
         if not shared:
             break

@@ -1,0 +1,190 @@
+"""`linkwright equations`: the equations of motion of a model in closed form, on the screen and in files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from linkwright.cli.screen import Bar, Base, Followers, Settings, assignments, console, load, tell_error, tell_warning
+from linkwright.errors import LinkwrightError
+from linkwright.formats.files import write_whole
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+    from linkwright.symbolic.equations import Equations
+    from linkwright.symbolic.printing import Sheet
+
+_SHOWN = 400  # terms that the screen still shows
+_LONG = 2.0  # seconds from which the estimate is told
+_File = Path | None
+
+
+def equations(
+    model: Annotated[Path, typer.Argument(help="A model file: .dh.toml, .urdf or .mks.", show_default=False)],
+    form: Annotated[
+        str, typer.Option(help="'collected' (multiple angles), 'expanded', 'grouped' or 'recursive'.")
+    ] = "collected",
+    literal: Annotated[
+        str,
+        typer.Option(
+            help="Numbers that become symbols: 'named', 'inertial', 'all', or words with commas: mass, com, inertia, "
+            "armature, friction, lengths, gravity."
+        ),
+    ] = "named",
+    number: Annotated[
+        list[str] | None, typer.Option(help="A parameter that stands for its value, or 'all'; may be repeated.")
+    ] = None,
+    coordinates: Annotated[str, typer.Option(help="The letters of the coordinates, such as 'theta'.")] = "q",
+    latex: Annotated[_File, typer.Option(help="Write a LaTeX document.", show_default=False)] = None,
+    html: Annotated[_File, typer.Option(help="Write a web page.", show_default=False)] = None,
+    markdown: Annotated[_File, typer.Option(help="Write Markdown.", show_default=False)] = None,
+    python: Annotated[_File, typer.Option(help="Write a Python module.", show_default=False)] = None,
+    c: Annotated[_File, typer.Option("--c", help="Write a C99 file.", show_default=False)] = None,
+    base_parameters: Annotated[
+        bool, typer.Option("--base-parameters", help="Show the smallest set of inertial parameters.")
+    ] = False,
+    way: Annotated[str, typer.Option(help="The mass matrix by 'jacobian' or 'trace'.")] = "jacobian",
+    round_angles: Annotated[
+        int | None, typer.Option(help="Digits of cosines of angles that are no multiple of 15°.", show_default=False)
+    ] = None,
+    settings: Settings = None,
+    base: Base = None,
+    mimic: Followers = None,
+) -> None:
+    """Derive the equations of motion of MODEL: F + d = M(q) q̈ + h(q, q̇) + friction + g(q)."""
+    import linkwright as lw
+
+    files = {latex: "latex", html: "html", markdown: "markdown", python: "python", c: "c"}
+    written = {path: method for path, method in files.items() if path is not None}
+    loaded = load(model, base=base, mimic=mimic)
+    for warning in loaded.warnings:
+        tell_warning(warning)
+    mechanism = _with_values(loaded.mechanism, settings)
+    words = literal if literal in ("named", "inertial", "all") else [w.strip() for w in literal.split(",")]
+    options: dict[str, Any] = {"literal": words, "coordinates": coordinates, "way": way, "round_angles": round_angles}
+    options["numbers"] = "all" if number and "all" in number else tuple(number or ())
+    screen = console(sys.stderr)
+    _tell_estimate(mechanism, options)
+    start = perf_counter()
+    with Bar(screen, "deriving") as bar:
+        eq = lw.equations(mechanism, form=form, progress=bar.tell, **options)
+        spent = perf_counter() - start
+        sheet = None if form == "recursive" else eq.sheet(progress=bar.tell)
+    shown = console()
+    shown.print(f"{eq!r}"[1:-1] + f", {spent:.2g} s", soft_wrap=True)
+    if eq.left_out:
+        tell_warning(f"not in these equations: {', '.join(eq.left_out)}")
+    if base_parameters:
+        _show_base(shown, eq)
+    elif sheet is None:
+        _show_recursive(shown, eq, bool(written))
+    else:
+        _show(shown, sheet, bool(written))
+    for path, method in written.items():
+        write_whole(path, _text(eq, sheet, method))
+        shown.print(f"{path}: written", soft_wrap=True)
+    lost = [note for note in (sheet.notes if sheet else ()) if "interrupted" in note]
+    if lost or not eq.complete:
+        tell_error(" ".join(lost) or "the derivation was interrupted")
+        raise typer.Exit(130)
+
+
+def _with_values(mechanism: Mechanism, settings: list[str] | None) -> Mechanism:
+    """The mechanism with the values of --set."""
+    from linkwright.formats.mks.constants import constant
+
+    values = {}
+    for name, value in assignments(settings).items():
+        number = constant(value, f"--set {name}").number
+        if number is None:
+            raise LinkwrightError(f"--set {name}={value}: give a number")
+        values[name] = number
+    return mechanism.with_parameters(**values)
+
+
+def _tell_estimate(mechanism: Mechanism, options: dict[str, Any]) -> None:
+    """What is to come, where it will be long."""
+    from linkwright.symbolic.equations import estimated
+
+    known = ("literal", "coordinates", "way", "round_angles")
+    size = estimated(mechanism, **{name: options[name] for name in known})
+    if size.seconds > _LONG:
+        console(sys.stderr).print(f"estimate: {size}; Ctrl-C keeps what is found by then", soft_wrap=True)
+
+
+def _text(eq: Equations, sheet: Sheet | None, method: str) -> str:
+    from linkwright.symbolic import printing
+
+    if sheet is None:
+        text: str = getattr(eq, method)("recursive")
+        return text
+    printers: dict[str, Callable[[Sheet], str]] = {
+        "latex": printing.latex_document,
+        "html": printing.html_page,
+        "markdown": printing.markdown_page,
+        "python": printing.python_module,
+        "c": printing.c_source,
+    }
+    return printers[method](sheet)
+
+
+def _show(screen: Console, sheet: Sheet, quiet: bool) -> None:
+    """The formulas, or where they are long the table of their sizes."""
+    from linkwright.symbolic.printing import operations, text
+    from linkwright.symbolic.printing.sheet import places, terms
+
+    cost = operations(sheet)
+    if sheet.terms <= _SHOWN and not quiet:
+        for block in sheet.blocks:
+            screen.print(f"\n{sheet.heading(block)}")
+            seen = set()
+            for place, formula in places(block):
+                if block.symmetric and place[::-1] in seen:
+                    continue
+                seen.add(place)
+                screen.print(f"  {block.name}{place} = {text(formula)}", soft_wrap=True)
+        screen.print(f"\nas code: {cost}")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("part", "entries", "terms", "longest"):
+        table.add_column(heading, justify="left" if heading == "part" else "right")
+    for block in sheet.blocks:
+        sizes = [terms(entry) for entry in block.entries]
+        table.add_row(block.name, f"{len(sizes)}", f"{sum(sizes):,}", f"{max(sizes):,}")
+    screen.print(table)
+    screen.print(f"as code: {cost}")
+    if not quiet:
+        screen.print(
+            "too long for the screen: write them by --latex, --html, --markdown, --python or --c FILE, or take the "
+            "short form: --form recursive",
+            soft_wrap=True,
+        )
+
+
+def _show_recursive(screen: Console, eq: Equations, quiet: bool) -> None:
+    """The steps of inverse dynamics."""
+    steps = eq.recursive()
+    if quiet:
+        screen.print(f"inverse dynamics in steps: {steps.count}", soft_wrap=True)
+    else:
+        screen.print(steps.markdown(), soft_wrap=True)
+
+
+def _show_base(screen: Console, eq: Equations) -> None:
+    """The base parameters and what they are made of."""
+    from linkwright.symbolic.printing import text
+
+    base = eq.base
+    count = len(eq.regressor.names)
+    screen.print(f"{base.rank} base parameters of {count} inertial ones")
+    for name, relation in base.relations.items():
+        screen.print(f"  {name} = {text(relation)}", soft_wrap=True)
+    if base.without_influence:
+        screen.print(f"without influence: {', '.join(base.without_influence)}", soft_wrap=True)

@@ -1,0 +1,245 @@
+"""The parts of the equations of motion in their forms: made when asked for, entry by entry, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.symbolic.derivation import Derivation, Progress
+from linkwright.symbolic.forms import Forms
+from linkwright.symbolic.formula import Block, Sum, flat, symbols
+from linkwright.symbolic.links import Model
+from linkwright.symbolic.printing import text, to_sympy_block
+from linkwright.symbolic.ring import Poly
+
+if TYPE_CHECKING:
+    from linkwright.symbolic.base import BaseParameters
+    from linkwright.symbolic.grouped import Regressor
+
+Form = Literal["collected", "expanded", "grouped", "recursive"]
+FORMS: tuple[str, ...] = get_args(Form)
+#: The blocks of the equation itself, then those that can be asked for.
+PARTS = ("M", "h", "g", "friction", "springs")
+MORE = ("C", "kinetic_energy", "potential_energy", "lagrangian")
+
+
+class Parts:
+    """M, C, h, g, friction, springs and energies. Matrices and vectors are SymPy's, in the form chosen."""
+
+    def __init__(self, derivation: Derivation, form: str) -> None:
+        self.derivation, self.form = derivation, form
+        self.model: Model = derivation.model
+        self.n = derivation.n
+        self._forms = Forms(derivation.dynamics.ring)
+        self._entries: dict[tuple[str, str], Sum] = {}
+        self._sympy: dict[tuple[str, str], Any] = {}
+
+    def __repr__(self) -> str:
+        state = "" if self.complete else f", {len(self.missing)} entries missing"
+        return f"<Equations of {self.model.name!r}: {self.n} coordinates, {self.derivation.terms():,} terms{state}>"
+
+    # -- what is in them ------------------------------------------------------------------------------
+    @property
+    def complete(self) -> bool:
+        """Whether every entry was found."""
+        return self.derivation.complete
+
+    @property
+    def missing(self) -> list[str]:
+        """The entries that an interrupted derivation did not reach."""
+        return self.derivation.missing()
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The force elements that are no law of one joint's coordinate and rate, and so not in the equations."""
+        return self.model.left_out
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joint of each coordinate."""
+        return self.model.joints
+
+    @cached_property
+    def q(self) -> Any:
+        """The coordinates (SymPy)."""
+        return self._column(s.name for s in self.model.coordinates)
+
+    @cached_property
+    def dq(self) -> Any:
+        """Their rates (SymPy)."""
+        return self._column(s.name for s in self.derivation.dynamics.ring.rates)
+
+    @cached_property
+    def ddq(self) -> Any:
+        """Their accelerations (SymPy)."""
+        return self._column(s.name for s in self.derivation.dynamics.ring.accelerations)
+
+    @cached_property
+    def parameters(self) -> dict[str, float]:
+        """The symbols that are no coordinates, with their values."""
+        ring = self.derivation.dynamics.ring
+        names = [s.name for s in ring.parameters] + [s.name for angle in ring.angles[ring.moving :] for s, _ in angle]
+        for formula in (*self.model.friction, *self.model.springs):
+            names += [n for n, s in symbols(formula).items() if s.role == "parameter"]
+        for part in ring.opaque:
+            names += [n for argument in part.arguments for n in symbols(argument)]
+        values = self.model.values
+        return {name: float(values[name]) for name in dict.fromkeys(names) if name in values}
+
+    @property
+    def M(self) -> Any:
+        """The mass matrix."""
+        return self.sympy("M")
+
+    @property
+    def C(self) -> Any:
+        """The matrix of Christoffel symbols times rates: h = C q̇, Ṁ − 2C skew."""
+        return self.sympy("C")
+
+    @property
+    def h(self) -> Any:
+        """Coriolis and centrifugal forces."""
+        return self.sympy("h")
+
+    @property
+    def g(self) -> Any:
+        """Gravity's forces."""
+        return self.sympy("g")
+
+    @property
+    def friction(self) -> Any:
+        """What joints' dampers and friction take: viscous V·q̇, dry f·tanh(q̇/v₀)."""
+        return self.sympy("friction")
+
+    @property
+    def springs(self) -> Any:
+        """What joints' springs hold against the motion."""
+        return self.sympy("springs")
+
+    @property
+    def kinetic_energy(self) -> Any:
+        """T = ½ q̇ᵀ M q̇."""
+        return self.sympy("kinetic_energy")
+
+    @property
+    def potential_energy(self) -> Any:
+        """U of gravity."""
+        return self.sympy("potential_energy")
+
+    @property
+    def lagrangian(self) -> Any:
+        """L = T − U."""
+        return self.sympy("lagrangian")
+
+    @property
+    def F(self) -> Any:
+        """The whole right-hand side: M q̈ + h + friction + springs + g."""
+        return self.M * self.ddq + self.h + self.friction + self.springs + self.g
+
+    # -- forms ----------------------------------------------------------------------------------------
+    def block(self, name: str, form: str | None = None, progress: Progress | None = None) -> Block:
+        """A part as formulas: one of M, C, h, g, friction, springs, kinetic_energy, potential_energy, lagrangian."""
+        form = self._form(form)
+        if name not in PARTS + MORE:
+            raise NameNotFound("part of the equations", name, list(PARTS + MORE))
+        if form == "grouped" and name in ("M", "h", "g"):
+            return self._groups[name]
+        made = self._forms.expanded if form == "expanded" else self._forms.collected
+        n = self.n
+        if name in ("friction", "springs"):
+            return Block(name, (n,), getattr(self.model, name))
+        if name in ("M", "C"):
+            places = [(i, j) for i in range(n) for j in range(n)]
+            entries = []
+            for k, (i, j) in enumerate(places):
+                at = (min(i, j), max(i, j)) if name == "M" else (i, j)
+                entries.append(self._entry(name, at, form, made))
+                if progress is not None:
+                    progress(f"{name}{i + 1}{j + 1}", k + 1, len(places))
+            return Block(name, (n, n), tuple(entries), symmetric=name == "M")
+        if name in ("h", "g"):
+            vector = []
+            for i in range(n):
+                vector.append(self._entry(name, (i,), form, made))
+                if progress is not None:
+                    progress(f"{name}{i + 1}", i + 1, n)
+            return Block(name, (n,), tuple(vector))
+        return Block(name, (), (self._entry(name, (), form, made),))
+
+    def _entry(self, name: str, at: tuple[int, ...], form: str, made: Callable[[Poly], Sum]) -> Sum:
+        key = f"{name}{at}", form
+        if key not in self._entries:
+            self._entries[key] = made(self.polynomial(name, *at))
+        return self._entries[key]
+
+    def polynomial(self, name: str, *at: int) -> Poly:
+        """An entry as it is kept: a polynomial of `derivation.dynamics.ring`."""
+        d = self.derivation
+        if name in ("M", "h", "g"):
+            table: Mapping[Any, Poly] = getattr(d, name.lower())
+            key = at if name == "M" else at[0]
+            if key not in table:
+                entry = name + ("," if self.n > 9 else "").join(str(k + 1) for k in at)
+                raise LinkwrightError(f"{entry} was not reached when the derivation was interrupted; derive again")
+            return table[key]
+        if not self.complete and name != "potential_energy":
+            raise LinkwrightError(f"{name} needs all entries of M, and the derivation was interrupted; derive again")
+        if name == "C":
+            return d.dynamics.coriolis(*at)
+        if name == "kinetic_energy":
+            return d.dynamics.kinetic
+        if name == "potential_energy":
+            return d.dynamics.potential
+        return d.dynamics.kinetic - d.dynamics.potential
+
+    def sympy(self, name: str, form: str | None = None) -> Any:
+        """A part as SymPy's matrix or expression."""
+        form = self._form(form)
+        if form == "recursive":
+            form = "collected"
+        if (name, form) not in self._sympy:
+            self._sympy[name, form] = to_sympy_block(self.block(name, form))
+        return self._sympy[name, form].copy()
+
+    def terms(self, name: str, *at: int, form: str | None = None) -> list[str]:
+        """The terms of an entry as texts in the documented order, brackets multiplied out: `eq.terms("M", 1, 1)`."""
+        block = self.block(name, form)
+        if len(at) != len(block.shape) or any(not 1 <= k <= n for k, n in zip(at, block.shape, strict=True)):
+            raise LinkwrightError(f"{name} has the shape {block.shape}; give its place by numbers from 1, not {at}")
+        k = 0
+        for place, n in zip(at, block.shape, strict=True):
+            k = k * n + place - 1
+        return [text(Sum((term,))) for term in flat(block.entries[k])]
+
+    def _form(self, form: str | None) -> str:
+        form = form or self.form
+        if form not in FORMS:
+            raise NameNotFound("form", form, list(FORMS))
+        return form
+
+    @cached_property
+    def regressor(self) -> Regressor:
+        """F = Y(q, q̇, q̈) π, linear in the inertial parameters π."""
+        from linkwright.symbolic.grouped import regressor
+
+        return regressor(self.model)
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """The smallest set of inertial parameters that the equations depend on, with how they are made of all."""
+        from linkwright.symbolic.base import base_parameters
+
+        return base_parameters(self.regressor)
+
+    @cached_property
+    def _groups(self) -> dict[str, Block]:
+        """The blocks of form (c)."""
+        return self.regressor.blocks(Forms(self.regressor.ring).collected)
+
+    @staticmethod
+    def _column(names: Any) -> Any:
+        import sympy
+
+        return sympy.Matrix([sympy.Symbol(name) for name in names])
