@@ -77,6 +77,7 @@ def equations(
         eq = lw.equations(mechanism, form=form, progress=bar.tell, **options)
         spent = perf_counter() - start
         sheet = None if form == "recursive" else eq.sheet(progress=bar.tell)
+    texts = {path: _text(eq, sheet, method) for path, method in written.items()}  # all, before any is written
     shown = console()
     shown.print(f"{eq!r}"[1:-1] + f", {spent:.2g} s", soft_wrap=True)
     if eq.left_out:
@@ -87,8 +88,8 @@ def equations(
         _show_recursive(shown, eq, bool(written))
     else:
         _show(shown, sheet, bool(written))
-    for path, method in written.items():
-        write_whole(path, _text(eq, sheet, method))
+    for path, text in texts.items():
+        write_whole(path, text)
         shown.print(f"{path}: written", soft_wrap=True)
     lost = [note for note in (sheet.notes if sheet else ()) if "interrupted" in note]
     if lost or not eq.complete:

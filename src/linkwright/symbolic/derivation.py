@@ -13,6 +13,7 @@ from linkwright.symbolic.ring import Poly, Ring
 
 #: Told after each entry: its name, how many are done, how many there are.
 Progress = Callable[[str, int, int], None]
+_clock = time.perf_counter
 _ENOUGH = 0.15  # seconds of trial after which the rest is extrapolated
 
 
@@ -91,17 +92,17 @@ class Derivation:
 def estimate(model: Model, way: Way = "jacobian") -> Estimate:
     """How long a derivation will be, from the links nearest to ground: growth from one to the next goes on."""
     ring = Ring(model.coordinates, model.angles, model.constants())
-    begun, seen = time.perf_counter(), []
+    begun, seen = _clock(), []
     ends = [k + 1 for k, link in enumerate(model.links) if link.body is not None]
     for number, end in enumerate(ends):
         part = replace(model, links=model.links[:end])
-        start = time.perf_counter()
+        start = _clock()
         terms = _trial(Dynamics(part, ring), way)
-        seen.append((terms, time.perf_counter() - start))
+        seen.append((terms, _clock() - start))
         left = len(ends) - number - 1
         if not left:
             return Estimate(*seen[-1], measured=True)
-        if time.perf_counter() - begun > _ENOUGH and len(seen) > 2:
+        if _clock() - begun > _ENOUGH and len(seen) > 2:
             more = _growth([n for n, _ in seen[-3:]], left)
             return Estimate(int(terms * more), seen[-1][1] * more, measured=False)
     return Estimate(0, 0.0, measured=True)
@@ -110,7 +111,7 @@ def estimate(model: Model, way: Way = "jacobian") -> Estimate:
 def _growth(terms: list[int], left: int) -> float:
     """By how much terms grow in so many steps more, if growth itself goes on changing as it did last."""
     before, last = (max(b / a - 1, 1e-6) if a else 1.0 for a, b in pairwise(terms))
-    bend, total = min(last / before, 1.0), 1.0
+    bend, total = min(max(last / before, 0.75), 1.0), 1.0
     for _ in range(left):
         last *= bend
         total *= 1 + last
