@@ -34,6 +34,7 @@ test: lint
 
 # The benchmarks' peers are test oracles too: JAX is one.
 test-full: $(READY_BENCH) lint
+	@sh tests/symbolic/get_latex.sh
 	@$(PYTEST)
 	@$(PY) tests/grid.py --write
 

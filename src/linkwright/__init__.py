@@ -15,6 +15,7 @@ _PUBLIC = {
     "Builder": "linkwright.building",
     "Event": "linkwright.simulation.events",
     "analyse": "linkwright.analysis",
+    "equations": "linkwright.symbolic.equations",
     "rollout": "linkwright.simulation.rollout",
     "simulate": "linkwright.simulation.simulate",
     "record": "linkwright.tape.build",
@@ -54,6 +55,7 @@ __all__ = [
     "analyse",
     "chain",
     "equal",
+    "equations",
     "errors",
     "from_dh",
     "greater",
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
     from linkwright.simulation.events import Event
     from linkwright.simulation.rollout import rollout
     from linkwright.simulation.simulate import simulate
+    from linkwright.symbolic.equations import equations
     from linkwright.tape.build import record
     from linkwright.tape.functions import equal, greater, greater_equal, less, less_equal, maximum, minimum, sign, where
     from linkwright.tape.program import Program

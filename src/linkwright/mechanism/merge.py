@@ -192,7 +192,7 @@ def _numbers(d: Description) -> dict[str, Array]:
     for name in (*BODY_ARRAYS, *_PLACES, *_START, "gear", "pitch", "armature"):
         numbers[name] = np.array(getattr(d, name), dtype=np.float64)
     for (name, flat), expression in d.bindings.items():
-        if name not in numbers:  # gravity, which no joint or body takes with it
+        if name == "gravity":
             continue
         if numbers[name].dtype != object:
             numbers[name] = numbers[name].astype(object)
@@ -205,7 +205,7 @@ def _settle(
 ) -> tuple[dict[str, Array], dict[tuple[str, int], Expression]]:
     """The chosen rows as floats, and where their bound numbers now stand."""
     arrays: dict[str, Array] = {}
-    bindings = {(name, flat): e for (name, flat), e in d.bindings.items() if name == "gravity"}
+    bindings = {key: expression for key, expression in d.bindings.items() if key[0] == "gravity"}  # stays as it is
     for name in (*BODY_ARRAYS, *JOINT_ARRAYS, *_OTHERS):
         array = numbers.get(name)
         if array is None:

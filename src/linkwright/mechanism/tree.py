@@ -19,7 +19,8 @@ from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.reversed import reverse
 from linkwright.mechanism.topology import Topology
-from linkwright.spatial.rotation import General, Rotation, Turn
+from linkwright.spatial.algebra import is_zero
+from linkwright.spatial.rotation import Chain, General, Rotation, Turn
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -337,7 +338,7 @@ class Tree:
         mass, com = self.row("mass", body, parameters), self.row("com", body, parameters)
         inertia = self.row("inertia", body, parameters)
         if _recorded(mass, com, inertia, r_own, p_own):
-            r = General(turn.matrix().T @ np.asarray(r_own).T)
+            r = Chain(_turns(turn.matrix().T @ np.asarray(r_own).T))
             m = mass.reshape(-1)[0]
             c = r.inward(com - p_own)
             full = r.congruent(inertia)
@@ -354,8 +355,8 @@ class Tree:
 def placement_rotation(record: Mapping[str, Any], *, turning: bool) -> list[Rotation]:
     """The rotations of a placement; a turning joint adds its own angle offset, another kind gets it here."""
     if "rotation" in record:
-        # A placement with a free parameter is a general matrix; its angle offset is inside.
-        return [General(record["rotation"])]
+        # A placement with a free parameter has its angle offset inside.
+        return _turns(record["rotation"])
     parts: list[Rotation] = []
     for axis, name in ((2, "gamma"), (0, "alpha")):
         c, s = record[name]
@@ -366,6 +367,17 @@ def placement_rotation(record: Mapping[str, Any], *, turning: bool) -> list[Rota
         if not (_is(c, 1.0) and _is(s, 0.0)):
             parts.append(Turn(2, c, s))
     return parts
+
+
+def _turns(r: Any) -> list[Rotation]:
+    """A recorded rotation as turns about x and z where its zeros tell that it is such a product, else as a matrix."""
+    if is_zero(r[0][2]):
+        parts = [Turn(0, r[2][2], -r[1][2]), Turn(2, r[0][0], -r[0][1])]
+    elif is_zero(r[2][0]):
+        parts = [Turn(2, r[0][0], r[1][0]), Turn(0, r[2][2], r[2][1])]
+    else:
+        return [General(r)]
+    return [part for part in parts if not (is_zero(part.s) and is_zero(part.c - 1.0))]
 
 
 def _is(x: Any, value: float) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.tree import placement_rotation
 from linkwright.spatial.algebra import Array, cross, inertia_times, motion_cross
-from linkwright.spatial.rotation import Chain, General
+from linkwright.spatial.rotation import Chain, General, joined
 from linkwright.spatial.transform import ArticulatedInertia, Transform
 
 State = Mapping[str, Array]
@@ -102,7 +102,7 @@ class Link:
         p = self.record["p"]
         if kind.nv and not _trivial_shift(kind):
             p = p + Chain(placement).inward(kind.shift(terms, self.pitch))
-        return Transform(Chain((*placement, kind.rotation(terms))), p)
+        return Transform(Chain(joined((*placement, kind.rotation(terms)))), p)
 
     def subspace(self, terms: Array) -> Array:
         return self.kind.subspace(terms, self.pitch)

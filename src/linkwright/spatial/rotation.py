@@ -164,6 +164,19 @@ class Chain:
         return r
 
 
+def joined(parts: Sequence[Rotation]) -> list[Rotation]:
+    """The same chain with neighbouring turns about one axis made one: 6 operations that every vector then saves."""
+    found: list[Rotation] = []
+    for part in parts:
+        last = found[-1] if found else None
+        if isinstance(part, Turn) and isinstance(last, Turn) and part.axis == last.axis:
+            c, s = last.c * part.c - last.s * part.s, last.s * part.c + last.c * part.s
+            found[-1] = Turn(part.axis, c, s)
+        else:
+            found.append(part)
+    return found
+
+
 def euler_parameters_matrix(e: Array) -> Array:
     """The rotation matrix of unit Euler parameters e0..e3, scalar first."""
     e0, e1, e2, e3 = e

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Literal
 
 from linkwright.symbolic.exact import Matrix
+from linkwright.symbolic.formula import Sum
 from linkwright.symbolic.links import Inertial, Link, Model, Vector
 from linkwright.symbolic.ring import Poly, Ring
 
@@ -40,11 +41,15 @@ class Mass:
 class Dynamics:
     """M, h, g of a model, entry by entry; what was found stays when the work is interrupted.
 
-    `inertias` puts other inertial parameters, in link axes, in the place of the model's: ten of each link.
+    `inertias` puts other inertial parameters in the place of the model's: of each link None, or m, m c and J about the
+    link's origin (xx, yy, zz, xy, xz, yz), in link axes.
     """
 
-    def __init__(self, model: Model, ring: Ring | None = None) -> None:
+    def __init__(
+        self, model: Model, ring: Ring | None = None, inertias: Sequence[Sequence[Sum] | None] | None = None
+    ) -> None:
         self.model = model
+        self.inertias = inertias
         self.ring = ring or Ring(model.coordinates, model.angles, model.constants())
         self.n = len(model.coordinates)
         self.algebra = Algebra(self.ring)
@@ -58,6 +63,8 @@ class Dynamics:
 
     @cached_property
     def masses(self) -> list[Mass | None]:
+        if self.inertias is not None:
+            return [None if ten is None else self.algebra.linear(ten) for ten in self.inertias]
         return [None if k.body is None else self.algebra.mass(k.body, *k.back) for k in self.model.links]
 
     @cached_property
@@ -271,6 +278,11 @@ class Algebra:
             for row in r:
                 row[i], row[j] = ring.reduced(row[i] * c + row[j] * s), ring.reduced(row[j] * c - row[i] * s)
         return Pose(r, p)
+
+    def linear(self, ten: Sequence[Sum]) -> Mass:
+        """The ten linear parameters m, m c, J as they are."""
+        m, x, y, z, xx, yy, zz, xy, xz, yz = (self.ring.poly(p) for p in ten)
+        return Mass(m, [x, y, z], [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
     def mass(self, body: Inertial, turned: Sequence[Matrix], origin: Vector) -> Mass:
         """A body's inertial parameters in link axes about the link's origin."""

@@ -7,12 +7,13 @@ A float becomes the shortest decimal that stands for it, so that 0.333 is 333/10
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from linkwright.errors import ModelError
 from linkwright.mechanism.expression import Call, Expression, Name, Number
 from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Symbol, Term, Trig, number
 
@@ -27,6 +28,11 @@ _STEP = math.pi / 12  # 15°
 def rational(x: float) -> Fraction:
     """The shortest decimal that stands for a float."""
     return Fraction(repr(float(x)))
+
+
+def decimal(x: float) -> Sum:
+    """A float as a formula."""
+    return number(rational(x))
 
 
 def times(x: int | Fraction, *factors: Factor) -> Sum:
@@ -126,31 +132,53 @@ class Angles:
         return c, s
 
 
-def from_expression(e: Expression) -> Sum:
-    """An expression of parameters as a formula: sums and products; cosines of named angles; the rest as functions."""
+def from_expression(
+    e: Expression, exact: Callable[[float], Sum] = decimal, names: Mapping[str, Sum] | None = None
+) -> Sum:
+    """An expression of parameters as a formula: sums and products; cosines of named angles; the rest as functions.
+
+    `exact` makes formulas of its numbers; `names` of names that are no parameters.
+    """
     if isinstance(e, Number):
-        return entry(e.value) if abs(e.value) <= 1 else number(rational(e.value))
+        return exact(e.value)
     if isinstance(e, Name):
-        return times(1, Symbol(e.name))
+        return names[e.name] if names and e.name in names else times(1, Symbol(e.name))
     if not isinstance(e, Call):
-        return times(1, Applied("table", ()))
+        text = f"{str(e)[:60]!r} is a table of numbers, which has no closed form; put a formula in its place"
+        raise ModelError(text)
     if e.function in ("cos", "sin"):
         linear = _linear(e.arguments[0])
-        if linear is not None:
+        if linear is not None and not (names and names.keys() & linear[0].keys()):
             return _trigonometric(e.function, *linear)
-    parts = [from_expression(part) for part in e.arguments]
-    if e.function in _ARITHMETIC:
-        made = _ARITHMETIC[e.function](*parts)
+    return from_parts(e.function, [from_expression(part, exact, names) for part in e.arguments])
+
+
+def from_parts(function: str, parts: Sequence[Sum]) -> Sum:
+    """A function of formulas: arithmetic as sums and products where it can be, the rest by its name."""
+    if function in _ARITHMETIC:
+        made = _ARITHMETIC[function](*parts)
         if made is not None:
             return made
-    return times(1, Applied(e.function, tuple(parts)))
+    return times(1, Applied(function, tuple(parts)))
 
 
-def _constant(formula: Sum) -> Fraction | None:
-    """The number that a formula is, if it is one."""
-    if not formula.terms:
-        return Fraction(0)
-    return formula.terms[0].number if len(formula.terms) == 1 and not formula.terms[0].factors else None
+def tabulated(e: Expression) -> bool:
+    """Whether an expression has a table of numbers in it."""
+    return not isinstance(e, Number | Name) and (not isinstance(e, Call) or any(map(tabulated, e.arguments)))
+
+
+def constant(formula: Sum) -> Fraction | None:
+    """The number that a formula is, if it is one without roots."""
+    total = Fraction(0)
+    for term in formula:
+        value = term.number
+        for factor, power in term.factors:
+            x = constant(factor) if isinstance(factor, Sum) else None
+            if x is None or (x == 0 and power < 0):
+                return None
+            value *= x**power
+        total += value
+    return total
 
 
 def product(a: Sum, b: Sum) -> Sum:
@@ -160,18 +188,18 @@ def product(a: Sum, b: Sum) -> Sum:
     if len(a.terms) == len(b.terms) == 1:
         s, t = a.terms[0], b.terms[0]
         return Sum((Term(s.number * t.number, s.factors + t.factors),))
-    return times(1, *(x for x in (a, b) if _constant(x) != 1)) or ONE
+    return times(1, *(x for x in (a, b) if constant(x) != 1)) or ONE
 
 
 def _quotient(a: Sum, b: Sum) -> Sum | None:
-    x = _constant(b)
+    x = constant(b)
     if x is None or x == 0:
         return None
     return Sum(tuple(Term(t.number / x, t.factors) for t in a))
 
 
 def _power(a: Sum, b: Sum) -> Sum | None:
-    x = _constant(b)
+    x = constant(b)
     if x is None or x.denominator != 1 or not 0 <= x <= 64:
         return None
     return Sum((Term(Fraction(1), ((a, int(x)),)),)) if x else ONE

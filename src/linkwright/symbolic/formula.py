@@ -6,9 +6,11 @@ of a sum of angles, a root, a function of a formula, or a sum in brackets.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Literal, TypeAlias
 
 Role = Literal["coordinate", "rate", "acceleration", "parameter", "force", "variable"]
@@ -85,14 +87,42 @@ def number(x: int | Fraction) -> Sum:
     return Sum((Term(Fraction(x)),)) if x else Sum()
 
 
+@cache
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """A name as a key in which numbers count as numbers: q2 before q10."""
+    parts = re.findall(r"\d+|\D+", name)
+    return tuple((0, int(x), "") if x.isdecimal() else (1, 0, x) for x in parts)
+
+
+_RANKS = {"parameter": 1, "variable": 2, "coordinate": 3, "rate": 4, "acceleration": 5, "force": 6}
+
+
+def rank(factor: Factor) -> tuple[int, tuple[tuple[int, int, str], ...]]:
+    """The place of a factor in its term: roots, parameters by name, coordinates, rates, accelerations, the rest."""
+    if isinstance(factor, Symbol):
+        return _RANKS[factor.role], natural(factor.name)
+    return (0, ((0, factor.of, ""),)) if isinstance(factor, Root) else (7, ())
+
+
 def flat(formula: Sum) -> Sum:
     """The same formula without brackets of power one: every bracketed sum is multiplied out, in place."""
+    terms = []
+    for term in _multiplied(formula):
+        powers: dict[Factor, int] = {}
+        for factor, power in term.factors:
+            powers[factor] = powers.get(factor, 0) + power
+        kept = ((f, n) for f, n in powers.items() if n)
+        terms.append(Term(term.number, tuple(sorted(kept, key=lambda item: rank(item[0])))))
+    return Sum(tuple(terms))
+
+
+def _multiplied(formula: Sum) -> Sum:
     terms: list[Term] = []
     for term in formula:
         parts: list[Term] = [Term(term.number)]
         for factor, power in term.factors:
             if isinstance(factor, Sum) and power == 1:
-                inner = flat(factor).terms
+                inner = _multiplied(factor).terms
                 parts = [Term(p.number * t.number, p.factors + t.factors) for p in parts for t in inner]
             else:
                 parts = [Term(p.number, (*p.factors, (factor, power))) for p in parts]

@@ -6,7 +6,7 @@ joint's triad on the body; inertial parameters are given in the body's own frame
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import gcd, lcm
@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.errors import ModelError
+from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.laws import FRICTION_SPEED
+from linkwright.mechanism.elements import JointForce
+from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.topology import Topology, span
 from linkwright.symbolic.exact import (
     ONE,
@@ -24,20 +25,24 @@ from linkwright.symbolic.exact import (
     Angles,
     Matrix,
     added,
+    decimal,
     entry,
     from_expression,
     negated,
     product,
     rational,
+    tabulated,
     times,
     turn,
 )
-from linkwright.symbolic.formula import Applied, Sum, Symbol, Term, number
+from linkwright.symbolic.formula import Sum, Symbol, Term, number, symbols
 from linkwright.symbolic.ring import _MOST, Angle, Turn
 
 Vector = tuple[Sum, Sum, Sum]
 NONE: Vector = (ZERO, ZERO, ZERO)
 _AXES = "xyz"
+Names = Mapping[str, Sum]
+_NO_NAMES: Names = {}
 _WORDS = {"JointForce": "joint force", "PointForce": "force", "AppliedWrench": "wrench"}
 
 
@@ -70,6 +75,15 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Rotor:
+    """The motor inertia of a joint: the number of the body it carries, and (coordinate, factor) where it acts."""
+
+    body: int
+    inertia: Sum
+    at: tuple[tuple[int, Fraction], ...]
+
+
+@dataclass(frozen=True)
 class Model:
     """What the equations are made of."""
 
@@ -81,8 +95,10 @@ class Model:
     gravity: Vector
     armature: tuple[Sum, ...]
     friction: tuple[Sum, ...]
+    springs: tuple[Sum, ...]
     values: Mapping[str, float]
     left_out: tuple[str, ...] = ()
+    rotors: tuple[Rotor, ...] = ()  # of every joint that a motor can turn
 
     def constants(self) -> list[Sum]:
         """Every formula of parameters in it."""
@@ -101,21 +117,30 @@ def _entries(matrices: tuple[Matrix, ...]) -> list[Sum]:
 
 
 def model_of(
-    description: Description, *, coordinates: str = "q", digits: int | None = None, sums: bool = True
+    description: Description,
+    *,
+    coordinates: str = "q",
+    digits: int | None = None,
+    sums: bool = True,
+    numbers: Collection[str] = (),
 ) -> Model:
     """The elementary links of a description whose joints form a tree.
 
     `digits` rounds the cosines of angles that are no multiples of 15°; without it these angles become symbols. `sums`
-    takes angles along parallel axes as sums.
+    takes angles along parallel axes as sums. `numbers` are parameters that stand for their values.
     """
-    return _Reader(description, coordinates, digits).model(sums)
+    return _Reader(description, coordinates, digits, numbers).model(sums)
 
 
 class _Reader:
     """Reads one description."""
 
-    def __init__(self, description: Description, stem: str, digits: int | None) -> None:
+    def __init__(self, description: Description, stem: str, digits: int | None, numbers: Collection[str]) -> None:
         self.d, self.stem = description, stem
+        for name in numbers:
+            if name not in description.parameters:
+                raise NameNotFound("parameter", name, list(description.parameters))
+        self.folded = {name: description.parameters[name] for name in numbers}
         if not stem.isidentifier() or stem[-1].isdigit():
             text = f"coordinates={stem!r}; give the letters that stand before the numbers, such as 'q' or 'theta'"
             raise ModelError(text, element=stem)
@@ -127,18 +152,24 @@ class _Reader:
         self.joints: list[str] = []
         self.links: list[Link] = []
         self.last: list[int] = []  # the elementary link of each tree position
+        self.left_out: list[str] = []
         self.first: dict[int, int] = {}  # the first coordinate of each joint, of its leader's if it follows
 
     # -- numbers --------------------------------------------------------------------------------------
     def bound(self, array: str, k: int, width: int) -> list[Any]:
         """The expressions of a row of a description's array, None where it has numbers alone."""
-        return [self.d.bindings.get((array, k * width + e)) for e in range(width)]
+        found = [self.d.bindings.get((array, k * width + e)) for e in range(width)]
+        return [None if e is None or e.names() <= self.folded.keys() else e for e in found]
+
+    def formula(self, e: Expression, exact: Callable[[float], Sum] = decimal, names: Names = _NO_NAMES) -> Sum:
+        """An expression as a formula, with the parameters that stand for their values put in."""
+        return from_expression(e, exact, {**{n: exact(x) for n, x in self.folded.items()}, **names})
 
     def row(self, array: str, k: int) -> list[Sum]:
         """A row of a description's array as formulas."""
         numbers = np.asarray(getattr(self.d, array)[k], dtype=np.float64).reshape(-1)
         bound = self.bound(array, k, numbers.size)
-        return [number(rational(x)) if e is None else from_expression(e) for x, e in zip(numbers, bound, strict=True)]
+        return [decimal(x) if e is None else self.formula(e) for x, e in zip(numbers, bound, strict=True)]
 
     def vector(self, array: str, k: int) -> Vector:
         x, y, z = self.row(array, k)
@@ -150,7 +181,8 @@ class _Reader:
         r = getattr(self.d, array)[joint]
         if all(e is None for e in bound):
             return tuple(self.angles.rotation(r, label))
-        entries = [entry(x) if e is None else from_expression(e) for x, e in zip(r.reshape(-1), bound, strict=True)]
+        both = zip(r.reshape(-1), bound, strict=True)
+        entries = [entry(x) if e is None else self.formula(e, entry) for x, e in both]
         return (tuple(tuple(entries[3 * i : 3 * i + 3]) for i in range(3)),)
 
     def between(self, up: tuple[str, int] | None, down: tuple[str, int], label: str) -> tuple[Matrix, ...]:
@@ -180,6 +212,7 @@ class _Reader:
         for i in range(len(self.topology)):
             self.add(i)
         basis = _Basis(self.coordinates, self.links, sums)
+        rotors = self.rotors()
         return Model(
             d.name,
             tuple(self.coordinates),
@@ -187,9 +220,14 @@ class _Reader:
             tuple(basis.angles),
             tuple(replace(link, angle=basis.turns.get(k, Turn(()))) for k, link in enumerate(self.links)),
             self.gravity(),
-            *self.at_joints(),
+            tuple(
+                added(*(_scaled(r.inertia, factor) for r in rotors for at, factor in r.at if at == k))
+                for k in range(len(self.coordinates))
+            ),
+            *self.forces(),
             {**d.parameters, **self.angles.values},
-            tuple(f"{_WORDS[type(e).__name__]} {e.name!r}" for e in d.elements),
+            tuple(self.left_out),
+            rotors,
         )
 
     def count(self, joint: int) -> None:
@@ -262,34 +300,52 @@ class _Reader:
     def gravity(self) -> Vector:
         bound = self.bound("gravity", 0, 3)
         x, y, z = (
-            number(rational(x)) if e is None else from_expression(e) for x, e in zip(self.d.gravity, bound, strict=True)
+            decimal(x) if e is None else self.formula(e) for x, e in zip(self.d.gravity, bound, strict=True)
         )
         return x, y, z
 
-    def at_joints(self) -> tuple[tuple[Sum, ...], tuple[Sum, ...]]:
-        """Motor inertia and friction of each coordinate."""
-        d = self.d
-        armature, friction = ([ZERO for _ in self.coordinates] for _ in range(2))
-        for joint in self.topology.joint.tolist():
-            kind = d.kind_of(joint)
-            rotor, viscous, dry = (self.row(name, joint)[0] for name in ("armature", "damping", "friction"))
-            if not (rotor or viscous or dry) or not kind.nv:
-                continue
-            if not kind.paired:
+    def rotors(self) -> tuple[Rotor, ...]:
+        """Motor inertia of each joint."""
+        d, found = self.d, []
+        for position, joint in enumerate(self.topology.joint.tolist(), start=1):
+            kind, rotor = d.kind_of(joint), self.row("armature", joint)[0]
+            if kind.nv and kind.paired:
+                factor = self.coupling(joint)[0] ** 2
+                first = self.first[joint]
+                found.append(Rotor(position, rotor, tuple((k, factor) for k in range(first, first + kind.nv))))
+            elif rotor and kind.nv:
                 name = d.joint_names[joint]
                 text = (
-                    f"joint {name!r} is {kind.name} and has motor inertia or friction about its body's axes, which "
-                    "have no place in equations by angles; take them away, or use universal and revolute joints"
+                    f"joint {name!r} is {kind.name} and has motor inertia about its body's axes, which has no place in "
+                    "equations by angles; take it away, or use universal and revolute joints"
                 )
                 raise ModelError(text, element=name)
-            ratio = self.coupling(joint)[0]
-            for k in range(self.first[joint], self.first[joint] + kind.nv):
-                rate = Symbol(f"d{self.coordinates[k].name}", "rate", self.coordinates[k].name)
-                smooth = Applied("tanh", (times(ratio / rational(FRICTION_SPEED), rate),))
-                lost = added(product(viscous, times(ratio, rate)), product(dry, times(1, smooth)))
-                armature[k] = added(armature[k], _scaled(rotor, ratio * ratio))
-                friction[k] = added(friction[k], _scaled(lost, ratio))
-        return tuple(armature), tuple(friction)
+        return tuple(found)
+
+    def forces(self) -> tuple[tuple[Sum, ...], tuple[Sum, ...]]:
+        """What joints' own laws hold against each coordinate: with its rate in it (friction), and without (springs)."""
+        d = self.d
+        friction, springs = ([ZERO for _ in self.coordinates] for _ in range(2))
+        for element in d.elements:
+            joint = d.joint_names.find(element.joint) if isinstance(element, JointForce) else None
+            if joint is None or not isinstance(element, JointForce) or not d.kind_of(joint).paired:
+                self.left_out.append(f"{_WORDS[type(element).__name__]} {element.name!r}")
+                continue
+            if tabulated(element.law) or not element.law.names() <= {"q", "v", *d.parameters}:
+                self.left_out.append(f"joint force {element.name!r}")
+                continue
+            k = self.first[joint] + element.index
+            ratio, offset = self.coupling(joint)
+            q = self.coordinates[k]
+            own = {
+                "q": added(times(ratio, q), offset),
+                "v": times(ratio, Symbol(f"d{q.name}", "rate", q.name)),
+            }
+            for term in _scaled(self.formula(element.law, names=own), -ratio):
+                moving = any(s.role == "rate" for s in symbols(Sum((term,))).values())
+                kept = friction if moving else springs
+                kept[k] = added(kept[k], Sum((term,)))
+        return tuple(friction), tuple(springs)
 
 
 class _Basis:
@@ -397,4 +453,3 @@ def _refuse(d: Description, t: Topology) -> None:
         raise ModelError(text, element=d.drivers[0].name)
     if not len(t):
         raise ModelError(f"{d.name!r} has no moving bodies, so it has no equations of motion")
-

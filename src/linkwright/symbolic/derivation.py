@@ -1,0 +1,125 @@
+"""The derivation as a row of entries: how many it will come to, how far it is, what is left of it if interrupted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from linkwright.symbolic.dynamics import Dynamics, Way
+from linkwright.symbolic.links import Model
+from linkwright.symbolic.ring import Poly, Ring
+
+#: Told after each entry: its name, how many are done, how many there are.
+Progress = Callable[[str, int, int], None]
+_ENOUGH = 0.15  # seconds of trial after which the rest is extrapolated
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a derivation will come to: terms of M, h and g, and seconds. Exact where `measured` says so."""
+
+    terms: int
+    seconds: float
+    measured: bool
+
+    def __str__(self) -> str:
+        about = "" if self.measured else "about "
+        return f"{about}{self.terms:,} terms, {about}{self.seconds:.2g} s"
+
+
+class Derivation:
+    """M, g and h of a model, in this order, entry by entry; entries that were found stay."""
+
+    def __init__(self, model: Model, way: Way = "jacobian") -> None:
+        self.model, self.way = model, way
+        self.dynamics = Dynamics(model)
+        self.n = self.dynamics.n
+        self.total = self.n * (self.n + 1) // 2 + 2 * self.n
+        self.done = 0
+        self.g: dict[int, Poly] = {}
+        self.h: dict[int, Poly] = {}
+
+    @property
+    def m(self) -> dict[tuple[int, int], Poly]:
+        return self.dynamics.m
+
+    def entries(self) -> Iterator[str]:
+        """Finds the entries one by one, telling the name of each."""
+        n = self.n
+        comma = "," if n > 9 else ""
+        for i, j in self.dynamics.mass_matrix(self.way):
+            self.done += 1
+            yield f"M{i + 1}{comma}{j + 1}"
+        for i in range(n):
+            self.g[i] = self.dynamics.g(i)
+            self.done += 1
+            yield f"g{i + 1}"
+        for i in range(n):
+            self.h[i] = self.dynamics.h(i)
+            self.done += 1
+            yield f"h{i + 1}"
+
+    def run(self, progress: Progress | None = None) -> None:
+        """Finds them all; an interruption ends it, and what was found stays."""
+        try:
+            for name in self.entries():
+                if progress is not None:
+                    progress(name, self.done, self.total)
+        except KeyboardInterrupt:
+            return
+
+    @property
+    def complete(self) -> bool:
+        return self.done == self.total
+
+    def missing(self) -> list[str]:
+        """The entries that were not found."""
+        n = self.n
+        comma = "," if n > 9 else ""
+        names = [f"M{i + 1}{comma}{j + 1}" for i in range(n) for j in range(i, n) if (i, j) not in self.m]
+        names += [f"g{i + 1}" for i in range(n) if i not in self.g]
+        return names + [f"h{i + 1}" for i in range(n) if i not in self.h]
+
+    def terms(self) -> int:
+        """How many terms the entries have, each pair of equal entries of M once."""
+        upper = (p for (i, j), p in self.m.items() if i <= j)
+        return sum(len(p) for part in (upper, self.g.values(), self.h.values()) for p in part)
+
+
+def estimate(model: Model, way: Way = "jacobian") -> Estimate:
+    """How long a derivation will be, from the links nearest to ground: growth from one to the next goes on."""
+    ring = Ring(model.coordinates, model.angles, model.constants())
+    begun, seen = time.perf_counter(), []
+    ends = [k + 1 for k, link in enumerate(model.links) if link.body is not None]
+    for number, end in enumerate(ends):
+        part = replace(model, links=model.links[:end])
+        start = time.perf_counter()
+        terms = _trial(Dynamics(part, ring), way)
+        seen.append((terms, time.perf_counter() - start))
+        left = len(ends) - number - 1
+        if not left:
+            return Estimate(*seen[-1], measured=True)
+        if time.perf_counter() - begun > _ENOUGH and len(seen) > 2:
+            more = _growth([n for n, _ in seen[-3:]], left)
+            return Estimate(int(terms * more), seen[-1][1] * more, measured=False)
+    return Estimate(0, 0.0, measured=True)
+
+
+def _growth(terms: list[int], left: int) -> float:
+    """By how much terms grow in so many steps more, if growth itself goes on changing as it did last."""
+    before, last = (max(b / a - 1, 1e-6) if a else 1.0 for a, b in pairwise(terms))
+    bend, total = min(last / before, 1.0), 1.0
+    for _ in range(left):
+        last *= bend
+        total *= 1 + last
+    return total
+
+
+def _trial(dynamics: Dynamics, way: Way) -> int:
+    for _ in dynamics.mass_matrix(way):
+        pass
+    n = dynamics.n
+    upper = sum(len(p) for (i, j), p in dynamics.m.items() if i <= j)
+    return upper + sum(len(dynamics.h(i)) + len(dynamics.g(i)) for i in range(n))

@@ -1,0 +1,206 @@
+"""Two forms of a polynomial: expanded in the ring's cosines and sines, and collected in cosines of multiple angles.
+
+One order for both, so that equal formulas are equal texts. Factors: number, roots, parameters (by name, numbers in
+names counted as numbers: l2 before lg2 before m1), coordinates, rates, accelerations, cosines and sines. Terms: by
+their rates and accelerations (none first; dq1^2, dq1*dq2, …); then by their angle (none first, then the fewest joints,
+then the nearest to the base, then the smallest multiples; cosine before sine); then by their parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any
+
+from flint import Ordering, fmpq_mpoly_ctx
+
+from linkwright.symbolic.formula import Factor, Sum, Symbol, Term, Trig, natural, rank
+from linkwright.symbolic.ring import Poly, Ring, terms
+
+Key = tuple[Any, ...]
+Pairs = tuple[tuple[int, int], ...]  # variables with their powers
+Powers = tuple[tuple[Factor, int], ...]
+Wave = tuple[Key, Powers, int]  # a cosine or sine: its key, itself, and what e^{iφ} is multiplied by
+
+
+class Forms:
+    """Makes the forms of one ring's polynomials."""
+
+    def __init__(self, ring: Ring) -> None:
+        self.ring = ring
+        moving = 2 * ring.moving
+        self._rest = moving  # variables from here on are the same in both contexts
+        # e^{iφ} and e^{−iφ} in the places of sin φ and cos φ, and i at the end.
+        count = len(ring.gens)
+        self._context = fmpq_mpoly_ctx.get(tuple(f"x{k}" for k in range(count + 1)), Ordering.lex)
+        y = self._context.gens()
+        self._images = []
+        for k in range(0, moving, 2):
+            self._images += [(y[k + 1] - y[k]) * y[count] / 2, (y[k] + y[k + 1]) / 2]
+        self._images += list(y[moving:count])
+        self._relations = [(k, y[k] * y[k + 1] - 1) for k in range(0, moving, 2)]
+        self._square = y[count] ** 2 + 1
+        self._order = _order(ring)
+        first = moving + 2 * (len(ring.angles) - ring.moving) + len(ring.roots) + len(ring.coordinates)
+        self._moves = range(first, first + 2 * len(ring.coordinates))
+        self._products: dict[Pairs, tuple[Key, Powers]] = {}
+        self._wave_of: dict[tuple[Pairs, bool], Wave | None] = {}
+        self._movings: dict[Pairs, tuple[Key, Powers]] = {}
+        self._stills: dict[Pairs, tuple[Key, Powers]] = {}
+
+    def expanded(self, p: Poly) -> Sum:
+        """A flat sum of products."""
+        found = []
+        for powers, x in terms(p):
+            trig, rates, other = self._parted(powers)
+            angle_key, angle = self._product(trig)
+            move_key, moves = self._moving(rates)
+            key, factors = self._still(other)
+            found.append((move_key, angle_key, key, Term(x, factors + moves + angle)))
+        found.sort(key=lambda item: item[:3])
+        return Sum(tuple([item[3] for item in found]))
+
+    def collected(self, p: Poly) -> Sum:
+        """Σ rates · Σ (parameters) · cos or sin of a sum of multiples of the coordinates."""
+        groups: dict[Pairs, dict[Key, tuple[Powers, list[tuple[Key, Term]]]]] = {}
+        for wave, rates, other, x in self._waves(p):
+            waves = groups.setdefault(rates, {})
+            key, trig, times = wave
+            if key not in waves:
+                waves[key] = trig, []
+            rest_key, factors = self._still(other)
+            waves[key][1].append((rest_key, Term(x if times == 1 else x * times, factors)))
+        found: list[Term] = []
+        for rates in sorted(groups, key=lambda pairs: self._moving(pairs)[0]):
+            inner = []
+            for _, (trig, coefficients) in sorted(groups[rates].items(), key=lambda item: item[0]):
+                coefficients.sort(key=lambda item: item[0])
+                inner += _bracketed([t for _, t in coefficients], trig)
+            found += _bracketed(inner, self._moving(rates)[1]) if rates else inner
+        return Sum(tuple(found))
+
+    def _waves(self, p: Poly) -> Iterator[tuple[Wave, Pairs, Pairs, Fraction]]:
+        """The terms of a polynomial with their cosine or sine: that, rates, the rest, number."""
+        if not len(p):
+            return
+        z = p.compose(*self._images, ctx=self._context)
+        for k, relation in self._relations:
+            degrees = z.degrees()
+            if degrees[k] and degrees[k + 1]:
+                z = z % relation
+        last = len(self._images)
+        for powers, x in terms(z % self._square):
+            imaginary = powers[-1:] == ((last, 1),)
+            trig, rates, other = self._parted(powers[:-1] if imaginary else powers)
+            wave = self._wave(trig, imaginary)
+            if wave is not None:
+                yield wave, rates, other, x
+
+    # -- the parts of a term, each worked out once ----------------------------------------------------
+    def _parted(self, powers: Pairs) -> tuple[Pairs, Pairs, Pairs]:
+        """Angles' variables, rates and accelerations, and the rest."""
+        still, first, last = self._rest, self._moves.start, self._moves.stop
+        trig = tuple([item for item in powers if item[0] < still])
+        moves = tuple([item for item in powers if first <= item[0] < last])
+        return trig, moves, tuple([item for item in powers if still <= item[0] < first or item[0] >= last])
+
+    def _product(self, trig: Pairs) -> tuple[Key, Powers]:
+        """The key and the factors of a product of cosines and sines."""
+        found = self._products.get(trig)
+        if found is None:
+            in_order = sorted(trig, key=lambda item: (item[0] // 2, -item[0]))
+            key = tuple((k // 2, 1 - k % 2, n) for k, n in in_order)
+            found = self._products[trig] = key, tuple((self.ring.factor(k), n) for k, n in in_order)
+        return found
+
+    def _wave(self, trig: Pairs, imaginary: bool) -> Wave | None:
+        """The cosine or sine that a product of e^{iφ} belongs to; None for the half that is conjugate to another."""
+        key = trig, imaginary
+        if key not in self._wave_of:
+            multiples: dict[Symbol, Fraction] = {}
+            for k, n in trig:
+                for symbol, m in self.ring.angles[k // 2]:
+                    multiples[symbol] = multiples.get(symbol, Fraction(0)) + (-n if k % 2 else n) * m
+            kept = [(s, m) for s, m in multiples.items() if m]
+            angle = tuple(sorted(kept, key=lambda item: natural(item[0].name)))
+            wave: Wave | None = ((), (), 1)
+            if angle and angle[0][1] < 0:
+                wave = None
+            elif angle:
+                made = Trig("sin" if imaginary else "cos", angle)
+                wave = _angle_key(made), ((made, 1),), -2 if imaginary else 2
+            self._wave_of[key] = wave
+        return self._wave_of[key]
+
+    def _moving(self, rates: Pairs) -> tuple[Key, Powers]:
+        """The key and the factors of a product of rates."""
+        found = self._movings.get(rates)
+        if found is None:
+            numbers = tuple(k for k, n in rates for _ in range(n))
+            found = self._movings[rates] = (len(numbers), numbers), self._factors(rates)
+        return found
+
+    def _still(self, other: Pairs) -> tuple[Key, Powers]:
+        """The key and the factors of a product of parameters, roots and coordinates."""
+        found = self._stills.get(other)
+        if found is None:
+            order = self._order
+            key = tuple(sorted((order[k], -n) for k, n in other))
+            found = self._stills[other] = key, self._factors(other)
+        return found
+
+    def _factors(self, powers: Pairs) -> Powers:
+        order, factor = self._order, self.ring.factor
+        return tuple((factor(k), n) for k, n in sorted(powers, key=lambda item: order[item[0]]))
+
+
+def _order(ring: Ring) -> dict[int, int]:
+    """The place of each variable among the factors of a term."""
+    def key(k: int) -> Key:
+        return *rank(ring.factor(k)), k
+
+    return {k: place for place, k in enumerate(sorted(range(len(ring.gens)), key=key))}
+
+
+def _angle_key(trig: Trig | None) -> Key:
+    if trig is None:
+        return ()
+    names = tuple(natural(s.name) for s, _ in trig.angle)
+    sizes = tuple((abs(m), m < 0) for _, m in trig.angle)
+    return len(names), names, sizes, trig.function == "sin"
+
+
+def _bracketed(terms: list[Term], factors: Powers) -> list[Term]:
+    """The terms times factors: a bracket with its common number in front, or one term."""
+    if len(terms) == 1:
+        return [Term(terms[0].number, terms[0].factors + factors)]
+    if not factors:
+        return terms
+    number, shared = _content([t.number for t in terms]), _shared(terms)
+    rest = tuple(Term(t.number / number, _without(t.factors, shared)) for t in terms)
+    return [Term(number, (*shared.items(), (Sum(rest), 1), *factors))]
+
+
+def _shared(terms: list[Term]) -> dict[Factor, int]:
+    """The symbols that all terms have, with their powers."""
+    shared = {f: n for f, n in terms[0].factors if isinstance(f, Symbol)}
+    for term in terms[1:]:
+        if not shared:
+            break
+        own = dict(term.factors)
+        shared = {f: min(n, own[f]) for f, n in shared.items() if f in own}
+    return shared
+
+
+def _without(powers: Powers, shared: dict[Factor, int]) -> Powers:
+    if not shared:
+        return powers
+    left = ((f, n - shared.get(f, 0)) for f, n in powers)
+    return tuple((f, n) for f, n in left if n)
+
+
+def _content(numbers: list[Fraction]) -> Fraction:
+    """The greatest common part of numbers, with the sign of the first."""
+    top, bottom = gcd(*(x.numerator for x in numbers)), lcm(*(x.denominator for x in numbers))
+    return Fraction(top if numbers[0] > 0 else -top, bottom)

@@ -1,0 +1,381 @@
+"""The equations grouped by inertial parameter: F = Y(q, q̇, q̈)·π, the regressor Y as exact polynomials.
+
+π has of each body that weighs and moves its ten linear parameters in *link axes about the link's origin*. Body k
+(counted from 1 in the order of the tree) is carried by a joint; its link axes are those of the joint's triad on the
+body, z along the joint's axis. With R and p the rotation and origin of that triad in the body's own frame, and the
+description's mass m, centre of mass c and inertia I about it in body axes,
+
+    c' = Rᵀ (c − p)                        the centre of mass from the link's origin, in link axes
+    m_k = m                                mass
+    (mx_k, my_k, mz_k) = m c'              first moments
+    J_k = Rᵀ I R + m (c'ᵀc' E − c' c'ᵀ)    second moments about the link's origin: Jxx, Jyy, Jzz, Jxy, Jxz, Jyz
+
+where J is the inertia matrix, so that Jxy = −∫ x y dm. Further columns: motor inertia J_k of the joint that carries
+body k, on request its viscous friction V_k and Coulomb friction f_k. Springs and forces between bodies are no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.errors import ModelError
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.laws import FRICTION_SPEED
+from linkwright.symbolic.dynamics import Dynamics, Mass
+from linkwright.symbolic.exact import ZERO, added, rational, times
+from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Symbol, Term, evaluate, symbols
+from linkwright.symbolic.links import NONE, Link, Model, model_of
+from linkwright.symbolic.ring import Poly, Ring
+
+Sort = Literal["inertial", "motor", "viscous", "coulomb"]
+Writer: TypeAlias = Callable[[Poly], Sum]
+#: The linear parameters of a body, in this order.
+LETTERS = ("m", "mx", "my", "mz", "Jxx", "Jyy", "Jzz", "Jxy", "Jxz", "Jyz")
+
+
+class _Described(Protocol):
+    @property
+    def description(self) -> Description: ...
+
+
+@dataclass(frozen=True)
+class Column:
+    """One parameter of π: its symbol, the number of its body, and what it is in the model's own numbers."""
+
+    symbol: Symbol
+    body: int
+    sort: Sort
+    letter: str
+    relation: Sum
+
+    @property
+    def name(self) -> str:
+        return self.symbol.name
+
+
+class Regressor:
+    """Y(q, q̇, q̈) with F = Y·π, by columns; `entries` has the polynomials that are not zero by (row, column).
+
+    They live in `ring`, which has no π; M, h, g and friction in `full`, which has.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        ring: Ring,
+        full: Ring,
+        columns: Sequence[Column],
+        parts: Mapping[str, Mapping[tuple[int, ...], Poly]],
+    ) -> None:
+        self.model, self.ring, self.full, self.columns = model, ring, full, tuple(columns)
+        self.n = len(model.coordinates)
+        self.parts = parts  # "M" by (i, j) with i ≤ j, "h", "g", "friction" by (i,): polynomials linear in π
+        self._places = {at: ring.at[factor] for factor, at in full.at.items() if factor in ring.at}
+        self.entries: dict[tuple[int, int], Poly] = {}
+        total = self._forces()
+        for k, column in enumerate(self.columns):
+            for i, force in enumerate(total):
+                value = self._coefficient(force, column)
+                if value:
+                    self.entries[i, k] = value
+
+    def _coefficient(self, value: Poly, column: Column) -> Poly:
+        """What stands with a parameter, without π."""
+        return self.full.partial(value, column.symbol).project_to_context(self.ring.ctx, self._places)
+
+    def _forces(self) -> list[Poly]:
+        ring, found = self.full, []
+        faster = [ring.symbol(x) for x in ring.accelerations]
+        for i in range(self.n):
+            total = self.parts["h"][i,] + self.parts["g"][i,] + self.parts["friction"][i,]
+            for j in range(self.n):
+                total = total + self.parts["M"][min(i, j), max(i, j)] * faster[j]
+            found.append(total)
+        return found
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters π, in the order of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def relations(self) -> dict[str, Sum]:
+        """What each parameter is in the model's own numbers and parameters."""
+        return {column.name: column.relation for column in self.columns}
+
+    @cached_property
+    def values(self) -> dict[str, float]:
+        """The values of π that the model has, by name."""
+        return {column.name: evaluate(column.relation, self.model.values) for column in self.columns}
+
+    @property
+    def pi(self) -> NDArray[np.float64]:
+        """The values of π, in the order of the columns."""
+        return np.array([self.values[name] for name in self.names])
+
+    # -- formulas -------------------------------------------------------------------------------------
+    def blocks(self, write: Writer | None = None) -> dict[str, Block]:
+        """Y (n × p) and pi, and M, h, g and friction as sums of parameter·(bracket); `write` makes the brackets."""
+        write = write or self.ring.formula
+        n, p = self.n, len(self.columns)
+        y = tuple(write(self.entries[i, k]) if (i, k) in self.entries else ZERO for i in range(n) for k in range(p))
+        found = {
+            "Y": Block("Y", (n, p), y),
+            "pi": Block("pi", (p,), tuple(times(1, column.symbol) for column in self.columns)),
+        }
+        upper = {at: self._grouped(value, write) for at, value in self.parts["M"].items()}
+        entries = tuple(upper[min(i, j), max(i, j)] for i in range(n) for j in range(n))
+        found["M"] = Block("M", (n, n), entries, symmetric=True)
+        for name in ("h", "g", "friction"):
+            part = self.parts[name]
+            if name != "friction" or any(part.values()):
+                found[name] = Block(name, (n,), tuple(self._grouped(part[i,], write) for i in range(n)))
+        return found
+
+    def _grouped(self, value: Poly, write: Writer) -> Sum:
+        """A polynomial that is linear in π as Σ parameter·(bracket)."""
+        return gathered((column.symbol, write(self._coefficient(value, column))) for column in self.columns)
+
+    # -- numbers --------------------------------------------------------------------------------------
+    def matrix(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, parameters: Mapping[str, float] | None = None
+    ) -> NDArray[np.float64]:
+        """Y at coordinates, rates and accelerations (..., n), in the order of the model's: (..., n, p)."""
+        states = [np.asarray(x, dtype=np.float64) for x in (q, v, a)]
+        for name, x in zip("qva", states, strict=True):
+            if x.shape[-1:] != (self.n,) or x.shape != states[0].shape:
+                shapes = ", ".join(str(s.shape) for s in states)
+                raise ValueError(f"{name} of the regressor: q, v and a have shapes (..., {self.n}), not {shapes}")
+        shape = states[0].shape[:-1]
+        flat = np.concatenate([x.reshape(-1, self.n) for x in states], axis=1)
+        x = self._variables(flat, {**self.model.values, **(parameters or {})})
+        powers, coefficients = self._table
+        product = np.ones((len(powers), len(flat)))
+        for k in np.flatnonzero(powers.any(axis=0)):
+            product *= x[k] ** powers[:, k, None]
+        made: NDArray[np.float64] = (coefficients @ product).T.reshape(*shape, self.n, len(self.columns))
+        return made
+
+    def _variables(self, states: NDArray[np.float64], parameters: Mapping[str, float]) -> NDArray[np.float64]:
+        """The ring's variables at these states: (variables, states)."""
+        ring = self.ring
+        names = [s.name for s in (*ring.coordinates, *ring.rates, *ring.accelerations)]
+        if not ring.opaque:
+            return ring.values({**parameters, **dict(zip(names, states.T, strict=True))}, len(states))
+        each = [ring.values({**parameters, **dict(zip(names, s, strict=True))}) for s in states.tolist()]
+        return np.concatenate(each, axis=1) if each else np.zeros((len(ring.gens), 0))
+
+    @cached_property
+    def _table(self) -> tuple[NDArray[np.int16], Any]:
+        """The monomials of all entries, each once, and the entries' numbers on them."""
+        import scipy.sparse as sparse  # type: ignore[import-untyped]  # SciPy ships no types
+
+        places, parts, numbers = [], [], []
+        for (i, k), value in self.entries.items():
+            places += [i * len(self.columns) + k] * len(value)
+            parts.append(powers(value))
+            numbers += [int(c.p) / int(c.q) for c in value.coeffs()]
+        every = np.concatenate(parts) if parts else np.zeros((0, len(self.ring.gens)), dtype=np.int16)
+        kept, which = np.unique(every, axis=0, return_inverse=True)
+        shape = (self.n * len(self.columns), len(kept))
+        return kept, sparse.csr_array((numbers, (places, which.reshape(-1))), shape=shape)
+
+
+def powers(p: Poly) -> NDArray[np.int16]:
+    """The powers of the variables of each term: (terms, variables)."""
+    degrees = p.degrees()
+    used = [k for k, n in enumerate(degrees) if n]
+    made = np.zeros((len(p), len(degrees)), dtype=np.int16)
+    if used:
+        made[:, used] = [[int(m[k]) for k in used] for m in p.monoms()]
+    return made
+
+
+def gathered(pairs: Any) -> Sum:
+    """Σ symbol·formula over pairs of them; a formula of one term without brackets."""
+    terms: list[Term] = []
+    for symbol, bracket in pairs:
+        if len(bracket.terms) == 1:
+            terms.append(Term(bracket.terms[0].number, ((symbol, 1), *bracket.terms[0].factors)))
+        elif bracket:
+            terms.append(Term(Fraction(1), ((symbol, 1), (bracket, 1))))
+    return Sum(tuple(terms))
+
+
+def regressor(
+    model: Model | Description | _Described,
+    *,
+    motors: bool | None = None,
+    friction: bool | None = False,
+    every: bool = False,
+) -> Regressor:
+    """The regressor of a mechanism.
+
+    `motors` says which joints have a column for motor inertia: those that have one (None), all, or none; `friction`
+    likewise for viscous and Coulomb friction, whose speed v₀ is the model's, or the usual one. `every` gives moving
+    bodies without mass their columns too.
+    """
+    if not isinstance(model, Model):
+        model = model_of(model if isinstance(model, Description) else model.description)
+    columns, inertias = _inertial(model, every)
+    columns += _motors(model, motors)
+    losses = _losses(model, friction)
+    columns += [column for column, _, _ in losses]
+    kinematic = _kinematic(model)
+    _refuse_names(model, kinematic, columns)
+    constants = kinematic.constants() + [times(1, factor) for _, _, factor in losses if isinstance(factor, Applied)]
+    lean = Ring(model.coordinates, model.angles, constants)
+    ring = Ring(model.coordinates, model.angles, constants + [times(1, column.symbol) for column in columns])
+    armature = [ZERO] * len(model.coordinates)
+    for column in columns:
+        if column.sort == "motor":
+            at = next(rotor.at for rotor in model.rotors if rotor.body == column.body)
+            for i, square in at:
+                armature[i] = added(armature[i], times(square, column.symbol))
+    dynamics = Dynamics(replace(kinematic, armature=tuple(armature)), ring, inertias)
+    for _ in dynamics.mass_matrix():
+        pass
+    n = dynamics.n
+    lost = [ring.zero] * n
+    for column, i, factor in losses:
+        lost[i] = lost[i] + ring.symbol(column.symbol) * ring.symbol(factor)
+    parts: dict[str, dict[tuple[int, ...], Poly]] = {
+        "M": {(i, j): dynamics.m[i, j] for i in range(n) for j in range(i, n)},
+        "h": {(i,): dynamics.h(i) for i in range(n)},
+        "g": {(i,): dynamics.g(i) for i in range(n)},
+        "friction": {(i,): lost[i] for i in range(n)},
+    }
+    return Regressor(model, lean, ring, columns, parts)
+
+
+def pi_values(model: Model | Description | _Described, *, every: bool = False) -> dict[str, float]:
+    """The ten linear parameters of each moving body that weighs, and the motor inertias, as the model has them."""
+    if not isinstance(model, Model):
+        model = model_of(model if isinstance(model, Description) else model.description)
+    columns = _inertial(model, every)[0] + _motors(model, None)
+    return {column.name: evaluate(column.relation, model.values) for column in columns}
+
+
+# -- columns --------------------------------------------------------------------------------------------------------
+def _inertial(model: Model, every: bool) -> tuple[list[Column], list[list[Sum] | None]]:
+    """Ten columns of each body that weighs and moves, and the same symbols by elementary link."""
+    plain = Dynamics(model)
+    columns: list[Column] = []
+    inertias: list[list[Sum] | None] = []
+    body = 0
+    moving = _moving(model.links)
+    for link, moves in zip(model.links, moving, strict=True):
+        body += link.body is not None
+        if link.body is None or not moves or not (every or _weighs(link)):
+            inertias.append(None)
+            continue
+        own = _ten(plain.algebra.mass(link.body, *link.back))
+        made = [Symbol(f"{letter}{body}") for letter in LETTERS]
+        both = zip(made, LETTERS, own, strict=True)
+        columns += [Column(s, body, "inertial", letter, plain.ring.formula(x)) for s, letter, x in both]
+        inertias.append([times(1, s) for s in made])
+    if not any(moving):
+        raise ModelError(f"no body of {model.name!r} can move, so that its equations have no inertial parameters")
+    if not columns:
+        text = "has mass, so that the equations have no inertial parameters; give mass, com and inertia, or ask for "
+        raise ModelError(f"no body of {model.name!r} that moves {text}every=True")
+    return columns, inertias
+
+
+def _ten(mass: Mass) -> list[Poly]:
+    j = mass.j
+    return [mass.m, *mass.mc, j[0][0], j[1][1], j[2][2], j[0][1], j[0][2], j[1][2]]
+
+
+def _moving(links: Sequence[Link]) -> list[bool]:
+    found: list[bool] = []
+    for link in links:
+        found.append(link.coordinate >= 0 or (link.parent >= 0 and found[link.parent]))
+    return found
+
+
+def _weighs(link: Link) -> bool:
+    return link.body is not None and any((link.body.mass, *link.body.inertia))
+
+
+def _motors(model: Model, motors: bool | None) -> list[Column]:
+    chosen = [r for r in model.rotors if motors or (motors is None and r.inertia)]
+    return [Column(Symbol(f"J{r.body}"), r.body, "motor", "J", r.inertia) for r in chosen]
+
+
+def _losses(model: Model, friction: bool | None) -> list[tuple[Column, int, Factor]]:
+    """Columns of friction with their coordinate and what they multiply: the rate, or tanh of it over v₀."""
+    found: list[tuple[Column, int, Factor]] = []
+    if friction is False:
+        return found
+    for i, q in enumerate(model.coordinates):
+        rotor = next((r for r in model.rotors if any(at == i for at, _ in r.at)), None)
+        if rotor is None:
+            continue
+        place = f"{rotor.body}" + (f"_{i - rotor.at[0][0] + 1}" if len(rotor.at) > 1 else "")
+        rate = Symbol(f"d{q.name}", "rate", q.name)
+        viscous, dry, other = _parted(model.friction[i], rate)
+        if other:
+            text = f"the friction of joint {model.joints[i]!r} is neither viscous nor Coulomb friction"
+            raise ModelError(f"{text}; leave it out: friction=False", element=model.joints[i])
+        if friction:
+            usual = Applied("tanh", (times(1 / rational(FRICTION_SPEED), rate),))
+            dry = dry or {usual: ZERO}
+        if viscous or friction:
+            found.append((Column(Symbol(f"V{place}"), rotor.body, "viscous", "V", viscous), i, rate))
+        for number, (factor, size) in enumerate(dry.items(), start=1):
+            name = f"f{place}" + (f"_{number}" if number > 1 else "")
+            found.append((Column(Symbol(name), rotor.body, "coulomb", "f", size), i, factor))
+    return found
+
+
+def _parted(law: Sum, rate: Symbol) -> tuple[Sum, dict[Applied, Sum], Sum]:
+    """Friction as V·rate + Σ f·tanh(…): V, f by its tanh, and the terms that are neither."""
+    viscous, other = ZERO, ZERO
+    dry: dict[Applied, Sum] = {}
+    for term in law:
+        moving = [(f, n) for f, n in term.factors if rate.name in symbols(Sum((Term(Fraction(1), ((f, 1),)),)))]
+        rest = Sum((Term(term.number, tuple(x for x in term.factors if x not in moving)),))
+        factor, power = moving[0]
+        if len(moving) == 1 and power == 1 and factor == rate:
+            viscous = added(viscous, rest)
+        elif len(moving) == 1 and power == 1 and isinstance(factor, Applied) and factor.function == "tanh":
+            dry[factor] = added(dry.get(factor, ZERO), rest)
+        elif len(moving) == 1 and power == 1 and isinstance(factor, Sum):
+            v, f, o = _parted(factor, rate)
+            viscous = added(viscous, *(_times(rest, x) for x in [v] if x))
+            for key, size in f.items():
+                dry[key] = added(dry.get(key, ZERO), _times(rest, size))
+            other = added(other, o)
+        else:
+            other = added(other, Sum((term,)))
+    return viscous, dry, other
+
+
+def _times(a: Sum, b: Sum) -> Sum:
+    return Sum(tuple(Term(s.number * t.number, s.factors + t.factors) for s in a for t in b))
+
+
+def _kinematic(model: Model) -> Model:
+    """The model without its own inertial numbers."""
+    links = tuple(replace(link, body=None, back=((), NONE)) for link in model.links)
+    return replace(model, links=links, armature=())
+
+
+def _refuse_names(model: Model, kinematic: Model, columns: Sequence[Column]) -> None:
+    taken = {q.name for q in model.coordinates}
+    taken |= {f"{dots}{name}" for name in taken for dots in ("d", "dd")}
+    for formula in kinematic.constants():
+        taken |= symbols(formula).keys()
+    for column in columns:
+        if column.name in taken:
+            text = f"{column.name!r} is in the model's lengths, angles or coordinates, and is the name of an inertial"
+            advice = f"parameter of body {column.body} in the regressor; rename it in the model"
+            raise ModelError(f"{text} {advice}", element=column.name)

@@ -1,0 +1,315 @@
+r"""Linear models of the closed forms: δF = M δq̈ + D δq̇ + K δq, exactly, at a point or along any motion.
+
+K = ∂(M q̈ + h + g + friction + springs)/∂q and D = ∂(h + friction)/∂q̇. With x = (δq, δq̇) that is ẋ = A x + B δF,
+A = [[0, 1], [−M⁻¹ K, −M⁻¹ D]] and B = [[0], [M⁻¹]].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.symbolic.calculus import derivative, replaced
+from linkwright.symbolic.dynamics import Dynamics
+from linkwright.symbolic.exact import ONE, ZERO, added, rational, times
+from linkwright.symbolic.formula import Block, Sum, symbols
+from linkwright.symbolic.inverse import Quotient, solved
+from linkwright.symbolic.ring import Poly, Ring
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+Floats = NDArray[np.float64]
+Rows = list[list[Poly]]
+#: What a symbol is at a point: a number, or itself.
+Value = int | float | Fraction | Literal["free"]
+Point = Mapping[str, Value]
+
+
+def linearised(dynamics: Dynamics, point: Point | None = None, mech: Mechanism | None = None) -> Linearisation:
+    """The linear model along any motion, or at a point.
+
+    `point` gives coordinates, rates, accelerations and parameters by name. Rates and accelerations that it does not
+    name are zero there, "free" keeps them; other symbols that it does not name stay. The cosines of multiples of 15°
+    are algebraic numbers, those of other angles their decimals.
+    """
+    return Linearisation(dynamics, point, mech)
+
+
+class Linearisation:
+    """M, D, K and A, B as formulas (`Block`s), and A, B as numbers along trajectories."""
+
+    def __init__(self, dynamics: Dynamics, point: Point | None, mech: Mechanism | None) -> None:
+        self.dynamics, self.mech = dynamics, mech
+        self.n, self.model = dynamics.n, dynamics.model
+        self.given = {} if point is None else _given(dynamics, point)
+
+    # -- polynomials ----------------------------------------------------------------------------------
+    @cached_property
+    def _own(self) -> list[Sum]:
+        """What the joints' laws hold against."""
+        return [added(*parts) for parts in zip(self.model.friction, self.model.springs, strict=True)]
+
+    @cached_property
+    def _slopes(self) -> tuple[list[dict[int, Sum]], list[dict[int, Sum]]]:
+        """∂own_i/∂q_j and ∂own_i/∂q̇_j, those that are not zero."""
+        ring = self.dynamics.ring
+        both = []
+        for by in (ring.coordinates, ring.rates):
+            rows = [{j: derivative(own, s) for j, s in enumerate(by)} for own in self._own]
+            both.append([{j: slope for j, slope in row.items() if slope} for row in rows])
+        return both[0], both[1]
+
+    @cached_property
+    def _moved(self) -> _Moved:
+        """The ring of the linear model, and the way there."""
+        laws = [slope for rows in self._slopes for row in rows for slope in row.values()]
+        return _Moved(self.dynamics.ring, laws, self.given)
+
+    @property
+    def ring(self) -> Ring:
+        """The ring of the polynomials of `entries`: with the functions in joints' laws, at the point."""
+        return self._moved.ring
+
+    @cached_property
+    def _still(self) -> bool:
+        return all(self.given.get(s.name) == 0 for s in self.dynamics.ring.rates)
+
+    def entries(self, name: Literal["M", "D", "K"]) -> Rows:
+        """A matrix as polynomials over `ring`."""
+        return {"M": self._m, "D": self._d, "K": self._k}[name]
+
+    @cached_property
+    def _m(self) -> Rows:
+        n, m = self.n, self.dynamics.m
+        upper = {(i, j): self._moved(m[i, j]) for i in range(n) for j in range(i, n)}
+        return [[upper[min(i, j), max(i, j)] for j in range(n)] for i in range(n)]
+
+    @cached_property
+    def _d(self) -> Rows:
+        dy, ring, rows = self.dynamics, self.dynamics.ring, []
+        for i, laws in enumerate(self._slopes[1]):
+            # Velocity products are of second degree in the rates: at rest they have no part.
+            h = ring.zero if self._still else dy.h(i)
+            row = [self._moved(ring.partial(h, rate)) for rate in ring.rates]
+            rows.append([x + self._moved.law(laws[j]) if j in laws else x for j, x in enumerate(row)])
+        return rows
+
+    @cached_property
+    def _k(self) -> Rows:
+        dy, ring, rows = self.dynamics, self.dynamics.ring, []
+        # Numbers for rates and accelerations go in before the derivatives: most terms are gone then.
+        motion = [*ring.rates, *ring.accelerations]
+        known = {s: self.given[s.name] for s in motion if s.name in self.given}
+        numbers: dict[Any, Poly] = {s: ring.constant(x) for s, x in known.items()}
+        speeds = [numbers.get(factor, x) for factor, x in zip(ring.at, ring.gens, strict=True)]
+        pushed = [j for j, s in enumerate(ring.accelerations) if known.get(s) != 0]
+        for i, laws in enumerate(self._slopes[0]):
+            force = dy.g(i) + sum((dy.m[i, j] * ring.symbol(ring.accelerations[j]) for j in pushed), ring.zero)
+            if not self._still:
+                force = force + dy.h(i)
+            if known:
+                force = force.compose(*speeds, ctx=ring.ctx)
+            row = [self._moved(ring.derivative(force, j)) for j in range(self.n)]
+            rows.append([x + self._moved.law(laws[j]) if j in laws else x for j, x in enumerate(row)])
+        return rows
+
+    # -- formulas -------------------------------------------------------------------------------------
+    def _block(self, name: str, rows: Rows, symmetric: bool = False) -> Block:
+        entries = tuple(self.ring.formula(x) for row in rows for x in row)
+        return Block(name, (self.n, self.n), entries, symmetric)
+
+    @cached_property
+    def M(self) -> Block:
+        """∂F/∂q̈, the mass matrix."""
+        return self._block("M", self._m, True)
+
+    @cached_property
+    def D(self) -> Block:
+        """∂F/∂q̇."""
+        return self._block("D", self._d)
+
+    @cached_property
+    def K(self) -> Block:
+        """∂F/∂q: symmetric at rest."""
+        return self._block("K", self._k)
+
+    @cached_property
+    def _quotients(self) -> list[list[Quotient]]:
+        """M⁻¹ (K, D, 1)."""
+        one, zero = self.ring.one, self.ring.zero
+        unit = [[one if i == j else zero for j in range(self.n)] for i in range(self.n)]
+        right = [[*k, *d, *e] for k, d, e in zip(self._k, self._d, unit, strict=True)]
+        return solved(self.ring, self._m, right)
+
+    @cached_property
+    def A(self) -> Block:
+        """ẋ = A x + B δF with x = (δq, δq̇), as formulas; an error says where M⁻¹ is too long for that."""
+        n = self.n
+        top = [ONE if j == i + n else ZERO for i in range(n) for j in range(2 * n)]
+        low = [(-x).formula(self.ring) for row in self._quotients for x in row[: 2 * n]]
+        return Block("A", (2 * n, 2 * n), (*top, *low))
+
+    @cached_property
+    def B(self) -> Block:
+        """See `A`."""
+        n = self.n
+        low = [x.formula(self.ring) for row in self._quotients for x in row[2 * n :]]
+        return Block("B", (2 * n, n), (*(ZERO for _ in range(n * n)), *low))
+
+    def sympy(self, name: Literal["M", "D", "K", "A", "B"]) -> Any:
+        """One of the matrices in SymPy's symbols."""
+        from linkwright.symbolic.printing.sympy_out import to_sympy_block
+
+        return to_sympy_block(getattr(self, name))
+
+    # -- numbers --------------------------------------------------------------------------------------
+    def matrices(self, values: Mapping[str, Any] | None = None) -> tuple[Floats, Floats, Floats]:
+        """M, D, K as numbers (..., n, n) with these values of the symbols, and otherwise the model's."""
+        given = {**self.model.values, **{k: float(x) for k, x in self.given.items()}, **(values or {})}
+        shape = np.broadcast_shapes(*(np.shape(x) for x in given.values()))
+        size = int(np.prod(shape, dtype=np.int64))
+        flat = {name: np.broadcast_to(np.asarray(x, np.float64), shape).reshape(size) for name, x in given.items()}
+        self._check_values(flat)
+        x = self.ring.values(flat, size)
+
+        def evaluated(rows: Rows) -> Floats:
+            every = np.array([[self.ring.evaluate(p, x) for p in row] for row in rows])
+            return np.moveaxis(every, -1, 0).reshape(*shape, self.n, self.n)
+
+        return evaluated(self._m), evaluated(self._d), evaluated(self._k)
+
+    def state_space(self, values: Mapping[str, Any] | None = None) -> tuple[Floats, Floats]:
+        """A (..., 2n, 2n) and B (..., 2n, n) as numbers; arguments as for `matrices`."""
+        return _state_space(*self.matrices(values))
+
+    def _check_values(self, given: Mapping[str, Any]) -> None:
+        used = {name for block in (self.M, self.D, self.K) for name in _used(block)}
+        missing = sorted(used - set(given))
+        if missing:
+            raise ModelError(f"no value is known of {', '.join(missing)}; give it in values=", element=missing[0])
+
+    def numeric(
+        self, q: ArrayLike, v: ArrayLike | None = None, *, a: ArrayLike | None = None, tau: ArrayLike | None = None
+    ) -> tuple[Floats, Floats]:
+        """A (..., 2n, 2n) and B (..., 2n, n) along a motion q, v (..., n) with the parameters' values.
+
+        The motion is completed by its accelerations `a`, or by the forces `tau` that make it; at rest it needs
+        neither. Compiled code does it if there is a mechanism with these coordinates, otherwise the polynomials.
+        """
+        if a is not None and tau is not None:
+            raise ModelError("give the accelerations a or the forces tau, not both: one makes the other")
+        arrays = {"q": q, "v": v, "a": a, "tau": tau}
+        given = {key: np.asarray(x, np.float64) for key, x in arrays.items() if x is not None}
+        for key, x in given.items():
+            if x.shape[-1:] != (self.n,):
+                raise ModelError(f"{key} has shape {x.shape}; its last axis is the coordinates, {self.n}")
+        shape = np.broadcast_shapes(*(x.shape for x in given.values()))
+        full = {key: np.ascontiguousarray(np.broadcast_to(x, shape)) for key, x in given.items()}
+        full.setdefault("v", np.zeros(shape))
+        if self.mech is not None and self._same_coordinates(self.mech):
+            return self._by_tape(self.mech, full)
+        return self._by_polynomials(full)
+
+    def _same_coordinates(self, mech: Mechanism) -> bool:
+        whole = not self.model.left_out and not self.given
+        return whole and mech.nq == mech.nv == self.n
+
+    def _by_tape(self, mech: Mechanism, full: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+        q, v = full["q"], full["v"]
+        tau = full.get("tau")
+        if tau is None:
+            tau = mech.inverse_dynamics(q, v, full.get("a", np.zeros(q.shape)))
+        by_q, by_v, by_tau = mech.forward_dynamics_derivatives(q, v, tau)
+        return _blocks(by_q, by_v, by_tau)
+
+    def _by_polynomials(self, full: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+        ring = self.dynamics.ring
+        motion = {}
+        for some, key in ((ring.coordinates, "q"), (ring.rates, "v"), (ring.accelerations, "a")):
+            for k, s in enumerate(some):
+                if s.name not in self.given:
+                    motion[s.name] = full[key][..., k] if key in full else np.zeros(full["q"].shape[:-1])
+        if "tau" in full:
+            a = self._accelerations(motion, full["tau"])
+            motion.update({s.name: a[..., k] for k, s in enumerate(ring.accelerations)})
+        return self.state_space(motion)
+
+    def _accelerations(self, motion: Mapping[str, Floats], tau: Floats) -> Floats:
+        dy, n = self.dynamics, self.n
+        ring = _Moved(dy.ring, self._own, {})
+        shape, size = tau.shape[:-1], int(np.prod(tau.shape[:-1], dtype=np.int64))
+        given: dict[str, Any] = {**self.model.values, **{k: float(x) for k, x in self.given.items()}, **motion}
+        x = ring.ring.values({k: np.broadcast_to(y, shape).reshape(size) for k, y in given.items()}, size)
+        own = [ring(dy.h(i) + dy.g(i)) + ring.law(law) for i, law in enumerate(self._own)]
+        held = np.stack([ring.ring.evaluate(p, x) for p in own], axis=-1)
+        rows = [[ring.ring.evaluate(ring(dy.m[i, j]), x) for j in range(n)] for i in range(n)]
+        m = np.moveaxis(np.array(rows), -1, 0)
+        a: Floats = np.linalg.solve(m, (tau.reshape(size, n) - held)[..., None])[..., 0]
+        return a.reshape(tau.shape)
+
+
+class _Moved:
+    """Polynomials of one ring in another: with numbers in the place of symbols, and with the functions of laws."""
+
+    def __init__(self, ring: Ring, laws: Sequence[Sum], given: Mapping[str, Fraction]) -> None:
+        self.given = given
+        images = [replaced(times(1, factor), given) for factor in ring.at]
+        self._laws = {law: replaced(law, given) for law in laws}
+        if given:
+            self.ring = Ring(ring.coordinates, (), [*images, *self._laws.values()])
+        else:
+            moving = ring.angles[: ring.moving]
+            fixed = [x for x, factor in zip(images, ring.at, strict=True) if getattr(factor, "angle", ()) not in moving]
+            self.ring = Ring(ring.coordinates, moving, [*fixed, *self._laws.values()])
+        self._images = [self.ring.poly(image) for image in images]
+
+    def __call__(self, p: Poly) -> Poly:
+        return self.ring.reduced(p.compose(*self._images, ctx=self.ring.ctx))
+
+    def law(self, formula: Sum) -> Poly:
+        """A law among those that it was made with."""
+        return self.ring.poly(self._laws[formula])
+
+
+def _given(dynamics: Dynamics, point: Point) -> dict[str, Fraction]:
+    """A point's numbers, exactly; what it keeps free is left out."""
+    ring = dynamics.ring
+    motion = [s.name for s in (*ring.rates, *ring.accelerations)]
+    known = [*(s.name for s in ring.coordinates), *motion, *dynamics.model.values]
+    found = {name: Fraction(0) for name in motion if name not in point}
+    for name, x in point.items():
+        if name not in known:
+            raise NameNotFound("symbol", name, known)
+        if isinstance(x, str):
+            if x != "free" and x != name:
+                raise ModelError(f"{name} is {x!r} at the point; give a number, or 'free' to keep it", element=name)
+        elif not np.isfinite(float(x)):
+            raise ModelError(f"{name} is {x} at the point; give a finite number", element=name)
+        else:
+            found[name] = rational(x) if isinstance(x, float) else Fraction(x)
+    return found
+
+
+def _used(block: Block) -> set[str]:
+    return {name for entry in block.entries for name in symbols(entry)}
+
+
+def _state_space(m: Floats, d: Floats, k: Floats) -> tuple[Floats, Floats]:
+    inverse = np.asarray(np.linalg.inv(m), np.float64)
+    return _blocks(-inverse @ k, -inverse @ d, inverse)
+
+
+def _blocks(by_q: Floats, by_v: Floats, by_tau: Floats) -> tuple[Floats, Floats]:
+    zero, one = np.zeros_like(by_q), np.broadcast_to(np.eye(by_q.shape[-1]), by_q.shape)
+    low = np.concatenate([by_q, by_v], axis=-1)
+    return (
+        np.concatenate([np.concatenate([zero, one], axis=-1), low], axis=-2),
+        np.concatenate([zero, by_tau], axis=-2),
+    )

@@ -1,0 +1,246 @@
+"""Descriptions whose numbers are named parameters, so that tapes and exact polynomials see the same names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism.description import BODY_ARRAYS, Description
+from linkwright.mechanism.elements import Element, JointForce
+from linkwright.mechanism.expression import Call, Expression, Name, Number, as_expression
+from linkwright.mechanism.laws import Slot, damper, friction, match
+from linkwright.mechanism.topology import Topology, span
+
+#: What can be named: a word for each sort of number.
+WORDS = ("mass", "com", "inertia", "armature", "friction", "lengths", "gravity")
+#: Words that stand for several.
+PRESETS: dict[str, tuple[str, ...]] = {"named": (), "inertial": WORDS[:5], "all": WORDS}
+_ENTRIES = {
+    "mass": ("m",),
+    "com": ("x", "y", "z"),
+    "inertia": ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz"),
+}
+_AXES = ("x", "y", "z")
+_NOISE = 1e-14  # of the largest length: what rounding leaves of a zero
+
+
+def literal(
+    description: Description,
+    which: str | Collection[str] = "inertial",
+    *,
+    zeros: bool | None = None,
+    coordinates: str = "q",
+) -> Description:
+    """The same mechanism with its numbers as parameters of their values.
+
+    `which` is "named" (only the model's own parameters), "inertial" (mass, com, inertia, armature, friction), "all"
+    (lengths and gravity too), or a collection of these words. Bodies are counted from 1 in the order of the tree;
+    for body k, or the joint that carries it, the names are
+
+    - mass m1; com x1 y1 z1; inertia Ixx1 Iyy1 Izz1 Ixy1 Ixz1 Iyz1, about the centre of mass in body axes;
+    - armature J1; friction V1 (viscous) and f1 (Coulomb), of the forces that act on the joint. On a joint of several
+      rates V1_2 is that of the second; a second damper on one rate is V1b;
+    - lengths: for a chain placed as a Denavit–Hartenberg table does (either convention), a2 and d3 of rows 2 and 3;
+      otherwise px1 py1 pz1, where the joint is on the body that carries it, and bx1 by1 bz1, where it is on its own;
+    - gravity: g, its size; the direction stays.
+
+    A number that is zero stays zero, but with "inertial" and "all" every body that weighs gets all its ten inertial
+    symbols, as general arms want: products of inertia that happen to vanish too. (If no body weighs, each one gets
+    them.) `zeros=True` does so for bodies without mass too, and `zeros=False` for none. Bodies that cannot move have
+    no part in the equations and keep their numbers. A number that is bound to an expression already stays so.
+    """
+    d = description
+    words, general = _words(which)
+    if not words:
+        return d
+    topology = span(d)
+    names = _Names(d, coordinates)
+    for word in BODY_ARRAYS:
+        if word in words:
+            _name_bodies(d, topology, names, word, general if zeros is None else zeros, every=zeros is True)
+    elements = d.elements
+    if "armature" in words:
+        for k, joint in enumerate(topology.joint.tolist()):
+            if d.armature[joint] != 0.0 and d.kind_of(joint).nv:
+                names.bind("armature", joint, f"J{k + 1}", float(d.armature[joint]), f"of joint {_joint(d, joint)}")
+    if "friction" in words:
+        elements = tuple(_name_losses(d, topology, names))
+    if "lengths" in words:
+        _name_lengths(d, topology, names)
+    if "gravity" in words:
+        _name_gravity(d, names)
+    return replace(d, parameters=names.parameters, bindings=names.bindings, elements=elements)
+
+
+def _words(which: str | Collection[str]) -> tuple[frozenset[str], bool]:
+    """The words asked for, and whether as a preset that makes every inertial number a symbol."""
+    if isinstance(which, str):
+        if which in PRESETS:
+            return frozenset(PRESETS[which]), True
+        which = (which,)
+    for word in which:
+        if word not in WORDS:
+            raise NameNotFound("sort of number", str(word), [*PRESETS, *WORDS])
+    return frozenset(which), False
+
+
+class _Names:
+    """The parameters and bindings as they grow; a name that stands for something already is refused."""
+
+    def __init__(self, d: Description, stem: str) -> None:
+        self.parameters, self.bindings = dict(d.parameters), dict(d.bindings)
+        self._coordinates = tuple(dots + stem for dots in ("", "d", "dd"))
+
+    def add(self, name: str, value: float, what: str) -> Name:
+        """A new parameter."""
+        if name in self.parameters:
+            text = f"the model has a parameter {name!r}, and {what} would get the same name"
+            raise ModelError(f"{text}; rename the parameter, or leave this sort of number out of which=", element=name)
+        for stem in self._coordinates:
+            if name.startswith(stem) and name[len(stem) :].isdecimal():
+                text = f"{name!r} would be both a coordinate (or its rate) and {what}"
+                raise ModelError(f"{text}; choose another stem: coordinates='theta'", element=name)
+        self.parameters[name] = value
+        return Name(name)
+
+    def bind(self, array: str, at: int, name: str, value: float, of: str) -> None:
+        """A new parameter for an entry of an array that is not bound yet."""
+        if (array, at) not in self.bindings:
+            self.bindings[array, at] = self.add(name, value, f"the {array} {of}")
+
+    def free(self, array: str, places: Iterable[int]) -> bool:
+        """Whether none of these entries is bound."""
+        return not any((array, at) in self.bindings for at in places)
+
+
+def _joint(d: Description, joint: int) -> str:
+    return repr(d.joint_names[joint])
+
+
+# -- bodies ---------------------------------------------------------------------------------------------------------
+def _name_bodies(d: Description, t: Topology, names: _Names, array: str, zeros: bool, *, every: bool) -> None:
+    letters, values = _ENTRIES[array], getattr(d, array).reshape(d.nb, -1)
+    bound = {flat // len(_ENTRIES[name]) for name, flat in d.bindings if name in _ENTRIES}
+    weighs = [bool(d.mass[b] != 0.0 or d.inertia[b].any() or b in bound) for b in range(d.nb)]
+    none = not any(weighs)
+    for k, body in enumerate(t.body.tolist()):
+        if not moves(d, t, k):
+            continue
+        for e, letter in enumerate(letters):
+            value = float(values[body, e])
+            if value != 0.0 or (zeros and (every or none or weighs[body])):
+                of = f"of body {d.body_names[body]!r}"
+                names.bind(array, body * len(letters) + e, f"{letter}{k + 1}", value + 0.0, of)
+
+
+def moves(d: Description, t: Topology, position: int) -> bool:
+    """Whether a joint with a freedom lies between a body and ground."""
+    while position >= 0:
+        if d.kind_of(int(t.joint[position])).nv:
+            return True
+        position = int(t.parent[position])
+    return False
+
+
+# -- friction -------------------------------------------------------------------------------------------------------
+def _name_losses(d: Description, t: Topology, names: _Names) -> Iterator[Element]:
+    """The force elements, with the numbers of dampers and of friction on tree joints as parameters."""
+    position = {d.joint_names[j]: k for k, j in enumerate(t.joint.tolist())}
+    met: Counter[str] = Counter()
+    for element in d.elements:
+        if not isinstance(element, JointForce) or element.joint not in position:
+            yield element
+            continue
+        several = d.kind_of(d.joint_names.position("joint", element.joint)).nv > 1
+        rate = f"{position[element.joint] + 1}" + (f"_{element.index + 1}" if several else "")
+
+        def named(stem: str, size: float, rate: str = rate, what: str = element.name) -> Name:
+            met[stem + rate] += 1
+            again = met[stem + rate]
+            name = f"{stem}{rate}" + ("" if again == 1 else chr(ord("a") + again - 1) if again <= 26 else f"_{again}")
+            return names.add(name, size, f"the friction of {what!r}")
+
+        yield replace(element, law=_with_losses(element.law, named))
+
+
+def _with_losses(law: Expression, named: Callable[[str, float], Name]) -> Expression:
+    """A damper, friction, or the sum of both, with names for their sizes; any other law as it is."""
+    v, size, speed = Name("v"), Slot("size"), Slot("speed")
+    if isinstance(law, Call) and law.function == "add":
+        first, second = law.arguments
+        return _joined(law, _with_losses(first, named), _with_losses(second, named))
+    found = match(damper(v, size), law, ())
+    if found is not None:
+        c = found["size"]
+        return damper(v, named("V", c.value)) if isinstance(c, Number) and c.value != 0.0 else law
+    found = match(friction(v, size, speed), law, ())
+    if found is not None:
+        f = found["size"]
+        return friction(v, named("f", f.value), found["speed"]) if isinstance(f, Number) and f.value != 0.0 else law
+    return law
+
+
+def _joined(law: Call, first: Expression, second: Expression) -> Expression:
+    """The sum of two parts; where neither has changed, the law itself."""
+    return law if (first, second) == law.arguments else Call("add", (first, second))
+
+
+# -- lengths and gravity --------------------------------------------------------------------------------------------
+def _name_lengths(d: Description, t: Topology, names: _Names) -> None:
+    scale = max(float(np.abs(d.pi).max(initial=0.0)), float(np.abs(d.pj).max(initial=0.0)))
+    if _name_rows(d, t, names, scale * _NOISE):
+        return
+    for k, (joint, back) in enumerate(zip(t.joint.tolist(), t.reverse.tolist(), strict=True)):
+        for stem, array in zip("pb", ("pj", "pi") if back else ("pi", "pj"), strict=True):
+            for e, axis in enumerate(_AXES):
+                value = float(getattr(d, array)[joint, e])
+                if abs(value) > scale * _NOISE:
+                    names.bind(array, 3 * joint + e, f"{stem}{axis}{k + 1}", value, f"of joint {_joint(d, joint)}")
+
+
+def _name_rows(d: Description, t: Topology, names: _Names, noise: float) -> bool:
+    """Name a and d of every row if the joints are placed as a Denavit–Hartenberg table places them."""
+    joints = t.joint
+    chain = np.array_equal(t.parent, np.arange(-1, len(t) - 1)) and not t.reverse.any()
+    ri, pi, rj, pj = d.ri[joints], d.pi[joints], d.rj[joints], d.pj[joints]
+    z = ri[:, :, 2]  # the joint's axis on the body before
+    shift = np.einsum("ni,ni->n", pi, z)
+    rest = pi - shift[:, None] * z
+    modified = (np.abs(z[:, 0]) < _NOISE).all() and (np.abs(rest[:, 1:]) <= noise).all()
+    modified = modified and np.array_equal(rj, np.broadcast_to(np.eye(3), rj.shape)) and not pj.any()
+    standard = (np.abs(z - [0.0, 0.0, 1.0]) < _NOISE).all() and (np.abs(rest) <= noise).all()
+    standard = standard and (np.abs(rj[:, 0] - [1.0, 0.0, 0.0]) < _NOISE).all() and (np.abs(pj[:, 1:]) <= noise).all()
+    if not chain or not (modified or standard):
+        return False
+    for k, joint in enumerate(joints.tolist()):
+        array, sign = ("pi", 1.0) if modified else ("pj", -1.0)
+        a, offset = sign * float(getattr(d, array)[joint, 0]), float(shift[k])
+        places = [(3 * joint + e, float(z[k, e])) for e in range(3) if abs(z[k, e]) >= _NOISE]
+        if abs(a) > noise and names.free(array, (3 * joint,)):
+            symbol = names.add(f"a{k + 1}", a, f"the length a of row {k + 1}")
+            names.bindings[array, 3 * joint] = _scaled(sign, symbol)
+        if abs(offset) > noise and names.free("pi", (at for at, _ in places)):
+            symbol = names.add(f"d{k + 1}", offset, f"the offset d of row {k + 1}")
+            names.bindings.update({("pi", at): _scaled(factor, symbol) for at, factor in places})
+    return True
+
+
+def _name_gravity(d: Description, names: _Names) -> None:
+    size = float(np.linalg.norm(d.gravity))
+    if size == 0.0 or not names.free("gravity", range(3)):
+        return
+    g = names.add("g", size, "gravity")
+    for k, part in enumerate((d.gravity / size).tolist()):
+        if part != 0.0:
+            names.bindings["gravity", k] = _scaled(part, g)
+
+
+def _scaled(factor: float, symbol: Name) -> Expression:
+    """factor · symbol, without factors of one."""
+    if abs(factor) == 1.0:
+        return symbol if factor > 0.0 else -symbol
+    return as_expression(factor) * symbol

@@ -1,0 +1,125 @@
+"""Equations as one file of C99 that needs nothing but `math.h`: one function a block, no memory of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from linkwright.kernels.ctext_names import comment, function_name
+from linkwright.kernels.ctext_names import literal as c_literal
+from linkwright.symbolic.printing.code import Routine, Statement, routine, wrapped
+from linkwright.symbolic.printing.count import Operations
+from linkwright.symbolic.printing.names import ascii_identifier, folded
+from linkwright.symbolic.printing.sheet import Sheet, used
+
+_WIDTH = 110
+_NAMES = {"abs": "fabs", "min": "fmin", "max": "fmax"}
+_HELPERS = {
+    "sign": "static double sign_of(double x)\n{\n    return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x;\n}",
+    "lt": "static double less_of(double x, double y)\n{\n    return x < y ? 1.0 : 0.0;\n}",
+    "le": "static double less_equal_of(double x, double y)\n{\n    return x <= y ? 1.0 : 0.0;\n}",
+    "if": "static double if_of(double condition, double x, double y)\n{\n    return condition != 0.0 ? x : y;\n}",
+    "step": (
+        "static double step_of(double x, double x0, double y0, double x1, double y1)\n{\n"
+        "    const double s = fmin(fmax((x - x0)/(x1 - x0), 0.0), 1.0);\n"
+        "    return y0 + (y1 - y0)*s*s*(3.0 - 2.0*s);\n}"
+    ),
+}
+_HELPER_NAMES = {"sign": "sign_of", "lt": "less_of", "le": "less_equal_of", "if": "if_of", "step": "step_of"}
+_USED = "sin cos tan asin acos atan atan2 sqrt exp log sinh cosh tanh pow floor fabs fmin fmax out"
+
+
+class C:
+    """How C spells things; it notes which helpers are needed."""
+
+    reserved = frozenset({*_USED.split(), *_HELPER_NAMES.values()})
+
+    def __init__(self) -> None:
+        self.helpers: set[str] = set()
+
+    def literal(self, x: float) -> str:
+        return repr(float(x))
+
+    def call(self, function: str, arguments: Sequence[str]) -> str:
+        if function in _HELPER_NAMES:
+            self.helpers.add(function)
+        name = _HELPER_NAMES.get(function) or _NAMES.get(function, function)
+        return f"{name}({', '.join(arguments)})"
+
+    def identifier(self, name: str, taken: Iterable[str]) -> str:
+        return ascii_identifier(name, taken)
+
+
+def c_source(sheet: Sheet) -> str:
+    """A file with a struct of the parameters and one function a block, named after the title."""
+    language = C()
+    routines = [routine(sheet, block, language) for block in sheet.blocks]
+    values = sheet.values
+    prefix = function_name(folded(sheet.title) or "equations")
+    members: dict[str, str] = {}
+    for name in values:
+        members[name] = ascii_identifier(name, members.values())
+    total = sum((r.operations for r in routines), Operations())
+    names: list[str] = []
+    for one in routines:
+        names.append(f"{prefix}_{ascii_identifier(one.block.name, ()).rstrip('_')}")
+        while names[-1] in names[:-1] or names[-1] in (f"{prefix}_parameters", f"{prefix}_values"):
+            names[-1] += "_block"
+    lines = [f"/* {comment(folded(sheet.title))}: equations of motion, {comment(sheet.form)} form."]
+    lines += [f" * {comment(folded(note))}" for note in sheet.notes]
+    lines += [" *", f" * Cost: {total}."]
+    lines += [f" *   {name}: {one.operations}" for name, one in zip(names, routines, strict=True)]
+    lines += [" *"]
+    for vector, symbols in (("q", sheet.coordinates), ("dq", sheet.rates), ("ddq", sheet.accelerations)):
+        if symbols:
+            lines += wrapped([f"{comment(folded(s.name))}," for s in symbols], f" * {vector}: ", " *     ", _WIDTH)
+            lines[-1] = lines[-1].rstrip(",") + "."
+    lines += [" */", "#include <math.h>", ""]
+    if values:
+        lines += ["typedef struct {"]
+        written = {n: "" if v is None else c_literal(v, "float64") for n, v in values.items()}
+        lines += [f"    double {members[n]};{v and f' /* {v} */'}" for n, v in written.items()]
+        lines += [f"}} {prefix}_parameters;", ""]
+        if all(written.values()):
+            lines += [f"const {prefix}_parameters {prefix}_values = {{"]
+            lines += [f"    .{members[n]} = {v}," for n, v in written.items()]
+            lines += ["};", ""]
+    for helper in sorted(language.helpers):
+        lines += [_HELPERS[helper], ""]
+    for one, name in zip(routines, names, strict=True):
+        lines += [*_function(sheet, one, name, prefix, members), ""]
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def _function(sheet: Sheet, one: Routine, name: str, prefix: str, members: dict[str, str]) -> list[str]:
+    shape = one.block.shape
+    arguments = [f"const double {v.name}[{len(v.symbols)}]" for v in one.vectors]
+    arguments += [f"double {one.names[s]}" for s in one.scalars]
+    if members:
+        arguments.append(f"const {prefix}_parameters *p")
+    if shape:
+        arguments.append(f"double out{''.join(f'[{n}]' for n in shape)}")
+    lines = [f"/* {comment(folded(sheet.heading(one.block)))}: {one.operations}. */"]
+    lines += [f"{'void' if shape else 'double'} {name}({', '.join(arguments) or 'void'})", "{"]
+    needed = used(one.block)
+    for v in one.vectors:
+        here = [(k, s.name) for k, s in enumerate(v.symbols) if s.name in needed]
+        lines += [f"    const double {one.names[name]} = {v.name}[{k}];" for k, name in here]
+        lines += [] if here else [f"    (void){v.name};"]
+    lines += [f"    const double {one.names[n]} = p->{members[n]};" for n in one.parameters]
+    if members and not one.parameters:
+        lines.append("    (void)p;")
+    again = {s.name for s in one.statements if s.again}
+    for statement in one.statements:
+        lines += _assignment(statement, statement.name in again)
+    if not shape:
+        return [*lines, f"    return {one.results[0]};", "}"]
+    for k, result in enumerate(one.results):
+        place = f"[{k}]" if len(shape) == 1 else f"[{k // shape[1]}][{k % shape[1]}]"
+        lines.append(f"    out{place} = {result};")
+    return [*lines, "}"]
+
+
+def _assignment(statement: Statement, changes: bool) -> list[str]:
+    terms = [statement.name, *statement.terms] if statement.again else list(statement.terms)
+    kind = "" if statement.again else "double " if changes else "const double "
+    return wrapped([*terms[:-1], f"{terms[-1]};"], f"    {kind}{statement.name} = ", "        ", _WIDTH)

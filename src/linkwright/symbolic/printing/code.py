@@ -1,0 +1,320 @@
+"""Blocks as statements of a program, with every operation counted as it is written; Python and C differ in spelling."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from linkwright.symbolic.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
+from linkwright.symbolic.printing.count import Operations
+from linkwright.symbolic.printing.sheet import Sheet, different, places, used
+from linkwright.symbolic.printing.walk import content
+
+#: A longer sum is written in several statements: compilers walk an expression by recursion.
+PIECE = 80
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+#: What the usual blocks are functions of, whether or not a mechanism's happen to depend on it.
+_USUAL = {"M": "q", "g": "q", "h": "q dq", "C": "q dq", "friction": "q dq"}
+
+
+class Language(Protocol):
+    """How a language spells numbers, functions and names."""
+
+    #: Words that no name of a formula may take inside a function.
+    reserved: frozenset[str]
+
+    def literal(self, x: float) -> str:
+        """A number ≥ 0 that reads back as this one."""
+
+    def call(self, function: str, arguments: Sequence[str]) -> str:
+        """A call of one of `linkwright.mechanism.expression.FUNCTIONS`."""
+
+    def identifier(self, name: str, taken: Iterable[str]) -> str:
+        """A name of a formula as an identifier that is none of `taken`."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """name = the terms, each with its sign or operator in front; a sum that goes on starts with its own name."""
+
+    name: str
+    terms: tuple[str, ...]
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Vector:
+    """An argument that holds several symbols: q, dq, ddq."""
+
+    name: str
+    symbols: tuple[Symbol, ...]
+
+
+@dataclass(frozen=True)
+class Routine:
+    """One block as a function: its arguments, its statements, and what to give back by rows."""
+
+    block: Block
+    vectors: tuple[Vector, ...]
+    scalars: tuple[str, ...]  # names of arguments that stand alone, such as time
+    parameters: tuple[str, ...]  # names of the parameters that it needs
+    names: dict[str, str]  # every symbol that it needs → identifier
+    statements: tuple[Statement, ...]
+    results: tuple[str, ...]
+    operations: Operations
+
+
+def routine(sheet: Sheet, block: Block, language: Language) -> Routine:
+    """The program of one block."""
+    here = used(block)
+    values = sheet.values
+    groups = (("q", sheet.coordinates), ("dq", sheet.rates), ("ddq", sheet.accelerations))
+    usual = _USUAL.get(block.name, "q").split()
+    vectors = tuple(
+        Vector(name, symbols)
+        for name, symbols in groups
+        if symbols and (name in usual or any(s.name in here for s in symbols))
+    )
+    listed = {s.name for _, symbols in groups for s in symbols}
+    parameters = tuple(name for name in values if name in here and name not in listed)
+    scalars = tuple(name for name in here if name not in listed and name not in values)
+    taken = {*language.reserved, "p", *(name for name, _ in groups)}
+    names: dict[str, str] = {}
+    for name in (*(s.name for v in vectors for s in v.symbols), *parameters, *scalars):
+        names[name] = language.identifier(name, taken)
+        taken.add(names[name])
+    body = _Body(language, names, taken)
+    results = body.entries(block)
+    return Routine(
+        block, vectors, scalars, parameters, names, body.statements, tuple(results), body.operations()
+    )
+
+
+class _Body:
+    """Writes statements. Cosines, functions, powers, and brackets that recur become variables of their own."""
+
+    def __init__(self, language: Language, names: dict[str, str], taken: set[str]) -> None:
+        self.language = language
+        self.names = names
+        self.taken = taken
+        self._turns: list[Statement] = []
+        self._powers: list[Statement] = []
+        self._rest: list[Statement] = []
+        self.count: Counter[str] = Counter()
+        self._known: dict[tuple[Factor, int], str] = {}
+        # The same by identity: the hash of a cosine costs more than all else about a term.
+        self._quick: dict[tuple[int, int], tuple[Factor, str]] = {}
+        self._seen: set[int] = set()
+        self._angles: dict[tuple[tuple[Symbol, Fraction], ...], str] = {}
+        self._paired: set[tuple[tuple[Symbol, Fraction], ...]] = set()
+        self._brackets: Counter[Sum] = Counter()
+        self._numbers: Counter[str] = Counter()
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """Cosines and sines first, then powers of them and of symbols, then the rest."""
+        return (*self._turns, *self._powers, *self._rest)
+
+    def operations(self) -> Operations:
+        return Operations(*(self.count[k] for k in ("add", "multiply", "divide", "function")))
+
+    def entries(self, block: Block) -> list[str]:
+        """Writes every different entry once; returns what stands at each place."""
+        found, held = different(block)
+        trigs: set[Trig] = set()
+        for entry in found:
+            self._visit(entry, trigs)
+        self._paired = {t.angle for t in trigs if Trig("sin" if t.function == "cos" else "cos", t.angle) in trigs}
+        written: list[str] = []
+        for (place, entry), which in zip(places(block), held, strict=True):
+            if which < len(written):
+                continue
+            if not entry or (len(entry.terms) == 1 and not entry.terms[0].factors):
+                written.append(repr(float(entry.terms[0].number) if entry else 0.0))
+            else:
+                written.append(self._assign(f"{block.name}{place.replace(',', '_')}", entry))
+        return [written[which] for which in held]
+
+    def _visit(self, formula: Sum, trigs: set[Trig]) -> None:
+        """Counts brackets and finds the cosines and sines."""
+        for term in formula:
+            for factor, _ in term.factors:
+                if isinstance(factor, Symbol):
+                    continue
+                if isinstance(factor, Trig):
+                    if id(factor) not in self._seen:
+                        self._seen.add(id(factor))
+                        trigs.add(factor)
+                elif isinstance(factor, Sum):
+                    self._brackets[factor] += 1
+                    if self._brackets[factor] == 1:
+                        self._visit(factor, trigs)
+                elif isinstance(factor, Applied):
+                    for argument in factor.arguments:
+                        self._visit(argument, trigs)
+
+    # -- statements ---------------------------------------------------------------------------------------------
+    def _new(self, wanted: str) -> str:
+        name = self.language.identifier(wanted, self.taken)
+        self.taken.add(name)
+        return name
+
+    def _assign(self, wanted: str, formula: Sum) -> str:
+        terms = self._terms(formula)
+        name = self._new(wanted)
+        for start in range(0, len(terms), PIECE):
+            self._rest.append(Statement(name, tuple(terms[start : start + PIECE]), again=start > 0))
+        return name
+
+    def _simple(self, wanted: str, text: str, where: list[Statement]) -> str:
+        name = self._new(wanted)
+        where.append(Statement(name, (text,)))
+        return name
+
+    def _next(self, stem: str) -> str:
+        """tanh1, tanh2, ...: a name for what has none of its own."""
+        self._numbers[stem] += 1
+        return f"{stem}{self._numbers[stem]}"
+
+    # -- sums and terms -----------------------------------------------------------------------------------------
+    def _terms(self, formula: Sum) -> list[str]:
+        """The terms, each with its operator in front but the first, which has at most a minus."""
+        texts = []
+        for k, term in enumerate(formula):
+            written, literal = self._term(term)
+            minus = term.number < 0
+            if k:
+                self.count["add"] += 1
+                texts.append(f"- {written}" if minus else f"+ {written}")
+            else:
+                # A minus before a literal is part of it; before a variable it is an operation.
+                self.count["add"] += minus and not literal
+                texts.append(f"-{written}" if minus else written)
+        return texts or [self.language.literal(0.0)]
+
+    def _inline(self, formula: Sum) -> str:
+        """A formula as one expression, which may need brackets around it."""
+        if len(formula.terms) > PIECE:
+            return self._assign(self._next("part"), formula)
+        return " ".join(self._terms(formula))
+
+    def _term(self, term: Term) -> tuple[str, bool]:
+        """A term without its sign, and whether it starts with a literal."""
+        size = abs(term.number)
+        top = [self._factor(f, n) for f, n in term.factors if n > 0]
+        bottom = [self._factor(f, -n) for f, n in term.factors if n < 0]
+        literal = size != 1 or not top
+        if literal:
+            top.insert(0, self.language.literal(float(size)))
+        self.count["multiply"] += len(top) - 1
+        text = "*".join(top)
+        if bottom:
+            self.count["multiply"] += len(bottom) - 1
+            self.count["divide"] += 1
+            below = "*".join(bottom)
+            text += f"/({below})" if len(bottom) > 1 else f"/{below}"
+        return text, literal
+
+    # -- factors ------------------------------------------------------------------------------------------------
+    def _factor(self, factor: Factor, power: int) -> str:
+        """A factor to a power > 0: a variable, or a bracket that stands here alone."""
+        quick = self._quick.get((id(factor), power))
+        if quick is not None:
+            return quick[1]
+        key = (factor, power)
+        found = self._known.get(key)
+        if found is not None:
+            self._quick[id(factor), power] = (factor, found)
+            return found
+        if power > 1:
+            base = self._variable(factor)
+            half = self._factor(factor, power // 2)
+            other = half if power % 2 == 0 else self._factor(factor, power - power // 2)
+            self.count["multiply"] += 1
+            where = self._powers if isinstance(factor, Symbol | Trig | Root) else self._rest
+            found = self._simple(f"{base}_{power}", f"{half}*{other}", where)
+        elif isinstance(factor, Symbol):
+            found = self.names[factor.name]
+        elif isinstance(factor, Sum) and self._brackets[factor] < 2 and len(factor.terms) <= PIECE:
+            return f"({self._inline(factor)})"
+        else:
+            found = self._variable(factor)
+        self._known[key] = found
+        return found
+
+    def _variable(self, factor: Factor) -> str:
+        """A factor as a variable that holds it."""
+        key = (factor, 1)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._made(factor)
+        return found
+
+    def _made(self, factor: Factor) -> str:
+        if isinstance(factor, Symbol):
+            return self.names[factor.name]
+        if isinstance(factor, Trig):
+            angle = self._angle(factor.angle)
+            self.count["function"] += 1
+            wanted = f"{factor.function}_{self._angle_name(factor.angle)}"
+            return self._simple(wanted, self.language.call(factor.function, [angle]), self._turns)
+        if isinstance(factor, Root):
+            return self._simple(f"sqrt_{factor.of}", self.language.literal(math.sqrt(factor.of)), self._turns)
+        if isinstance(factor, Sum):
+            return self._assign(self._next("part"), factor)
+        return self._simple(self._next(factor.function), self._applied(factor), self._rest)
+
+    def _applied(self, factor: Applied) -> str:
+        if factor.function == "neg":
+            return self._inline(Sum(tuple(Term(-t.number, t.factors) for t in factor.arguments[0])))
+        arguments = [self._inline(a) for a in factor.arguments]
+        if factor.function in _INFIX:
+            kind = {"add": "add", "sub": "add", "mul": "multiply", "div": "divide"}[factor.function]
+            self.count[kind] += 1
+            return f"({arguments[0]}){_INFIX[factor.function]}({arguments[1]})"
+        self.count["function"] += 1
+        return self.language.call(factor.function, arguments)
+
+    def _angle(self, angle: tuple[tuple[Symbol, Fraction], ...]) -> str:
+        """An angle as an expression; as a variable where both its cosine and its sine are wanted."""
+        found = self._angles.get(angle)
+        if found is not None:
+            return found
+        common = content(angle)
+        inner = Sum(tuple(Term(n / common, ((s, 1),)) for s, n in angle))
+        text = " ".join(self._terms(inner))
+        if common != 1:
+            self.count["multiply"] += 1
+            text = f"{self.language.literal(float(common))}*({text})"
+        if angle in self._paired and text not in self.names.values():
+            text = self._simple(f"angle_{self._angle_name(angle)}", text, self._turns)
+        self._angles[angle] = text
+        return text
+
+    def _angle_name(self, angle: tuple[tuple[Symbol, Fraction], ...]) -> str:
+        """2θ2 − θ3 as 2theta2_less_theta3; a long one by how many there are already."""
+        parts = []
+        for k, (symbol, n) in enumerate(angle):
+            sign = "" if n > 0 else "less_" if k else "minus_"
+            size = "" if abs(n) == 1 else str(abs(n)).replace("/", "over")
+            parts.append(f"{sign}{size}{self.names[symbol.name]}")
+        name = "_".join(parts)
+        return name if len(name) <= 40 else f"sum{len(self._angles) + 1}"
+
+
+def wrapped(pieces: Sequence[str], first: str, rest: str, width: int) -> list[str]:
+    """Lines of pieces with blanks between, the first line after `first`, the others after `rest`."""
+    lines = []
+    line = first
+    empty = True
+    for piece in pieces:
+        if not empty and len(line) + 1 + len(piece) > width:
+            lines.append(line)
+            line, empty = rest, True
+        line += piece if empty else f" {piece}"
+        empty = False
+    return [*lines, line]

@@ -1,0 +1,44 @@
+"""What a block costs: the operations of the code that is printed for it, counted as they are written."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+from linkwright.symbolic.formula import Block
+from linkwright.symbolic.printing.sheet import Sheet
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Additions and subtractions (a change of sign is one), multiplications, divisions, calls of functions."""
+
+    additions: int = 0
+    multiplications: int = 0
+    divisions: int = 0
+    functions: int = 0
+
+    def __add__(self, other: Operations) -> Operations:
+        return Operations(*(x + y for x, y in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def total(self) -> int:
+        """All of them together."""
+        return self.additions + self.multiplications + self.divisions + self.functions
+
+    def __str__(self) -> str:
+        kinds = ("addition", "multiplication", "division", "function")
+        parts = [f"{n:,} {kind}{'' if n == 1 else 's'}" for n, kind in zip(astuple(self), kinds, strict=True)]
+        return ", ".join(part for part in parts if not part.startswith("0 ")) or "no operations"
+
+
+def operations(what: Sheet | Block) -> Operations:
+    """The operations of the printed code of a block, or of all blocks of a sheet together.
+
+    A cosine, a sine, a power and a bracket that recur within a block are computed once; x² is one multiplication.
+    """
+    if isinstance(what, Sheet):
+        return sum((operations(block) for block in what.blocks), Operations())
+    from linkwright.symbolic.printing.code import routine
+    from linkwright.symbolic.printing.python import Python
+
+    return routine(Sheet("", "", (what,), ()), what, Python()).operations

@@ -1,0 +1,359 @@
+r"""Formulas in LaTeX (amsmath), and whole documents that pdflatex accepts with its base packages."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from fractions import Fraction
+
+from linkwright.errors import LinkwrightError
+from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Symbol, Trig
+from linkwright.symbolic.printing.count import Operations, operations
+from linkwright.symbolic.printing.names import Split, folded, greek_name, split
+from linkwright.symbolic.printing.quantities import Quantity, letter, motion
+from linkwright.symbolic.printing.sheet import Sheet, different, places, terms
+from linkwright.symbolic.printing.walk import Writer, decimal
+
+#: A document with more terms than this is nothing to read.
+LIMIT = 20_000
+_OPERATORS = {
+    **{name: rf"\{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "min", "max")},
+    "asin": r"\arcsin",
+    "acos": r"\arccos",
+    "atan": r"\arctan",
+    "log": r"\ln",
+}
+_SPACED = tuple(_OPERATORS.values())
+_INFIX = {"lt": "<", "le": r"\le"}
+
+
+class Latex(Writer):
+    """Formulas as LaTeX in math mode."""
+
+    functions_last = True
+
+    def symbol(self, symbol: Symbol) -> str:
+        dots = {"rate": r"\dot", "acceleration": r"\ddot"}.get(symbol.role, "") if symbol.of else ""
+        parts = split(symbol.of if dots else symbol.name)
+        return named(parts, dots)
+
+    def number(self, x: Fraction) -> str:
+        written = decimal(x)
+        if written is None:
+            return str(x.numerator) if x.denominator == 1 else rf"\tfrac{{{x.numerator}}}{{{x.denominator}}}"
+        mantissa, _, exponent = written.partition("e")
+        return rf"{mantissa}\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+
+    def power(self, base: str, exponent: int, factor: Factor) -> str:
+        if isinstance(factor, Trig | Applied):
+            match = re.match(r"\\(?:a?sin|a?cos|tan|sinh|cosh|tanh)(?![a-z])", base)
+            if match:
+                return f"{match[0]}^{{{exponent}}}{base[match.end() :]}"
+            base = self.bracket(base) if isinstance(factor, Applied) else base
+        return f"{base}^{{{exponent}}}"
+
+    def function(self, name: str, arguments: Sequence[str], bare: bool) -> str:
+        if name == "sqrt":
+            return rf"\sqrt{{{arguments[0]}}}"
+        if name == "abs":
+            return rf"\lvert {arguments[0]}\rvert"
+        if name == "floor":
+            return rf"\lfloor {arguments[0]}\rfloor"
+        if name == "pow":
+            return rf"{{({arguments[0]})}}^{{{arguments[1]}}}"
+        if name in _INFIX:
+            return rf"[{arguments[0]} {_INFIX[name]} {arguments[1]}]"
+        operator = _OPERATORS.get(name) or rf"\operatorname{{{name}}}"
+        return f"{operator} {arguments[0]}" if bare else f"{operator}({', '.join(arguments)})"
+
+    def bracket(self, inside: str) -> str:
+        return f"({inside})"
+
+    def product(self, parts: Sequence[str]) -> str:
+        # An operator such as \cos brings its own space.
+        return "".join(part if k == 0 or part.startswith(_SPACED) else rf"\,{part}" for k, part in enumerate(parts))
+
+    def quotient(self, top: Sequence[str], bottom: Sequence[str]) -> str:
+        return rf"\dfrac{{{self.product(top)}}}{{{self.product(bottom)}}}"
+
+    def term(self, number: Fraction, top: Sequence[str], bottom: Sequence[str]) -> str:
+        if bottom and decimal(number) is None:
+            above = [*([str(number.numerator)] if number.numerator != 1 or not top else []), *top]
+            below = [*([str(number.denominator)] if number.denominator != 1 else []), *bottom]
+            return self.quotient(above, below)
+        if bottom or not top or number == 1 or "." in (decimal(number) or ""):
+            return super().term(number, top, bottom)
+        return self.number(number) + self.product(top)
+
+    def joined(self, terms: Sequence[tuple[bool, str]]) -> str:
+        text = "".join(f" {'-' if minus else '+'} {term}" for minus, term in terms)
+        return text[3:] if text.startswith(" + ") else text[1:].replace("- ", "-", 1)
+
+    def sign(self, minus: bool, first: bool) -> str:
+        return ("-" if minus else "") if first else ("{}- " if minus else "{}+ ")
+
+    def opened(self, inside: str) -> str:
+        return rf"\bigl({inside}"
+
+    def closed(self, inside: str) -> str:
+        return rf"{inside}\bigr)"
+
+
+def named(parts: Split, over: str = "") -> str:
+    r"""A letter or word with its subscript; `over` is an accent such as \dot."""
+    stem = rf"\mathit{{{_escaped(parts.stem)}}}" if parts.word else _letter(parts.stem)
+    stem = f"{over}{{{stem}}}" if over else stem
+    if not parts.subscript:
+        return stem
+    word = re.fullmatch(r"[^\W\d_]{2,}[\w ,]*", parts.subscript) and not re.match(r"[xyz]{2}\d*$", parts.subscript)
+    below = _escaped(parts.subscript)
+    return rf"{stem}_{{\mathrm{{{below}}}}}" if word else f"{stem}_{{{below}}}"
+
+
+def latex_formula(formula: Sum) -> str:
+    """A formula in one line, for math mode."""
+    return Latex().sum(formula)
+
+
+def latex_block(block: Block, width: int = 90) -> str:
+    """A block as displays of amsmath: one matrix where it fits, else its entries one by one with broken lines.
+
+    `width` is about how many signs a line holds.
+    """
+    writer = Latex()
+    name = bold(letter(block)) if block.shape else named(letter(block))
+    if not block.shape:
+        return _aligned([(name, block.entries[0])], writer, width)
+    found, held = different(block)
+    texts = [writer.sum(e) for e in found]
+    columns = block.shape[1] if len(block.shape) == 2 else 1
+    fits = columns <= 10 and _matrix_width([texts[k] for k in held], columns) <= width
+    if fits:
+        return rf"\[ {name} = {_matrix([texts[k] for k in held], columns)} \]"
+    return _aligned([(_entry(block, place), entry) for place, entry in _listed(block)], writer, width)
+
+
+def latex_document(sheet: Sheet) -> str:
+    """A complete document: the equation of motion, the entries of every block, the symbols, the cost."""
+    count = sheet.terms
+    if count > LIMIT:
+        raise LinkwrightError(
+            f"the {sheet.form} form of {sheet.title!r} has {count:,} terms, and a document holds at most {LIMIT:,}; "
+            'print it in the form "recursive", which stays short, or only some of its blocks'
+        )
+    writer = Latex()
+    largest = max((n for b in sheet.blocks for n in b.shape), default=1)
+    body = [rf"\title{{{_text(sheet.title)}}}", rf"\date{{Equations of motion, {_text(sheet.form)} form}}"]
+    body += [r"\begin{document}", r"\maketitle", *_equation(sheet), *(rf"{_text(note)}\par" for note in sheet.notes)]
+    for block in sheet.blocks:
+        body += ["", rf"\section*{{{_text(sheet.heading(block))}}}", *_section(block, writer)]
+    body += [*_symbols(sheet, writer), *_cost(sheet), r"\end{document}", ""]
+    return _PREAMBLE.replace("COLUMNS", str(max(largest, 10))) + "\n".join(body)
+
+
+_PREAMBLE = r"""\documentclass[11pt,a4paper]{article}
+\usepackage{amsmath}
+\usepackage[margin=25mm]{geometry}
+\usepackage{longtable}
+\allowdisplaybreaks
+\setcounter{MaxMatrixCols}{COLUMNS}
+\setlength{\parindent}{0pt}
+\setlength{\parskip}{4pt plus 2pt}
+\author{}
+\makeatletter
+\renewcommand{\maketitle}{{\LARGE\bfseries\raggedright \@title\par}\smallskip{\large\itshape \@date\par}\bigskip}
+\makeatother
+% A long sum is a paragraph of pieces: lines break before a sign, pages between lines.
+\newcommand{\f}[1]{$#1$ }
+\newenvironment{formula}{\par\addvspace{6pt plus 3pt}\raggedright
+  \binoppenalty=3000 \relpenalty=10000 \spaceskip=.05em plus .1em \lineskip=3pt \lineskiplimit=2pt
+  \hangindent=2.2em \hangafter=1 }{\par}
+"""
+
+
+def _equation(sheet: Sheet) -> list[str]:
+    parts = motion(sheet)
+    if not parts:
+        return []
+    coordinates = r",\,".join(Latex().symbol(s) for s in sheet.coordinates[:12])
+    more = r",\,\dots" if len(sheet.coordinates) > 12 else ""
+    return [
+        rf"\[ \boldsymbol{{F}} + \boldsymbol{{d}} = {' + '.join(map(_quantity, parts))} \]",
+        rf"with the coordinates $\boldsymbol{{q}} = ({coordinates}{more})^{{\mathsf T}}$, the driving forces "
+        r"$\boldsymbol{F}$ and disturbances $\boldsymbol{d}$.\par",
+    ]
+
+
+_Q = (r"\boldsymbol{q}", r"\dot{\boldsymbol{q}}", r"\ddot{\boldsymbol{q}}")
+
+
+def _quantity(quantity: Quantity) -> str:
+    of = f"({', '.join(_Q[k] for k in quantity.of)})" if quantity.of else ""
+    return bold(quantity.name) + of + (rf"\,{_Q[quantity.times]}" if quantity.times is not None else "")
+
+
+def bold(parts: Split) -> str:
+    """The name of a vector or matrix."""
+    return named(parts, r"\boldsymbol")
+
+
+def _section(block: Block, writer: Latex) -> list[str]:
+    """A matrix of short entries and names, then what the names stand for."""
+    if not block.shape:
+        return _paragraph(named(letter(block)), block.entries[0], writer)
+    columns = block.shape[1] if len(block.shape) == 2 else 1
+    lines = []
+    listed = _listed(block)
+    if max(block.shape) <= 12:
+        found, held = different(block)
+        short = {k: writer.sum(e) for k, e in enumerate(found) if len(e.terms) <= 1 and terms(e) <= 1}
+        short = {k: text for k, text in short.items() if _width(text) <= 60 // columns}
+        first = {held[k]: _entry(block, place) for k, (place, _) in reversed(list(enumerate(places(block))))}
+        if len(block.shape) == 2 or len(short) == len(found):
+            cells = [short.get(k, first[k]) for k in held]
+            lines.append(rf"\[ {bold(letter(block))} = {_matrix(cells, columns)} \]")
+            listed = [(place, entry) for place, entry in listed if not any(found[k] is entry for k in short)]
+    for place, entry in listed:
+        lines += _paragraph(_entry(block, place), entry, writer)
+    return lines
+
+
+def _paragraph(name: str, entry: Sum, writer: Latex) -> list[str]:
+    pieces = writer.pieces(entry)
+    lines = []
+    # Paragraphs of some hundred pieces: TeX holds one at a time.
+    for start in range(0, len(pieces), 300):
+        some = pieces[start : start + 300]
+        head = [rf"\f{{{name} = {some[0]}}}"] if start == 0 else [r"\hspace*{2.2em}\f{" + some[0] + "}"]
+        lines += [r"\begin{formula}", *head, *(rf"\f{{{piece}}}" for piece in some[1:]), r"\end{formula}"]
+    return lines
+
+
+def _symbols(sheet: Sheet, writer: Latex) -> list[str]:
+    values = sheet.values
+    if not values:
+        return []
+    symbols = sheet.symbols
+    lines = ["", r"\section*{Symbols}", r"\begin{longtable}[l]{@{}l@{\qquad}l@{\qquad}r@{\qquad}l@{}}"]
+    lines += [r"\textit{symbol} & \textit{name} & \textit{value} & \\[2pt]\hline\noalign{\smallskip}\endhead"]
+    for name, value in values.items():
+        cell = "--" if value is None else f"${_value(value)}$"
+        meaning = _text(sheet.meanings.get(name, ""))
+        lines.append(rf"${writer.symbol(symbols[name])}$ & \texttt{{{_text(name)}}} & {cell} & {meaning} \\")
+    return [*lines, r"\end{longtable}"]
+
+
+def _value(value: float) -> str:
+    mantissa, _, exponent = f"{value:.10g}".partition("e")
+    return rf"{mantissa}\cdot 10^{{{int(exponent)}}}" if exponent else mantissa.replace("inf", r"\infty")
+
+
+def _cost(sheet: Sheet) -> list[str]:
+    lines = ["", r"\section*{Size and cost}", r"\begin{tabular}{@{}lrrrrr@{}}"]
+    lines += [r" & terms & $+\,-$ & $\times$ & $\div$ & functions \\[2pt]\hline\noalign{\smallskip}"]
+    total = Operations()
+    for block in sheet.blocks:
+        cost = operations(block)
+        total += cost
+        size = sum(map(terms, different(block)[0]))
+        name = bold(letter(block)) if block.shape else named(letter(block))
+        numbers = (size, cost.additions, cost.multiplications, cost.divisions, cost.functions)
+        lines.append(rf"${name}$ & {' & '.join(f'{n:,}' for n in numbers)} \\")
+    numbers = (sheet.terms, total.additions, total.multiplications, total.divisions, total.functions)
+    lines += [rf"together & {' & '.join(f'{n:,}' for n in numbers)} \\", r"\end{tabular}"]
+    return lines
+
+
+# -- matrices and broken lines --------------------------------------------------------------------------------------
+def _listed(block: Block) -> list[tuple[str, Sum]]:
+    """The entries to write out: each different one once, where it stands first; zeros only in vectors."""
+    found, held = different(block)
+    seen: set[int] = set()
+    listed = []
+    for (place, entry), which in zip(places(block), held, strict=True):
+        if which not in seen or (not entry and len(block.shape) == 1):
+            seen.add(which)
+            listed.append((place, found[which]))
+    return listed
+
+
+def _entry(block: Block, place: str) -> str:
+    parts = letter(block)
+    return named(Split(parts.stem, f"{parts.subscript},{place}" if parts.subscript else place))
+
+
+def _matrix(cells: Sequence[str], columns: int) -> str:
+    rows = [" & ".join(cells[k : k + columns]) for k in range(0, len(cells), columns)]
+    return r"\begin{bmatrix} " + r" \\ ".join(rows) + r" \end{bmatrix}"
+
+
+def _matrix_width(cells: Sequence[str], columns: int) -> int:
+    return sum(max(map(_width, cells[k::columns])) + 2 for k in range(columns))
+
+
+def _width(text: str) -> int:
+    """About how many signs a formula is wide: commands are one, braces and subscripts' marks none."""
+    text = re.sub(r"\\(?:dfrac|tfrac|mathrm|mathit|dot|ddot|,|bigl|bigr)(?![a-z])|[{}_^ ]", "", text)
+    return len(re.sub(r"\\(sin|cos|tan|tanh)(?![a-z])", "xxx", re.sub(r"\\(?!sin|cos|tan)[a-zA-Z]+", "x", text)))
+
+
+def _aligned(entries: Sequence[tuple[str, Sum]], writer: Latex, width: int) -> str:
+    lines = []
+    for name, entry in entries:
+        line, used = f"{name} &= ", 0
+        for piece in writer.pieces(entry):
+            size = _width(piece)
+            if used and used + size > width:
+                lines.append(line.rstrip())
+                line, used = r"&\quad ", 0
+            line += f"{piece} " if used == 0 else f"{piece.removeprefix('{}')} "
+            used += size
+        lines.append(line.rstrip())
+    return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
+
+
+# -- text -----------------------------------------------------------------------------------------------------------
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "\'\'",
+    **{c: f"\\{c}" for c in "{}$&#_%"},
+}
+_SIGNS = {"–": "--", "—": "---", "’": "'", "×": r"$\times$", "·": r"$\cdot$", "°": r"${}^\circ$", "−": "$-$"}
+_ACCENTS = dict(zip("\u0307\u0308\u0301\u0300\u0302\u0303\u030a\u030c\u0327", ".\"'`^~rvc", strict=True))
+
+
+def _text(text: str) -> str:
+    """Any text in text mode, within what the base fonts can draw."""
+    parts: list[str] = []
+    for c in unicodedata.normalize("NFD", " ".join(text.split())):
+        if c in _ACCENTS and parts and parts[-1].isalpha():
+            parts[-1] = rf"\{_ACCENTS[c]}{{{parts[-1]}}}"
+        elif c in _SPECIAL or c in _SIGNS:
+            parts.append(_SPECIAL.get(c) or _SIGNS[c])
+        elif greek_name(c):
+            parts.append(f"${_letter(c)}$")
+        elif c.isascii() and c.isprintable():
+            parts.append(c)
+        elif not unicodedata.combining(c) and c.isprintable():
+            parts.append(folded(c))
+    return "".join(parts)
+
+
+def _letter(letter: str) -> str:
+    name = greek_name(letter)
+    if name is None:
+        return letter if letter.isascii() and letter.isalnum() else _escaped(letter)
+    # These look like Latin letters, and LaTeX has no command for them.
+    return {"omicron": "o"}.get(name) or rf"\{name}"
+
+
+def _escaped(text: str) -> str:
+    """A name or subscript in math mode, in ASCII."""
+    signs = (_SPECIAL.get(c, c) for c in folded(text) if c.isprintable())
+    return "".join(rf"\text{{{sign}}}" if sign.startswith(r"\text") else sign for sign in signs)

@@ -1,0 +1,49 @@
+"""Formulas as one line of plain text: 1/2*lg2^2*m2*cos(2*theta2) + l2*lg3*m3*cos(2*theta2 + theta3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from linkwright.symbolic.formula import Factor, Sum, Symbol
+from linkwright.symbolic.printing.walk import Writer, decimal
+
+
+class Plain(Writer):
+    """Symbols by their names, `*`, `/`, `^`; numbers as p/q or in decimals."""
+
+    def symbol(self, symbol: Symbol) -> str:
+        return symbol.name
+
+    def number(self, x: Fraction) -> str:
+        return decimal(x) or str(x)
+
+    def power(self, base: str, exponent: int, factor: Factor) -> str:
+        return f"{base}^{exponent}"
+
+    def function(self, name: str, arguments: Sequence[str], bare: bool) -> str:
+        return f"{name}({', '.join(arguments)})"
+
+    def bracket(self, inside: str) -> str:
+        return f"({inside})"
+
+    def product(self, parts: Sequence[str]) -> str:
+        return "*".join(parts)
+
+    def quotient(self, top: Sequence[str], bottom: Sequence[str]) -> str:
+        below = "*".join(bottom)
+        return f"{'*'.join(top)}/{f'({below})' if len(bottom) > 1 else below}"
+
+    def joined(self, terms: Sequence[tuple[bool, str]]) -> str:
+        if not terms:
+            return "0"
+        (first_minus, first), *rest = terms
+        parts = [f"-{first}" if first_minus else first]
+        for minus, text in rest:
+            parts += [" - " if minus else " + ", text]
+        return "".join(parts)
+
+
+def text(formula: Sum) -> str:
+    """A formula as one readable line, the same each time: terms and factors in the order in which they stand."""
+    return Plain().sum(formula)

@@ -1,0 +1,131 @@
+"""What a printer prints: the blocks of one set of equations, with the symbols, values and sentences around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+from linkwright.symbolic.formula import Block, Sum, Symbol, Term
+from linkwright.symbolic.formula import symbols as symbols_of
+
+#: What the usual blocks are, for headings.
+HEADINGS = {
+    "M": "Mass matrix",
+    "C": "Coriolis and centrifugal matrix",
+    "h": "Coriolis and centrifugal forces",
+    "g": "Gravity forces",
+    "V": "Viscous friction matrix",
+    "friction": "Friction forces",
+    "F": "Driving forces",
+    "Y": "Regressor",
+    "T": "Kinetic energy",
+    "U": "Potential energy",
+    "L": "Lagrangian",
+    "kinetic_energy": "Kinetic energy",
+    "potential_energy": "Potential energy",
+    "lagrangian": "Lagrangian",
+}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A set of equations to print.
+
+    `parameters` gives a value to each parameter's name, or None where it has none; symbols of the blocks that are
+    listed nowhere count as parameters without a value if that is their role, and else as variables. `meanings` may
+    say of a symbol what it is, `headings` of a block.
+    """
+
+    title: str
+    form: str
+    blocks: tuple[Block, ...]
+    coordinates: tuple[Symbol, ...]
+    rates: tuple[Symbol, ...] = ()
+    accelerations: tuple[Symbol, ...] = ()
+    parameters: Mapping[str, float | None] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    headings: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def heading(self, block: Block) -> str:
+        """The heading of a block, in words."""
+        given = self.headings.get(block.name) or HEADINGS.get(block.name) or block.name.replace("_", " ")
+        return given[:1].upper() + given[1:]
+
+    @cached_property
+    def symbols(self) -> dict[str, Symbol]:
+        """Every symbol by its name: coordinates, rates, accelerations, parameters as listed, then the rest as met."""
+        found = {s.name: s for s in (*self.coordinates, *self.rates, *self.accelerations)}
+        for name in self.parameters:
+            found.setdefault(name, Symbol(name))
+        for block in self.blocks:
+            for name, symbol in used(block).items():
+                found.setdefault(name, symbol)
+        return found
+
+    @cached_property
+    def values(self) -> dict[str, float | None]:
+        """Every parameter's value, also of those that only the blocks name."""
+        moving = {s.name for s in (*self.coordinates, *self.rates, *self.accelerations)}
+        rest = {n: None for n, s in self.symbols.items() if s.role == "parameter" and n not in moving}
+        return {**dict(self.parameters), **{n: v for n, v in rest.items() if n not in self.parameters}}
+
+    @cached_property
+    def terms(self) -> int:
+        """How many terms the blocks have in all, each different entry once."""
+        return sum(terms(entry) for block in self.blocks for entry in different(block)[0])
+
+
+def different(block: Block) -> tuple[list[Sum], list[int]]:
+    """The different entries in order, and for each place which of them it holds.
+
+    Long sums differ early or are one object, so that comparing them is cheaper than their hash.
+    """
+    found: list[Sum] = []
+    by_length: dict[int, list[int]] = {}
+    held = []
+    for entry in block.entries:
+        alike = by_length.setdefault(len(entry.terms), [])
+        which = next((k for k in alike if found[k] is entry or found[k] == entry), None)
+        if which is None:
+            which = len(found)
+            alike.append(which)
+            found.append(entry)
+        held.append(which)
+    return found, held
+
+
+def used(block: Block) -> dict[str, Symbol]:
+    """The symbols of a block by name, in the order in which they are met."""
+    found: dict[str, Symbol] = {}
+    seen: set[int] = set()
+    for entry in different(block)[0]:
+        for term in entry:
+            for factor, _ in term.factors:
+                if id(factor) not in seen:
+                    seen.add(id(factor))
+                    for name, symbol in symbols_of(Sum((Term(Fraction(1), ((factor, 1),)),))).items():
+                        found.setdefault(name, symbol)
+    return found
+
+
+def terms(formula: Sum) -> int:
+    """The terms of a formula, those in its brackets included (a bracket of n terms counts n, not 1)."""
+    total = 0
+    for term in formula:
+        inner = [terms(f) for f, _ in term.factors if isinstance(f, Sum)]
+        total += sum(inner) if inner else 1
+    return total
+
+
+def places(block: Block) -> list[tuple[str, Sum]]:
+    """The entries with their one-based place: "" (single), "2" (vector) or "12" ("1,12" beyond nine) by rows."""
+    if not block.shape:
+        return [("", block.entries[0])]
+    if len(block.shape) == 1:
+        return [(str(i + 1), entry) for i, entry in enumerate(block.entries)]
+    columns = block.shape[1]
+    comma = "," if max(block.shape) > 9 else ""
+    return [(f"{k // columns + 1}{comma}{k % columns + 1}", entry) for k, entry in enumerate(block.entries)]

@@ -1,0 +1,196 @@
+"""The walk through a formula that plain text, LaTeX and MathML share; a target says how each piece is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import reduce
+from math import gcd, lcm
+
+from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Symbol, Term, Trig
+
+
+def content(angle: Sequence[tuple[Symbol, Fraction]]) -> Fraction:
+    """The largest number that divides every multiple of an angle of several parts: 2 for 2θ2 + 2θ3; 1 for one part."""
+    if len(angle) < 2:
+        return Fraction(1)
+    return Fraction(reduce(gcd, (n.numerator for _, n in angle)), reduce(lcm, (n.denominator for _, n in angle)))
+
+
+def decimal(x: Fraction) -> str | None:
+    """A number that reads better in decimals than as p/q, in decimals; None for a small fraction.
+
+    Halves, thirds, ... and powers of a half stay fractions. Decimals are exact where they end within 17 digits.
+    """
+    bottom, top = x.denominator, abs(x.numerator)
+    if bottom == 1 and top < 10**12:
+        return None
+    if top < 1000 and (bottom <= 12 or (bottom <= 1024 and bottom & (bottom - 1) == 0)):
+        return None
+    rest = bottom
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest != 1 and bottom < 1000 and top < 1000:
+        return None
+    return repr(float(x))
+
+
+class Writer:
+    """Writes formulas; subclasses say how. What a factor is written as is remembered, since factors recur."""
+
+    #: Whether functions stand last in a product, so that cos θ m cannot be taken for cos(θ m).
+    functions_last = False
+
+    def __init__(self) -> None:
+        # By identity, and with the factor, so that it lives as long: a cosine's hash costs more than its text.
+        self._factors: dict[tuple[int, int], tuple[Factor, str]] = {}
+
+    # -- what a target says -------------------------------------------------------------------------------------
+    def symbol(self, symbol: Symbol) -> str:
+        raise NotImplementedError
+
+    def number(self, x: Fraction) -> str:
+        """A number ≥ 0."""
+        raise NotImplementedError
+
+    def power(self, base: str, exponent: int, factor: Factor) -> str:
+        raise NotImplementedError
+
+    def function(self, name: str, arguments: Sequence[str], bare: bool) -> str:
+        """A function of written arguments; `bare` where the only one is a symbol, or a multiple of an angle."""
+        raise NotImplementedError
+
+    def bracket(self, inside: str) -> str:
+        raise NotImplementedError
+
+    def product(self, parts: Sequence[str]) -> str:
+        raise NotImplementedError
+
+    def quotient(self, top: Sequence[str], bottom: Sequence[str]) -> str:
+        raise NotImplementedError
+
+    def term(self, number: Fraction, top: Sequence[str], bottom: Sequence[str]) -> str:
+        """number ≥ 0 times the product of `top` by that of `bottom`."""
+        parts = [*([] if number == 1 and top else [self.number(number)]), *top]
+        return self.quotient(parts, bottom) if bottom else self.product(parts)
+
+    def joined(self, terms: Sequence[tuple[bool, str]]) -> str:
+        """Terms with their signs (True: minus) in one line."""
+        raise NotImplementedError
+
+    def sign(self, minus: bool, first: bool) -> str:
+        """The sign before a piece of a sum that is broken into lines."""
+        raise NotImplementedError
+
+    def opened(self, inside: str) -> str:
+        """The first piece of a bracket that is broken into lines."""
+        raise NotImplementedError
+
+    def closed(self, inside: str) -> str:
+        """The last piece of a bracket that is broken into lines."""
+        raise NotImplementedError
+
+    # -- the walk -----------------------------------------------------------------------------------------------
+    def sum(self, formula: Sum) -> str:
+        return self.joined(list(self.terms(formula))) if formula else self.number(Fraction(0))
+
+    def terms(self, formula: Sum) -> Iterator[tuple[bool, str]]:
+        for term in formula:
+            yield term.number < 0, self._term(term)
+
+    def _term(self, term: Term) -> str:
+        top, bottom = [], []
+        for factor, power in self._order(term):
+            if power > 0:
+                top.append(self.factor(factor, power))
+            else:
+                bottom.append(self.factor(factor, -power))
+        return self.term(abs(term.number), top, bottom)
+
+    def _order(self, term: Term) -> Sequence[tuple[Factor, int]]:
+        if not self.functions_last:
+            return term.factors
+        return sorted(term.factors, key=_rank)
+
+    def pieces(self, formula: Sum, longest: int = 3) -> list[str]:
+        """A sum in pieces between which a line may break: its terms, and those of brackets with more than `longest`."""
+        pieces = []
+        for k, term in enumerate(formula):
+            sign = self.sign(term.number < 0, k == 0)
+            long = [n == 1 and isinstance(f, Sum) and len(f.terms) > longest for f, n in term.factors]
+            if not any(long) or any(n < 0 for _, n in term.factors):
+                pieces.append(sign + self._term(term))
+                continue
+            number = abs(term.number)
+            parts: list[str] = []
+            for factor, power in self._order(term):
+                if power == 1 and isinstance(factor, Sum) and len(factor.terms) > longest:
+                    first, *rest, last = self.pieces(factor, longest)
+                    pieces += [sign + self.term(number, [*parts, self.opened(first)], []), *rest]
+                    number, sign, parts = Fraction(1), "", [self.closed(last)]
+                else:
+                    parts.append(self.factor(factor, power))
+            pieces.append(self.product(parts))
+        return pieces or [self.number(Fraction(0))]
+
+    def factor(self, factor: Factor, power: int = 1) -> str:
+        """A factor to a power > 0, so that it can stand in a product."""
+        known = self._factors.get((id(factor), power))
+        if known is not None:
+            return known[1]
+        base = self.base(factor)
+        text = base if power == 1 else self.power(base, power, factor)
+        self._factors[id(factor), power] = (factor, text)
+        return text
+
+    def base(self, factor: Factor) -> str:
+        if isinstance(factor, Symbol):
+            return self.symbol(factor)
+        if isinstance(factor, Trig):
+            bare = len(factor.angle) == 1 and factor.angle[0][1] > 0
+            return self.function(factor.function, [self.angle(factor.angle)], bare)
+        if isinstance(factor, Root):
+            return self.function("sqrt", [self.number(Fraction(factor.of))], True)
+        if isinstance(factor, Applied):
+            return self.applied(factor)
+        return self.bracket(self.sum(factor))
+
+    def angle(self, angle: Sequence[tuple[Symbol, Fraction]]) -> str:
+        """Σ multiple · angle, a common multiple in front: 2(θ2 + θ3)."""
+        common = content(angle)
+        inner = self.joined([(n < 0, self._multiple(abs(n / common), self.symbol(s))) for s, n in angle])
+        if not angle:
+            return self.number(Fraction(0))
+        return inner if common == 1 else self.term(common, [self.bracket(inner)], [])
+
+    def _multiple(self, n: Fraction, what: str) -> str:
+        return self.term(n, [what], [])
+
+    def applied(self, factor: Applied) -> str:
+        name, args = factor.function, factor.arguments
+        texts = [self.sum(a) for a in args]
+        if name in ("neg", "add", "sub"):
+            signs = {"neg": (True,), "add": (False, False), "sub": (False, True)}[name]
+            inner = [self._enclosed(a, t) if minus else t for a, t, minus in zip(args, texts, signs, strict=True)]
+            return self.bracket(self.joined(list(zip(signs, inner, strict=True))))
+        if name == "mul":
+            return self.bracket(self.product([self._enclosed(a, t) for a, t in zip(args, texts, strict=True)]))
+        if name == "div":
+            return self.bracket(self.quotient(*([self._enclosed(a, t)] for a, t in zip(args, texts, strict=True))))
+        return self.function(name, texts, len(args) == 1 and _is_symbol(args[0]))
+
+    def _enclosed(self, formula: Sum, written: str) -> str:
+        return written if not formula or _is_symbol(formula) else self.bracket(written)
+
+
+def _rank(pair: tuple[Factor, int]) -> int:
+    """Symbols, then brackets, then functions."""
+    return 2 if isinstance(pair[0], Trig | Applied) else 1 if isinstance(pair[0], Sum) else 0
+
+
+def _is_symbol(formula: Sum) -> bool:
+    if len(formula.terms) != 1:
+        return False
+    term = formula.terms[0]
+    return term.number == 1 and [(type(f), n) for f, n in term.factors] == [(Symbol, 1)]

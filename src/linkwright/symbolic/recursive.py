@@ -1,0 +1,264 @@
+"""The recursive form of the equations: intermediate variables from our own tapes, for code that costs what they cost.
+
+The recursions themselves are in `recursions`; here their straight tapes are given names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism.description import Description
+from linkwright.programs import Maker, Request
+from linkwright.symbolic.formula import Role, Symbol
+from linkwright.symbolic.steps import Step, Steps, steps
+from linkwright.tape.block import Block, finish
+from linkwright.tape.scalar import Recorder, undisturbed
+from linkwright.tape.straight import straightened
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+    from linkwright.tape.program import Program
+
+#: What can be asked: the program behind it, the letter of its results, and what it is.
+QUANTITIES: dict[str, tuple[str, str, str]] = {
+    "inverse_dynamics": ("inverse_dynamics", "F", "The joint forces F that the accelerations need"),
+    "forward_dynamics": ("forward_dynamics", "", "The accelerations that the joint forces F cause"),
+    "mass_matrix": ("mass_matrix", "M", "The mass matrix M"),
+    "bias": ("bias_forces", "h", "The velocity products h, without gravity and force elements"),
+    "gravity": ("gravity_forces", "g", "The joint forces g that hold against gravity"),
+    "regressor": ("inverse_dynamics", "Y", "The regressor Y, by which F is linear in the inertial parameters"),
+}
+_SHORT = {"h": "bias", "g": "gravity", "M": "mass_matrix", "F": "inverse_dynamics", "Y": "regressor"}
+_LARGEST = 200_000  # operations that are still written in seconds
+
+
+@dataclass(frozen=True)
+class Input:
+    """One array that the code takes: its name, and a symbol for each of its numbers."""
+
+    name: str
+    symbols: tuple[Symbol, ...]
+    values: tuple[float, ...] = ()  # of parameters, as the model has them
+    single: bool = False  # a number, no array
+
+
+@dataclass(frozen=True)
+class Recursive:
+    """One quantity in steps: `steps` (with `steps.results` in the order of `shape`), and how it prints."""
+
+    title: str
+    quantity: str
+    meaning: str
+    inputs: tuple[Input, ...]
+    letter: str  # of the result
+    shape: tuple[int, ...]
+    steps: Steps
+    notes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # of a regressor: the inertial parameters that its columns belong to
+
+    @cached_property
+    def count(self) -> dict[str, int]:
+        """How many operations of each name the code takes."""
+        return self.steps.count()
+
+    @cached_property
+    def count_once(self) -> dict[str, int]:
+        """How many of them depend on parameters alone: to be computed once where those stay."""
+        return self.steps.count(self.steps.once)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The free parameters with the model's values, in the order of the argument p."""
+        return {s.name: x for i in self.inputs for s, x in zip(i.symbols, i.values, strict=False)}
+
+    def __iter__(self) -> Any:
+        """(name, formula) of every step."""
+        return ((step.symbol, step.formula) for step in self.steps)
+
+    def python(self, name: str | None = None) -> str:
+        """A Python module of one function; it needs `math` alone."""
+        from linkwright.symbolic.recursive_code import python
+
+        return python(self, name)
+
+    def c(self, name: str | None = None) -> str:
+        """A C99 file of one function, without memory of its own."""
+        from linkwright.symbolic.recursive_code import c
+
+        return c(self, name)
+
+    def latex(self, *, document: bool = False, digits: int | None = 6) -> str:
+        """An align* whose lines may break over pages, alone or as a whole document; numbers of so many digits."""
+        from linkwright.symbolic.recursive_text import latex
+
+        return latex(self, document=document, digits=digits)
+
+    def markdown(self, *, digits: int | None = 6) -> str:
+        """A page with the formulas in dollar signs."""
+        from linkwright.symbolic.recursive_text import markdown
+
+        return markdown(self, digits=digits)
+
+    def sympy(self) -> tuple[list[tuple[Any, Any]], list[Any]]:
+        """(replacements, [result]), as `sympy.cse` gives them, in plain symbols; the result is a matrix."""
+        from linkwright.symbolic.recursive_text import to_sympy
+
+        return to_sympy(self)
+
+
+def recursive(
+    mechanism: Mechanism | Description,
+    quantity: str = "inverse_dynamics",
+    free: Sequence[str] | None = None,
+    *,
+    coordinates: str = "q",
+    regrouped: bool = True,
+) -> Recursive:
+    """A quantity of the equations of motion in steps; the parameters in `free` (None: all) are the last argument p.
+
+    Quantities: "inverse_dynamics" (F of q, q̇, q̈, with all that acts), "forward_dynamics" (q̈ of q, q̇, F),
+    "mass_matrix" (M), "bias" (h of q, q̇: velocity products alone), "gravity" (g), "regressor" (Y of q, q̇, q̈: see
+    `regressor.py`). Coordinates are q1, q2, ... in the mechanism's order; another stem can be chosen. Joints whose
+    rates are not the derivatives of their coordinates (spherical, free) have the rates of the tape: velocities in the
+    body's frame.
+
+    `regrouped` moves what inertia cannot be told apart to the body before (see `regrouped.py`): fewer operations, the
+    same forces to rounding.
+    """
+    d = mechanism if isinstance(mechanism, Description) else mechanism.description
+    quantity = _SHORT.get(quantity, quantity)
+    if quantity not in QUANTITIES:
+        raise NameNotFound("quantity", str(quantity), list(QUANTITIES))
+    function, letter, meaning = QUANTITIES[quantity]
+    names = tuple(d.parameters) if free is None else tuple(free)
+    if free is None:
+        geared = {n for (array, _), e in d.bindings.items() if array == "gear" for n in e.names()}
+        names = tuple(n for n in names if n not in geared)
+    columns: tuple[str, ...] = ()
+    block: Block | None
+    shape: tuple[int, ...]
+    if quantity == "regressor":
+        from linkwright.symbolic.regressor import regressor
+
+        _refuse_loops(Maker(d))
+        program, block, columns = regressor(d, names)
+        shape = (program.outputs[0].size, len(columns))
+    else:
+        program = _program(d, quantity, function, names, regrouped)
+        block, shape = straightened(program), program.outputs[0].shape
+    inputs = _inputs(d, program, names, coordinates)
+    letter = letter or f"dd{coordinates}"
+    results = _results(letter, shape, coordinates, quantity)
+    flat = [s for i in inputs for s in i.symbols]
+    _check_names([*flat, *dict.fromkeys(results)], names, coordinates)
+    if block is None or len(block) > _LARGEST:
+        count = sum(program.count().values())
+        text = f"{quantity} of {d.name!r} takes {count} operations, or solves a system, and has no form in steps"
+        raise ModelError(f"{text}; take its tape: mech.program({function!r}).to_c()", element=d.name)
+    if quantity == "mass_matrix":
+        block = _symmetric(block, shape[0])
+    taken = {i.name for i in inputs} | set(d.parameters)
+    notes = _notes(d, quantity, regrouped)
+    made = steps(block, flat, results, taken)
+    return Recursive(d.name, quantity, meaning, inputs, letter, shape, made, notes, columns)
+
+
+def _refuse_loops(maker: Maker) -> None:
+    if maker.closed:
+        first = maker.closings[0]
+        text = f"{first} closes a loop or prescribes a motion; the recursive form is for trees of joints"
+        raise ModelError(f"{text}; take the tape: mech.program('forward_dynamics')", element=first.name)
+
+
+def _program(d: Description, quantity: str, function: str, free: tuple[str, ...], regrouped: bool) -> Program:
+    if quantity == "bias":
+        bindings = {key: e for key, e in d.bindings.items() if key[0] != "gravity"}
+        d = replace(d, gravity=np.zeros(3), elements=(), bindings=bindings)
+    maker = Maker(d)
+    _refuse_loops(maker)
+    if regrouped:
+        from linkwright.symbolic.regrouped import RegroupedTree
+
+        maker.tree = RegroupedTree(d, maker.topology)
+    method = "articulated-body" if function == "forward_dynamics" else ""
+    request = Request(function, method, free=free, form="unrolled")
+    maker.check(request)
+    return maker.program(request)
+
+
+def _symmetric(block: Block, n: int) -> Block:
+    """The same block with one half of a symmetric matrix for both, and nothing that only the other half needs."""
+    with undisturbed():
+        recorder = Recorder()
+        nodes = block.replay(recorder, [recorder.input(k) for k in range(block.n_inputs)])
+        outputs = block.outputs.reshape(n, n)
+        return finish(recorder, block.n_inputs, [nodes[outputs[min(i, j), max(i, j)]] for i, j in np.ndindex(n, n)])
+
+
+def _inputs(d: Description, program: Program, free: tuple[str, ...], stem: str) -> tuple[Input, ...]:
+    roles: Mapping[str, tuple[str, Role]] = {
+        "q": (stem, "coordinate"),
+        "v": (f"d{stem}", "rate"),
+        "a": (f"dd{stem}", "acceleration"),
+        "tau": ("F", "force"),
+    }
+    found = []
+    for buffer in program.inputs:
+        if buffer.name == "p":
+            values = tuple(float(d.parameters[n]) for n in free)
+            found.append(Input("p", tuple(Symbol(n, "parameter") for n in free), values))
+        elif buffer.name == "t":
+            found.append(Input("t", (Symbol("t", "variable"),), single=True))
+        else:
+            name, role = roles[buffer.name]
+            found.append(Input(name, tuple(_numbered(name, role, k, stem) for k in range(1, buffer.size + 1))))
+    return tuple(found)
+
+
+def _numbered(letter: str, role: Role, k: int, stem: str) -> Symbol:
+    return Symbol(f"{letter}{k}", role, f"{stem}{k}" if role in ("rate", "acceleration") else "")
+
+
+def _results(letter: str, shape: tuple[int, ...], stem: str, quantity: str) -> list[Symbol]:
+    """F1, F2, ...; M11, M12, ... (M1_10 where numbers have two digits), M of both halves by one name."""
+    if len(shape) == 1:
+        role: Role = "force" if letter == "F" else "variable"
+        role = "acceleration" if quantity == "forward_dynamics" else role
+        return [_numbered(letter, role, k, stem) for k in range(1, shape[0] + 1)]
+    gap = "_" if max(shape) > 9 else ""
+    pairs = [(i + 1, j + 1) for i, j in np.ndindex(shape)]
+    if quantity == "mass_matrix":
+        pairs = [(min(pair), max(pair)) for pair in pairs]
+    return [Symbol(f"{letter}{i}{gap}{j}", "variable") for i, j in pairs]
+
+
+def _check_names(symbols: Sequence[Symbol], free: Sequence[str], stem: str) -> None:
+    seen: set[str] = set()
+    for symbol in symbols:
+        if symbol.name in seen and symbol.name in free:
+            text = f"the model's parameter {symbol.name!r} has the name of a coordinate, a force or a result"
+            raise ModelError(f"{text}; rename it, or choose other coordinates than {stem!r}", element=symbol.name)
+        if symbol.name in seen:
+            text = f"with coordinates={stem!r} two things are named {symbol.name!r}; choose another stem, as 'theta'"
+            raise ModelError(text, element=symbol.name)
+        seen.add(symbol.name)
+
+
+def _notes(d: Description, quantity: str, regrouped: bool) -> tuple[str, ...]:
+    notes = []
+    if any(not d.kind_of(j).paired for j in range(d.nj)):
+        notes.append("Rates of spherical and free joints are velocities in the body's frame, not derivatives of q.")
+    if quantity == "regressor":
+        notes.append("Each body has the columns m, mx, my, mz, Jxx, Jyy, Jzz, Jxy, Jxz, Jyz, about its frame's origin.")
+    elif regrouped:
+        notes.append("Inertias are regrouped towards the base where joint forces cannot tell them apart.")
+    return tuple(notes)
+
+
+__all__ = ["QUANTITIES", "Input", "Recursive", "Step", "recursive"]

@@ -1,0 +1,279 @@
+"""A straight block as named steps: formulas over earlier names, as few and as short as a person can follow.
+
+Every operation of the block appears once, so that the steps cost what the tape costs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeGuard
+
+from linkwright.errors import ModelError
+from linkwright.symbolic.formula import Symbol
+from linkwright.tape import operations as O
+from linkwright.tape.block import Block
+
+#: Operations in one step; more of them are split, so that a formula fits a line.
+LONGEST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation of the tape (its number in `linkwright.tape.operations`) on formulas."""
+
+    op: int
+    arguments: tuple[Node, ...]
+
+
+Node: TypeAlias = float | Symbol | Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """symbol = formula."""
+
+    symbol: Symbol
+    formula: Node
+
+
+@dataclass(frozen=True)
+class Steps:
+    """`once` depends on parameters alone; then `steps`; the results are names, inputs or numbers, all by then known."""
+
+    once: tuple[Step, ...]
+    steps: tuple[Step, ...]
+    results: tuple[float | Symbol, ...]
+
+    def __iter__(self) -> Iterator[Step]:
+        yield from self.once
+        yield from self.steps
+
+    def count(self, steps: Sequence[Step] | None = None) -> dict[str, int]:
+        """How many operations of each name, in all steps or in these."""
+        total: Counter[str] = Counter()
+        for step in self if steps is None else steps:
+            left: list[Node] = [step.formula]
+            while left:
+                node = left.pop()
+                if isinstance(node, Operation):
+                    total[O.OPERATIONS[node.op].name] += 1
+                    left.extend(node.arguments)
+        return dict(total)
+
+
+def steps(block: Block, inputs: Sequence[Symbol], results: Sequence[Symbol], taken: Collection[str]) -> Steps:
+    """The steps of a block whose inputs and outputs have these symbols; new names are none of `taken`."""
+    if block.tables:
+        raise ModelError("a force is a table of numbers, which has no formula; leave that force out of the mechanism")
+    return _Making(block, inputs, results, taken).steps()
+
+
+class _Making:
+    def __init__(
+        self, block: Block, inputs: Sequence[Symbol], results: Sequence[Symbol], taken: Collection[str]
+    ) -> None:
+        self.block, self.rows, self.base = block, block.rows(), block.first_operation
+        self.leaves: list[float | Symbol] = [*block.constants.tolist(), *inputs]
+        self.taken = {*taken, *(s.name for s in inputs), *(s.name for s in results)}
+        self.outputs: dict[int, Symbol] = {}
+        for x, symbol in zip(block.outputs.tolist(), results, strict=True):
+            if x >= self.base:
+                self.outputs.setdefault(x, symbol)
+        self.states = [isinstance(leaf, Symbol) and leaf.role != "parameter" for leaf in self.leaves]
+        self.coordinates = {leaf.name: k for k, leaf in enumerate(x for x in inputs if x.role == "coordinate")}
+        self.counted: dict[str, int] = {}
+
+    def operands(self, row: tuple[int, int, int, int]) -> tuple[int, ...]:
+        return row[1 : 1 + O.OPERATIONS[row[0]].arity]
+
+    def named(self) -> list[bool]:
+        """Which operations get a name: what is used again, cosines and sines, results, what parameters alone give."""
+        uses, base = [0] * len(self.rows), self.base
+        alone = [False] * len(self.rows)
+        for k, row in enumerate(self.rows):
+            self.states.append(any(self.states[x] for x in self.operands(row)))
+            for x in self.operands(row):
+                if x >= base:
+                    uses[x - base] += 1
+                    alone[x - base] |= self.states[base + k] and not self.states[x]
+        named = [n > 1 or a or r[0] in (O.SIN, O.COS) for n, a, r in zip(uses, alone, self.rows, strict=True)]
+        for x in self.outputs:
+            named[x - base] = True
+        # Formulas that would be too long are split at their longest part.
+        size = [0] * len(self.rows)
+        for k, row in enumerate(self.rows):
+            parts = sorted((size[x - base], x - base) for x in self.operands(row) if x >= base and not named[x - base])
+            total = 1 + sum(n for n, _ in parts)
+            while total > LONGEST:
+                n, x = parts.pop()
+                named[x] = True
+                total -= n
+            size[k] = total
+        return named
+
+    def steps(self) -> Steps:
+        named, base = self.named(), self.base
+        nodes: list[Node] = list(self.leaves)
+        once: list[Step] = []
+        rest: list[Step] = []
+        last: dict[int, Step] = {}
+        needed = {x for row in self.rows for x in self.operands(row)}
+        for k, row in enumerate(self.rows):
+            node: Node = _operation(row[0], tuple(nodes[x] for x in self.operands(row)))
+            if named[k]:
+                state = self.states[base + k]
+                symbol = self.outputs.get(base + k) or self.name(row, state)
+                step = Step(symbol, node)
+                if symbol is self.outputs.get(base + k) and base + k not in needed:
+                    last[base + k] = step
+                else:
+                    (rest if state else once).append(step)
+                node = symbol
+            nodes.append(node)
+        rest += (last[x] for x in self.outputs if x in last)
+        found = [nodes[x] for x in self.block.outputs.tolist()]
+        return Steps(tuple(once), tuple(rest), tuple(x for x in found if not isinstance(x, Operation)))
+
+    # -- names ----------------------------------------------------------------------------------------------
+    def name(self, row: tuple[int, int, int, int], state: bool) -> Symbol:
+        """c2 and s2 for the cosine and sine of an angle of q2 alone; else t1, t2, ...; k1, ... of parameters alone."""
+        if row[0] in (O.COS, O.SIN):
+            letter, number = "c" if row[0] == O.COS else "s", self.coordinate(row[1])
+            for more in ("", *"bcdefgh") if number else ():
+                if self.take(f"{letter}{number}{more}"):
+                    return Symbol(f"{letter}{number}{more}", "variable")
+        letter = "t" if state else "k"
+        while True:
+            self.counted[letter] = self.counted.get(letter, 0) + 1
+            name = f"{letter}{self.counted[letter]}"
+            if self.take(name):
+                return Symbol(name, "variable")
+
+    def take(self, name: str) -> bool:
+        free = name not in self.taken
+        self.taken.add(name)
+        return free
+
+    def coordinate(self, x: int) -> int:
+        """The number, from 1, of the one coordinate that a value depends on, among sums and multiples; or 0."""
+        found, left = set(), [x]
+        while left:
+            y = left.pop()
+            if y >= self.base:
+                row = self.rows[y - self.base]
+                if row[0] not in (O.ADD, O.SUB, O.MUL, O.NEG):
+                    return 0
+                left.extend(self.operands(row))
+                continue
+            leaf = self.leaves[y]
+            if isinstance(leaf, Symbol):
+                if leaf.name not in self.coordinates:
+                    return 0
+                found.add(self.coordinates[leaf.name] + 1)
+        return found.pop() if len(found) == 1 else 0
+
+
+def _operation(op: int, arguments: tuple[Node, ...]) -> Node:
+    """The operation; −(2 x) as (−2) x, and the numbers of a sum as one: that is less work."""
+    node = Operation(op, arguments)
+    inner = arguments[0]
+    if op == O.NEG and isinstance(inner, Operation) and inner.op == O.MUL:
+        for number, x in (inner.arguments, inner.arguments[::-1]):
+            if isinstance(number, float):
+                return Operation(O.MUL, (-number, x))
+    if op in (O.ADD, O.SUB):
+        terms = _terms(node)
+        numbers = [-x if minus else x for minus, x in terms if isinstance(x, float)]
+        if len(numbers) > 1:
+            rest = [(minus, x) for minus, x in terms if not isinstance(x, float)]
+            return _total([(False, sum(numbers)), *rest])
+    return node
+
+
+def _terms(node: Node, minus: bool = False) -> list[tuple[bool, Node]]:
+    """The terms of a sum within sums, with whether each is taken away."""
+    if isinstance(node, Operation) and node.op in (O.ADD, O.SUB):
+        a, b = node.arguments
+        return _terms(a, minus) + _terms(b, minus is not (node.op == O.SUB))
+    return [(minus, node)]
+
+
+def _total(terms: list[tuple[bool, Node]]) -> Node:
+    """The sum of terms, of which the first is not taken away."""
+    (_, total), *rest = terms
+    for minus, x in rest:
+        total = Operation(O.SUB if minus else O.ADD, (total, x))
+    return total
+
+
+# -- formulas as text -----------------------------------------------------------------------------------------------
+SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one target writes the pieces of a formula."""
+
+    symbol: Callable[[Symbol], str]
+    number: Callable[[float], str]  # of a number ≥ 0
+    product: Callable[[str, str], str]
+    quotient: Callable[[Node, Node], tuple[str, int]] | None
+    bracket: Callable[[str], str]
+    functions: dict[int, Callable[..., str]]
+    square: Callable[[str], str] | None = None
+
+
+def write(node: Node, style: Style, least: int = SUM) -> str:
+    """A formula as text; in brackets where it binds less than `least`."""
+    text, binds = _written(node, style)
+    return text if binds >= least else style.bracket(text)
+
+
+def _written(node: Node, style: Style) -> tuple[str, int]:
+    if isinstance(node, Symbol):
+        return style.symbol(node), ATOM
+    if not isinstance(node, Operation):
+        text = style.number(abs(node))
+        return (f"-{text}", SUM) if node < 0.0 else (text, ATOM)
+    a, *more = node.arguments
+    if node.op in (O.ADD, O.SUB):
+        return _sum(node, style), SUM
+    if node.op == O.NEG:
+        return f"-{write(a, style, PRODUCT)}", SUM
+    if node.op == O.MUL:
+        b = more[0]
+        if style.square is not None and a == b:
+            return style.square(write(a, style, ATOM)), POWER
+        if isinstance(b, float):
+            a, b = b, a
+        if _negative(a):
+            return f"-{write(Operation(O.MUL, (-a, b)), style, PRODUCT)}", SUM
+        right = POWER if isinstance(b, Operation) and b.op == O.DIV and style.quotient is None else PRODUCT
+        return style.product(write(a, style, PRODUCT), write(b, style, right)), PRODUCT
+    if node.op == O.DIV:
+        if style.quotient is not None:
+            return style.quotient(a, more[0])
+        return f"{write(a, style, PRODUCT)} / {write(more[0], style, POWER)}", PRODUCT
+    return style.functions[node.op](*(write(x, style) for x in node.arguments)), ATOM
+
+
+def _negative(node: Node) -> TypeGuard[float]:
+    return isinstance(node, float) and node < 0.0
+
+
+def _sum(node: Node, style: Style) -> str:
+    """Terms with their signs, the brackets of sums within the sum left out: that takes as many operations."""
+    terms: list[tuple[bool, Node]] = []
+    for minus, term in _terms(node):
+        if _negative(term):
+            terms.append((not minus, -term))
+        elif isinstance(term, Operation) and term.op == O.MUL and _negative(term.arguments[0]):
+            terms.append((not minus, Operation(O.MUL, (-term.arguments[0], term.arguments[1]))))
+        else:
+            terms.append((minus, term))
+    first = next((k for k, (minus, _) in enumerate(terms) if not minus), 0)
+    terms.insert(0, terms.pop(first))
+    text = "".join(f" {'-' if minus else '+'} {write(term, style, PRODUCT)}" for minus, term in terms)
+    return text[3:] if not terms[0][0] else f"-{text[3:]}"

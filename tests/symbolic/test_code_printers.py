@@ -1,0 +1,168 @@
+"""Printed Python and C compute what the formulas say, and cost what they say."""
+
+import ast
+import ctypes
+import math
+import shutil
+import subprocess
+from dataclasses import replace
+
+import formulas
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linkwright.symbolic.formula import Block, Sum, evaluate
+from linkwright.symbolic.printing import Sheet, c_source, operations, python_module
+
+few = settings(max_examples=40, deadline=None)
+compiler = shutil.which("gcc") or shutil.which("cc")
+needs_compiler = pytest.mark.skipif(compiler is None, reason="no C compiler: gcc or cc is not in the PATH")
+STRICT = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+
+def loaded(text: str) -> dict:
+    space: dict = {}
+    exec(compile(text, "printed", "exec"), space)
+    return space
+
+
+def close(made: float, wanted: float, scale: float) -> bool:
+    return math.isclose(made, wanted, rel_tol=1e-12, abs_tol=1e-12 * scale)
+
+
+def size(formula: Sum, at: dict[str, float]) -> float:
+    """How large the terms are that may cancel."""
+    return 1.0 + sum(abs(evaluate(Sum((t,)), at)) for t in formula)
+
+
+def counted(tree: ast.AST) -> tuple[int, int, int, int]:
+    """Additions, multiplications, divisions and calls in code; a minus is one unless it is a literal's."""
+    kinds = [0, 0, 0, 0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp):
+            kinds[{ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 2}[type(node.op)]] += 1
+        elif isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
+            kinds[0] += 1
+        elif isinstance(node, ast.Call):
+            kinds[3] += 1
+    return tuple(kinds)
+
+
+def point(sheet: Sheet, at: dict[str, float]) -> list:
+    vectors = [[at[s.name] for s in group] for group in (sheet.coordinates, sheet.rates)]
+    return [*vectors, {name: at[name] for name in sheet.values}]
+
+
+@few
+@given(formulas.blocks, formulas.values)
+def test_printed_python_computes_the_formulas(block: Block, at: dict[str, float]) -> None:
+    sheet = formulas.sheet(block)
+    q, dq, p = point(sheet, at)
+    module = loaded(python_module(sheet))
+    uses_rates = "dq" in module["M"].__code__.co_varnames[: module["M"].__code__.co_argcount]
+    made = module["M"](q, dq, p) if uses_rates else module["M"](q, p)
+    for row in range(2):
+        for column in range(2):
+            entry = block.entries[2 * row + column]
+            assert close(made[row][column], evaluate(entry, at), size(entry, at))
+
+
+@few
+@given(formulas.blocks)
+def test_the_count_is_that_of_the_printed_code(block: Block) -> None:
+    tree = ast.parse(python_module(formulas.sheet(block)))
+    (function,) = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "M"]
+    made = operations(block)
+    assert (made.additions, made.multiplications, made.divisions, made.functions) == counted(function)
+
+
+def test_the_arm_in_python_has_its_values_as_defaults_once_all_are_known() -> None:
+    sheet = formulas.arm()
+    assert "def M(q, p):" in python_module(sheet)
+    known = {name: sheet.parameters[name] for name in ("m2", "m3", "l2", "lg2", "lg3", "g")}
+    module = loaded(python_module(replace(sheet, blocks=sheet.blocks[:3], parameters=known)))
+    wanted = evaluate(sheet.blocks[0].entries[4], {**known, "theta3": 0.3})
+    assert module["M"]([0.1, 0.2, 0.3])[1][1] == pytest.approx(wanted, rel=1e-14)
+    assert module["h"]([0.1, 0.2, 0.3], [0.0, 0.0, 0.0]) == [0.0, 0.0, 0.0]
+
+
+def test_sums_of_thousands_of_terms_run_in_python() -> None:
+    terms = tuple(formulas.term(k + 1, formulas.m2, formulas.cos(0, k % 7 + 1, 0)) for k in range(5000))
+    sheet = Sheet("Long", "expanded", (Block("T", (), (Sum(terms),)),), formulas.q, (), (), {"m2": 2.0})
+    made = loaded(python_module(sheet))["T"]([0.1, 0.2, 0.3])
+    assert made == pytest.approx(evaluate(Sum(terms), {"m2": 2.0, "theta2": 0.2}), rel=1e-10)
+
+
+def test_a_title_cannot_leave_its_comment() -> None:
+    title = 'x"""\nboom = 1\n*/ int y; /*'
+    sheet = Sheet(title, "a\nboom = 1", (Block("M", (), (Sum(),)),), formulas.q, notes=("n\nboom = 1",))
+    assert "boom" not in loaded(python_module(sheet))
+    assert c_source(sheet).count("*/") == 2
+
+
+class Compiled:
+    def __init__(self, folder, text: str) -> None:
+        source, library = folder / "printed.c", folder / "printed.so"
+        source.write_text(text, encoding="ascii")
+        command = [compiler, *STRICT, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"]
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert made.returncode == 0, made.stderr[:2000] + text
+        self.library = ctypes.CDLL(str(library))
+
+    def __call__(self, name: str, inputs: list[list[float]], count: int) -> list[float]:
+        out = (ctypes.c_double * count)()
+        getattr(self.library, name)(*((ctypes.c_double * len(x))(*x) for x in inputs), out)
+        return list(out)
+
+
+@needs_compiler
+def test_printed_c_computes_the_formulas_and_compiles_without_a_warning(tmp_path) -> None:
+    found: list[tuple[Block, dict[str, float]]] = []
+
+    @settings(max_examples=25, deadline=None, database=None)
+    @given(formulas.blocks, formulas.values)
+    def gather(block: Block, at: dict[str, float]) -> None:
+        found.append((block, at))
+
+    gather()
+    # One compilation for all: what each costs is the compiler's start.
+    at = found[0][1]
+    named = tuple(Block(f"b{k}", b.shape, b.entries) for k, (b, _) in enumerate(found))
+    sheet = formulas.sheet(*named)
+    library = Compiled(tmp_path, c_source(sheet))
+    q, dq, p = point(sheet, at)
+    module = loaded(python_module(sheet))
+    for block in named:
+        function = module[block.name]
+        arguments = function.__code__.co_varnames[: function.__code__.co_argcount]
+        vectors = [q, dq] if "dq" in arguments else [q]
+        made = library(f"Random_theta_equations_{block.name}", [*vectors, list(p.values())], 4)
+        for value, entry in zip(made, block.entries, strict=True):
+            assert close(value, evaluate(entry, at), size(entry, at))
+
+
+@needs_compiler
+def test_the_arm_in_c_equals_its_formulas(tmp_path) -> None:
+    sheet = formulas.arm()
+    library = Compiled(tmp_path, c_source(sheet))
+    at = {name: 0.3 + 0.1 * k for k, name in enumerate(sheet.symbols)}
+    q, dq, p = point(sheet, at)
+    for block in sheet.blocks:
+        inputs = [q] if block.name in "Mg" else [q, dq]
+        made = library(f"Three_link_arm_{block.name}", [*inputs, list(p.values())], len(block.entries))
+        assert made == pytest.approx([evaluate(e, at) for e in block.entries], rel=1e-12, abs=1e-13)
+
+
+@given(st.lists(st.text(min_size=1, max_size=6), min_size=2, max_size=6, unique=True))
+@few
+def test_any_names_become_different_identifiers(names: list[str]) -> None:
+    from linkwright.symbolic.printing.names import ascii_identifier, python_identifier
+
+    for make in (ascii_identifier, python_identifier):
+        made: list[str] = []
+        for name in names:
+            made.append(make(name, made))
+        assert len(set(made)) == len(names)
+        assert all(word.isidentifier() for word in made)
+        assert make is python_identifier or all(word.isascii() for word in made)
