@@ -31,6 +31,7 @@ from table import cpu, replace_section
 
 MODELS = Path(__file__).parents[1] / "examples" / "models"
 MEMORY = 10 * 2**30  # bytes that a process may ask for: more would push the machine into its swap
+FORMS = ("recursive", "expanded", "collected", "grouped")
 MOST = 12  # links that are tried
 CHECKING = 200.0  # seconds that counting and comparing may take after the limit
 
@@ -84,11 +85,7 @@ def one_way(way: str, links: int) -> None:
     start = time.perf_counter()
     found = WAYS[way](spatial(links))
     tell(seconds=time.perf_counter() - start, peak=peak())
-    if way == "Linkwright":
-        names = tuple(mech.parameters)
-        tapes = [mech.program(function, free=names) for function in ("mass_matrix", "bias_forces")]
-        tell(tape=sum(sum(tape.count().values()) for tape in tapes))
-    tell(operations=found.operations())
+    tell(**found.operations())
     tell(difference=difference(found, mech))
 
 
@@ -100,6 +97,10 @@ def one_arm(name: str) -> None:
     ours = Ours(mech)
     tell(seconds=time.perf_counter() - start, peak=peak(), terms=ours.terms(), symbols=len(mech.parameters))
     tell(difference=difference(ours.found(), mech))
+    for form in FORMS:
+        start = time.perf_counter()
+        size = len(ours.equations.c(form))
+        tell(**{form: [time.perf_counter() - start, size]})
 
 
 def separate(limit: float, *arguments: str) -> dict[str, Any]:
@@ -159,14 +160,15 @@ def render_peers(rows: list[dict[str, dict[str, Any]]]) -> list[str]:
         lines.append(f"| {n} | {' | '.join(_time(cell) for cell in cells)} |")
     lines += [
         "",
-        "Operations in the result as it is (SymPy's `count_ops`), and in Linkwright's recursive form:",
+        "Operations in the result as it is (SymPy's `count_ops`); of Linkwright's in three forms:",
         "",
-        f"| links | Linkwright, recursive | Linkwright, expanded | {' | '.join(list(WAYS)[1:])} |",
-        f"| --- | --- |{' --- |' * len(WAYS)}",
+        f"| links | recursive | collected | expanded | {' | '.join(list(WAYS)[1:])} |",
+        f"| --- | --- | --- |{' --- |' * len(WAYS)}",
     ]
     for n, row in enumerate(rows, 2):
         ours = row.get("Linkwright", {})
-        counts = [ours.get("tape"), *(row.get(way, {}).get("operations") for way in WAYS)]
+        counts = [ours.get(form) for form in ("recursive", "collected", "expanded")]
+        counts += [row.get(way, {}).get("operations") for way in list(WAYS)[1:]]
         lines.append(f"| {n} | {' | '.join('' if x is None else f'{x:,}' for x in counts)} |")
     differences = [cell["difference"] for row in rows for cell in row.values() if "difference" in cell]
     told = f"{len(differences)} results were compared with the numeric recursions at three random points each"
@@ -181,19 +183,23 @@ def _time(cell: dict[str, Any] | None) -> str:
 
 def render_arms(rows: dict[str, dict[str, Any]]) -> list[str]:
     lines = [
-        "| arm | symbols | M, h, g | peak memory | terms of M | terms of h | terms of g | difference |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        f"| arm | symbols | M, h, g | peak memory | terms of M | of h | of g | difference | {' | '.join(FORMS)} |",
+        f"| --- | --- | --- | --- | --- | --- | --- | --- |{' --- |' * len(FORMS)}",
     ]
     for name, cell in rows.items():
         if "failed" in cell:
-            lines.append(f"| {name} | | {cell['failed']} | | | | | |")
+            lines.append(f"| {name} | | {cell['failed']} |{' |' * (5 + len(FORMS))}")
             continue
-        terms = " | ".join(f"{cell['terms'][part]:,}" for part in ("M", "h", "g"))
+        terms = [f"{cell['terms'][part]:,}" for part in ("M", "h", "g")]
         apart = f"{cell['difference']:.0e}" if "difference" in cell else "not compared"
-        lines.append(
-            f"| {name} | {cell['symbols']} | {cell['seconds']:.3g} s | {cell['peak']:,.0f} MB | {terms} | {apart} |"
-        )
+        prints = [f"{cell[form][0]:.2g} s, {_size(cell[form][1])}" if form in cell else "" for form in FORMS]
+        cells = [name, cell["symbols"], f"{cell['seconds']:.3g} s", f"{cell['peak']:,.0f} MB", *terms, apart, *prints]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return lines
+
+
+def _size(letters: int) -> str:
+    return f"{letters / 1e3:.3g} kB" if letters < 1e6 else f"{letters / 1e6:.3g} MB"
 
 
 def main() -> int:

@@ -30,7 +30,7 @@ class Point:
 class Found:
     """What a way found: its operations, and M and h + g in numbers at each of some points."""
 
-    operations: Callable[[], int]
+    operations: Callable[[], dict[str, int]]
     numbers: Callable[[Sequence[Point]], list[tuple[Floats, Floats]]]
 
 
@@ -58,45 +58,50 @@ def linkwright(rows: Sequence[Row]) -> Found:
 
 
 class Ours:
-    """M, h and g of a mechanism as exact polynomials."""
+    """What `lw.equations` gives: M, h and g as exact polynomials."""
 
     def __init__(self, mech: Any) -> None:
-        from linkwright.symbolic.dynamics import Dynamics
-        from linkwright.symbolic.links import model_of
-
-        self.dynamics = d = Dynamics(model_of(mech.description))
-        for _ in d.mass_matrix():
-            pass
-        n = self.n = d.n
-        self.M = [d.m[i, j] for i in range(n) for j in range(i + 1)]
-        self.h = [d.h(i) for i in range(n)]
-        self.g = [d.g(i) for i in range(n)]
+        self.equations = eq = lw.equations(mech)
+        self.ring, n = eq.derivation.dynamics.ring, eq.n
+        self.n = n
+        self.M = [eq.polynomial("M", i, j) for i in range(n) for j in range(i, n)]
+        self.h = [eq.polynomial("h", i) for i in range(n)]
+        self.g = [eq.polynomial("g", i) for i in range(n)]
 
     def terms(self) -> dict[str, int]:
         return {name: sum(map(len, getattr(self, name))) for name in ("M", "h", "g")}
 
-    def operations(self) -> int:
-        """Of the expanded form, counted as SymPy's `count_ops` counts it: a cosine, a power and a sign are one each."""
+    def operations(self) -> dict[str, int]:
+        """Those of each form; of the collected one as long as SymPy can hold it."""
+        eq = self.equations
+        steps = [eq.recursive(quantity) for quantity in ("mass_matrix", "bias_forces")]
+        found = {"recursive": sum(sum(each.count.values()) for each in steps), "expanded": self._expanded()}
+        if found["expanded"] < 100_000:
+            found["collected"] = counted(eq.sympy("M", "collected"), eq.sympy("h", "collected") + eq.sympy("g"))
+        return found
+
+    def _expanded(self) -> int:
+        """As SymPy's `count_ops` counts: a cosine, a power and a division are one each."""
         total = 0
         for p in (*self.M, *(x + y for x, y in zip(self.h, self.g, strict=True))):
             total += max(len(p) - 1, 0)
-            for powers, number in self.dynamics.ring.terms(p):
+            for powers, number in self.ring.terms(p):
                 factors = len(powers) + (abs(number.numerator) != 1) + (number.denominator != 1)
                 total += max(factors - 1, 0) + sum(n > 1 for _, n in powers)
-                total += sum(type(self.dynamics.ring.factor(k)).__name__ == "Trig" for k, _ in powers)
+                total += sum(type(self.ring.factor(k)).__name__ == "Trig" for k, _ in powers)
         return total
 
     def found(self) -> Found:
         def numbers(points: Sequence[Point]) -> list[tuple[Floats, Floats]]:
-            ring, n = self.dynamics.ring, self.n
+            ring, n = self.ring, self.n
             given = {name: np.array([point.values[name] for point in points]) for name in points[0].values}
             for k in range(n):
                 given[ring.coordinates[k].name] = np.array([point.q[k] for point in points])
                 given[ring.rates[k].name] = np.array([point.v[k] for point in points])
             x = ring.values(given, len(points))
             m = np.zeros((len(points), n, n))
-            lower = [(i, j) for i in range(n) for j in range(i + 1)]
-            for (i, j), p in zip(lower, self.M, strict=True):
+            upper = [(i, j) for i in range(n) for j in range(i, n)]
+            for (i, j), p in zip(upper, self.M, strict=True):
                 m[:, i, j] = m[:, j, i] = ring.evaluate(p, x)
             bias = [ring.evaluate(a, x) + ring.evaluate(b, x) for a, b in zip(self.h, self.g, strict=True)]
             return list(zip(m, np.transpose(bias), strict=True))
@@ -226,11 +231,15 @@ def _of_sympy(m: Any, bias: Any, q: Sequence[Any], v: Sequence[Any]) -> Found:
         found = [function(*point.q, *point.v, *point.values.values()) for point in points]
         return [(np.asarray(x, dtype=float), np.asarray(y, dtype=float).reshape(-1)) for x, y in found]
 
-    def operations() -> int:
-        n = m.shape[0]
-        return int(sp.count_ops([m[i, j] for i in range(n) for j in range(i + 1)]) + sp.count_ops(list(bias)))
+    return Found(lambda: {"operations": counted(m, bias)}, numbers)
 
-    return Found(operations, numbers)
+
+def counted(m: Any, bias: Any) -> int:
+    """SymPy's count of the operations in half of M and in h + g."""
+    import sympy as sp
+
+    n = m.shape[0]
+    return int(sp.count_ops([m[i, j] for i in range(n) for j in range(i + 1)]) + sp.count_ops(list(bias)))
 
 
 WAYS: dict[str, Callable[[Sequence[Row]], Found]] = {
