@@ -74,7 +74,7 @@ class Ours:
     def operations(self) -> dict[str, int]:
         """Those of each form; of the collected one as long as SymPy can hold it."""
         eq = self.equations
-        steps = [eq.recursive(quantity) for quantity in ("mass_matrix", "bias_forces")]
+        steps = [eq.recursive(quantity) for quantity in ("mass_matrix", "bias")]
         found = {"recursive": sum(sum(each.count.values()) for each in steps), "expanded": self._expanded()}
         if found["expanded"] < 100_000:
             found["collected"] = counted(eq.sympy("M", "collected"), eq.sympy("h", "collected") + eq.sympy("g"))
