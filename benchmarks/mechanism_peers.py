@@ -219,9 +219,7 @@ def fastest_settings(work: Work, how: str, rounds: int = 3) -> Settings:
     return every[int(np.argmax(np.median(speeds, axis=0)))]
 
 
-def by_exudyn(
-    work: Work, points: int, how: str, chosen: Settings | None = None
-) -> tuple[float, tuple[float, ...]]:
+def by_exudyn(work: Work, points: int, how: str, chosen: Settings | None = None) -> tuple[float, tuple[float, ...]]:
     """Points a second of Exudyn and its errors; `how` is "planar", "spatial" or "static" (planar, positions alone).
 
     The driver is a constraint on a coordinate, its law a symbolic user function, which Exudyn evaluates without Python.
@@ -292,9 +290,7 @@ class _Planar:
         self.nodes: dict[int, Any] = {}
 
     def body(self, x: float, y: float, angle: float, rates: list[float]) -> Any:
-        node = self.system.AddNode(
-            self.eu.NodeRigidBody2D(referenceCoordinates=[x, y, angle], initialVelocities=rates)
-        )
+        node = self.system.AddNode(self.eu.NodeRigidBody2D(referenceCoordinates=[x, y, angle], initialVelocities=rates))
         made = self.system.AddObject(self.eu.ObjectRigidBody2D(physicsMass=1.0, physicsInertia=1.0, nodeNumber=node))
         self.nodes[int(made)] = node
         return made
@@ -360,9 +356,7 @@ class _Spatial(_Planar):
 
     def joint(self, one: Any, at: list[float], other: Any, there: list[float], fixed: list[int]) -> None:
         make = self.eu.MarkerBodyRigid
-        markers = [
-            self.system.AddMarker(make(bodyNumber=b, localPosition=p)) for b, p in ((one, at), (other, there))
-        ]
+        markers = [self.system.AddMarker(make(bodyNumber=b, localPosition=p)) for b, p in ((one, at), (other, there))]
         self.system.AddObject(self.eu.GenericJoint(markerNumbers=markers, constrainedAxes=fixed))
 
     def ball(self, one: Any, at: list[float], other: Any, there: list[float]) -> None:
