@@ -5,8 +5,8 @@ makes one of its parameters disappear into the others. The relations are found t
 every monomial in what moves (`base_parameters`), and from the regressor's values at random states (`sampled`).
 
 Which parameters are kept follows Gautier and Khalil (1990): of each link first those that its own joint shows (J but
-for Jyy, mx, my), from the base outwards; then mz, m and Jyy. What a link's joint does not show of it is so moved to the
-links nearer to the base.
+for Jyy, mx, my), from the base outwards; then mz, m, Jyy and motor inertia. What a link's joint does not show of it is
+so moved to the links nearer to the base.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from linkwright.symbolic.grouped import Regressor, Writer
 from linkwright.symbolic.relations import relations
 
 #: Of one link, in the order in which they are kept: those of a turning link, then those that mostly move inwards.
-_KEPT = ("J", "V", "f", "Jzz", "Jxx", "Jxy", "Jxz", "Jyz", "mx", "my")
-_GIVEN = ("mz", "m", "Jyy")
+_KEPT = ("V", "f", "Jzz", "Jxx", "Jxy", "Jxz", "Jyz", "mx", "my")
+_GIVEN = ("mz", "m", "Jyy", "J")
 #: Columns that stand out less than this from the ones before, of their own size, depend on them.
 TOLERANCE = 1e-8
 
@@ -196,11 +196,11 @@ def _made(
 
 def _plain(x: float) -> Fraction:
     """A small fraction or a short decimal if x is one but for rounding."""
-    near = 1e-9 * max(1.0, abs(x))
+    near = 1e-11 * max(1.0, abs(x))
     small = Fraction(x).limit_denominator(48)
     if abs(float(small) - x) < near:
         return small
-    for digits in range(3, 12):
+    for digits in range(3, 13):
         if abs(round(x, digits) - x) < near:
             return Fraction(repr(round(x, digits)))
     return Fraction(repr(x))

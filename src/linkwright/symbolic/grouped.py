@@ -159,7 +159,9 @@ class Regressor:
         powers, coefficients = self._table
         product = np.ones((len(powers), len(flat)))
         for k in np.flatnonzero(powers.any(axis=0)):
-            product *= x[k] ** powers[:, k, None]
+            rows = np.flatnonzero(powers[:, k])
+            raised = x[k] ** np.arange(powers[:, k].max() + 1)[:, None]
+            product[rows] *= raised[powers[rows, k]]
         made: NDArray[np.float64] = (coefficients @ product).T.reshape(*shape, self.n, len(self.columns))
         return made
 
@@ -344,7 +346,9 @@ def _parted(law: Sum, rate: Symbol) -> tuple[Sum, dict[Applied, Sum], Sum]:
         moving = [(f, n) for f, n in term.factors if rate.name in symbols(Sum((Term(Fraction(1), ((f, 1),)),)))]
         rest = Sum((Term(term.number, tuple(x for x in term.factors if x not in moving)),))
         factor, power = moving[0]
-        if len(moving) == 1 and power == 1 and factor == rate:
+        if any(s.role != "parameter" for s in symbols(rest).values()):
+            other = added(other, Sum((term,)))
+        elif len(moving) == 1 and power == 1 and factor == rate:
             viscous = added(viscous, rest)
         elif len(moving) == 1 and power == 1 and isinstance(factor, Applied) and factor.function == "tanh":
             dry[factor] = added(dry.get(factor, ZERO), rest)
