@@ -138,7 +138,7 @@ class Ring:
         """Each term as (variable, power) pairs and its number."""
         for powers, coefficient in zip(p.monoms(), p.coeffs(), strict=True):
             yield (
-                [(k, n) for k, n in enumerate(powers) if n],
+                [(k, int(n)) for k, n in enumerate(powers) if n],
                 Fraction(int(coefficient.p), int(coefficient.q)),
             )
 
