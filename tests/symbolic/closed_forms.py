@@ -100,3 +100,15 @@ def _euler_parameters(y: float, p: float, r: float) -> np.ndarray:
         b[0], b[axis] = np.cos(angle / 2), np.sin(angle / 2)
         e = np.array([a[0] * b[0] - a[1:] @ b[1:], *(a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:]))])
     return e
+
+
+def vanishes(expression: Any, angles: Any) -> bool:
+    """Whether a SymPy expression, polynomial in cosines and sines of sums of these angles, is zero."""
+    import sympy
+
+    flat = sympy.expand_trig(expression)
+    for k, q in enumerate(angles):
+        c, s = sympy.symbols(f"cosine{k} sine{k}")
+        flat = sympy.expand(flat.xreplace({sympy.cos(q): c, sympy.sin(q): s}))
+        flat = sympy.rem(flat, s**2 + c**2 - 1, s)
+    return bool(sympy.expand(flat) == 0)

@@ -67,10 +67,10 @@ class Linearisation:
         return both[0], both[1]
 
     @cached_property
-    def _moved(self) -> _Moved:
+    def _moved(self) -> Moved:
         """The ring of the linear model, and the way there."""
         laws = [slope for rows in self._slopes for row in rows for slope in row.values()]
-        return _Moved(self.dynamics.ring, laws, self.given)
+        return Moved(self.dynamics.ring, laws, self.given)
 
     @property
     def ring(self) -> Ring:
@@ -243,7 +243,7 @@ class Linearisation:
 
     def _accelerations(self, motion: Mapping[str, Floats], tau: Floats) -> Floats:
         dy, n = self.dynamics, self.n
-        ring = _Moved(dy.ring, self._own, {})
+        ring = Moved(dy.ring, self._own, {})
         shape, size = tau.shape[:-1], int(np.prod(tau.shape[:-1], dtype=np.int64))
         given: dict[str, Any] = {**self.model.values, **{k: float(x) for k, x in self.given.items()}, **motion}
         x = ring.ring.values({k: np.broadcast_to(y, shape).reshape(size) for k, y in given.items()}, size)
@@ -255,7 +255,7 @@ class Linearisation:
         return a.reshape(tau.shape)
 
 
-class _Moved:
+class Moved:
     """Polynomials of one ring in another: with numbers in the place of symbols, and with the functions of laws."""
 
     def __init__(self, ring: Ring, laws: Sequence[Sum], given: Mapping[str, Fraction]) -> None:

@@ -1,0 +1,180 @@
+"""The equations of rest, g(q) + springs = F, as polynomials with their slopes, for formulas and for numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from math import lcm, pi
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.symbolic.calculus import derivative, replaced
+from linkwright.symbolic.dynamics import Dynamics
+from linkwright.symbolic.exact import ZERO, added, negated, rational, times
+from linkwright.symbolic.formula import Applied, Sum, Symbol, evaluate, number, symbols
+from linkwright.symbolic.linear import Moved
+from linkwright.symbolic.ring import Poly
+
+Floats = NDArray[np.float64]
+#: A force: a number, or the name of a parameter.
+Force = int | float | Fraction | str
+_ROUNDED = 1e-13
+_PRODUCTS = 2**21  # that are held at a time
+
+
+class Compiled:
+    """Polynomials of one ring, evaluated at many points at once: each product of variables once."""
+
+    def __init__(self, polys: Sequence[Poly]) -> None:
+        at: dict[tuple[int, ...], int] = {}
+        rows, columns, numbers = [], [], []
+        for k, p in enumerate(polys):
+            for powers, c in zip(p.monoms(), p.coeffs(), strict=True):
+                rows.append(k)
+                columns.append(at.setdefault(tuple(int(x) for x in powers), len(at)))
+                numbers.append(int(c.p) / int(c.q))
+        self._numbers = np.zeros((len(polys), len(at)))
+        self._numbers[rows, columns] = numbers
+        table = np.array(list(at), dtype=np.int32)
+        # Which products have a variable to which power.
+        self._factors = [
+            (variable, int(power), np.flatnonzero(table[:, variable] == power))
+            for variable in (np.flatnonzero(table.any(axis=0)).tolist() if len(at) else [])
+            for power in np.unique(table[:, variable])
+            if power
+        ]
+
+    def __call__(self, x: Floats) -> Floats:
+        """(size, polynomials) at `ring.values` (variables, size)."""
+        count, size = self._numbers.shape[1], x.shape[1]
+        found = np.empty((size, len(self._numbers)))
+        each = max(_PRODUCTS // max(count, 1), 1)
+        for k in range(0, size, each):
+            part = x[:, k : k + each]
+            products = np.ones((count, part.shape[1]))
+            for variable, power, those in self._factors:
+                products[those] *= part[variable] ** power
+            found[k : k + each] = (self._numbers @ products).T
+        return found
+
+
+class Balance:
+    """f(q) = g + springs − F and K = ∂f/∂q over one ring; f is zero at rest."""
+
+    def __init__(self, dynamics: Dynamics, forces: Mapping[str, Force] | Sequence[Force] | None) -> None:
+        self.dynamics, self.n = dynamics, dynamics.n
+        model, ring = dynamics.model, dynamics.ring
+        self.forces = _forces(dynamics, forces)
+        rest = {s.name: Fraction(0) for s in ring.rates}
+        # A law of rates may leave a force at rest: a drive that pushes less the faster it goes.
+        laws = [added(s, replaced(f, rest)) for s, f in zip(model.springs, model.friction, strict=True)]
+        held = [added(law, negated(force)) for law, force in zip(laws, self.forces, strict=True)]
+        slopes = [[derivative(law, q) for q in ring.coordinates] for law in laws]
+        moved = Moved(ring, [*held, *(s for row in slopes for s in row)], {})
+        self.ring = moved.ring
+        pulls = [dynamics.g(i) for i in range(self.n)]
+        self.f = [moved(g) + moved.law(law) for g, law in zip(pulls, held, strict=True)]
+        self.k = [
+            [moved(ring.derivative(g, j)) + moved.law(slope) for j, slope in enumerate(row)]
+            for g, row in zip(pulls, slopes, strict=True)
+        ]
+
+    # -- what depends on what -------------------------------------------------------------------------
+    @cached_property
+    def free(self) -> list[int]:
+        """Coordinates that f does not depend on."""
+        return [j for j in range(self.n) if not any(self.k[i][j] for i in range(self.n))]
+
+    @cached_property
+    def used(self) -> set[str]:
+        """The names of all symbols in f and K."""
+        formulas = [self.ring.formula(p) for p in (*self.f, *(p for row in self.k for p in row))]
+        return {name for formula in formulas for name in symbols(formula)}
+
+    @cached_property
+    def plain(self) -> list[int]:
+        """Coordinates that f has not only in cosines and sines: shifts, and angles on springs."""
+        found = set()
+        for p in (*self.f, *(p for row in self.k for p in row)):
+            for at, degree in enumerate(p.degrees()):
+                factor = self.ring.factor(at) if degree > 0 else None  # of zero it is −1
+                if isinstance(factor, Symbol):
+                    found.add(factor.name)
+                elif isinstance(factor, Applied):
+                    found |= set(symbols(times(1, factor)))
+        return [j for j, q in enumerate(self.ring.coordinates) if q.name in found]
+
+    @cached_property
+    def turning(self) -> list[int]:
+        """Coordinates that f has only in cosines and sines."""
+        return [j for j in range(self.n) if j not in self.plain and j not in self.free]
+
+    @cached_property
+    def periods(self) -> Floats:
+        """After how much each coordinate is where it was; infinite for shifts and angles on springs."""
+        found = np.full(self.n, np.inf)
+        for j, q in enumerate(self.ring.coordinates):
+            multiples = [m for angle in self.ring.angles for s, m in angle if s == q]
+            if multiples and j not in self.plain:
+                found[j] = 2.0 * pi * lcm(*(m.denominator for m in multiples))
+        return found
+
+    # -- numbers --------------------------------------------------------------------------------------
+    @cached_property
+    def _compiled(self) -> tuple[Compiled, Compiled]:
+        return Compiled(self.f), Compiled([*self.f, *(p for row in self.k for p in row)])
+
+    def values(self, q: Floats, given: Mapping[str, float]) -> Floats:
+        """The ring's variables at q (size, n)."""
+        names = {s.name: q[:, j] for j, s in enumerate(self.ring.coordinates)}
+        still = {s.name: 0.0 for s in (*self.ring.rates, *self.ring.accelerations)}
+        return self.ring.values({**still, **given, **names}, len(q))
+
+    def at(self, q: Floats, given: Mapping[str, float]) -> tuple[Floats, Floats]:
+        """f (size, n) and K (size, n, n) at q (size, n)."""
+        both = self._compiled[1](self.values(q, given))
+        return both[:, : self.n], both[:, self.n :].reshape(len(q), self.n, self.n)
+
+    def unbalanced(self, given: Mapping[str, float] | None) -> list[int]:
+        """Equations without coordinates that are not zero: identically, or with these values."""
+        found = []
+        for i, f in enumerate(self.f):
+            if not f or any(self.k[i]):
+                continue
+            if given is not None:
+                parts = [evaluate(Sum((term,)), given) for term in self.ring.formula(f)]
+                if abs(sum(parts)) <= _ROUNDED * sum(abs(x) for x in parts):
+                    continue
+            found.append(i)
+        return found
+
+    def only(self, q: Floats, given: Mapping[str, float]) -> Floats:
+        """f (size, n) alone."""
+        return self._compiled[0](self.values(q, given))
+
+
+def _forces(dynamics: Dynamics, forces: Mapping[str, Force] | Sequence[Force] | None) -> list[Sum]:
+    names = [q.name for q in dynamics.model.coordinates]
+    if forces is None:
+        return [ZERO] * dynamics.n
+    if isinstance(forces, Mapping):
+        for name in forces:
+            if name not in names:
+                raise NameNotFound("coordinate", name, names)
+        forces = [forces.get(name, 0) for name in names]
+    if len(forces) != dynamics.n:
+        raise ModelError(f"there are {len(forces)} forces; give one for each of the {dynamics.n} coordinates")
+    made = []
+    for name, x in zip(names, forces, strict=True):
+        if isinstance(x, str):
+            if not x.isidentifier():
+                raise ModelError(f"the force on {name} is {x!r}; give a number or one plain name", element=name)
+            made.append(times(1, Symbol(x)))
+        elif not np.isfinite(float(x)):
+            raise ModelError(f"the force on {name} is {x}; give a finite number", element=name)
+        else:
+            made.append(number(x if isinstance(x, int | Fraction) else rational(float(x))))
+    return made

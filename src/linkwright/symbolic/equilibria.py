@@ -1,0 +1,243 @@
+"""Where a mechanism can rest: exactly, at quarter turns and by linear springs, and as numbers from many starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import pi
+from typing import Literal
+
+import numpy as np
+
+from linkwright.errors import NameNotFound
+from linkwright.symbolic.balance import Balance, Compiled, Floats, Force
+from linkwright.symbolic.dynamics import Dynamics
+from linkwright.symbolic.formula import Sum
+from linkwright.symbolic.linear import Linearisation, Value, linearised
+from linkwright.symbolic.printing.plain import text
+from linkwright.symbolic.quarters import Exact, quarters
+from linkwright.symbolic.roots import roots
+
+Stability = Literal["stable", "unstable", "neutral", "unknown"]
+NEAR = 1e-6  # rad and m: what is nearer than this is one
+ZERO = 1e-8  # eigenvalues below this part of the largest are none
+_LISTED = 4  # points of a continuum that are listed
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """A state of rest; where `free` names coordinates, for any value of these."""
+
+    dynamics: Dynamics = field(repr=False)
+    q: Floats  # zero where free
+    free: tuple[str, ...]
+    exact: bool  # for any values of the parameters, not only for those given
+    formulas: Mapping[str, Sum] = field(repr=False)  # of shifts that springs hold, where exact
+    stability: Stability
+    growing: int  # how many modes grow
+    frequencies: Floats  # Hz, of the modes that swing, without friction; none where M has no inverse
+
+    def written(self) -> dict[str, str]:
+        """Each coordinate's value: "pi/2", a formula, a number, or "any"."""
+        found = {}
+        for symbol, x in zip(self.dynamics.model.coordinates, self.q.tolist(), strict=True):
+            if symbol.name in self.free:
+                found[symbol.name] = "any"
+            elif symbol.name in self.formulas:
+                found[symbol.name] = text(self.formulas[symbol.name])
+            else:
+                found[symbol.name] = _angle(x) if self.exact else f"{x:.9g}"
+        return found
+
+    def linearised(self) -> Linearisation:
+        """The linear model here; where the point is exact, in the parameters' symbols."""
+        names = [q.name for q in self.dynamics.model.coordinates]
+        point: dict[str, Value] = {
+            name: float(x)
+            for name, x in zip(names, self.q, strict=True)
+            if name not in self.free and name not in self.formulas
+        }
+        return linearised(self.dynamics, point)
+
+    def __str__(self) -> str:
+        place = ", ".join(f"{name} = {x}" for name, x in self.written().items())
+        told = {1: ", 1 mode grows"}.get(self.growing, f", {self.growing} modes grow") if self.growing else ""
+        swings = ", ".join(f"{x:.4g}" for x in self.frequencies)
+        return f"{place}: {self.stability}{told}" + (f"; swings at {swings} Hz" if swings else "")
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibria(Sequence[Equilibrium]):
+    """The states of rest that were found, exact ones first, and what is to be said about the search."""
+
+    points: tuple[Equilibrium, ...]
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, k: int) -> Equilibrium:  # type: ignore[override]  # no slices: points[...] has them
+        return self.points[k]
+
+    def __iter__(self) -> Iterator[Equilibrium]:
+        return iter(self.points)
+
+    def __str__(self) -> str:
+        return "\n".join([*(str(p) for p in self.points), *self.notes])
+
+
+def equilibria(
+    dynamics: Dynamics,
+    forces: Mapping[str, Force] | Sequence[Force] | None = None,
+    values: Mapping[str, float] | None = None,
+    *,
+    starts: int = 256,
+    seed: int = 0,
+) -> Equilibria:
+    """States of rest g(q) + springs = F.
+
+    `forces` are constant, by coordinate: numbers, or names of parameters. Exact ones are those with every angle a
+    multiple of 90° that hold for any values of the parameters; the others are found with the parameters' `values`
+    (otherwise the model's) by Newton's method from so many starts, and each but for whole turns. That search finds
+    what it finds: no start may lead to one.
+    """
+    balance = Balance(dynamics, forces)
+    given = _values(balance, values)
+    missing = sorted(balance.used - set(given) - {q.name for q in dynamics.model.coordinates})
+    told = _pushed(balance, given if not missing else None)
+    if told:
+        return Equilibria((), (told,))
+    exact, notes = quarters(balance, seed)
+    if missing:
+        notes.append(f"no value is known of {', '.join(missing)}: stability and inexact points need values=")
+        points = [_point(dynamics, e, e.place({}), "unknown", 0, np.zeros(0)) for e in exact]
+        return Equilibria(tuple(points), tuple(notes))
+    modes = _Modes(balance, given)
+    points = [_point(dynamics, e, q, *modes(q)) for e in exact if np.isfinite(q := e.place(given)).all()]
+    points += _inexact(balance, given, modes, points, notes, starts, seed)
+    if not points:
+        notes.append(_none(balance))
+    return Equilibria(tuple(points), tuple(notes))
+
+
+def _point(
+    dynamics: Dynamics, e: Exact, q: Floats, stability: Stability, growing: int, frequencies: Floats
+) -> Equilibrium:
+    names = [s.name for s in dynamics.model.coordinates]
+    free = tuple(names[j] for j in e.free)
+    return Equilibrium(dynamics, q, free, True, e.formulas, stability, growing, frequencies)
+
+
+def _values(balance: Balance, values: Mapping[str, float] | None) -> dict[str, float]:
+    known = dict(balance.dynamics.model.values)
+    for name in values or {}:
+        if name not in known and name not in balance.used:
+            raise NameNotFound("parameter", name, [*known, *balance.used - set(known)])
+    return {**known, **{name: float(x) for name, x in (values or {}).items()}}
+
+
+def _pushed(balance: Balance, given: Mapping[str, float] | None) -> str:
+    """The sentence about a coordinate that something pushes wherever it is."""
+    for i in balance.unbalanced(given):
+        name, joint = balance.dynamics.model.coordinates[i].name, balance.dynamics.model.joints[i]
+        push = text(balance.ring.formula(-balance.f[i]))
+        return (
+            f"there is no equilibrium: {name} (joint {joint!r}) is pushed by {push} wherever it is; hold it by a "
+            f"force, forces={{{name!r}: ...}}, or by a spring"
+        )
+    return ""
+
+
+def _none(balance: Balance) -> str:
+    advice = "less force" if any(balance.forces) else "other values of the parameters"
+    return f"no equilibrium was found: from no start did the forces come to balance; try {advice}, or more starts="
+
+
+# -- inexact points -------------------------------------------------------------------------------------------------
+def _inexact(
+    balance: Balance,
+    given: Mapping[str, float],
+    modes: _Modes,
+    exact: list[Equilibrium],
+    notes: list[str],
+    starts: int,
+    seed: int,
+) -> list[Equilibrium]:
+    names = [q.name for q in balance.ring.coordinates]
+    loose = [names[j] for j in balance.free]
+    found: list[Equilibrium] = []
+    flat = 0
+    for q in roots(balance, given, starts, seed):
+        if any(_same(balance, q, e) for e in (*exact, *found)):
+            continue
+        one = Equilibrium(balance.dynamics, q, tuple(loose), False, {}, *modes(q))
+        if modes.flat(q):
+            flat += 1
+            if flat > _LISTED:
+                continue
+        found.append(one)
+    if flat > _LISTED:
+        notes.append(f"some equilibria are not alone but one beside the other; {_LISTED} of these are listed")
+    return found
+
+
+def _same(balance: Balance, q: Floats, other: Equilibrium) -> bool:
+    names = [s.name for s in balance.ring.coordinates]
+    fixed = np.array([name not in other.free for name in names])
+    apart = np.abs(q - other.q)
+    turns = np.isfinite(balance.periods)
+    whole = balance.periods[turns]
+    apart[turns] -= whole * np.round(apart[turns] / whole)
+    return bool((np.abs(apart[fixed]) < NEAR).all())
+
+
+class _Modes:
+    """Stability and small swings, M and K with the parameters' values."""
+
+    def __init__(self, balance: Balance, given: Mapping[str, float]) -> None:
+        self.balance, self.given, dy = balance, given, balance.dynamics
+        if not dy.m:
+            for _ in dy.mass_matrix():
+                pass
+        self.compiled = Compiled([dy.m[i, j] for i in range(dy.n) for j in range(dy.n)])
+
+    def _k(self, q: Floats) -> Floats:
+        k: Floats = self.balance.at(q[None], self.given)[1][0]
+        return k
+
+    def flat(self, q: Floats) -> bool:
+        """Whether K lets the coordinates that it has to hold move."""
+        held = [j for j in range(self.balance.n) if j not in self.balance.free]
+        sizes = np.linalg.svd(self._k(q)[np.ix_(held, held)], compute_uv=False)
+        return bool(len(held)) and bool(sizes.min() <= ZERO * sizes.max())
+
+    def __call__(self, q: Floats) -> tuple[Stability, int, Floats]:
+        dy, n = self.balance.dynamics, self.balance.n
+        k = self._k(q)
+        k = (k + k.T) / 2.0
+        names = {s.name: q[None, j] for j, s in enumerate(dy.ring.coordinates)}
+        still = {s.name: 0.0 for s in (*dy.ring.rates, *dy.ring.accelerations)}
+        m = self.compiled(dy.ring.values({**still, **self.given, **names}))[0].reshape(n, n)
+        try:
+            lower = np.linalg.cholesky(m)
+            half = np.linalg.solve(lower, k)
+            squares = np.asarray(np.linalg.eigvalsh(np.linalg.solve(lower, half.T)), np.float64)
+            swings = True
+        except np.linalg.LinAlgError:
+            # Where M has no inverse the signs of K alone still tell.
+            squares, swings = np.asarray(np.linalg.eigvalsh(k), np.float64), False
+        least = ZERO * np.abs(squares).max(initial=0.0)
+        growing = int((squares < -least).sum())
+        stability: Stability = "unstable" if growing else "stable" if (squares > least).all() else "neutral"
+        frequencies = np.sqrt(squares[squares > least]) / (2.0 * pi) if swings else np.zeros(0)
+        return stability, growing, np.asarray(frequencies, np.float64)
+
+
+def _angle(x: float) -> str:
+    """A multiple of 90° by its name."""
+    times = round(x / (pi / 2))
+    if abs(x - times * pi / 2) > 1e-12:
+        return f"{x:.9g}"
+    if times % 2 == 0:
+        return {0: "0", 1: "pi", -1: "-pi"}.get(times // 2, f"{times // 2}*pi")
+    return {1: "pi/2", -1: "-pi/2"}.get(times, f"{times}*pi/2")

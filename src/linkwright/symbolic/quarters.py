@@ -1,0 +1,172 @@
+"""Exact states of rest: quarter turns at which the forces vanish for any parameters, and shifts on linear springs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from math import pi, prod
+
+import numpy as np
+
+from linkwright.symbolic.balance import Balance, Floats
+from linkwright.symbolic.exact import rational
+from linkwright.symbolic.formula import Sum, Symbol, evaluate, symbols
+from linkwright.symbolic.inverse import Quotient, solved
+from linkwright.symbolic.linear import Moved
+from linkwright.symbolic.ring import Poly, Ring
+
+MOST = 4**8  # combinations that are tried
+_SURE = 1e-9  # of the largest force
+_WRITTEN = 256  # exact points at most
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A state of rest for any parameters."""
+
+    q: Floats  # with zeros for shifts and free coordinates
+    free: tuple[int, ...]
+    formulas: Mapping[str, Sum] = field(default_factory=dict)  # shifts, by name
+    places: tuple[int, ...] = ()  # their coordinates
+
+    def place(self, given: Mapping[str, float]) -> Floats:
+        """The coordinates, with the shifts' values where those of the parameters are known; otherwise zero."""
+        q = self.q.copy()
+        for j, formula in zip(self.places, self.formulas.values(), strict=True):
+            if set(symbols(formula)) <= set(given):
+                try:
+                    q[j] = evaluate(formula, given)
+                except ZeroDivisionError:
+                    q[j] = np.nan
+        return q
+
+
+def quarters(balance: Balance, seed: int = 0) -> tuple[list[Exact], list[str]]:
+    """The exact states of rest, and what is to be said about the search."""
+    shifts, held = _shifts(balance)
+    choices = [_choices(balance, j) if j in balance.turning else [0.0] for j in range(balance.n)]
+    count = prod(len(c) for c in choices)
+    if count > MOST:
+        text = (
+            f"{len(balance.turning)} angles have {count} combinations of quarter turns: too many to be tried, so that "
+            "no exact equilibria are listed"
+        )
+        return [], [text]
+    rng = np.random.default_rng(seed)
+    # At generic parameters what vanishes does so identically, but for chance; the ring has the last word.
+    names = balance.used - {q.name for q in balance.ring.coordinates}
+    given = {name: float(rng.uniform(0.5, 2.0)) for name in sorted(names | set(balance.dynamics.model.values))}
+    q = np.array(list(product(*choices)))
+    f, k = balance.at(q, given)
+    scale = max(float(np.abs(f).max()), float(np.abs(k).max()), 1e-300)
+    if shifts:
+        a = k[:, :, shifts]
+        s = np.einsum("bij,bj->bi", np.linalg.pinv(a), -f)
+        f = f + np.einsum("bij,bj->bi", a, s)
+    near = q[np.abs(f).max(axis=1) <= _SURE * scale]
+    found: list[Exact] = []
+    met: set[tuple[object, ...]] = set()
+    for place in near:
+        loose = tuple(balance.free) if shifts else _released(balance, place, given, scale, rng)
+        key = (loose, *(None if j in loose else round(x / (pi / 2)) for j, x in enumerate(place)))
+        if key in met:
+            continue
+        met.add(key)
+        if len(found) == _WRITTEN:
+            return found, [f"there are more than {_WRITTEN} exact equilibria; the others are left out"]
+        one = _confirmed(balance, place, loose, shifts)
+        if one is None and loose != tuple(balance.free):
+            one = _confirmed(balance, place, tuple(balance.free), shifts)
+        if one is not None:
+            found.append(one)
+    notes = []
+    if held:
+        names_held = ", ".join(balance.ring.coordinates[j].name for j in held)
+        notes.append(f"of {names_held} only the value 0 was tried for exact equilibria")
+    return found, notes
+
+
+def _choices(balance: Balance, j: int) -> list[float]:
+    """Quarter turns in (−period/2, period/2]; of a period of many turns, the first."""
+    count = min(round(balance.periods[j] / (pi / 2)), 16)
+    return [(k if k <= count // 2 else k - count) * (pi / 2) for k in range(count)]
+
+
+def _shifts(balance: Balance) -> tuple[list[int], list[int]]:
+    """Coordinates outside cosines: those in which f is linear, and the others."""
+    ring, plain = balance.ring, balance.plain
+    names = {ring.coordinates[j].name for j in plain}
+    slopes = [[balance.k[i][j] for i in range(balance.n)] for j in plain]
+    mixed = [any(names & set(symbols(ring.formula(p))) for p in column if p) for column in slopes]
+    linear = [j for j, is_mixed in zip(plain, mixed, strict=True) if not is_mixed]
+    return linear, [j for j in plain if j not in linear]
+
+
+def _released(
+    balance: Balance, place: Floats, given: Mapping[str, float], scale: float, rng: np.random.Generator
+) -> tuple[int, ...]:
+    """Coordinates that may have any value here, as far as trials tell."""
+    loose = list(balance.free)
+    for j in balance.turning:
+        some = [*loose, j]
+        q = np.tile(place, (4, 1))
+        q[:, some] = rng.uniform(-3.0, 3.0, (4, len(some)))
+        if np.abs(balance.only(q, given)).max() <= _SURE * scale:
+            loose = some
+    return tuple(sorted(loose))
+
+
+def _confirmed(balance: Balance, place: Floats, loose: tuple[int, ...], shifts: list[int]) -> Exact | None:
+    """The point, if f is zero there identically, for some shifts."""
+    coordinates = balance.ring.coordinates
+    given = {q.name: rational(place[j]) for j, q in enumerate(coordinates) if j not in loose and j not in shifts}
+    moved = Moved(balance.ring, [], given or {"": Fraction(0)})
+    f = [moved(p) for p in balance.f]
+    q = np.where([j in loose for j in range(balance.n)], 0.0, place)
+    if not shifts:
+        return None if any(f) else Exact(q, loose)
+    ring = moved.ring
+    by = [coordinates[j] for j in shifts]
+    slopes = [[ring.partial(p, s) for s in by] for p in f]
+    rest = [_without(ring, p, by) for p in f]
+    own = [slopes[j] for j in shifts]
+    if not _regular(ring, own):
+        return None
+    answer = [-row[0] for row in solved(ring, own, [[rest[j]] for j in shifts])]
+    if any(_left(ring, r, row, answer) for r, row in zip(rest, slopes, strict=True)):
+        return None
+    formulas = {s.name: x.formula(ring) for s, x in zip(by, answer, strict=True)}
+    return Exact(q, loose, formulas, tuple(shifts))
+
+
+def _without(ring: Ring, p: Poly, by: list[Symbol]) -> Poly:
+    """p at zero of these symbols."""
+    gone = {ring.at[s] for s in by}
+    return p.compose(*(ring.zero if k in gone else x for k, x in enumerate(ring.gens)), ctx=ring.ctx)
+
+
+def _regular(ring: Ring, rows: list[list[Poly]]) -> bool:
+    """Whether a square of polynomials has an inverse, and one that is short: each shift on its own, or numbers."""
+    return len(rows) <= 4 and all(any(row) for row in rows) and bool(_determinant(ring, rows))
+
+
+def _determinant(ring: Ring, rows: list[list[Poly]]) -> Poly:
+    if not rows:
+        return ring.one
+    total = ring.zero
+    for k, x in enumerate(rows[0]):
+        if x:
+            rest = _determinant(ring, [[*row[:k], *row[k + 1 :]] for row in rows[1:]])
+            total = total - x * rest if k % 2 else total + x * rest
+    return ring.reduced(total)
+
+
+def _left(ring: Ring, rest: Poly, row: list[Poly], answer: list[Quotient]) -> Poly:
+    """rest + Σ slope · shift, times the denominators."""
+    total, below = rest, ring.one
+    for slope, x in zip(row, answer, strict=True):
+        if slope and x.above:
+            total, below = total * x.below + slope * x.above * below, below * x.below
+    return ring.reduced(total)
