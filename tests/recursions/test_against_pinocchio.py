@@ -107,6 +107,7 @@ def test_numpy_gives_pinocchios_inverse_and_forward_dynamics_and_mass_matrix(pat
     check_dynamics(twin(path, base), native=False)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", EIGHT)
 @both_bases
 def test_native_code_gives_pinocchios_inverse_and_forward_dynamics_and_mass_matrix(name: str, base: str) -> None:
@@ -167,6 +168,7 @@ def test_every_frame_of_every_robot_agrees_with_pinocchio(path: Path, base: str)
     check_kinematics(twin(path, base), native=False, frames=10_000)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", EIGHT[:4])
 def test_native_code_gives_pinocchios_frame_poses_jacobians_and_twists(name: str) -> None:
     check_kinematics(twin(find(name), "floating"), native=True, frames=2)

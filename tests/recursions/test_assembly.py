@@ -50,6 +50,7 @@ def test_random_trees(form: str, seed: int) -> None:
     assert_agree(lw.random_tree(24, seed, floating=seed % 2 == 1), form=form)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("form", ["unrolled", pytest.param("rolled", marks=pytest.mark.slow)])
 def test_a_mixed_tree_in_native_code(form: str) -> None:
     assert_agree(lw.random_tree(24, 1, floating=True), form=form, native=True)
@@ -79,6 +80,7 @@ def test_wrenches_and_armature(n: int) -> None:
     assert_agree(mech, wrenches=rng.standard_normal((n, 6)))
 
 
+@pytest.mark.compiled
 def test_batches() -> None:
     mech = lw.random_tree(80, 3, joints=["revolute"])
     q, v, tau = state(mech, 0)
@@ -88,6 +90,7 @@ def test_batches() -> None:
     assert np.abs(found - wanted).max() <= 1e-10 * np.abs(wanted).max()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("n", [1000, 32_768])
 def test_long_bent_chains(n: int) -> None:
     mech = lw.chain(n)

@@ -66,6 +66,7 @@ def test_all_methods_agree_on_joints_described_from_their_far_side(kind: str) ->
             assert relative(a, wanted) < tolerance(mech, q, method), (method, form)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("n", [1, 2, 24, pytest.param(64, marks=pytest.mark.slow), 65, 200])
 def test_all_methods_agree_on_chains_in_native_code(n: int) -> None:
     mech = lw.chain(n)
@@ -77,6 +78,7 @@ def test_all_methods_agree_on_chains_in_native_code(n: int) -> None:
         assert relative(mech.forward_dynamics(q[0], v[0], tau[0], method=method), wanted[0]) < limit, method
 
 
+@pytest.mark.compiled
 @pytest.mark.slow
 def test_all_methods_agree_on_a_long_mixed_tree_in_native_code() -> None:
     mech = lw.random_tree(90, 3, floating=True)
@@ -88,6 +90,7 @@ def test_all_methods_agree_on_a_long_mixed_tree_in_native_code() -> None:
         assert relative(mech.forward_dynamics(q, v, tau, method=method), wanted) < tolerance(mech, q, method), method
 
 
+@pytest.mark.compiled
 def test_the_linear_methods_agree_on_a_bent_chain_of_32768_links() -> None:
     n = 32_768
     q, v, tau = 0.3 * np.random.default_rng(1).standard_normal((3, n))

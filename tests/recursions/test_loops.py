@@ -532,6 +532,7 @@ def test_a_moment_on_the_crank_is_a_torque_of_its_joint(method: str) -> None:
     assert relative(a, run(bare, "forward_dynamics", q, v, np.array([0.7, 0.0, 0.0]), method=method)) < 1e-12
 
 
+@pytest.mark.compiled
 @closed_methods
 def test_compiled_batches_of_loops_give_what_numpy_gives(method: str) -> None:
     lengths, rng = (0.3, 0.8, 0.6, 0.7), np.random.default_rng(0)
