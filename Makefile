@@ -30,7 +30,7 @@ demo: $(READY)
 	@$(PY) -m linkwright.cli demo
 
 test: lint
-	@$(PYTEST) -m "not slow"
+	@$(PYTEST) -m "not slow" --quick-code
 
 # The benchmarks' peers are test oracles too: JAX is one.
 test-full: $(READY_BENCH) lint

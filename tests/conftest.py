@@ -11,9 +11,33 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-# Object code made by tests goes to a directory of this run, so that tests never meet yesterday's code.
-_CACHE = tempfile.TemporaryDirectory(prefix="linkwright-tests-")
-os.environ["LINKWRIGHT_CACHE"] = _CACHE.name
+# Object code made by tests goes to a directory of this run, so that tests never meet yesterday's code. The workers of
+# a run inherit its name, so that what one has compiled the others load.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _CACHE = tempfile.TemporaryDirectory(prefix="linkwright-tests-")
+    os.environ["LINKWRIGHT_CACHE"] = _CACHE.name
+
+
+#: Rooms whose tests are about equations: that code compiled for users evaluates them is for the other rooms to test.
+EQUATIONS = {"recursions", "constraints", "closed", "results"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--quick-code", action="store_true", help="compile quickly, not well, for tests that are about equations"
+    )
+
+
+@pytest.fixture(autouse=True)
+def _compiled_quickly(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With --quick-code, machine code as kernels that run seldom have it: the same text, none of LLVM's care."""
+    about_equations = request.path.parent.name in EQUATIONS and not request.node.get_closest_marker("compiled")
+    if about_equations and request.config.getoption("--quick-code"):
+        from linkwright.kernels import llvm_backend
+
+        well = llvm_backend.object_code
+        monkeypatch.setattr(llvm_backend, "object_code", lambda text, *, level=2: well(text, level=0))
+        monkeypatch.setenv("LINKWRIGHT_CACHE", str(Path(os.environ["LINKWRIGHT_CACHE"]) / "quick"))
 
 
 @pytest.fixture(autouse=True)

@@ -46,6 +46,7 @@ def test_redundant_actuators_share_by_their_weights() -> None:
     assert abs(apart[other]) > 1e-3
 
 
+@pytest.mark.compiled
 def test_states_come_in_batches() -> None:
     mech = four_bar()
     q, v = mech.project(np.tile(mech.assemble(), (4, 1)), np.random.default_rng(0).normal(size=(4, 3)))

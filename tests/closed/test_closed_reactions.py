@@ -98,6 +98,7 @@ def test_drivers_power_is_their_multiplier_times_their_rate() -> None:
     assert (energy(h) - energy(-h)) / (2 * h) == pytest.approx(power, rel=1e-7)
 
 
+@pytest.mark.compiled
 def test_reactions_come_in_batches() -> None:
     mech = four_bar()
     q, v = mech.project(np.tile(mech.assemble(), (3, 1)), np.random.default_rng(1).normal(size=(3, 3)))

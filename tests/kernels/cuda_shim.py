@@ -16,9 +16,6 @@ from compilers import find, shared_library
 
 SHIM = """
 #include <math.h>
-#include <barrier>
-#include <thread>
-#include <vector>
 #define __global__
 #define __device__
 #define __noinline__
@@ -27,7 +24,13 @@ SHIM = """
 struct Place { unsigned x; };
 static Place blockIdx, blockDim;
 static thread_local Place threadIdx;
-[[maybe_unused]] static std::barrier<> *waiting;
+"""
+# Only for kernels whose threads wait for each other: g++ reads these headers for twice as long as a kernel.
+WAITING = """
+#include <barrier>
+#include <thread>
+#include <vector>
+static std::barrier<> *waiting;
 #define __syncthreads() waiting->arrive_and_wait()
 """
 # What a walk carries is set before it is read, which g++ cannot see through the switches.
@@ -63,7 +66,7 @@ extern "C" void launch_{name}(unsigned grid, unsigned block, void **arguments)
 def library(source: str) -> ctypes.CDLL:
     # An early return in a thread of a block that waits would hang: such kernels have none.
     together = "__syncthreads" in source
-    text = SHIM + source
+    text = SHIM + (WAITING if together else "") + source
     for name, parameters in KERNEL.findall(source):
         text += launcher(name, [p.strip() for p in parameters.split(",")], together)
     with tempfile.TemporaryDirectory() as folder:

@@ -321,6 +321,15 @@ def test_the_oldest_entries_go_when_the_directory_is_full(folder, monkeypatch):
     assert sum(p.stat().st_size for p in folder.iterdir()) <= 1000
 
 
+def test_a_directory_is_added_up_at_the_first_write_and_again_only_after_much_is_written(folder, monkeypatch):
+    monkeypatch.setattr(cache, "_TOTAL_LIMIT", 64 * 1000)
+    looks = []
+    monkeypatch.setattr(cache, "_trim", looks.append)
+    for k in range(6):
+        cache.write(f"entry{k}", bytes(400))
+    assert looks == [folder, folder]
+
+
 def test_an_entry_that_is_too_large_is_not_kept(folder, monkeypatch):
     monkeypatch.setattr(cache, "_ENTRY_LIMIT", 100)
     cache.write("large", bytes(200))

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,9 +71,19 @@ def room(file: Path) -> str:
     return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imports(file: Path) -> Iterator[tuple[str, bool]]:
+@cache
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
+def imports(file: Path) -> list[tuple[str, bool]]:
     """Every module that a file imports, and whether only a function does it when called, or only a type checker."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return list(_imports(file))
+
+
+def _imports(file: Path) -> Iterator[tuple[str, bool]]:
+    tree = parsed(file)
     inner = {
         id(node)
         for outer in ast.walk(tree)
@@ -126,7 +137,7 @@ def test_nothing_evaluates_text_as_code() -> None:
     for file in FILES:
         calls = [
             node.func.id
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+            for node in ast.walk(parsed(file))
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         ]
         assert not {"eval", "exec"} & set(calls), file
@@ -134,6 +145,6 @@ def test_nothing_evaluates_text_as_code() -> None:
 
 def test_every_module_starts_with_a_sentence() -> None:
     for file in FILES:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        tree = parsed(file)
         if tree.body:
             assert ast.get_docstring(tree), f"{file.relative_to(PACKAGE)} does not say what it is for"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,22 @@ EIGHT = (
 
 every_robot = pytest.mark.parametrize("path", robots(), ids=identity)
 both_bases = pytest.mark.parametrize("base", ["fixed", "floating"])
+
+
+def on_bases(chosen: Iterable[tuple[Path, bool, bool]]) -> pytest.MarkDecorator:
+    """Robots on both bases; `chosen` says of each on which of the two it is in the short run."""
+    cases = []
+    for path, *short in chosen:
+        for base, now in zip(("fixed", "floating"), short, strict=True):
+            marks = [] if now else [pytest.mark.slow]
+            cases.append(pytest.param(path, base, marks=marks, id=f"{base}-{identity(path)}"))
+    return pytest.mark.parametrize(("path", "base"), cases)
+
+
+#: Every robot on a fixed base, and eight on a floating one: beneath it a robot is what it was.
+robots_on_bases = on_bases((path, True, path.name in EIGHT) for path in robots())
+#: The eight, on one of the bases in turn.
+eight_on_bases = on_bases((find(name), k % 2 == 0, k % 2 == 1) for k, name in enumerate(EIGHT))
 
 
 @pytest.fixture(autouse=True)
@@ -101,16 +118,15 @@ def is_determined(t: Twin) -> bool:
     return True
 
 
-@every_robot
-@both_bases
+@robots_on_bases
 def test_numpy_gives_pinocchios_inverse_and_forward_dynamics_and_mass_matrix(path: Path, base: str) -> None:
     check_dynamics(twin(path, base), native=False)
 
 
-@pytest.mark.parametrize("name", EIGHT)
-@both_bases
-def test_native_code_gives_pinocchios_inverse_and_forward_dynamics_and_mass_matrix(name: str, base: str) -> None:
-    check_dynamics(twin(find(name), base), native=True)
+@pytest.mark.compiled
+@eight_on_bases
+def test_native_code_gives_pinocchios_inverse_and_forward_dynamics_and_mass_matrix(path: Path, base: str) -> None:
+    check_dynamics(twin(path, base), native=True)
 
 
 @pytest.mark.parametrize("name", ["panda.urdf", "anymal.urdf", "g1_29dof_rev_1_0.urdf"])
@@ -154,8 +170,7 @@ def check_kinematics(t: Twin, *, native: bool, frames: int) -> None:
                 )
 
 
-@every_robot
-@both_bases
+@robots_on_bases
 def test_numpy_gives_pinocchios_frame_poses_jacobians_and_twists(path: Path, base: str) -> None:
     check_kinematics(twin(path, base), native=False, frames=3)
 
@@ -167,6 +182,7 @@ def test_every_frame_of_every_robot_agrees_with_pinocchio(path: Path, base: str)
     check_kinematics(twin(path, base), native=False, frames=10_000)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", EIGHT[:4])
 def test_native_code_gives_pinocchios_frame_poses_jacobians_and_twists(name: str) -> None:
     check_kinematics(twin(find(name), "floating"), native=True, frames=2)
@@ -195,10 +211,9 @@ def check_derivatives(t: Twin, *, native: bool) -> None:
         assert relative(np.asarray(ours).reshape(mech.nv, mech.nv), t.ours(theirs)) < DERIVATIVE
 
 
-@pytest.mark.parametrize("name", EIGHT)
-@both_bases
-def test_derivatives_of_inverse_and_forward_dynamics_are_pinocchios(name: str, base: str) -> None:
-    check_derivatives(twin(find(name), base), native=name in EIGHT[:2])
+@eight_on_bases
+def test_derivatives_of_inverse_and_forward_dynamics_are_pinocchios(path: Path, base: str) -> None:
+    check_derivatives(twin(path, base), native=path.name in EIGHT[:2])
 
 
 def with_mimics() -> list[Path]:

@@ -36,8 +36,12 @@ def geared(mech: lw.Mechanism, seed: int) -> lw.Mechanism:
     return lw.Mechanism(replace(d, armature=np.where(rng.random(n) < 0.5, rng.uniform(0.01, 0.2, n), 0.0)))
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("floating", [False, True])
+#: Seeds and bases; the short run has each seed on one base.
+SHORT = [(seed, seed % 2 == 1) for seed in range(4)]
+LONG = [(seed, seed % 2 == 0) for seed in range(4)]
+
+
+@pytest.mark.parametrize(("seed", "floating"), [*SHORT, *(pytest.param(*x, marks=pytest.mark.slow) for x in LONG)])
 def test_the_classic_methods_agree_on_random_trees_with_wrenches_and_armatures(seed: int, floating: bool) -> None:
     mech = geared(lw.random_tree(12, seed, floating=floating), seed)
     q, v, tau = states(mech, seed)
@@ -51,7 +55,7 @@ def test_the_classic_methods_agree_on_random_trees_with_wrenches_and_armatures(s
 
 
 def test_those_trees_have_every_joint_kind() -> None:
-    met = {joint.kind for seed in range(4) for joint in lw.random_tree(12, seed).joints}
+    met = {joint.kind for seed, floating in SHORT for joint in lw.random_tree(12, seed, floating=floating).joints}
     assert met == set(KINDS)
 
 
@@ -66,7 +70,8 @@ def test_all_methods_agree_on_joints_described_from_their_far_side(kind: str) ->
             assert relative(a, wanted) < tolerance(mech, q, method), (method, form)
 
 
-@pytest.mark.parametrize("n", [1, 2, 24, pytest.param(64, marks=pytest.mark.slow), 65, 200])
+@pytest.mark.compiled
+@pytest.mark.parametrize("n", [1, 2, 24, *(pytest.param(n, marks=pytest.mark.slow) for n in (64, 200)), 65])
 def test_all_methods_agree_on_chains_in_native_code(n: int) -> None:
     mech = lw.chain(n)
     q, v, tau = 0.5 * np.random.default_rng(n).standard_normal((3, 5, n))
@@ -77,6 +82,7 @@ def test_all_methods_agree_on_chains_in_native_code(n: int) -> None:
         assert relative(mech.forward_dynamics(q[0], v[0], tau[0], method=method), wanted[0]) < limit, method
 
 
+@pytest.mark.compiled
 @pytest.mark.slow
 def test_all_methods_agree_on_a_long_mixed_tree_in_native_code() -> None:
     mech = lw.random_tree(90, 3, floating=True)
@@ -88,6 +94,7 @@ def test_all_methods_agree_on_a_long_mixed_tree_in_native_code() -> None:
         assert relative(mech.forward_dynamics(q, v, tau, method=method), wanted) < tolerance(mech, q, method), method
 
 
+@pytest.mark.compiled
 def test_the_linear_methods_agree_on_a_bent_chain_of_32768_links() -> None:
     n = 32_768
     q, v, tau = 0.3 * np.random.default_rng(1).standard_normal((3, n))

@@ -51,8 +51,15 @@ def with_armature(mech: lw.Mechanism) -> lw.Mechanism:
     return Mechanism(replace(d, armature=np.where(np.arange(d.nj) % 2, 0.2, 0.0)))
 
 
-@seeds
-@pytest.mark.parametrize("floating", [False, True])
+#: Seeds and bases; the short run has each seed on one base.
+TREES = [
+    pytest.param(seed, floating, marks=[] if floating == (seed % 2 == 1) else [pytest.mark.slow])
+    for seed in range(4)
+    for floating in (False, True)
+]
+
+
+@pytest.mark.parametrize(("seed", "floating"), TREES)
 @pytest.mark.parametrize(
     ("method", "form"), [("virtual-work", "unrolled"), ("virtual-work", "rolled"), ("assembly", "unrolled")]
 )
@@ -89,7 +96,7 @@ def test_joints_may_point_towards_ground(kind: str, method: str) -> None:
     assert np.allclose(a, run(mech, "forward_dynamics", q, v, tau), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("n", [1, 2, 65, 200])
+@pytest.mark.parametrize("n", [1, 2, 65, pytest.param(200, marks=pytest.mark.slow)])
 @seeds
 def test_long_trees_move_as_articulated_bodies_do(n: int, seed: int) -> None:
     mech = lw.random_tree(n, seed, floating=bool(seed % 2))
@@ -406,13 +413,26 @@ def check_with_multipliers(tree: lw.Mechanism, loops: list[tuple[str, int, int]]
         assert relative(found[method], a) < 1e-10, method
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
-@pytest.mark.parametrize("bodies", [(4, 7), (-1, 6), (5, -1)], ids=["two bodies", "from ground", "to ground"])
+#: Which bodies a joint closes a loop between; with ground, the short run has the kinds whose equations differ most.
+PLACES = {"two bodies": (4, 7), "from ground": (-1, 6), "to ground": (5, -1)}
+CLOSURES = [
+    pytest.param(
+        kind,
+        bodies,
+        marks=[] if place == "two bodies" or kind in ("revolute", "screw") else [pytest.mark.slow],
+        id=f"{place}-{kind}",
+    )
+    for place, bodies in PLACES.items()
+    for kind in KINDS
+]
+
+
+@pytest.mark.parametrize(("kind", "bodies"), CLOSURES)
 def test_every_joint_kind_closes_a_loop(kind: str, bodies: tuple[int, int]) -> None:
     check_with_multipliers(with_armature(lw.random_tree(8, 11)), [(kind, *bodies)], 3)
 
 
-@seeds
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_loops_on_a_floating_base_share_bodies(seed: int) -> None:
     loops = [("spherical", 3, 6), ("universal", 6, 7), ("revolute", 2, 8)]
     check_with_multipliers(lw.random_tree(9, seed, floating=True), loops, seed)
@@ -532,6 +552,7 @@ def test_a_moment_on_the_crank_is_a_torque_of_its_joint(method: str) -> None:
     assert relative(a, run(bare, "forward_dynamics", q, v, np.array([0.7, 0.0, 0.0]), method=method)) < 1e-12
 
 
+@pytest.mark.compiled
 @closed_methods
 def test_compiled_batches_of_loops_give_what_numpy_gives(method: str) -> None:
     lengths, rng = (0.3, 0.8, 0.6, 0.7), np.random.default_rng(0)

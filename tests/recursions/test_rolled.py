@@ -72,6 +72,7 @@ def test_every_method_packed_under_wrenches(method: str) -> None:
     assert relative(found, wanted) < 1e-11
 
 
+@pytest.mark.compiled
 def test_a_long_mixed_mechanism_moves_as_newton_and_euler_say() -> None:
     """The kernel's answer, one state and a batch, against another recursion, also rolled."""
     mech = lw.random_tree(300, 4)

@@ -20,6 +20,7 @@ from linkwright.errors import LinkwrightWarning
 _MAGIC = b"linkwright-cache-2\n"
 _ENTRY_LIMIT = 256 * 2**20
 _TOTAL_LIMIT = 2 * 2**30
+_unseen: dict[Path, int] = {}  # bytes written by this process since it last added up a directory
 
 
 def directory() -> Path | None:
@@ -142,7 +143,10 @@ def write(name: str, content: bytes) -> None:
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
-        _trim(folder)
+        _unseen[folder] = _unseen.get(folder, _TOTAL_LIMIT) + len(content)
+        if _unseen[folder] > _TOTAL_LIMIT // 64:  # adding up asks for every file's size: not after each write
+            _unseen[folder] = 0
+            _trim(folder)
     except OSError:
         return
 
