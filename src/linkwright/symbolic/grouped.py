@@ -16,7 +16,7 @@ body k, on request its viscous friction V_k and Coulomb friction f_k. Springs an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -61,10 +61,7 @@ class Column:
 
 
 class Regressor:
-    """Y(q, q̇, q̈) with F = Y·π, by columns; `entries` has the polynomials that are not zero by (row, column).
-
-    They live in `ring`, which has no π; M, h, g and friction in `full`, which has.
-    """
+    """Y(q, q̇, q̈) with F = Y·π; its entries live in `ring`, which has no π, and M, h, g and friction in `full`."""
 
     def __init__(
         self,
@@ -78,13 +75,17 @@ class Regressor:
         self.n = len(model.coordinates)
         self.parts = parts  # "M" by (i, j) with i ≤ j, "h", "g", "friction" by (i,): polynomials linear in π
         self._places = {at: ring.at[factor] for factor, at in full.at.items() if factor in ring.at}
-        self.entries: dict[tuple[int, int], Poly] = {}
-        total = self._forces()
-        for k, column in enumerate(self.columns):
-            for i, force in enumerate(total):
-                value = self._coefficient(force, column)
-                if value:
-                    self.entries[i, k] = value
+
+    @cached_property
+    def entries(self) -> dict[tuple[int, int], Poly]:
+        """Y by (row, column), without its zeros."""
+        found: dict[tuple[int, int], Poly] = {}
+        for i, force in enumerate(self._forces()):
+            used = force.degrees()
+            for k, column in enumerate(self.columns):
+                if used[self.full.at[column.symbol]] > 0:
+                    found[i, k] = self._coefficient(force, column)
+        return found
 
     def _coefficient(self, value: Poly, column: Column) -> Poly:
         """What stands with a parameter, without π."""
@@ -99,6 +100,15 @@ class Regressor:
                 total = total + self.parts["M"][min(i, j), max(i, j)] * faster[j]
             found.append(total)
         return found
+
+    def telling(self) -> Iterator[tuple[tuple[Any, ...], int, Poly]]:
+        """Where each parameter stands in M, g and friction, and with what; relations in h follow from those in M."""
+        for name in ("M", "g", "friction"):
+            for place, whole in self.parts[name].items():
+                used = whole.degrees()
+                for k, column in enumerate(self.columns):
+                    if used[self.full.at[column.symbol]] > 0:
+                        yield (name, *place), k, self._coefficient(whole, column)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -193,7 +203,7 @@ class Regressor:
 def powers(p: Poly) -> NDArray[np.int16]:
     """The powers of the variables of each term: (terms, variables)."""
     degrees = p.degrees()
-    used = [k for k, n in enumerate(degrees) if n]
+    used = [k for k, n in enumerate(degrees) if n > 0]
     made = np.zeros((len(p), len(degrees)), dtype=np.int16)
     if used:
         made[:, used] = [[int(m[k]) for k in used] for m in p.monoms()]

@@ -1,9 +1,10 @@
 """Exact linear relations between a regressor's columns, with coefficients that do not move.
 
-The coefficients of every monomial in what moves (of coordinates, rates and accelerations) make a matrix over the ring
-of constants: lengths, cosines and sines of fixed angles, roots. Its rank and independent columns are found over a large
-prime field at a random point, with cosines and roots on their curves; then a square part of the simplest rows is
-eliminated exactly, without fractions, and each coefficient is written with a denominator free of sines and roots.
+The coefficients of every monomial in what moves (coordinates and rates) of M, g and friction make a matrix over the
+ring of constants: lengths, cosines and sines of fixed angles, roots. (h is made of derivatives of M.) Its rank and
+independent columns are found over a large prime field at a random point, with cosines and roots on their curves; then
+a square part of the simplest rows is eliminated exactly, without fractions, and each coefficient is written with a
+denominator free of sines and roots.
 """
 
 from __future__ import annotations
@@ -79,12 +80,12 @@ def _rows(regressor: Regressor) -> list[Row]:
     """The different rows, the simplest first."""
     ring = regressor.ring
     moving = np.array([_moves(ring.factor(k)) for k in range(len(ring.gens))])
-    found: dict[tuple[int, bytes], dict[int, dict[tuple[int, ...], Any]]] = {}
-    for (i, k), value in regressor.entries.items():
+    found: dict[tuple[Any, ...], dict[int, dict[tuple[int, ...], Any]]] = {}
+    for place, k, value in regressor.telling():
         exponents = powers(value)
         still = [tuple(row) for row in np.where(moving, 0, exponents).tolist()]
         for key, constant, x in zip(np.where(moving, exponents, 0), still, value.coeffs(), strict=True):
-            found.setdefault((i, key.tobytes()), {}).setdefault(k, {})[constant] = x
+            found.setdefault((place, key.tobytes()), {}).setdefault(k, {})[constant] = x
     different: dict[tuple[Any, ...], Row] = {}
     for row in found.values():
         first = next(iter(row[min(row)].values()))
