@@ -200,7 +200,8 @@ class Linearisation:
     ) -> tuple[Floats, Floats]:
         """A (..., 2n, 2n) and B (..., 2n, n) along a motion q, v (..., n) with the parameters' values.
 
-        The motion is completed by its accelerations `a` (zero unless given), or by the forces `tau` that make it. Compiled code does it if there is a mechanism with these coordinates, otherwise the polynomials.
+        The motion is completed by its accelerations `a` (zero unless given), or by the forces `tau` that make it.
+        Compiled code does it if there is a mechanism with these coordinates, otherwise the polynomials.
         """
         if a is not None and tau is not None:
             raise ModelError("give the accelerations a or the forces tau, not both: one makes the other")
