@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
-from closed_forms import dynamics, vanishes
+from closed_forms import dynamics, values, vanishes
 
 import linkwright as lw
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.symbolic.formula import symbols
+from linkwright.symbolic.formula import evaluate, symbols
 from linkwright.symbolic.linear import linearised
 from linkwright.symbolic.printing.plain import text
 from linkwright.symbolic.printing.sympy_out import to_sympy
@@ -254,3 +254,30 @@ def test_a_massless_motion_has_no_inverse() -> None:
         b.joint("prismatic", b.ground, b.body("ghost"), "slide")
     with pytest.raises(ModelError, match="moves no mass"):
         _ = linearised(dynamics(b.build())).A
+
+
+def test_friction_at_rest_is_its_slope() -> None:
+    with lw.Builder("rubbing") as b:
+        b.joint("prismatic", b.ground, b.body("cart", 1.0), "s", axis=(1, 0, 0), damping=2.0, friction=0.4)
+    dy = dynamics(b.build())
+    assert text(linearised(dy, {"q1": 0}).D.entries[0]) == "42"
+    assert text(linearised(dy).D.entries[0]) == "-40*tanh(100*dq1)^2 + 42"
+
+
+def test_formulas_of_a_and_b_have_the_numbers_of_the_derivatives() -> None:
+    mech = arm()
+    made = linearised(dynamics(mech), mech=mech)
+    q, v, a = np.random.default_rng(6).uniform(-1, 1, (3, 3))
+    state = values(made.dynamics, q, v, a)
+    for block, wanted in zip((made.A, made.B), made.numeric(q, v, a=a), strict=True):
+        found = np.array([evaluate(e, state) for e in block.entries]).reshape(block.shape)
+        assert relative(found, wanted) < 1e-9
+
+
+@pytest.mark.parametrize("number", [np.int64(2), sympy.Integer(2), sympy.Rational(2), np.float64(2.0)])
+def test_numbers_of_other_libraries_are_numbers(number: Any) -> None:
+    assert linearised(dynamics(cart_pole()), {"q2": 0, "l": number}).M.entries[1].terms[0].number == 2
+
+
+def test_sympys_pi_is_known() -> None:
+    assert text(linearised(dynamics(cart_pole()), {"q2": sympy.pi / 3}).M.entries[1]) == "1/2*m*l"

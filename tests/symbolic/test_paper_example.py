@@ -101,7 +101,8 @@ def test_the_printed_h2_makes_power_out_of_nothing(arm):
     # q̇ᵀ(½ Ṁ q̇ − h) = 0 for every motion. The paper's h2 has dθ3² where dθ1² belongs, and lacks −l2 lg3 m3 sin θ3 dθ3².
     q, dq = list(arm.q), list(arm.dq)
     change = sum((arm.M.diff(x) * v for x, v in zip(q, dq, strict=True)), sympy.zeros(3))
-    point = {s: sympy.Rational(k + 2, 7) for k, s in enumerate([*q, *dq, *map(sympy.Symbol, ("l2", "lg2", "lg3", "m2", "m3"))])}
+    parameters = map(sympy.Symbol, ("l2", "lg2", "lg3", "m2", "m3"))
+    point = {s: sympy.Rational(k + 2, 7) for k, s in enumerate([*q, *dq, *parameters])}
 
     def power(h):
         return sympy.N((arm.dq.T * (change * arm.dq / 2 - h))[0].subs(point), 30, chop=True)

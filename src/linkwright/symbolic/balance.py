@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.symbolic.calculus import derivative, replaced
 from linkwright.symbolic.dynamics import Dynamics
-from linkwright.symbolic.exact import ZERO, added, negated, rational, times
+from linkwright.symbolic.exact import ZERO, added, exact_number, negated, times
 from linkwright.symbolic.formula import Applied, Sum, Symbol, evaluate, number, symbols
 from linkwright.symbolic.linear import Moved
 from linkwright.symbolic.ring import Poly
@@ -176,5 +176,5 @@ def _forces(dynamics: Dynamics, forces: Mapping[str, Force] | Sequence[Force] | 
         elif not np.isfinite(float(x)):
             raise ModelError(f"the force on {name} is {x}; give a finite number", element=name)
         else:
-            made.append(number(x if isinstance(x, int | Fraction) else rational(float(x))))
+            made.append(number(exact_number(x)))
     return made

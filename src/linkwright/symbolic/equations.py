@@ -23,7 +23,7 @@ from linkwright.symbolic.parts import FORMS, PARTS, Parts
 from linkwright.symbolic.printing import Operations, Sheet, operations
 
 if TYPE_CHECKING:
-    from linkwright.symbolic.equilibria import Equilibrium
+    from linkwright.symbolic.equilibria import Equilibria
     from linkwright.symbolic.linear import Linearisation, Value
     from linkwright.symbolic.recursive import Recursive
 
@@ -240,11 +240,11 @@ class Equations(Parts):
 
         return linearised(self.derivation.dynamics, point, self.mechanism)
 
-    def equilibria(self, **options: Any) -> list[Equilibrium]:
-        """The points where gravity and springs are held by constant forces."""
+    def equilibria(self, forces: Any = None, **options: Any) -> Equilibria:
+        """The points where gravity and springs are in balance, or held by constant forces."""
         from linkwright.symbolic.equilibria import equilibria
 
-        return equilibria(self.derivation.dynamics, **options)
+        return equilibria(self.derivation.dynamics, forces, **options)
 
 
 def _check_masses(model: Model) -> None:

@@ -67,7 +67,7 @@ class Equilibrium:
 
 
 @dataclass(frozen=True, eq=False)
-class Equilibria(Sequence[Equilibrium]):
+class Equilibria:
     """The states of rest that were found, exact ones first, and what is to be said about the search."""
 
     points: tuple[Equilibrium, ...]
@@ -76,7 +76,7 @@ class Equilibria(Sequence[Equilibrium]):
     def __len__(self) -> int:
         return len(self.points)
 
-    def __getitem__(self, k: int) -> Equilibrium:  # type: ignore[override]  # no slices: points[...] has them
+    def __getitem__(self, k: int) -> Equilibrium:
         return self.points[k]
 
     def __iter__(self) -> Iterator[Equilibrium]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from numbers import Rational
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,6 +34,13 @@ def rational(x: float) -> Fraction:
 def decimal(x: float) -> Sum:
     """A float as a formula."""
     return number(rational(x))
+
+
+def exact_number(x: Any) -> Fraction:
+    """A whole number or fraction as it is, any other number by the shortest decimal that stands for it."""
+    if isinstance(x, Rational):  # NumPy's and SymPy's too, whose parts are not Python's
+        return Fraction(int(x.numerator), int(x.denominator))
+    return rational(x)
 
 
 def times(x: int | Fraction, *factors: Factor) -> Sum:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.symbolic.calculus import derivative, replaced
 from linkwright.symbolic.dynamics import Dynamics
-from linkwright.symbolic.exact import ONE, ZERO, added, rational, times
+from linkwright.symbolic.exact import ONE, ZERO, added, exact_number, times
 from linkwright.symbolic.formula import Block, Sum, symbols
 from linkwright.symbolic.inverse import Quotient, solved
 from linkwright.symbolic.ring import Poly, Ring
@@ -200,8 +200,8 @@ class Linearisation:
     ) -> tuple[Floats, Floats]:
         """A (..., 2n, 2n) and B (..., 2n, n) along a motion q, v (..., n) with the parameters' values.
 
-        The motion is completed by its accelerations `a`, or by the forces `tau` that make it; at rest it needs
-        neither. Compiled code does it if there is a mechanism with these coordinates, otherwise the polynomials.
+        The motion is completed by its accelerations `a` (zero unless given), or by the forces `tau` that make it.
+        Compiled code does it if there is a mechanism with these coordinates, otherwise the polynomials.
         """
         if a is not None and tau is not None:
             raise ModelError("give the accelerations a or the forces tau, not both: one makes the other")
@@ -293,7 +293,7 @@ def _given(dynamics: Dynamics, point: Point) -> dict[str, Fraction]:
         elif not np.isfinite(float(x)):
             raise ModelError(f"{name} is {x} at the point; give a finite number", element=name)
         else:
-            found[name] = rational(x) if isinstance(x, float) else Fraction(x)
+            found[name] = exact_number(x)
     return found
 
 

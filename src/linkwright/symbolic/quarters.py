@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import product
 from math import pi, prod
 
@@ -122,7 +121,7 @@ def _confirmed(balance: Balance, place: Floats, loose: tuple[int, ...], shifts: 
     """The point, if f is zero there identically, for some shifts."""
     coordinates = balance.ring.coordinates
     given = {q.name: rational(place[j]) for j, q in enumerate(coordinates) if j not in loose and j not in shifts}
-    moved = Moved(balance.ring, [], given or {"": Fraction(0)})
+    moved = Moved(balance.ring, [], given)
     f = [moved(p) for p in balance.f]
     q = np.where([j in loose for j in range(balance.n)], 0.0, place)
     if not shifts:
