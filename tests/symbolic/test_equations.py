@@ -140,7 +140,7 @@ def test_what_a_caller_does_to_a_matrix_stays_with_the_caller() -> None:
 def test_progress_tells_every_entry_once() -> None:
     told = []
     lw.equations(MODELS / "three_link.dh.toml", progress=lambda *words: told.append(words))
-    assert [name for name, _, _ in told] == "M11 M12 M13 M22 M23 M33 g1 g2 g3 h1 h2 h3".split()
+    assert [name for name, _, _ in told] == ["M11", "M12", "M13", "M22", "M23", "M33", "g1", "g2", "g3", "h1", "h2", "h3"]
     assert told[-1] == ("h3", 12, 12)
 
 

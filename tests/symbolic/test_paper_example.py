@@ -6,9 +6,10 @@ rates, cosine or sine.
 
 from pathlib import Path
 
-import linkwright as lw
 import pytest
 import sympy
+
+import linkwright as lw
 from linkwright.symbolic.equations import Equations
 
 MODEL = Path(__file__).parents[2] / "examples/models/three_link.dh.toml"
