@@ -3,6 +3,7 @@
 import ast
 import ctypes
 import math
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -47,6 +48,12 @@ def counted(tree: ast.AST) -> tuple[int, int, int, int]:
         elif isinstance(node, ast.Call):
             kinds[3] += 1
     return tuple(kinds)
+
+
+def counted_c(text: str) -> tuple[int, int]:
+    """Additions (a minus before a variable is one) and multiplications in C without the struct's stars."""
+    code = re.sub(r"/\*.*?\*/|\*(?:at|p)\b|->", "", text, flags=re.DOTALL)
+    return len(re.findall(r" [+-] |(?<=[=(]) ?-(?=[a-z(])|return -(?=[a-z(])", code)), code.count("*")
 
 
 def point(sheet: Sheet, at: dict[str, float]) -> list:
@@ -166,3 +173,16 @@ def test_any_names_become_different_identifiers(names: list[str]) -> None:
         assert len(set(made)) == len(names)
         assert all(word.isidentifier() for word in made)
         assert make is python_identifier or all(word.isascii() for word in made)
+
+
+@needs_compiler
+def test_sums_of_thousands_of_terms_compile_in_c(tmp_path) -> None:
+    m2, sin, cos, term = formulas.m2, formulas.sin, formulas.cos, formulas.term
+    bracket = Sum(tuple(term((-1) ** k, formulas.l2, sin(k + 1, 0, 0)) for k in range(100)))
+    terms = tuple(term((-1) ** k * (k + 1), (m2, 2), cos(0, k % 7 + 1, 0)) for k in range(3000))
+    block = Block("h", (2,), (Sum(terms), Sum((term(-2, m2, bracket), *terms[:90]))))
+    sheet = Sheet("Long", "expanded", (block,), formulas.q, formulas.dq, (), {"m2": 2.0, "l2": 0.5})
+    at = {"theta1": 0.4, "theta2": 0.2, "theta3": 0.3, "m2": 2.0, "l2": 0.5}
+    made = Compiled(tmp_path, c_source(sheet))("Long_h", [[0.4, 0.2, 0.3], [0.0] * 3, [2.0, 0.5]], 2)
+    assert made == pytest.approx([evaluate(e, at) for e in block.entries], rel=1e-12, abs=1e-9)
+    assert sum(counted_c(c_source(sheet))) == operations(block).additions + operations(block).multiplications
