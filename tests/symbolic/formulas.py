@@ -1,10 +1,11 @@
 """Formulas for the printers' tests: the arm of Sun and Okubo's table 1 by hand, and random ones."""
 
+import math
 from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from linkwright.symbolic.formula import Applied, Block, Root, Sum, Symbol, Term, Trig
+from linkwright.symbolic.formula import Applied, Block, Root, Sum, Symbol, Term, Trig, evaluate
 from linkwright.symbolic.printing import Sheet
 
 half = Fraction(1, 2)
@@ -134,8 +135,9 @@ def sums(factors, max_size: int = 4):
 
 plain_factors = st.one_of(symbols, trigs, roots)
 inner = sums(plain_factors, 3)
-safe = st.sampled_from(["tanh", "sin", "cos", "atan", "abs", "neg", "sign"])
-pairs = st.sampled_from(["add", "sub", "mul", "min", "max", "lt", "atan2"])
+# Continuous, and no steeper than their arguments: others are compared at chosen points.
+safe = st.sampled_from(["tanh", "atan", "abs", "neg"])
+pairs = st.sampled_from(["add", "sub", "mul", "min", "max"])
 applied = st.one_of(
     st.builds(lambda f, a: Applied(f, (a,)), safe, inner),
     st.builds(lambda f, a, b: Applied(f, (a, b)), pairs, inner, inner),
@@ -154,6 +156,25 @@ blocks = st.lists(formulas, min_size=2, max_size=2).map(
     lambda e: Block("M", (2, 2), (e[0], e[1], e[1], e[0]), symmetric=True)
 )
 values = st.fixed_dictionaries({s.name: st.floats(0.3, 2.0) for s in ALL})
+
+
+def magnitude(formula: Sum, at: dict[str, float]) -> float:
+    """How large a formula would be if nothing in it cancelled: what rounding errors are measured by."""
+    total = 1.0
+    for one in formula:
+        product = abs(float(one.number))
+        for factor, power in one.factors:
+            if isinstance(factor, Sum):
+                size = magnitude(factor, at)
+            elif isinstance(factor, Applied):
+                parts = [magnitude(a, at) for a in factor.arguments]
+                size = math.prod(parts) if factor.function == "mul" else 1.0 + sum(parts)
+            else:
+                size = abs(evaluate(Sum((Term(Fraction(1), ((factor, 1),)),)), at)) if power < 0 else 2.0
+                size = max(size, at[factor.name]) if isinstance(factor, Symbol) and power > 0 else size
+            product *= size**power
+        total += product
+    return total
 
 
 def sheet(*found: Block) -> Sheet:

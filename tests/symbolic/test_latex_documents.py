@@ -62,6 +62,14 @@ def test_the_arm_is_a_document_without_a_line_too_long(tmp_path) -> None:
 
 
 @needs_latex
+def test_a_long_table_of_symbols_is_right_after_one_run(tmp_path) -> None:
+    values = {f"{letter}{k}": 1.0 / k for k in range(1, 60) for letter in ("m", "crank_length_")}
+    said = compiled(tmp_path, latex_document(replace(formulas.arm(), parameters=values)))
+    assert "[4]" in said
+    assert "have changed" not in said
+
+
+@needs_latex
 def test_any_formula_and_any_text_compile(tmp_path) -> None:
     found: list[Block] = []
 

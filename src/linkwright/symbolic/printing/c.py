@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from linkwright.kernels.ctext_names import comment, function_name
@@ -25,7 +26,13 @@ _HELPERS = {
     ),
 }
 _HELPER_NAMES = {"sign": "sign_of", "lt": "less_of", "le": "less_equal_of", "if": "if_of", "step": "step_of"}
-_USED = "sin cos tan asin acos atan atan2 sqrt exp log sinh cosh tanh pow floor fabs fmin fmax out"
+_USED = "sin cos tan asin acos atan atan2 sqrt exp log sinh cosh tanh pow floor fabs fmin fmax out at sum"
+_WORDS = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+# Functions that are to stay apart; only for compilers that know how to be told.
+_APART = "STAYS_APART"
+_DEFINED = (
+    "#if defined(__GNUC__)\n#define STAYS_APART __attribute__((noinline))\n#else\n#define STAYS_APART\n#endif\n"
+)
 
 
 class C:
@@ -74,6 +81,8 @@ def c_source(sheet: Sheet) -> str:
             lines += wrapped([f"{comment(folded(s.name))}," for s in symbols], f" * {vector}: ", " *     ", _WIDTH)
             lines[-1] = lines[-1].rstrip(",") + "."
     lines += [" */", "#include <math.h>", ""]
+    if any(statement.again for one in routines for statement in one.statements):
+        lines += [_DEFINED]
     if values:
         lines += ["typedef struct {"]
         written = {n: "" if v is None else c_literal(v, "float64") for n, v in values.items()}
@@ -98,19 +107,25 @@ def _function(sheet: Sheet, one: Routine, name: str, prefix: str, members: dict[
         arguments.append(f"const {prefix}_parameters *p")
     if shape:
         arguments.append(f"double out{''.join(f'[{n}]' for n in shape)}")
-    lines = [f"/* {comment(folded(sheet.heading(one.block)))}: {one.operations}. */"]
+    pieces = _Pieces(one, name)
+    lines = [*pieces.functions, f"/* {comment(folded(sheet.heading(one.block)))}: {one.operations}. */"]
     lines += [f"{'void' if shape else 'double'} {name}({', '.join(arguments) or 'void'})", "{"]
     needed = used(one.block)
     for v in one.vectors:
-        here = [(k, s.name) for k, s in enumerate(v.symbols) if s.name in needed]
-        lines += [f"    const double {one.names[name]} = {v.name}[{k}];" for k, name in here]
+        here = [(k, one.names[s.name]) for k, s in enumerate(v.symbols) if s.name in needed]
+        lines += [f"    const double {word} = {v.name}[{k}];" for k, word in here]
         lines += [] if here else [f"    (void){v.name};"]
     lines += [f"    const double {one.names[n]} = p->{members[n]};" for n in one.parameters]
     if members and not one.parameters:
         lines.append("    (void)p;")
-    again = {s.name for s in one.statements if s.again}
-    for statement in one.statements:
-        lines += _assignment(statement, statement.name in again)
+    if pieces.shared:
+        lines.append(f"    {name}_values at;")
+        lines += [f"    at.{word} = {word};" for word in one.names.values() if word in pieces.shared]
+    for k, statement in enumerate(one.statements):
+        lines += [pieces.calls[k]] if k in pieces.calls else _assignment(statement)
+        last = k + 1 == len(one.statements) or one.statements[k + 1].name != statement.name
+        if last and statement.name in pieces.shared:
+            lines.append(f"    at.{statement.name} = {statement.name};")
     if not shape:
         return [*lines, f"    return {one.results[0]};", "}"]
     for k, result in enumerate(one.results):
@@ -119,7 +134,39 @@ def _function(sheet: Sheet, one: Routine, name: str, prefix: str, members: dict[
     return [*lines, "}"]
 
 
-def _assignment(statement: Statement, changes: bool) -> list[str]:
-    terms = [statement.name, *statement.terms] if statement.again else list(statement.terms)
-    kind = "" if statement.again else "double " if changes else "const double "
-    return wrapped([*terms[:-1], f"{terms[-1]};"], f"    {kind}{statement.name} = ", "        ", _WIDTH)
+class _Pieces:
+    """The pieces of long sums as functions of their own, of a struct of the values that they share.
+
+    A compiler's time for one function grows with the square of its length: thousands of terms would take minutes.
+    """
+
+    def __init__(self, one: Routine, name: str) -> None:
+        self.shared: dict[str, None] = {}
+        self.calls: dict[int, str] = {}
+        self.functions: list[str] = []
+        long = {s.name for s in one.statements if s.again}
+        if not long:
+            return
+        known = {*one.names.values(), *(s.name for s in one.statements)}
+        bodies = []
+        for k, statement in enumerate(one.statements):
+            if statement.name not in long:
+                continue
+            number = len(self.calls) + 1
+            words = dict.fromkeys(w for term in statement.terms for w in _WORDS.findall(term) if w in known)
+            self.shared |= words
+            sum_ = ", double sum" if statement.again else ""
+            terms = ["sum", *statement.terms] if statement.again else list(statement.terms)
+            bodies += [f"static {_APART} double {name}_{number}(const {name}_values *at{sum_})", "{"]
+            bodies += [f"    const double {word} = at->{word};" for word in words]
+            bodies += [*wrapped([*terms[:-1], f"{terms[-1]};"], "    return ", "        ", _WIDTH), "}", ""]
+            given = f"&at, {statement.name}" if statement.again else "&at"
+            kind = "" if statement.again else "double "
+            self.calls[k] = f"    {kind}{statement.name} = {name}_{number}({given});"
+        fields = [f"    double {word};" for word in self.shared]
+        self.functions = ["typedef struct {", *fields, f"}} {name}_values;", "", *bodies]
+
+
+def _assignment(statement: Statement) -> list[str]:
+    terms = [*statement.terms[:-1], f"{statement.terms[-1]};"]
+    return wrapped(terms, f"    const double {statement.name} = ", "        ", _WIDTH)

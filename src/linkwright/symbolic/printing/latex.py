@@ -236,12 +236,16 @@ def _symbols(sheet: Sheet, writer: Latex) -> list[str]:
     if not values:
         return []
     symbols = sheet.symbols
-    lines = ["", r"\section*{Symbols}", r"\begin{longtable}[l]{@{}l@{\qquad}l@{\qquad}r@{\qquad}l@{}}"]
-    lines += [r"\textit{symbol} & \textit{name} & \textit{value} & \\[2pt]\hline\noalign{\smallskip}\endhead"]
+    lines = ["", r"\section*{Symbols}", r"\begin{longtable}[l]{@{}p{30mm}p{36mm}p{24mm}p{54mm}@{}}"]
+    # Columns of fixed width: others are right only after the document has been compiled several times.
+    head = r"\textit{symbol} & \textit{name} & \hfill\textit{value}\quad & "
+    head += r"\textit{meaning}" if sheet.meanings else ""
+    lines += [head + r" \\[2pt]\hline\noalign{\smallskip}\endhead"]
     for name, value in values.items():
-        cell = "--" if value is None else f"${_value(value)}$"
+        cell = r"\hfill " + ("--" if value is None else f"${_value(value)}$") + r"\quad"
         meaning = _text(sheet.meanings.get(name, ""))
-        lines.append(rf"${writer.symbol(symbols[name])}$ & \texttt{{{_text(name)}}} & {cell} & {meaning} \\")
+        first = rf"${writer.symbol(symbols[name])}$ & \texttt{{{_text(name)}}}"
+        lines.append(rf"{first} & {cell} & \raggedright {meaning} \tabularnewline")
     return [*lines, r"\end{longtable}"]
 
 
