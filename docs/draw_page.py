@@ -1,4 +1,4 @@
-"""Draw `docs/images/page.png`, `gallery.png` and `simulation.png`: pages of the animation as a browser shows them.
+"""Draw the pictures of pages in `docs/images` (page, gallery, simulation, equations) as a browser shows them.
 
 Needs Playwright, Pillow and Chromium (its path may be given).
 """
@@ -36,12 +36,24 @@ def draw(browser: Any, model: Path, target: Path, *, time: float, width: int, he
     tab.close()
 
 
+def draw_equations(browser: Any, model: Path, target: Path) -> None:
+    """The beginning of the page of a model's equations."""
+    page = lw.equations(model, coordinates="theta").save(target.with_suffix(".html"))
+    tab = browser.new_page(viewport={"width": 1240, "height": 900}, device_scale_factor=1.5)
+    tab.goto(page.absolute().as_uri())
+    tab.screenshot(path=target)
+    tab.close()
+
+
 def main(chromium: str = "/usr/bin/chromium") -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
         shot = Path(folder) / "page.png"
         draw(browser, SAMPLE, shot, time=7.0, width=1280, height=720, scale=1.5)
         Image.open(shot).convert("P", palette=Image.Palette.ADAPTIVE).save(HERE / "images" / "page.png", optimize=True)
+        draw_equations(browser, MODELS / "three_link.dh.toml", shot)
+        paper = Image.open(shot).convert("P", palette=Image.Palette.ADAPTIVE)
+        paper.save(HERE / "images" / "equations.png", optimize=True)
         for names, picture in ((GALLERY, "gallery.png"), (FORCED, "simulation.png")):
             whole = Image.new("RGB", (2000, 580 * (len(names) // 2)))
             for k, name in enumerate(names):

@@ -210,7 +210,7 @@ def test_the_symbols_of_the_model_s_own_masses_do_not_disturb() -> None:
     ],
     ids=["1R", "2R", "3R", "2R in a vertical plane", "puma", "ur5", "panda", "stanford"],
 )
-def test_as_many_base_parameters_as_published(places: list[tuple[Any, ...]], count: int) -> None:
+def test_as_many_base_parameters_as_the_formula_says(places: list[tuple[Any, ...]], count: int) -> None:
     assert base_parameters(symbolic(places)).rank == count
 
 
