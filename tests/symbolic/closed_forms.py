@@ -9,7 +9,7 @@ import numpy as np
 import linkwright as lw
 from linkwright.symbolic.dynamics import Dynamics
 from linkwright.symbolic.formula import evaluate
-from linkwright.symbolic.links import model_of
+from linkwright.symbolic.reading import model_of
 
 
 def dynamics(mech: lw.Mechanism, *, way: Any = "jacobian", **options: Any) -> Dynamics:

@@ -18,9 +18,9 @@ from linkwright.symbolic.dynamics import Dynamics
 from linkwright.symbolic.exact import times
 from linkwright.symbolic.formula import Root, Symbol, Trig, evaluate
 from linkwright.symbolic.grouped import LETTERS, Regressor, pi_values, regressor
-from linkwright.symbolic.links import model_of
 from linkwright.symbolic.literal import literal
 from linkwright.symbolic.printing import text
+from linkwright.symbolic.reading import model_of
 from linkwright.symbolic.relations import quotient
 from linkwright.symbolic.ring import Ring
 

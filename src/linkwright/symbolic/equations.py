@@ -17,10 +17,11 @@ from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.model import Mechanism
 from linkwright.symbolic.derivation import Derivation, Estimate, Progress, estimate
 from linkwright.symbolic.dynamics import Way
-from linkwright.symbolic.links import Model, model_of
+from linkwright.symbolic.links import Model
 from linkwright.symbolic.literal import literal as made_literal
 from linkwright.symbolic.parts import FORMS, PARTS, Parts
 from linkwright.symbolic.printing import Operations, Sheet, operations
+from linkwright.symbolic.reading import model_of
 
 if TYPE_CHECKING:
     from linkwright.symbolic.equilibria import Equilibria

@@ -31,7 +31,8 @@ from linkwright.mechanism.laws import FRICTION_SPEED
 from linkwright.symbolic.dynamics import Dynamics, Mass
 from linkwright.symbolic.exact import ZERO, added, rational, times
 from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Symbol, Term, evaluate, symbols
-from linkwright.symbolic.links import NONE, Link, Model, model_of
+from linkwright.symbolic.links import NONE, Link, Model
+from linkwright.symbolic.reading import model_of
 from linkwright.symbolic.ring import Poly, Ring
 
 Sort = Literal["inertial", "motor", "viscous", "coulomb"]

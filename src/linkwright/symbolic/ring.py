@@ -24,7 +24,6 @@ Poly: TypeAlias = Any  # flint.fmpq_mpoly
 #: Σ multiple · symbol, as `Trig` has it.
 Angle: TypeAlias = tuple[tuple[Symbol, Fraction], ...]
 _ROOTS = (2, 3)
-_MOST = 8  # multiple of an angle up to which its cosine is written in that of the angle
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,311 @@
+"""From a description whose joints form a tree to elementary links, with its numbers and laws as exact formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.elements import JointForce
+from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.topology import Topology, span
+from linkwright.symbolic.basis import Basis
+from linkwright.symbolic.exact import (
+    ONE,
+    ZERO,
+    Angles,
+    Matrix,
+    added,
+    decimal,
+    entry,
+    from_expression,
+    negated,
+    product,
+    rational,
+    tabulated,
+    times,
+    turn,
+)
+from linkwright.symbolic.formula import Sum, Symbol, Term, number, symbols
+from linkwright.symbolic.links import Inertial, Link, Model, Rotor, Vector
+from linkwright.symbolic.ring import Turn
+
+_AXES = "xyz"
+Names = Mapping[str, Sum]
+_NO_NAMES: Names = {}
+_WORDS = {"JointForce": "joint force", "PointForce": "force", "AppliedWrench": "wrench"}
+
+
+def model_of(
+    description: Description,
+    *,
+    coordinates: str = "q",
+    digits: int | None = None,
+    sums: bool = True,
+    numbers: Collection[str] = (),
+) -> Model:
+    """The elementary links of a description whose joints form a tree.
+
+    `digits` rounds the cosines of angles that are no multiples of 15°; without it these angles become symbols. `sums`
+    takes angles along parallel axes as sums. `numbers` are parameters that stand for their values.
+    """
+    return _Reader(description, coordinates, digits, numbers).model(sums)
+
+
+class _Reader:
+    """Reads one description."""
+
+    def __init__(self, description: Description, stem: str, digits: int | None, numbers: Collection[str]) -> None:
+        self.d, self.stem = description, stem
+        for name in numbers:
+            if name not in description.parameters:
+                raise NameNotFound("parameter", name, list(description.parameters))
+        self.folded = {name: description.parameters[name] for name in numbers}
+        if not stem.isidentifier() or stem[-1].isdigit():
+            text = f"coordinates={stem!r}; give the letters that stand before the numbers, such as 'q' or 'theta'"
+            raise ModelError(text, element=stem)
+        self.topology = span(description)
+        _refuse(description, self.topology)
+        self.couplings = {m.follower: (m, k) for k, m in enumerate(description.mimics)}
+        self.angles = Angles(description.parameters, digits)
+        self.coordinates: list[Symbol] = []
+        self.joints: list[str] = []
+        self.links: list[Link] = []
+        self.last: list[int] = []  # the elementary link of each tree position
+        self.left_out: list[str] = []
+        self.first: dict[int, int] = {}  # the first coordinate of each joint, of its leader's if it follows
+
+    # -- numbers --------------------------------------------------------------------------------------
+    def bound(self, array: str, k: int, width: int) -> list[Any]:
+        """The expressions of a row of a description's array, None where it has numbers alone."""
+        found = [self.d.bindings.get((array, k * width + e)) for e in range(width)]
+        return [None if e is None or e.names() <= self.folded.keys() else e for e in found]
+
+    def formula(self, e: Expression, exact: Callable[[float], Sum] = decimal, names: Names = _NO_NAMES) -> Sum:
+        """An expression as a formula, with the parameters that stand for their values put in."""
+        return from_expression(e, exact, {**{n: exact(x) for n, x in self.folded.items()}, **names})
+
+    def row(self, array: str, k: int) -> list[Sum]:
+        """A row of a description's array as formulas."""
+        numbers = np.asarray(getattr(self.d, array)[k], dtype=np.float64).reshape(-1)
+        bound = self.bound(array, k, numbers.size)
+        return [decimal(x) if e is None else self.formula(e) for x, e in zip(numbers, bound, strict=True)]
+
+    def vector(self, array: str, k: int) -> Vector:
+        x, y, z = self.row(array, k)
+        return x, y, z
+
+    def rotation(self, array: str, joint: int, label: str) -> tuple[Matrix, ...]:
+        """A frame's rotation as a product."""
+        bound = self.bound(array, joint, 9)
+        r = getattr(self.d, array)[joint]
+        if all(e is None for e in bound):
+            return tuple(self.angles.rotation(r, label))
+        both = zip(r.reshape(-1), bound, strict=True)
+        entries = [entry(x) if e is None else self.formula(e, entry) for x, e in both]
+        return (tuple(tuple(entries[3 * i : 3 * i + 3]) for i in range(3)),)
+
+    def between(self, up: tuple[str, int] | None, down: tuple[str, int], label: str) -> tuple[Matrix, ...]:
+        """The rotation from one frame on a body to another: upᵀ down."""
+        free = any(e is not None for a, j in filter(None, (up, down)) for e in self.bound(a, j, 9))
+        if free:
+            start = _transposed(self.rotation(*up, f"{label}b")) if up else ()
+            return (*start, *self.rotation(*down, label))
+        r = getattr(self.d, down[0])[down[1]]
+        if up:
+            r = getattr(self.d, up[0])[up[1]].T @ r
+        return tuple(self.angles.rotation(r, label))
+
+    # -- links ----------------------------------------------------------------------------------------
+    def model(self, sums: bool) -> Model:
+        d = self.d
+        for joint in self.topology.joint.tolist():
+            if joint not in self.couplings:
+                self.count(joint)
+        for follower, (m, _) in self.couplings.items():
+            self.first[follower] = self.first[m.leader]
+        taken = [q.name for q in self.coordinates]
+        for name in (*taken, *(f"d{q}" for q in taken), *(f"dd{q}" for q in taken)):
+            if name in d.parameters:
+                text = f"parameter {name!r} has the name of a coordinate or a rate; choose coordinates='theta', say"
+                raise ModelError(text, element=name)
+        for i in range(len(self.topology)):
+            self.add(i)
+        basis = Basis(self.coordinates, self.links, sums)
+        rotors = self.rotors()
+        return Model(
+            d.name,
+            tuple(self.coordinates),
+            tuple(self.joints),
+            tuple(basis.angles),
+            tuple(replace(link, angle=basis.turns.get(k, Turn(()))) for k, link in enumerate(self.links)),
+            self.gravity(),
+            tuple(
+                added(*(_scaled(r.inertia, factor) for r in rotors for at, factor in r.at if at == k))
+                for k in range(len(self.coordinates))
+            ),
+            *self.forces(),
+            {**d.parameters, **self.angles.values},
+            tuple(self.left_out),
+            rotors,
+        )
+
+    def count(self, joint: int) -> None:
+        """Coordinates for a joint."""
+        self.first[joint] = len(self.coordinates)
+        for _ in range(self.d.kind_of(joint).nv):
+            self.coordinates.append(Symbol(f"{self.stem}{len(self.coordinates) + 1}", "coordinate"))
+            self.joints.append(self.d.joint_names[joint])
+
+    def add(self, i: int) -> None:
+        """The elementary links of tree position i."""
+        d, t = self.d, self.topology
+        joint, body, up = int(t.joint[i]), int(t.body[i]), int(t.parent[i])
+        back = bool(t.reverse[i])
+        near, far = ("j", "i") if back else ("i", "j")
+        label = str(i + 1)
+        parent_frame = None
+        turned: tuple[Matrix, ...] = ()
+        origins = [self.vector(f"p{near}", joint)]
+        if up >= 0:
+            side, carrier = "i" if t.reverse[up] else "j", int(t.joint[up])
+            parent_frame = (f"r{side}", carrier)
+            origins.append(_minus(self.vector(f"p{side}", carrier)))
+            turned = _transposed(self.rotation(*parent_frame, str(up + 1)))
+        placed = self.between(parent_frame, (f"r{near}", joint), label)
+        ratio, offset = self.coupling(joint)
+        steps = self.steps(joint)
+        if back:
+            steps, ratio, offset = steps[::-1], -ratio, negated(offset)
+        parent = self.last[up] if up >= 0 else -1
+        origin = tuple((turned, v) for v in origins)
+        for part, k in steps:
+            if part == "Rx-":
+                placed = (*placed, turn(0, ZERO, ONE if back else number(-1)))
+                continue
+            axis, turns = _AXES.index(part[1]), part[0] in "RH"
+            shift = ONE if part[0] == "T" else self.row("pitch", joint)[0] if part[0] == "H" else ZERO
+            if turns and offset:
+                placed = (*placed, turn(axis, *self.angles.pair(float(offset.terms[0].number), f"delta{label}")))
+            self.links.append(Link(parent, placed, origin, axis, k, ratio, product(offset, shift), turns, shift))
+            parent, placed, origin = len(self.links) - 1, (), ()
+        if placed or origin:  # a fixed joint
+            self.links.append(Link(parent, placed, origin))
+        frame = self.rotation(f"r{far}", joint, label)
+        name, mass = d.body_names[body], self.row("mass", body)[0]
+        inertial = Inertial(name, mass, self.vector("com", body), tuple(self.row("inertia", body)))
+        place = (_transposed(frame), self.vector(f"p{far}", joint))
+        self.links[-1] = replace(self.links[-1], body=inertial, back=place)
+        self.last.append(len(self.links) - 1)
+
+    def steps(self, joint: int) -> list[tuple[str, int]]:
+        """The parts of a joint's transform, each with its coordinate."""
+        found, k = [], self.first[joint]
+        for part in self.d.kind_of(joint).parts:
+            found.append((part, k))
+            k += part != "Rx-"
+        return found
+
+    def coupling(self, joint: int) -> tuple[Fraction, Sum]:
+        """How a joint's coordinate follows: ratio·q + offset."""
+        if joint not in self.couplings:
+            return Fraction(1), ZERO
+        m, k = self.couplings[joint]
+        if any(e is not None for e in self.bound("gear", k, 2)):
+            name = self.d.joint_names[joint]
+            text = f"the coupling of joint {name!r} depends on a parameter; give its ratio as a number"
+            raise ModelError(text, element=name)
+        return rational(m.ratio), number(rational(m.offset))
+
+    def gravity(self) -> Vector:
+        bound = self.bound("gravity", 0, 3)
+        x, y, z = (
+            decimal(x) if e is None else self.formula(e) for x, e in zip(self.d.gravity, bound, strict=True)
+        )
+        return x, y, z
+
+    def rotors(self) -> tuple[Rotor, ...]:
+        """Motor inertia of each joint."""
+        d, found = self.d, []
+        for position, joint in enumerate(self.topology.joint.tolist(), start=1):
+            kind, rotor = d.kind_of(joint), self.row("armature", joint)[0]
+            if kind.nv and kind.paired:
+                factor = self.coupling(joint)[0] ** 2
+                first = self.first[joint]
+                found.append(Rotor(position, rotor, tuple((k, factor) for k in range(first, first + kind.nv))))
+            elif rotor and kind.nv:
+                name = d.joint_names[joint]
+                text = (
+                    f"joint {name!r} is {kind.name} and has motor inertia about its body's axes, which has no place in "
+                    "equations by angles; take it away, or use universal and revolute joints"
+                )
+                raise ModelError(text, element=name)
+        return tuple(found)
+
+    def forces(self) -> tuple[tuple[Sum, ...], tuple[Sum, ...]]:
+        """What joints' own laws hold against each coordinate: with its rate in it (friction), and without (springs)."""
+        d = self.d
+        friction, springs = ([ZERO for _ in self.coordinates] for _ in range(2))
+        for element in d.elements:
+            joint = d.joint_names.find(element.joint) if isinstance(element, JointForce) else None
+            if joint is None or not isinstance(element, JointForce) or not d.kind_of(joint).paired:
+                self.left_out.append(f"{_WORDS[type(element).__name__]} {element.name!r}")
+                continue
+            if tabulated(element.law) or not element.law.names() <= {"q", "v", *d.parameters}:
+                self.left_out.append(f"joint force {element.name!r}")
+                continue
+            k = self.first[joint] + element.index
+            ratio, offset = self.coupling(joint)
+            q = self.coordinates[k]
+            own = {
+                "q": added(times(ratio, q), offset),
+                "v": times(ratio, Symbol(f"d{q.name}", "rate", q.name)),
+            }
+            for term in _scaled(self.formula(element.law, names=own), -ratio):
+                moving = any(s.role == "rate" for s in symbols(Sum((term,))).values())
+                kept = friction if moving else springs
+                kept[k] = added(kept[k], Sum((term,)))
+        return tuple(friction), tuple(springs)
+
+
+def _transposed(rotations: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
+    return tuple(tuple(zip(*r, strict=True)) for r in reversed(rotations))
+
+
+def _minus(v: Vector) -> Vector:
+    return negated(v[0]), negated(v[1]), negated(v[2])
+
+
+def _scaled(a: Sum, by: Fraction) -> Sum:
+    return Sum(tuple(Term(t.number * by, t.factors) for t in a))
+
+
+def _refuse(d: Description, t: Topology) -> None:
+    """Loops, ties and drivers have no closed form here."""
+    held = [f"joint {d.joint_names[j]!r}" for j in t.loops]
+    held += [f"{type(tie).__name__} {tie.name!r}" for tie in d.ties]
+    if held:
+        first = held[0] + (f" and {len(held) - 1} more" if len(held) > 1 else "")
+        text = (
+            f"{d.name!r} has closed loops ({first}), whose equations have no closed form in its coordinates; "
+            "use mech.forward_dynamics, linearise or lw.simulate for it, or cut the loop: take away that joint and "
+            "ask for the equations of the tree that is left"
+        )
+        raise ModelError(text, element=held[0])
+    for m in d.mimics:
+        for joint in (m.follower, m.leader):
+            if d.kind_of(joint).nv != 1:
+                raise ModelError(f"joint {d.joint_names[joint]!r} is coupled and has more than one coordinate")
+    if d.drivers:
+        text = (
+            f"driver {d.drivers[0].name!r} prescribes a motion; take the drivers away for the equations of the free "
+            "mechanism, or lock the joint: mech.lock(...)"
+        )
+        raise ModelError(text, element=d.drivers[0].name)
+    if not len(t):
+        raise ModelError(f"{d.name!r} has no moving bodies, so it has no equations of motion")
