@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from linkwright.symbolic.printing import Sheet
 
 _SHOWN = 400  # terms that the screen still shows
+_MANY = 20_000  # terms from which multiple angles take long to write
 _LONG = 2.0  # seconds from which the estimate is told
+_ADVICE = "too long for the screen: write them by --latex, --html, --markdown, --python or --c FILE, or take the "
+_ADVICE += "short form: --form recursive"
 _File = Path | None
 
 
@@ -76,7 +79,10 @@ def equations(
     with Bar(screen, "deriving") as bar:
         eq = lw.equations(mechanism, form=form, progress=bar.tell, **options)
         spent = perf_counter() - start
-        sheet = None if form == "recursive" else eq.sheet(progress=bar.tell)
+        long = eq.derivation.terms() > _MANY
+        if long and written and form == "collected":
+            _tell_collected(eq)
+        sheet = None if form == "recursive" or (long and not written) else eq.sheet(progress=bar.tell)
     texts = {path: _text(eq, sheet, method) for path, method in written.items()}  # all, before any is written
     shown = console()
     shown.print(f"{eq!r}"[1:-1] + f", {spent:.2g} s", soft_wrap=True)
@@ -84,8 +90,10 @@ def equations(
         tell_warning(f"not in these equations: {', '.join(eq.left_out)}")
     if base_parameters:
         _show_base(shown, eq)
-    elif sheet is None:
+    elif form == "recursive":
         _show_recursive(shown, eq, bool(written))
+    elif sheet is None:
+        shown.print(f"{_ADVICE}, or --form expanded", soft_wrap=True)
     else:
         _show(shown, sheet, bool(written))
     for path, text in texts.items():
@@ -118,6 +126,12 @@ def _tell_estimate(mechanism: Mechanism, options: dict[str, Any]) -> None:
     size = estimated(mechanism, **{name: options[name] for name in known})
     if size.seconds > _LONG:
         console(sys.stderr).print(f"estimate: {size}; Ctrl-C keeps what is found by then", soft_wrap=True)
+
+
+def _tell_collected(eq: Equations) -> None:
+    """How long multiple angles will be."""
+    text = f"estimate: up to {eq.most():,} terms in multiple angles; --form expanded has {eq.derivation.terms():,}"
+    console(sys.stderr).print(f"{text}; Ctrl-C keeps what is written by then", soft_wrap=True)
 
 
 def _text(eq: Equations, sheet: Sheet | None, method: str) -> str:
@@ -162,11 +176,7 @@ def _show(screen: Console, sheet: Sheet, quiet: bool) -> None:
     screen.print(table)
     screen.print(f"as code: {cost}")
     if not quiet:
-        screen.print(
-            "too long for the screen: write them by --latex, --html, --markdown, --python or --c FILE, or take the "
-            "short form: --form recursive",
-            soft_wrap=True,
-        )
+        screen.print(_ADVICE, soft_wrap=True)
 
 
 def _show_recursive(screen: Console, eq: Equations, quiet: bool) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from math import gcd, lcm
+from functools import cache
+from math import gcd, lcm, prod
 from typing import Any
 
 from flint import Ordering, fmpq_mpoly_ctx
@@ -21,7 +22,7 @@ from linkwright.symbolic.ring import Poly, Ring, terms
 Key = tuple[Any, ...]
 Pairs = tuple[tuple[int, int], ...]  # variables with their powers
 Powers = tuple[tuple[Factor, int], ...]
-Wave = tuple[Key, Powers, int]  # a cosine or sine: its key, itself, and what e^{iφ} is multiplied by
+Wave = tuple[int, int]  # a cosine or sine by its number, and what e^{iφ} is multiplied by
 
 
 class Forms:
@@ -46,6 +47,8 @@ class Forms:
         self._moves = range(first, first + 2 * len(ring.coordinates))
         self._products: dict[Pairs, tuple[Key, Powers]] = {}
         self._wave_of: dict[tuple[Pairs, bool], Wave | None] = {}
+        self._numbers: dict[Trig | None, int] = {}
+        self._angles: list[tuple[Key, Powers]] = []  # of each cosine and sine met: its key, itself
         self._movings: dict[Pairs, tuple[Key, Powers]] = {}
         self._stills: dict[Pairs, tuple[Key, Powers]] = {}
 
@@ -63,22 +66,31 @@ class Forms:
 
     def collected(self, p: Poly) -> Sum:
         """Σ rates · Σ (parameters) · cos or sin of a sum of multiples of the coordinates."""
-        groups: dict[Pairs, dict[Key, tuple[Powers, list[tuple[Key, Term]]]]] = {}
-        for wave, rates, other, x in self._waves(p):
-            waves = groups.setdefault(rates, {})
-            key, trig, times = wave
-            if key not in waves:
-                waves[key] = trig, []
-            rest_key, factors = self._still(other)
-            waves[key][1].append((rest_key, Term(x if times == 1 else x * times, factors)))
+        groups: dict[Pairs, dict[int, list[tuple[Key, Term]]]] = {}
+        for (number, times), rates, other, x in self._waves(p):
+            key, factors = self._still(other)
+            term = Term(x if times == 1 else _product(x, times), factors)
+            groups.setdefault(rates, {}).setdefault(number, []).append((key, term))
         found: list[Term] = []
         for rates in sorted(groups, key=lambda pairs: self._moving(pairs)[0]):
             inner = []
-            for _, (trig, coefficients) in sorted(groups[rates].items(), key=lambda item: item[0]):
+            for number, coefficients in sorted(groups[rates].items(), key=lambda item: self._angles[item[0]][0]):
                 coefficients.sort(key=lambda item: item[0])
-                inner += _bracketed([t for _, t in coefficients], trig)
+                inner += _bracketed([t for _, t in coefficients], self._angles[number][1])
             found += _bracketed(inner, self._moving(rates)[1]) if rates else inner
         return Sum(tuple(found))
+
+    def most(self, p: Poly) -> int:
+        """At most how many terms the collected form has: a product of k cosines becomes up to 2^(k − 1)."""
+        total = 0
+        for powers, _ in terms(p):
+            waves: dict[int, int] = {}
+            for k, n in powers:
+                if k >= self._rest:
+                    break
+                waves[k // 2] = waves.get(k // 2, 1) + n
+            total += max(prod(waves.values()) // 2, 1)
+        return total
 
     def _waves(self, p: Poly) -> Iterator[tuple[Wave, Pairs, Pairs, Fraction]]:
         """The terms of a polynomial with their cosine or sine: that, rates, the rest, number."""
@@ -124,13 +136,14 @@ class Forms:
                     multiples[symbol] = multiples.get(symbol, Fraction(0)) + (-n if k % 2 else n) * m
             kept = [(s, m) for s, m in multiples.items() if m]
             angle = tuple(sorted(kept, key=lambda item: natural(item[0].name)))
-            wave: Wave | None = ((), (), 1)
             if angle and angle[0][1] < 0:
-                wave = None
-            elif angle:
-                made = Trig("sin" if imaginary else "cos", angle)
-                wave = _angle_key(made), ((made, 1),), -2 if imaginary else 2
-            self._wave_of[key] = wave
+                self._wave_of[key] = None
+            else:
+                made = Trig("sin" if imaginary else "cos", angle) if angle else None
+                number = self._numbers.setdefault(made, len(self._angles))
+                if number == len(self._angles):
+                    self._angles.append((_angle_key(made), ((made, 1),) if made else ()))
+                self._wave_of[key] = number, (-2 if imaginary else 2) if made else 1
         return self._wave_of[key]
 
     def _moving(self, rates: Pairs) -> tuple[Key, Powers]:
@@ -155,6 +168,11 @@ class Forms:
         return tuple((factor(k), n) for k, n in sorted(powers, key=lambda item: order[item[0]]))
 
 
+@cache
+def _product(x: Fraction, times: int) -> Fraction:
+    return x * times
+
+
 def _order(ring: Ring) -> dict[int, int]:
     """The place of each variable among the factors of a term."""
     def key(k: int) -> Key:
@@ -167,7 +185,7 @@ def _angle_key(trig: Trig | None) -> Key:
     if trig is None:
         return ()
     names = tuple(natural(s.name) for s, _ in trig.angle)
-    sizes = tuple((abs(m), m < 0) for _, m in trig.angle)
+    sizes = tuple((float(abs(m)), m < 0) for _, m in trig.angle)
     return len(names), names, sizes, trig.function == "sin"
 
 
@@ -178,7 +196,9 @@ def _bracketed(terms: list[Term], factors: Powers) -> list[Term]:
     if not factors:
         return terms
     number, shared = _content([t.number for t in terms]), _shared(terms)
-    rest = tuple(Term(t.number / number, _without(t.factors, shared)) for t in terms)
+    rest = tuple(terms)
+    if number != 1 or shared:
+        rest = tuple([Term(t.number / number, _without(t.factors, shared)) for t in terms])
     return [Term(number, (*shared.items(), (Sum(rest), 1), *factors))]
 
 

@@ -168,6 +168,12 @@ class Parts:
             return Block(name, (n,), tuple(vector))
         return Block(name, (), (self._entry(name, (), form, made),))
 
+    def most(self) -> int:
+        """At most how many terms M, h and g have in the collected form."""
+        d = self.derivation
+        upper = [p for (i, j), p in d.m.items() if i <= j]
+        return sum(self._forms.most(p) for p in (*upper, *d.h.values(), *d.g.values()))
+
     def _entry(self, name: str, at: tuple[int, ...], form: str, made: Callable[[Poly], Sum]) -> Sum:
         key = f"{name}{at}", form
         if key not in self._entries:
