@@ -32,13 +32,12 @@ from linkwright.symbolic.dynamics import Dynamics, Mass
 from linkwright.symbolic.exact import ZERO, added, rational, times
 from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Symbol, Term, evaluate, symbols
 from linkwright.symbolic.links import NONE, Link, Model
+from linkwright.symbolic.literal import LETTERS, MOTOR
 from linkwright.symbolic.reading import model_of
 from linkwright.symbolic.ring import Poly, Ring
 
 Sort = Literal["inertial", "motor", "viscous", "coulomb"]
 Writer: TypeAlias = Callable[[Poly], Sum]
-#: The linear parameters of a body, in this order.
-LETTERS = ("m", "mx", "my", "mz", "Jxx", "Jyy", "Jzz", "Jxy", "Jxz", "Jyz")
 
 
 class _Described(Protocol):
@@ -320,7 +319,7 @@ def _weighs(link: Link) -> bool:
 
 def _motors(model: Model, motors: bool | None) -> list[Column]:
     chosen = [r for r in model.rotors if motors or (motors is None and r.inertia)]
-    return [Column(Symbol(f"J{r.body}"), r.body, "motor", "J", r.inertia) for r in chosen]
+    return [Column(Symbol(f"{MOTOR}{r.body}"), r.body, "motor", MOTOR, r.inertia) for r in chosen]
 
 
 def _losses(model: Model, friction: bool | None) -> list[tuple[Column, int, Factor]]:

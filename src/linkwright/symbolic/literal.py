@@ -24,6 +24,9 @@ _ENTRIES = {
     "com": ("x", "y", "z"),
     "inertia": ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz"),
 }
+#: The linear parameters of a body that regressors belong to, about the link's origin in link axes, and of a motor.
+LETTERS = ("m", "mx", "my", "mz", "Jxx", "Jyy", "Jzz", "Jxy", "Jxz", "Jyz")
+MOTOR = "J"
 _AXES = ("x", "y", "z")
 _NOISE = 1e-14  # of the largest length: what rounding leaves of a zero
 
@@ -124,8 +127,7 @@ def _joint(d: Description, joint: int) -> str:
 # -- bodies ---------------------------------------------------------------------------------------------------------
 def _name_bodies(d: Description, t: Topology, names: _Names, array: str, zeros: bool, *, every: bool) -> None:
     letters, values = _ENTRIES[array], getattr(d, array).reshape(d.nb, -1)
-    bound = {flat // len(_ENTRIES[name]) for name, flat in d.bindings if name in _ENTRIES}
-    weighs = [bool(d.mass[b] != 0.0 or d.inertia[b].any() or b in bound) for b in range(d.nb)]
+    weighs = weighing(d)
     none = not any(weighs)
     for k, body in enumerate(t.body.tolist()):
         if not moves(d, t, k):
@@ -135,6 +137,12 @@ def _name_bodies(d: Description, t: Topology, names: _Names, array: str, zeros: 
             if value != 0.0 or (zeros and (every or none or weighs[body])):
                 of = f"of body {d.body_names[body]!r}"
                 names.bind(array, body * len(letters) + e, f"{letter}{k + 1}", value + 0.0, of)
+
+
+def weighing(d: Description, arrays: Collection[str] = BODY_ARRAYS) -> list[bool]:
+    """Of each body, whether it has mass or inertia, or something of these arrays as parameters."""
+    bound = {flat // len(_ENTRIES[name]) for name, flat in d.bindings if name in arrays}
+    return [bool(d.mass[b] != 0.0 or d.inertia[b].any() or b in bound) for b in range(d.nb)]
 
 
 def moves(d: Description, t: Topology, position: int) -> bool:
