@@ -16,49 +16,12 @@ from linkwright.symbolic.dynamics import Dynamics
 from linkwright.symbolic.exact import ZERO, added, exact_number, negated, times
 from linkwright.symbolic.formula import Applied, Sum, Symbol, evaluate, number, symbols
 from linkwright.symbolic.linear import Moved
-from linkwright.symbolic.ring import Poly
+from linkwright.symbolic.ring import Compiled
 
 Floats = NDArray[np.float64]
 #: A force: a number, or the name of a parameter.
 Force = int | float | Fraction | str
 _ROUNDED = 1e-13
-_PRODUCTS = 2**21  # that are held at a time
-
-
-class Compiled:
-    """Polynomials of one ring, evaluated at many points at once: each product of variables once."""
-
-    def __init__(self, polys: Sequence[Poly]) -> None:
-        at: dict[tuple[int, ...], int] = {}
-        rows, columns, numbers = [], [], []
-        for k, p in enumerate(polys):
-            for powers, c in zip(p.monoms(), p.coeffs(), strict=True):
-                rows.append(k)
-                columns.append(at.setdefault(tuple(int(x) for x in powers), len(at)))
-                numbers.append(int(c.p) / int(c.q))
-        self._numbers = np.zeros((len(polys), len(at)))
-        self._numbers[rows, columns] = numbers
-        table = np.array(list(at), dtype=np.int32)
-        # Which products have a variable to which power.
-        self._factors = [
-            (variable, int(power), np.flatnonzero(table[:, variable] == power))
-            for variable in (np.flatnonzero(table.any(axis=0)).tolist() if len(at) else [])
-            for power in np.unique(table[:, variable])
-            if power
-        ]
-
-    def __call__(self, x: Floats) -> Floats:
-        """(size, polynomials) at `ring.values` (variables, size)."""
-        count, size = self._numbers.shape[1], x.shape[1]
-        found = np.empty((size, len(self._numbers)))
-        each = max(_PRODUCTS // max(count, 1), 1)
-        for k in range(0, size, each):
-            part = x[:, k : k + each]
-            products = np.ones((count, part.shape[1]))
-            for variable, power, those in self._factors:
-                products[those] *= part[variable] ** power
-            found[k : k + each] = (self._numbers @ products).T
-        return found
 
 
 class Balance:

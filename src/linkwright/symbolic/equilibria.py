@@ -10,12 +10,13 @@ from typing import Literal
 import numpy as np
 
 from linkwright.errors import NameNotFound
-from linkwright.symbolic.balance import Balance, Compiled, Floats, Force
+from linkwright.symbolic.balance import Balance, Floats, Force
 from linkwright.symbolic.dynamics import Dynamics
 from linkwright.symbolic.formula import Sum
 from linkwright.symbolic.linear import Linearisation, Value, linearised
 from linkwright.symbolic.printing.plain import text
 from linkwright.symbolic.quarters import Exact, quarters
+from linkwright.symbolic.ring import Compiled
 from linkwright.symbolic.roots import roots
 
 Stability = Literal["stable", "unstable", "neutral", "unknown"]

@@ -52,8 +52,13 @@ def added(*parts: Sum) -> Sum:
     return Sum(tuple(term for part in parts for term in part))
 
 
+def scaled(formula: Sum, by: int | Fraction) -> Sum:
+    """A formula times a number."""
+    return Sum(tuple(Term(t.number * by, t.factors) for t in formula)) if by else Sum()
+
+
 def negated(formula: Sum) -> Sum:
-    return Sum(tuple(Term(-t.number, t.factors) for t in formula))
+    return scaled(formula, -1)
 
 
 _ROOT2, _ROOT3 = Root(2), Root(3)
@@ -203,7 +208,7 @@ def _quotient(a: Sum, b: Sum) -> Sum | None:
     x = constant(b)
     if x is None or x == 0:
         return None
-    return Sum(tuple(Term(t.number / x, t.factors) for t in a))
+    return scaled(a, 1 / x)
 
 
 def _power(a: Sum, b: Sum) -> Sum | None:

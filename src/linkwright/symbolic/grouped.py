@@ -32,9 +32,9 @@ from linkwright.symbolic.dynamics import Dynamics, Mass
 from linkwright.symbolic.exact import ZERO, added, rational, times
 from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Symbol, Term, evaluate, symbols
 from linkwright.symbolic.links import NONE, Link, Model
-from linkwright.symbolic.literal import LETTERS, MOTOR
+from linkwright.symbolic.literal import LETTERS, MOTOR, carried
 from linkwright.symbolic.reading import model_of
-from linkwright.symbolic.ring import Poly, Ring
+from linkwright.symbolic.ring import Compiled, Poly, Ring
 
 Sort = Literal["inertial", "motor", "viscous", "coulomb"]
 Writer: TypeAlias = Callable[[Poly], Sum]
@@ -166,14 +166,7 @@ class Regressor:
         shape = states[0].shape[:-1]
         flat = np.concatenate([x.reshape(-1, self.n) for x in states], axis=1)
         x = self._variables(flat, {**self.model.values, **(parameters or {})})
-        powers, coefficients = self._table
-        product = np.ones((len(powers), len(flat)))
-        for k in np.flatnonzero(powers.any(axis=0)):
-            rows = np.flatnonzero(powers[:, k])
-            raised = x[k] ** np.arange(powers[:, k].max() + 1)[:, None]
-            product[rows] *= raised[powers[rows, k]]
-        made: NDArray[np.float64] = (coefficients @ product).T.reshape(*shape, self.n, len(self.columns))
-        return made
+        return self._compiled(x).reshape(*shape, self.n, len(self.columns))
 
     def _variables(self, states: NDArray[np.float64], parameters: Mapping[str, float]) -> NDArray[np.float64]:
         """The ring's variables at these states: (variables, states)."""
@@ -185,29 +178,9 @@ class Regressor:
         return np.concatenate(each, axis=1) if each else np.zeros((len(ring.gens), 0))
 
     @cached_property
-    def _table(self) -> tuple[NDArray[np.int16], Any]:
-        """The monomials of all entries, each once, and the entries' numbers on them."""
-        import scipy.sparse as sparse  # type: ignore[import-untyped]  # SciPy ships no types
-
-        places, parts, numbers = [], [], []
-        for (i, k), value in self.entries.items():
-            places += [i * len(self.columns) + k] * len(value)
-            parts.append(powers(value))
-            numbers += [int(c.p) / int(c.q) for c in value.coeffs()]
-        every = np.concatenate(parts) if parts else np.zeros((0, len(self.ring.gens)), dtype=np.int16)
-        kept, which = np.unique(every, axis=0, return_inverse=True)
-        shape = (self.n * len(self.columns), len(kept))
-        return kept, sparse.csr_array((numbers, (places, which.reshape(-1))), shape=shape)
-
-
-def powers(p: Poly) -> NDArray[np.int16]:
-    """The powers of the variables of each term: (terms, variables)."""
-    degrees = p.degrees()
-    used = [k for k, n in enumerate(degrees) if n > 0]
-    made = np.zeros((len(p), len(degrees)), dtype=np.int16)
-    if used:
-        made[:, used] = [[int(m[k]) for k in used] for m in p.monoms()]
-    return made
+    def _compiled(self) -> Compiled:
+        places = [(i, k) for i in range(self.n) for k in range(len(self.columns))]
+        return Compiled([self.entries.get(place, self.ring.zero) for place in places])
 
 
 def gathered(pairs: Any) -> Sum:
@@ -282,7 +255,7 @@ def _inertial(model: Model, every: bool) -> tuple[list[Column], list[list[Sum] |
     columns: list[Column] = []
     inertias: list[list[Sum] | None] = []
     body = 0
-    moving = _moving(model.links)
+    moving = carried((link.parent for link in model.links), (link.coordinate >= 0 for link in model.links))
     for link, moves in zip(model.links, moving, strict=True):
         body += link.body is not None
         if link.body is None or not moves or not (every or _weighs(link)):
@@ -304,13 +277,6 @@ def _inertial(model: Model, every: bool) -> tuple[list[Column], list[list[Sum] |
 def _ten(mass: Mass) -> list[Poly]:
     j = mass.j
     return [mass.m, *mass.mc, j[0][0], j[1][1], j[2][2], j[0][1], j[0][2], j[1][2]]
-
-
-def _moving(links: Sequence[Link]) -> list[bool]:
-    found: list[bool] = []
-    for link in links:
-        found.append(link.coordinate >= 0 or (link.parent >= 0 and found[link.parent]))
-    return found
 
 
 def _weighs(link: Link) -> bool:

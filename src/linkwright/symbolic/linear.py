@@ -20,7 +20,7 @@ from linkwright.symbolic.dynamics import Dynamics
 from linkwright.symbolic.exact import ONE, ZERO, added, exact_number, times
 from linkwright.symbolic.formula import Block, Sum, symbols
 from linkwright.symbolic.inverse import Quotient, solved
-from linkwright.symbolic.ring import Poly, Ring
+from linkwright.symbolic.ring import Compiled, Poly, Ring
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -180,8 +180,7 @@ class Linearisation:
         x = self.ring.values(flat, size)
 
         def evaluated(rows: Rows) -> Floats:
-            every = np.array([[self.ring.evaluate(p, x) for p in row] for row in rows])
-            return np.moveaxis(every, -1, 0).reshape(*shape, self.n, self.n)
+            return Compiled([p for row in rows for p in row])(x).reshape(*shape, self.n, self.n)
 
         return evaluated(self._m), evaluated(self._d), evaluated(self._k)
 
@@ -248,10 +247,9 @@ class Linearisation:
         given: dict[str, Any] = {**self.model.values, **{k: float(x) for k, x in self.given.items()}, **motion}
         x = ring.ring.values({k: np.broadcast_to(y, shape).reshape(size) for k, y in given.items()}, size)
         own = [ring(dy.h(i) + dy.g(i)) + ring.law(law) for i, law in enumerate(self._own)]
-        held = np.stack([ring.ring.evaluate(p, x) for p in own], axis=-1)
-        rows = [[ring.ring.evaluate(ring(dy.m[i, j]), x) for j in range(n)] for i in range(n)]
-        m = np.moveaxis(np.array(rows), -1, 0)
-        a: Floats = np.linalg.solve(m, (tau.reshape(size, n) - held)[..., None])[..., 0]
+        held = Compiled(own)(x)
+        m = Compiled([ring(dy.m[i, j]) for i in range(n) for j in range(n)])(x).reshape(size, n, n)
+        a = np.asarray(np.linalg.solve(m, (tau.reshape(size, n) - held)[..., None])[..., 0], np.float64)
         return a.reshape(tau.shape)
 
 

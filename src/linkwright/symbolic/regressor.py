@@ -19,7 +19,7 @@ from linkwright.mechanism.topology import Topology
 from linkwright.mechanism.tree import Tree, snap
 from linkwright.programs import Maker, Request
 from linkwright.spatial.rotation import Turn
-from linkwright.symbolic.literal import LETTERS, MOTOR, moves, weighing
+from linkwright.symbolic.literal import LETTERS, MOTOR, moving, weighing
 from linkwright.tape.block import Block, finish
 from linkwright.tape.scalar import Recorder, Scalar, undisturbed
 from linkwright.tape.straight import straightened
@@ -78,7 +78,7 @@ def regressor(d: Description, free: tuple[str, ...]) -> tuple[Program, Block | N
 def _places(d: Description, t: Topology) -> list[tuple[int, str]]:
     """The parameters π by tree position and letter."""
     heavy = weighing(d, ("mass", "inertia"))
-    bodies = [k for k in range(len(t)) if moves(d, t, k)]
+    bodies = [k for k, moves in enumerate(moving(d, t)) if moves]
     bodies = [k for k in bodies if heavy[int(t.body[k])]] or bodies
     motors = [k for k, joint in enumerate(t.joint.tolist()) if _driven(d, joint)]
     return [*((k, letter) for k in bodies for letter in LETTERS), *((k, MOTOR) for k in motors)]
