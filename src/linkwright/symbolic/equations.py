@@ -137,7 +137,7 @@ class Equations(Parts):
             missing += names[len(blocks) :]
         ring, values = self.derivation.dynamics.ring, self.parameters
         if form == "grouped":
-            values = {**{s.name: values[s.name] for s in self.regressor.ring.parameters}, **self.regressor.values}
+            values = self.regressor.symbol_values()
         notes = self._notes()
         if missing:
             some = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")

@@ -25,7 +25,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.errors import ModelError
+from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.laws import FRICTION_SPEED
 from linkwright.symbolic.dynamics import Dynamics, Mass
@@ -130,6 +130,14 @@ class Regressor:
         """The values of π, in the order of the columns."""
         return np.array([self.values[name] for name in self.names])
 
+    def symbol_values(self) -> dict[str, float]:
+        """The value of each symbol that does not move, in the blocks and in the joints' laws: lengths, angles, π, …"""
+        names: dict[str, None] = {}
+        for formula in (*_kinematic(self.model).constants(), *self.model.friction, *self.model.springs):
+            names |= {name: None for name, s in symbols(formula).items() if s.role == "parameter"}
+        known = self.model.values
+        return {**{name: float(known[name]) for name in names if name in known}, **self.values}
+
     # -- formulas -------------------------------------------------------------------------------------
     def blocks(self, write: Writer | None = None) -> dict[str, Block]:
         """Y (n × p) and pi, and M, h, g and friction as sums of parameter·(bracket); `write` makes the brackets."""
@@ -162,7 +170,8 @@ class Regressor:
         for name, x in zip("qva", states, strict=True):
             if x.shape[-1:] != (self.n,) or x.shape != states[0].shape:
                 shapes = ", ".join(str(s.shape) for s in states)
-                raise ValueError(f"{name} of the regressor: q, v and a have shapes (..., {self.n}), not {shapes}")
+                text = f"{name} of the regressor: q, v and a have shapes (..., {self.n}), not {shapes}"
+                raise ShapeError(text, given=x.shape, wanted=(..., self.n))
         shape = states[0].shape[:-1]
         flat = np.concatenate([x.reshape(-1, self.n) for x in states], axis=1)
         x = self._variables(flat, {**self.model.values, **(parameters or {})})
@@ -238,14 +247,6 @@ def regressor(
         "friction": {(i,): lost[i] for i in range(n)},
     }
     return Regressor(model, lean, ring, columns, parts)
-
-
-def pi_values(model: Model | Description | _Described, *, every: bool = False) -> dict[str, float]:
-    """The ten linear parameters of each moving body that weighs, and the motor inertias, as the model has them."""
-    if not isinstance(model, Model):
-        model = model_of(model if isinstance(model, Description) else model.description)
-    columns = _inertial(model, every)[0] + _motors(model, None)
-    return {column.name: evaluate(column.relation, model.values) for column in columns}
 
 
 # -- columns --------------------------------------------------------------------------------------------------------
@@ -350,12 +351,15 @@ def _kinematic(model: Model) -> Model:
 
 
 def _refuse_names(model: Model, kinematic: Model, columns: Sequence[Column]) -> None:
+    """A parameter of π may have the name of another symbol of the equations only where it is that symbol."""
     taken = {q.name for q in model.coordinates}
     taken |= {f"{dots}{name}" for name in taken for dots in ("d", "dd")}
     for formula in kinematic.constants():
         taken |= symbols(formula).keys()
+    laws = {name for formula in (*model.friction, *model.springs) for name in symbols(formula)}
     for column in columns:
-        if column.name in taken:
-            text = f"{column.name!r} is in the model's lengths, angles or coordinates, and is the name of an inertial"
-            advice = f"parameter of body {column.body} in the regressor; rename it in the model"
-            raise ModelError(f"{text} {advice}", element=column.name)
+        own = column.relation == times(1, column.symbol)
+        if column.name in taken or (column.name in laws and not own):
+            where = "lengths, angles or coordinates" if column.name in taken else "joints' forces"
+            text = f"{column.name!r} is in the model's {where}, and is the name of a parameter of body {column.body}"
+            raise ModelError(f"{text} in the regressor; rename it in the model", element=column.name)
