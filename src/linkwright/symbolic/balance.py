@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.symbolic.calculus import derivative, replaced
 from linkwright.symbolic.dynamics import Dynamics
-from linkwright.symbolic.exact import ZERO, added, exact_number, negated, times
+from linkwright.symbolic.exact import ZERO, added, exact_number, finite, negated, short, times
 from linkwright.symbolic.formula import Applied, Sum, Symbol, evaluate, number, symbols
 from linkwright.symbolic.linear import Moved
 from linkwright.symbolic.ring import Compiled
@@ -126,18 +126,27 @@ def _forces(dynamics: Dynamics, forces: Mapping[str, Force] | Sequence[Force] | 
     if isinstance(forces, Mapping):
         for name in forces:
             if name not in names:
-                raise NameNotFound("coordinate", name, names)
+                raise NameNotFound("coordinate", str(name), names)
         forces = [forces.get(name, 0) for name in names]
+    elif isinstance(forces, str) or not isinstance(forces, Sequence | np.ndarray):
+        text = f"the forces are {short(forces)}; give one for each coordinate, or some by name: {{{names[0]!r}: 1.5}}"
+        raise ModelError(text)
     if len(forces) != dynamics.n:
         raise ModelError(f"there are {len(forces)} forces; give one for each of the {dynamics.n} coordinates")
+    ring = dynamics.ring
+    moving = {s.name for s in (*ring.coordinates, *ring.rates, *ring.accelerations)}
     made = []
     for name, x in zip(names, forces, strict=True):
         if isinstance(x, str):
             if not x.isidentifier():
                 raise ModelError(f"the force on {name} is {x!r}; give a number or one plain name", element=name)
+            if x in moving:
+                text = f"the force on {name} is {x!r}, which moves, and forces at rest are constant"
+                raise ModelError(f"{text}; give a number or another name, or a spring to the joint", element=name)
             made.append(times(1, Symbol(x)))
-        elif not np.isfinite(float(x)):
-            raise ModelError(f"the force on {name} is {x}; give a finite number", element=name)
+        elif not finite(x):
+            text = f"the force on {name} is {short(x)}; give a finite number, or the name of a parameter"
+            raise ModelError(text, element=name)
         else:
             made.append(number(exact_number(x)))
     return made

@@ -43,6 +43,22 @@ def exact_number(x: Any) -> Fraction:
     return rational(x)
 
 
+def finite(x: Any) -> bool:
+    """Whether x is a number, and a finite one: what `exact_number` takes."""
+    if isinstance(x, str | bytes):
+        return False
+    try:
+        return math.isfinite(float(x))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def short(x: Any) -> str:
+    """What was given in the place of a number, for a message."""
+    text = repr(x)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 def times(x: int | Fraction, *factors: Factor) -> Sum:
     """A number times factors."""
     return Sum((Term(Fraction(x), tuple((f, 1) for f in factors)),)) if x else Sum()
