@@ -11,7 +11,7 @@ from closed_forms import dynamics
 from scipy.optimize import brentq
 
 import linkwright as lw
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.symbolic import quarters
 from linkwright.symbolic.equilibria import Equilibria, equilibria
 from linkwright.symbolic.printing.plain import text
@@ -229,9 +229,24 @@ def test_no_gravity_leaves_every_coordinate_free() -> None:
         ([1.0], None, "there are 1 forces; give one for each of the 2 coordinates"),
         ({"q1": math.inf}, None, "the force on q1 is inf; give a finite number"),
         ({"q1": "2 T"}, None, "one plain name"),
+        ({"q1": None}, None, "the force on q1 is None; give a finite number, or the name of a parameter"),
+        ({"q1": "q2"}, None, "the force on q1 is 'q2', which moves"),
+        ({"q1": "dq1"}, None, "the force on q1 is 'dq1', which moves"),
+        ({"q1": "ddq2"}, None, "the force on q1 is 'ddq2', which moves"),
+        (1.5, None, "the forces are 1.5; give one for each coordinate"),
+        ("T", None, "the forces are 'T'; give one for each coordinate"),
         (None, {"mass": 1.0}, "mass"),
+        (None, {"m": None}, "the value of m is None; give a finite number"),
+        (None, {"q1": 1.0}, "no parameter named 'q1'"),
     ],
 )
 def test_bad_forces_and_values_are_refused_by_a_sentence(forces: Any, values: Any, message: str) -> None:
     with pytest.raises((ModelError, NameNotFound), match=message):
         equilibria(dynamics(planar(2)), forces, values)
+
+
+def test_a_part_of_the_mass_matrix_is_not_enough_for_stability() -> None:
+    dy = dynamics(planar(2))
+    del dy.m[0, 1]
+    with pytest.raises(LinkwrightError, match="the derivation was interrupted: M12 is missing; derive again"):
+        equilibria(dy)

@@ -11,14 +11,14 @@ import pytest
 
 import linkwright as lw
 import robots
-from linkwright.errors import LinkwrightWarning, ModelError
+from linkwright.errors import LinkwrightWarning, ModelError, ShapeError
 from linkwright.model import Mechanism
 from linkwright.symbolic.base import BaseParameters, base_parameters, sampled
 from linkwright.symbolic.dynamics import Dynamics
 from linkwright.symbolic.exact import times
 from linkwright.symbolic.formula import Root, Symbol, Trig, evaluate
-from linkwright.symbolic.grouped import LETTERS, Regressor, pi_values, regressor
-from linkwright.symbolic.literal import literal
+from linkwright.symbolic.grouped import Regressor, regressor
+from linkwright.symbolic.literal import LETTERS, literal
 from linkwright.symbolic.printing import text
 from linkwright.symbolic.reading import model_of
 from linkwright.symbolic.relations import quotient
@@ -136,7 +136,7 @@ def test_grouped_entries_are_brackets_times_parameters() -> None:
 def test_parameters_come_from_mass_centre_and_inertia() -> None:
     mech = arm(PUMA[2:4], convention="standard")
     d = mech.description
-    found = pi_values(mech)
+    found = regressor(mech).values
     for k in range(2):
         r, p = d.rj[k], d.pj[k]  # the joint's triad in the body's frame
         assert np.abs(p).max() > 0.0
@@ -340,8 +340,27 @@ def test_a_length_by_the_name_of_a_parameter_is_refused() -> None:
         regressor(mech)
 
 
+def geared(damping: str, mass: float | str = 1.0) -> Mechanism:
+    """One link whose joint has a damper of this name."""
+    with lw.Builder("one") as b:
+        size = b.parameter(damping, 0.3)
+        link = b.body("link", size if mass == damping else mass, (0.1, 0.0, 0.0), (0.1, 0.1, 0.1))
+        b.joint_damper(b.joint("revolute", b.ground, link, "hinge"), size)
+    return b.build()
+
+
+def test_a_damping_by_the_name_of_a_parameter_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"'mx1' is in the model's joints' forces.*rename"):
+        regressor(geared("mx1"))
+
+
+def test_a_damping_that_is_the_parameter_itself_is_not_refused() -> None:
+    assert regressor(geared("V1"), friction=None).values["V1"] == 0.3
+    assert regressor(geared("m1", mass="m1")).values["m1"] == 0.3
+
+
 def test_states_of_a_wrong_shape_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"shapes \(\.\.\., 2\)"):
+    with pytest.raises(ShapeError, match=r"shapes \(\.\.\., 2\)"):
         symbolic(PLANAR[:2]).matrix(np.zeros(3), np.zeros(2), np.zeros(2))
 
 

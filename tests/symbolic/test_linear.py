@@ -12,7 +12,7 @@ import sympy
 from closed_forms import dynamics, values, vanishes
 
 import linkwright as lw
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.symbolic.formula import evaluate, symbols
 from linkwright.symbolic.linear import linearised
 from linkwright.symbolic.printing.plain import text
@@ -231,7 +231,10 @@ def test_a_long_inverse_is_refused_and_numbers_are_not() -> None:
     [
         ({"q3": 0}, "q3"),
         ({"q1": math.nan}, "q1 is nan at the point; give a finite number"),
-        ({"q1": "zero"}, "q1 is 'zero' at the point; give a number, or 'free'"),
+        ({"q1": "zero"}, "q1 is 'zero' at the point; give a finite number, or 'free'"),
+        ({"q1": None}, "q1 is None at the point; give a finite number"),
+        ({"q1": [0, 1]}, r"q1 is \[0, 1\] at the point; give a finite number"),
+        ([0.0, 0.0], r"the point is \[0.0, 0.0\]; give its numbers by name"),
     ],
 )
 def test_a_point_that_cannot_be_is_refused_by_a_sentence(point: Any, message: str) -> None:
@@ -281,3 +284,10 @@ def test_numbers_of_other_libraries_are_numbers(number: Any) -> None:
 
 def test_sympys_pi_is_known() -> None:
     assert text(linearised(dynamics(cart_pole()), {"q2": sympy.pi / 3}).M.entries[1]) == "1/2*m*l"
+
+
+def test_a_part_of_the_mass_matrix_is_not_linearised() -> None:
+    dy = dynamics(arm())
+    del dy.m[0, 1]
+    with pytest.raises(LinkwrightError, match="the derivation was interrupted: M12 is missing; derive again"):
+        linearised(dy)

@@ -267,10 +267,12 @@ def test_the_regressor_times_the_inertial_parameters_is_inverse_dynamics(name: s
     x, d = state(mech), mech.description
     form = recursive(mech, "regressor")
     values: dict[str, float] = {}
-    for k, body in enumerate(span(d).body.tolist(), 1):
-        m, c = d.mass[body], d.com[body]
-        j = full_inertia(d.inertia[body]) + m * ((c @ c) * np.eye(3) - np.outer(c, c))
-        values |= {f"m{k}": m, f"mx{k}": m * c[0], f"my{k}": m * c[1], f"mz{k}": m * c[2]}
+    t = span(d)
+    for k, (body, joint, back) in enumerate(zip(t.body.tolist(), t.joint.tolist(), t.reverse.tolist(), strict=True), 1):
+        r, p = (d.ri[joint], d.pi[joint]) if back else (d.rj[joint], d.pj[joint])  # the link's axes on the body
+        m, c = d.mass[body], r.T @ (d.com[body] - p)
+        j = r.T @ full_inertia(d.inertia[body]) @ r + m * ((c @ c) * np.eye(3) - np.outer(c, c))
+        values |= {f"m{k}": m, f"mx{k}": m * c[0], f"my{k}": m * c[1], f"mz{k}": m * c[2], f"J{k}": d.armature[joint]}
         values |= {f"J{a}{b}{k}": j["xyz".index(a), "xyz".index(b)] for a, b in ("xx", "yy", "zz", "xy", "xz", "yz")}
     wanted = expected(mech, "inverse_dynamics", x)
     found = run_python(form, x) @ [values[column] for column in form.columns]

@@ -13,52 +13,15 @@ from numpy.typing import NDArray
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.symbolic.calculus import derivative, replaced
 from linkwright.symbolic.dynamics import Dynamics
-from linkwright.symbolic.exact import ZERO, added, exact_number, negated, times
+from linkwright.symbolic.exact import ZERO, added, exact_number, finite, negated, short, times
 from linkwright.symbolic.formula import Applied, Sum, Symbol, evaluate, number, symbols
 from linkwright.symbolic.linear import Moved
-from linkwright.symbolic.ring import Poly
+from linkwright.symbolic.ring import Compiled
 
 Floats = NDArray[np.float64]
 #: A force: a number, or the name of a parameter.
 Force = int | float | Fraction | str
 _ROUNDED = 1e-13
-_PRODUCTS = 2**21  # that are held at a time
-
-
-class Compiled:
-    """Polynomials of one ring, evaluated at many points at once: each product of variables once."""
-
-    def __init__(self, polys: Sequence[Poly]) -> None:
-        at: dict[tuple[int, ...], int] = {}
-        rows, columns, numbers = [], [], []
-        for k, p in enumerate(polys):
-            for powers, c in zip(p.monoms(), p.coeffs(), strict=True):
-                rows.append(k)
-                columns.append(at.setdefault(tuple(int(x) for x in powers), len(at)))
-                numbers.append(int(c.p) / int(c.q))
-        self._numbers = np.zeros((len(polys), len(at)))
-        self._numbers[rows, columns] = numbers
-        table = np.array(list(at), dtype=np.int32)
-        # Which products have a variable to which power.
-        self._factors = [
-            (variable, int(power), np.flatnonzero(table[:, variable] == power))
-            for variable in (np.flatnonzero(table.any(axis=0)).tolist() if len(at) else [])
-            for power in np.unique(table[:, variable])
-            if power
-        ]
-
-    def __call__(self, x: Floats) -> Floats:
-        """(size, polynomials) at `ring.values` (variables, size)."""
-        count, size = self._numbers.shape[1], x.shape[1]
-        found = np.empty((size, len(self._numbers)))
-        each = max(_PRODUCTS // max(count, 1), 1)
-        for k in range(0, size, each):
-            part = x[:, k : k + each]
-            products = np.ones((count, part.shape[1]))
-            for variable, power, those in self._factors:
-                products[those] *= part[variable] ** power
-            found[k : k + each] = (self._numbers @ products).T
-        return found
 
 
 class Balance:
@@ -163,18 +126,27 @@ def _forces(dynamics: Dynamics, forces: Mapping[str, Force] | Sequence[Force] | 
     if isinstance(forces, Mapping):
         for name in forces:
             if name not in names:
-                raise NameNotFound("coordinate", name, names)
+                raise NameNotFound("coordinate", str(name), names)
         forces = [forces.get(name, 0) for name in names]
+    elif isinstance(forces, str) or not isinstance(forces, Sequence | np.ndarray):
+        text = f"the forces are {short(forces)}; give one for each coordinate, or some by name: {{{names[0]!r}: 1.5}}"
+        raise ModelError(text)
     if len(forces) != dynamics.n:
         raise ModelError(f"there are {len(forces)} forces; give one for each of the {dynamics.n} coordinates")
+    ring = dynamics.ring
+    moving = {s.name for s in (*ring.coordinates, *ring.rates, *ring.accelerations)}
     made = []
     for name, x in zip(names, forces, strict=True):
         if isinstance(x, str):
             if not x.isidentifier():
                 raise ModelError(f"the force on {name} is {x!r}; give a number or one plain name", element=name)
+            if x in moving:
+                text = f"the force on {name} is {x!r}, which moves, and forces at rest are constant"
+                raise ModelError(f"{text}; give a number or another name, or a spring to the joint", element=name)
             made.append(times(1, Symbol(x)))
-        elif not np.isfinite(float(x)):
-            raise ModelError(f"the force on {name} is {x}; give a finite number", element=name)
+        elif not finite(x):
+            text = f"the force on {name} is {short(x)}; give a finite number, or the name of a parameter"
+            raise ModelError(text, element=name)
         else:
             made.append(number(exact_number(x)))
     return made

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from linkwright.errors import LinkwrightError
 from linkwright.symbolic.exact import Matrix
 from linkwright.symbolic.formula import Sum
 from linkwright.symbolic.links import Inertial, Link, Model, Vector
@@ -97,6 +98,16 @@ class Dynamics:
                 value = value + self.ring.poly(self.model.armature[i])
             self.m[i, j] = self.m[j, i] = value
             yield i, j
+
+    def check_mass_matrix(self) -> None:
+        """Refuses to go on with a part of M, as an interruption leaves it."""
+        missing = [(i, j) for i in range(self.n) for j in range(i, self.n) if (i, j) not in self.m]
+        if missing:
+            comma = "," if self.n > 9 else ""
+            names = [f"M{i + 1}{comma}{j + 1}" for i, j in missing]
+            some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+            verb = "is" if len(names) == 1 else "are"
+            raise LinkwrightError(f"the derivation was interrupted: {some} {verb} missing; derive again")
 
     def _by_jacobians(self) -> Iterator[tuple[int, int, Poly]]:
         """M_ij = Σ m v_i·v_j + v_i·(ω_j × mc) + v_j·(ω_i × mc) + ω_i·J ω_j over the links."""

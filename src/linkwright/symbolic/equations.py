@@ -24,6 +24,7 @@ from linkwright.symbolic.printing import Operations, Sheet, operations
 from linkwright.symbolic.reading import model_of
 
 if TYPE_CHECKING:
+    from linkwright.symbolic.balance import Force
     from linkwright.symbolic.equilibria import Equilibria
     from linkwright.symbolic.linear import Linearisation, Value
     from linkwright.symbolic.recursive import Recursive
@@ -137,7 +138,7 @@ class Equations(Parts):
             missing += names[len(blocks) :]
         ring, values = self.derivation.dynamics.ring, self.parameters
         if form == "grouped":
-            values = {**{s.name: values[s.name] for s in self.regressor.ring.parameters}, **self.regressor.values}
+            values = self.regressor.symbol_values()
         notes = self._notes()
         if missing:
             some = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
@@ -265,11 +266,22 @@ class Equations(Parts):
 
         return linearised(self.derivation.dynamics, point, self.mechanism)
 
-    def equilibria(self, forces: Any = None, **options: Any) -> Equilibria:
-        """The points where gravity and springs are in balance, or held by constant forces."""
+    def equilibria(
+        self,
+        forces: Mapping[str, Force] | Sequence[Force] | None = None,
+        values: Mapping[str, float] | None = None,
+        *,
+        starts: int = 256,
+        seed: int = 0,
+    ) -> Equilibria:
+        """The points where gravity and springs are in balance, or held by constant forces.
+
+        `forces` are numbers or names of parameters, by coordinate. Points that are not exact are looked for with the
+        parameters' `values` (otherwise the model's) from so many starts.
+        """
         from linkwright.symbolic.equilibria import equilibria
 
-        return equilibria(self.derivation.dynamics, forces, **options)
+        return equilibria(self.derivation.dynamics, forces, values, starts=starts, seed=seed)
 
 
 def _check_size(model: Model, way: Way, most: int) -> None:

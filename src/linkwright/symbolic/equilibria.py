@@ -9,13 +9,15 @@ from typing import Literal
 
 import numpy as np
 
-from linkwright.errors import NameNotFound
-from linkwright.symbolic.balance import Balance, Compiled, Floats, Force
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.symbolic.balance import Balance, Floats, Force
 from linkwright.symbolic.dynamics import Dynamics
+from linkwright.symbolic.exact import finite, short
 from linkwright.symbolic.formula import Sum
 from linkwright.symbolic.linear import Linearisation, Value, linearised
 from linkwright.symbolic.printing.plain import text
 from linkwright.symbolic.quarters import Exact, quarters
+from linkwright.symbolic.ring import Compiled
 from linkwright.symbolic.roots import roots
 
 Stability = Literal["stable", "unstable", "neutral", "unknown"]
@@ -130,9 +132,12 @@ def _point(
 
 def _values(balance: Balance, values: Mapping[str, float] | None) -> dict[str, float]:
     known = dict(balance.dynamics.model.values)
-    for name in values or {}:
-        if name not in known and name not in balance.used:
-            raise NameNotFound("parameter", name, [*known, *balance.used - set(known)])
+    moving = {q.name for q in balance.dynamics.model.coordinates}
+    for name, x in (values or {}).items():
+        if name in moving or (name not in known and name not in balance.used):
+            raise NameNotFound("parameter", str(name), sorted({*known, *balance.used} - moving))
+        if not finite(x):
+            raise ModelError(f"the value of {name} is {short(x)}; give a finite number", element=name)
     return {**known, **{name: float(x) for name, x in (values or {}).items()}}
 
 
@@ -199,6 +204,7 @@ class _Modes:
         if not dy.m:
             for _ in dy.mass_matrix():
                 pass
+        dy.check_mass_matrix()
         self.compiled = Compiled([dy.m[i, j] for i in range(dy.n) for j in range(dy.n)])
 
     def _k(self, q: Floats) -> Floats:

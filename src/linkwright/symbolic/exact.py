@@ -43,6 +43,22 @@ def exact_number(x: Any) -> Fraction:
     return rational(x)
 
 
+def finite(x: Any) -> bool:
+    """Whether x is a number, and a finite one: what `exact_number` takes."""
+    if isinstance(x, str | bytes):
+        return False
+    try:
+        return math.isfinite(float(x))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def short(x: Any) -> str:
+    """What was given in the place of a number, for a message."""
+    text = repr(x)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 def times(x: int | Fraction, *factors: Factor) -> Sum:
     """A number times factors."""
     return Sum((Term(Fraction(x), tuple((f, 1) for f in factors)),)) if x else Sum()
@@ -52,8 +68,13 @@ def added(*parts: Sum) -> Sum:
     return Sum(tuple(term for part in parts for term in part))
 
 
+def scaled(formula: Sum, by: int | Fraction) -> Sum:
+    """A formula times a number."""
+    return Sum(tuple(Term(t.number * by, t.factors) for t in formula)) if by else Sum()
+
+
 def negated(formula: Sum) -> Sum:
-    return Sum(tuple(Term(-t.number, t.factors) for t in formula))
+    return scaled(formula, -1)
 
 
 _ROOT2, _ROOT3 = Root(2), Root(3)
@@ -203,7 +224,7 @@ def _quotient(a: Sum, b: Sum) -> Sum | None:
     x = constant(b)
     if x is None or x == 0:
         return None
-    return Sum(tuple(Term(t.number / x, t.factors) for t in a))
+    return scaled(a, 1 / x)
 
 
 def _power(a: Sum, b: Sum) -> Sum | None:

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from math import gcd, lcm, prod
 from typing import Any
 
 from flint import Ordering, fmpq_mpoly_ctx
 
 from linkwright.symbolic.formula import Factor, Sum, Symbol, Term, Trig, natural, rank
-from linkwright.symbolic.ring import Poly, Ring, terms
+from linkwright.symbolic.ring import Pairs, Poly, Ring, terms
 
 Key = tuple[Any, ...]
-Pairs = tuple[tuple[int, int], ...]  # variables with their powers
 Powers = tuple[tuple[Factor, int], ...]
 Wave = tuple[int, int]  # a cosine or sine by its number, and what e^{iφ} is multiplied by
 
@@ -168,7 +167,7 @@ class Forms:
         return tuple((factor(k), n) for k, n in sorted(powers, key=lambda item: order[item[0]]))
 
 
-@cache
+@lru_cache(2**14)
 def _product(x: Fraction, times: int) -> Fraction:
     return x * times
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 Role = Literal["coordinate", "rate", "acceleration", "parameter", "force", "variable"]
@@ -87,7 +87,7 @@ def number(x: int | Fraction) -> Sum:
     return Sum((Term(Fraction(x)),)) if x else Sum()
 
 
-@cache
+@lru_cache(2**12)
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     """A name as a key in which numbers count as numbers: q2 before q10."""
     parts = re.findall(r"\d+|\D+", name)

@@ -25,20 +25,19 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.errors import ModelError
+from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.laws import FRICTION_SPEED
 from linkwright.symbolic.dynamics import Dynamics, Mass
 from linkwright.symbolic.exact import ZERO, added, rational, times
 from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Symbol, Term, evaluate, symbols
 from linkwright.symbolic.links import NONE, Link, Model
+from linkwright.symbolic.literal import LETTERS, MOTOR, carried
 from linkwright.symbolic.reading import model_of
-from linkwright.symbolic.ring import Poly, Ring
+from linkwright.symbolic.ring import Compiled, Poly, Ring
 
 Sort = Literal["inertial", "motor", "viscous", "coulomb"]
 Writer: TypeAlias = Callable[[Poly], Sum]
-#: The linear parameters of a body, in this order.
-LETTERS = ("m", "mx", "my", "mz", "Jxx", "Jyy", "Jzz", "Jxy", "Jxz", "Jyz")
 
 
 class _Described(Protocol):
@@ -131,6 +130,14 @@ class Regressor:
         """The values of π, in the order of the columns."""
         return np.array([self.values[name] for name in self.names])
 
+    def symbol_values(self) -> dict[str, float]:
+        """The value of each symbol that does not move, in the blocks and in the joints' laws: lengths, angles, π, …"""
+        names: dict[str, None] = {}
+        for formula in (*_kinematic(self.model).constants(), *self.model.friction, *self.model.springs):
+            names |= {name: None for name, s in symbols(formula).items() if s.role == "parameter"}
+        known = self.model.values
+        return {**{name: float(known[name]) for name in names if name in known}, **self.values}
+
     # -- formulas -------------------------------------------------------------------------------------
     def blocks(self, write: Writer | None = None) -> dict[str, Block]:
         """Y (n × p) and pi, and M, h, g and friction as sums of parameter·(bracket); `write` makes the brackets."""
@@ -163,18 +170,12 @@ class Regressor:
         for name, x in zip("qva", states, strict=True):
             if x.shape[-1:] != (self.n,) or x.shape != states[0].shape:
                 shapes = ", ".join(str(s.shape) for s in states)
-                raise ValueError(f"{name} of the regressor: q, v and a have shapes (..., {self.n}), not {shapes}")
+                text = f"{name} of the regressor: q, v and a have shapes (..., {self.n}), not {shapes}"
+                raise ShapeError(text, given=x.shape, wanted=(..., self.n))
         shape = states[0].shape[:-1]
         flat = np.concatenate([x.reshape(-1, self.n) for x in states], axis=1)
         x = self._variables(flat, {**self.model.values, **(parameters or {})})
-        powers, coefficients = self._table
-        product = np.ones((len(powers), len(flat)))
-        for k in np.flatnonzero(powers.any(axis=0)):
-            rows = np.flatnonzero(powers[:, k])
-            raised = x[k] ** np.arange(powers[:, k].max() + 1)[:, None]
-            product[rows] *= raised[powers[rows, k]]
-        made: NDArray[np.float64] = (coefficients @ product).T.reshape(*shape, self.n, len(self.columns))
-        return made
+        return self._compiled(x).reshape(*shape, self.n, len(self.columns))
 
     def _variables(self, states: NDArray[np.float64], parameters: Mapping[str, float]) -> NDArray[np.float64]:
         """The ring's variables at these states: (variables, states)."""
@@ -186,29 +187,9 @@ class Regressor:
         return np.concatenate(each, axis=1) if each else np.zeros((len(ring.gens), 0))
 
     @cached_property
-    def _table(self) -> tuple[NDArray[np.int16], Any]:
-        """The monomials of all entries, each once, and the entries' numbers on them."""
-        import scipy.sparse as sparse  # type: ignore[import-untyped]  # SciPy ships no types
-
-        places, parts, numbers = [], [], []
-        for (i, k), value in self.entries.items():
-            places += [i * len(self.columns) + k] * len(value)
-            parts.append(powers(value))
-            numbers += [int(c.p) / int(c.q) for c in value.coeffs()]
-        every = np.concatenate(parts) if parts else np.zeros((0, len(self.ring.gens)), dtype=np.int16)
-        kept, which = np.unique(every, axis=0, return_inverse=True)
-        shape = (self.n * len(self.columns), len(kept))
-        return kept, sparse.csr_array((numbers, (places, which.reshape(-1))), shape=shape)
-
-
-def powers(p: Poly) -> NDArray[np.int16]:
-    """The powers of the variables of each term: (terms, variables)."""
-    degrees = p.degrees()
-    used = [k for k, n in enumerate(degrees) if n > 0]
-    made = np.zeros((len(p), len(degrees)), dtype=np.int16)
-    if used:
-        made[:, used] = [[int(m[k]) for k in used] for m in p.monoms()]
-    return made
+    def _compiled(self) -> Compiled:
+        places = [(i, k) for i in range(self.n) for k in range(len(self.columns))]
+        return Compiled([self.entries.get(place, self.ring.zero) for place in places])
 
 
 def gathered(pairs: Any) -> Sum:
@@ -268,14 +249,6 @@ def regressor(
     return Regressor(model, lean, ring, columns, parts)
 
 
-def pi_values(model: Model | Description | _Described, *, every: bool = False) -> dict[str, float]:
-    """The ten linear parameters of each moving body that weighs, and the motor inertias, as the model has them."""
-    if not isinstance(model, Model):
-        model = model_of(model if isinstance(model, Description) else model.description)
-    columns = _inertial(model, every)[0] + _motors(model, None)
-    return {column.name: evaluate(column.relation, model.values) for column in columns}
-
-
 # -- columns --------------------------------------------------------------------------------------------------------
 def _inertial(model: Model, every: bool) -> tuple[list[Column], list[list[Sum] | None]]:
     """Ten columns of each body that weighs and moves, and the same symbols by elementary link."""
@@ -283,7 +256,7 @@ def _inertial(model: Model, every: bool) -> tuple[list[Column], list[list[Sum] |
     columns: list[Column] = []
     inertias: list[list[Sum] | None] = []
     body = 0
-    moving = _moving(model.links)
+    moving = carried((link.parent for link in model.links), (link.coordinate >= 0 for link in model.links))
     for link, moves in zip(model.links, moving, strict=True):
         body += link.body is not None
         if link.body is None or not moves or not (every or _weighs(link)):
@@ -307,20 +280,13 @@ def _ten(mass: Mass) -> list[Poly]:
     return [mass.m, *mass.mc, j[0][0], j[1][1], j[2][2], j[0][1], j[0][2], j[1][2]]
 
 
-def _moving(links: Sequence[Link]) -> list[bool]:
-    found: list[bool] = []
-    for link in links:
-        found.append(link.coordinate >= 0 or (link.parent >= 0 and found[link.parent]))
-    return found
-
-
 def _weighs(link: Link) -> bool:
     return link.body is not None and any((link.body.mass, *link.body.inertia))
 
 
 def _motors(model: Model, motors: bool | None) -> list[Column]:
     chosen = [r for r in model.rotors if motors or (motors is None and r.inertia)]
-    return [Column(Symbol(f"J{r.body}"), r.body, "motor", "J", r.inertia) for r in chosen]
+    return [Column(Symbol(f"{MOTOR}{r.body}"), r.body, "motor", MOTOR, r.inertia) for r in chosen]
 
 
 def _losses(model: Model, friction: bool | None) -> list[tuple[Column, int, Factor]]:
@@ -385,12 +351,15 @@ def _kinematic(model: Model) -> Model:
 
 
 def _refuse_names(model: Model, kinematic: Model, columns: Sequence[Column]) -> None:
+    """A parameter of π may have the name of another symbol of the equations only where it is that symbol."""
     taken = {q.name for q in model.coordinates}
     taken |= {f"{dots}{name}" for name in taken for dots in ("d", "dd")}
     for formula in kinematic.constants():
         taken |= symbols(formula).keys()
+    laws = {name for formula in (*model.friction, *model.springs) for name in symbols(formula)}
     for column in columns:
-        if column.name in taken:
-            text = f"{column.name!r} is in the model's lengths, angles or coordinates, and is the name of an inertial"
-            advice = f"parameter of body {column.body} in the regressor; rename it in the model"
-            raise ModelError(f"{text} {advice}", element=column.name)
+        own = column.relation == times(1, column.symbol)
+        if column.name in taken or (column.name in laws and not own):
+            where = "lengths, angles or coordinates" if column.name in taken else "joints' forces"
+            text = f"{column.name!r} is in the model's {where}, and is the name of a parameter of body {column.body}"
+            raise ModelError(f"{text} in the regressor; rename it in the model", element=column.name)

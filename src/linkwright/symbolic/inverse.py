@@ -10,6 +10,7 @@ from fractions import Fraction
 from flint import fmpq, fmpq_mat
 
 from linkwright.errors import ModelError
+from linkwright.symbolic.exact import scaled
 from linkwright.symbolic.formula import Sum, Term
 from linkwright.symbolic.ring import Poly, Ring
 
@@ -45,7 +46,7 @@ class Quotient:
             (term,) = above.terms
             return Sum((Term(term.number * scale, (*term.factors, *under)),))
         if not under:
-            return Sum(tuple(Term(t.number * scale, t.factors) for t in above))
+            return scaled(above, scale)
         return Sum((Term(scale, ((above, 1), *under)),))
 
 
@@ -99,28 +100,41 @@ def _inverse(ring: Ring, m: Rows) -> tuple[Rows, Poly]:
             "exact, or A and B as numbers: numeric(q, v) or state_space(values)"
         )
         raise ModelError(text)
-    rows = tuple(range(n))
-    known: dict[tuple[tuple[int, ...], tuple[int, ...]], Poly] = {}
-
-    def minor(some: tuple[int, ...], columns: tuple[int, ...]) -> Poly:
-        if not some:
-            return ring.one
-        key = (some, columns)
-        if key not in known:
-            total = ring.zero
-            for k, column in enumerate(columns):
-                x = m[some[0]][column]
-                if x:
-                    rest = minor(some[1:], columns[:k] + columns[k + 1 :])
-                    total = total - x * rest if k % 2 else total + x * rest
-            known[key] = ring.reduced(total)
-        return known[key]
+    rows, minor = tuple(range(n)), _Minors(ring, m)
 
     def without(k: int) -> tuple[int, ...]:
         return rows[:k] + rows[k + 1 :]
 
     adjugate = [[minor(without(j), without(i)) * (-1 if (i + j) % 2 else 1) for j in rows] for i in rows]
     return adjugate, minor(rows, rows)
+
+
+def determinant(ring: Ring, m: Rows) -> Poly:
+    """The determinant by minors, for few rows."""
+    rows = tuple(range(len(m)))
+    return _Minors(ring, m)(rows, rows)
+
+
+class _Minors:
+    """The determinants of some rows and columns, each worked out once."""
+
+    def __init__(self, ring: Ring, m: Rows) -> None:
+        self.ring, self.m = ring, m
+        self.known: dict[tuple[tuple[int, ...], tuple[int, ...]], Poly] = {}
+
+    def __call__(self, rows: tuple[int, ...], columns: tuple[int, ...]) -> Poly:
+        if not rows:
+            return self.ring.one
+        key = (rows, columns)
+        if key not in self.known:
+            total = self.ring.zero
+            for k, column in enumerate(columns):
+                x = self.m[rows[0]][column]
+                if x:
+                    rest = self(rows[1:], columns[:k] + columns[k + 1 :])
+                    total = total - x * rest if k % 2 else total + x * rest
+            self.known[key] = self.ring.reduced(total)
+        return self.known[key]
 
 
 def _reduced(ring: Ring, above: Poly, below: Poly) -> Quotient:

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.symbolic.calculus import derivative, replaced
 from linkwright.symbolic.dynamics import Dynamics
-from linkwright.symbolic.exact import ONE, ZERO, added, exact_number, times
+from linkwright.symbolic.exact import ONE, ZERO, added, exact_number, finite, short, times
 from linkwright.symbolic.formula import Block, Sum, symbols
 from linkwright.symbolic.inverse import Quotient, solved
-from linkwright.symbolic.ring import Poly, Ring
+from linkwright.symbolic.ring import Compiled, Poly, Ring
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -46,6 +46,7 @@ class Linearisation:
     """M, D, K and A, B as formulas (`Block`s), and A, B as numbers along trajectories."""
 
     def __init__(self, dynamics: Dynamics, point: Point | None, mech: Mechanism | None) -> None:
+        dynamics.check_mass_matrix()
         self.dynamics, self.mech = dynamics, mech
         self.n, self.model = dynamics.n, dynamics.model
         self.given = {} if point is None else _given(dynamics, point)
@@ -180,8 +181,7 @@ class Linearisation:
         x = self.ring.values(flat, size)
 
         def evaluated(rows: Rows) -> Floats:
-            every = np.array([[self.ring.evaluate(p, x) for p in row] for row in rows])
-            return np.moveaxis(every, -1, 0).reshape(*shape, self.n, self.n)
+            return Compiled([p for row in rows for p in row])(x).reshape(*shape, self.n, self.n)
 
         return evaluated(self._m), evaluated(self._d), evaluated(self._k)
 
@@ -248,10 +248,9 @@ class Linearisation:
         given: dict[str, Any] = {**self.model.values, **{k: float(x) for k, x in self.given.items()}, **motion}
         x = ring.ring.values({k: np.broadcast_to(y, shape).reshape(size) for k, y in given.items()}, size)
         own = [ring(dy.h(i) + dy.g(i)) + ring.law(law) for i, law in enumerate(self._own)]
-        held = np.stack([ring.ring.evaluate(p, x) for p in own], axis=-1)
-        rows = [[ring.ring.evaluate(ring(dy.m[i, j]), x) for j in range(n)] for i in range(n)]
-        m = np.moveaxis(np.array(rows), -1, 0)
-        a: Floats = np.linalg.solve(m, (tau.reshape(size, n) - held)[..., None])[..., 0]
+        held = Compiled(own)(x)
+        m = Compiled([ring(dy.m[i, j]) for i in range(n) for j in range(n)])(x).reshape(size, n, n)
+        a = np.asarray(np.linalg.solve(m, (tau.reshape(size, n) - held)[..., None])[..., 0], np.float64)
         return a.reshape(tau.shape)
 
 
@@ -280,6 +279,9 @@ class Moved:
 
 def _given(dynamics: Dynamics, point: Point) -> dict[str, Fraction]:
     """A point's numbers, exactly; what it keeps free is left out."""
+    if not isinstance(point, Mapping):
+        text = f"the point is {short(point)}; give its numbers by name: {{'q1': 0, 'q2': 1.57}}"
+        raise ModelError(text)
     ring = dynamics.ring
     motion = [s.name for s in (*ring.rates, *ring.accelerations)]
     known = [*(s.name for s in ring.coordinates), *motion, *dynamics.model.values]
@@ -287,13 +289,12 @@ def _given(dynamics: Dynamics, point: Point) -> dict[str, Fraction]:
     for name, x in point.items():
         if name not in known:
             raise NameNotFound("symbol", name, known)
-        if isinstance(x, str):
-            if x != "free" and x != name:
-                raise ModelError(f"{name} is {x!r} at the point; give a number, or 'free' to keep it", element=name)
-        elif not np.isfinite(float(x)):
-            raise ModelError(f"{name} is {x} at the point; give a finite number", element=name)
-        else:
-            found[name] = exact_number(x)
+        if isinstance(x, str) and x in ("free", name):
+            continue
+        if not finite(x):
+            text = f"{name} is {short(x)} at the point; give a finite number, or 'free' to keep it"
+            raise ModelError(text, element=name)
+        found[name] = exact_number(x)
     return found
 
 

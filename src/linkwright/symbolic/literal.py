@@ -24,6 +24,9 @@ _ENTRIES = {
     "com": ("x", "y", "z"),
     "inertia": ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz"),
 }
+#: The linear parameters of a body that regressors belong to, about the link's origin in link axes, and of a motor.
+LETTERS = ("m", "mx", "my", "mz", "Jxx", "Jyy", "Jzz", "Jxy", "Jxz", "Jyz")
+MOTOR = "J"
 _AXES = ("x", "y", "z")
 _NOISE = 1e-14  # of the largest length: what rounding leaves of a zero
 
@@ -124,11 +127,10 @@ def _joint(d: Description, joint: int) -> str:
 # -- bodies ---------------------------------------------------------------------------------------------------------
 def _name_bodies(d: Description, t: Topology, names: _Names, array: str, zeros: bool, *, every: bool) -> None:
     letters, values = _ENTRIES[array], getattr(d, array).reshape(d.nb, -1)
-    bound = {flat // len(_ENTRIES[name]) for name, flat in d.bindings if name in _ENTRIES}
-    weighs = [bool(d.mass[b] != 0.0 or d.inertia[b].any() or b in bound) for b in range(d.nb)]
+    weighs = weighing(d)
     none = not any(weighs)
-    for k, body in enumerate(t.body.tolist()):
-        if not moves(d, t, k):
+    for k, (body, moves) in enumerate(zip(t.body.tolist(), moving(d, t), strict=True)):
+        if not moves:
             continue
         for e, letter in enumerate(letters):
             value = float(values[body, e])
@@ -137,13 +139,23 @@ def _name_bodies(d: Description, t: Topology, names: _Names, array: str, zeros: 
                 names.bind(array, body * len(letters) + e, f"{letter}{k + 1}", value + 0.0, of)
 
 
-def moves(d: Description, t: Topology, position: int) -> bool:
-    """Whether a joint with a freedom lies between a body and ground."""
-    while position >= 0:
-        if d.kind_of(int(t.joint[position])).nv:
-            return True
-        position = int(t.parent[position])
-    return False
+def weighing(d: Description, arrays: Collection[str] = BODY_ARRAYS) -> list[bool]:
+    """Of each body, whether it has mass or inertia, or something of these arrays as parameters."""
+    bound = {flat // len(_ENTRIES[name]) for name, flat in d.bindings if name in arrays}
+    return [bool(d.mass[b] != 0.0 or d.inertia[b].any() or b in bound) for b in range(d.nb)]
+
+
+def moving(d: Description, t: Topology) -> list[bool]:
+    """Of each tree position, whether a joint with a freedom lies between its body and ground."""
+    return carried(t.parent.tolist(), (d.kind_of(joint).nv > 0 for joint in t.joint.tolist()))
+
+
+def carried(parents: Iterable[int], free: Iterable[bool]) -> list[bool]:
+    """Of each link, parents first, whether it or one that carries it is free."""
+    found: list[bool] = []
+    for parent, own in zip(parents, free, strict=True):
+        found.append(own or (parent >= 0 and found[parent]))
+    return found
 
 
 # -- friction -------------------------------------------------------------------------------------------------------
@@ -222,10 +234,10 @@ def _name_rows(d: Description, t: Topology, names: _Names, noise: float) -> bool
         places = [(3 * joint + e, float(z[k, e])) for e in range(3) if abs(z[k, e]) >= _NOISE]
         if abs(a) > noise and names.free(array, (3 * joint,)):
             symbol = names.add(f"a{k + 1}", a, f"the length a of row {k + 1}")
-            names.bindings[array, 3 * joint] = _scaled(sign, symbol)
+            names.bindings[array, 3 * joint] = _multiple(sign, symbol)
         if abs(offset) > noise and names.free("pi", (at for at, _ in places)):
             symbol = names.add(f"d{k + 1}", offset, f"the offset d of row {k + 1}")
-            names.bindings.update({("pi", at): _scaled(factor, symbol) for at, factor in places})
+            names.bindings.update({("pi", at): _multiple(factor, symbol) for at, factor in places})
     return True
 
 
@@ -236,10 +248,10 @@ def _name_gravity(d: Description, names: _Names) -> None:
     g = names.add("g", size, "gravity")
     for k, part in enumerate((d.gravity / size).tolist()):
         if part != 0.0:
-            names.bindings["gravity", k] = _scaled(part, g)
+            names.bindings["gravity", k] = _multiple(part, g)
 
 
-def _scaled(factor: float, symbol: Name) -> Expression:
+def _multiple(factor: float, symbol: Name) -> Expression:
     """factor · symbol, without factors of one."""
     if abs(factor) == 1.0:
         return symbol if factor > 0.0 else -symbol

@@ -12,7 +12,7 @@ import numpy as np
 from linkwright.symbolic.balance import Balance, Floats
 from linkwright.symbolic.exact import rational
 from linkwright.symbolic.formula import Sum, Symbol, evaluate, symbols
-from linkwright.symbolic.inverse import Quotient, solved
+from linkwright.symbolic.inverse import Quotient, determinant, solved
 from linkwright.symbolic.linear import Moved
 from linkwright.symbolic.ring import Poly, Ring
 
@@ -148,18 +148,7 @@ def _without(ring: Ring, p: Poly, by: list[Symbol]) -> Poly:
 
 def _regular(ring: Ring, rows: list[list[Poly]]) -> bool:
     """Whether a square of polynomials has an inverse, and one that is short: each shift on its own, or numbers."""
-    return len(rows) <= 4 and all(any(row) for row in rows) and bool(_determinant(ring, rows))
-
-
-def _determinant(ring: Ring, rows: list[list[Poly]]) -> Poly:
-    if not rows:
-        return ring.one
-    total = ring.zero
-    for k, x in enumerate(rows[0]):
-        if x:
-            rest = _determinant(ring, [[*row[:k], *row[k + 1 :]] for row in rows[1:]])
-            total = total - x * rest if k % 2 else total + x * rest
-    return ring.reduced(total)
+    return len(rows) <= 4 and all(any(row) for row in rows) and bool(determinant(ring, rows))
 
 
 def _left(ring: Ring, rest: Poly, row: list[Poly], answer: list[Quotient]) -> Poly:

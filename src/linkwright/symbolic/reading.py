@@ -27,11 +27,12 @@ from linkwright.symbolic.exact import (
     negated,
     product,
     rational,
+    scaled,
     tabulated,
     times,
     turn,
 )
-from linkwright.symbolic.formula import Sum, Symbol, Term, number, symbols
+from linkwright.symbolic.formula import Sum, Symbol, number, symbols
 from linkwright.symbolic.links import Inertial, Link, Model, Rotor, Vector
 from linkwright.symbolic.ring import Turn
 
@@ -146,7 +147,7 @@ class _Reader:
             tuple(replace(link, angle=basis.turns.get(k, Turn(()))) for k, link in enumerate(self.links)),
             self.gravity(),
             tuple(
-                added(*(_scaled(r.inertia, factor) for r in rotors for at, factor in r.at if at == k))
+                added(*(scaled(r.inertia, factor) for r in rotors for at, factor in r.at if at == k))
                 for k in range(len(self.coordinates))
             ),
             *self.forces(),
@@ -266,7 +267,7 @@ class _Reader:
                 "q": added(times(ratio, q), offset),
                 "v": times(ratio, Symbol(f"d{q.name}", "rate", q.name)),
             }
-            for term in _scaled(self.formula(element.law, names=own), -ratio):
+            for term in scaled(self.formula(element.law, names=own), -ratio):
                 moving = any(s.role == "rate" for s in symbols(Sum((term,))).values())
                 kept = friction if moving else springs
                 kept[k] = added(kept[k], Sum((term,)))
@@ -279,10 +280,6 @@ def _transposed(rotations: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
 
 def _minus(v: Vector) -> Vector:
     return negated(v[0]), negated(v[1]), negated(v[2])
-
-
-def _scaled(a: Sum, by: Fraction) -> Sum:
-    return Sum(tuple(Term(t.number * by, t.factors) for t in a))
 
 
 def _refuse(d: Description, t: Topology) -> None:

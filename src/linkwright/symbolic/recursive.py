@@ -255,7 +255,8 @@ def _notes(d: Description, quantity: str, regrouped: bool) -> tuple[str, ...]:
     if any(not d.kind_of(j).paired for j in range(d.nj)):
         notes.append("Rates of spherical and free joints are velocities in the body's frame, not derivatives of q.")
     if quantity == "regressor":
-        notes.append("Each body has the columns m, mx, my, mz, Jxx, Jyy, Jzz, Jxy, Jxz, Jyz, about its frame's origin.")
+        ten = "m, mx, my, mz, Jxx, Jyy, Jzz, Jxy, Jxz, Jyz"
+        notes.append(f"Each body has the columns {ten}, about its link's origin in link axes; motors have J.")
     elif regrouped:
         notes.append("Inertias are regrouped towards the base where joint forces cannot tell them apart.")
     return tuple(notes)

@@ -20,8 +20,8 @@ import numpy as np
 from flint import nmod_mat
 
 from linkwright.symbolic.formula import Applied, Root, Sum, Symbol, Term, Trig, symbols
-from linkwright.symbolic.grouped import Regressor, powers
-from linkwright.symbolic.ring import Poly, Ring
+from linkwright.symbolic.grouped import Regressor
+from linkwright.symbolic.ring import Compiled, Pairs, Poly, Ring, terms
 
 #: A prime for which −1 is no square, but 2 and 3 are: p ≡ 23 mod 24.
 PRIME = 4611686018427386903
@@ -44,11 +44,10 @@ class Relations:
         at = {k: i for i, k in enumerate(columns)}
         moving = (*self.ring.coordinates, *self.ring.rates, *self.ring.accelerations)
         given = {**{s.name: 0.0 for s in moving}, **self.parameters}
-        x = self.ring.values(given)
+        places = [(i, at[k], value) for i, row in enumerate(self.rows) for k, value in row.items()]
         matrix = np.zeros((len(self.rows), len(columns)))
-        for i, row in enumerate(self.rows):
-            for k, value in row.items():
-                matrix[i, at[k]] = self.ring.evaluate(value, x)[0]
+        found = Compiled([value for _, _, value in places])(self.ring.values(given))[0]
+        matrix[[i for i, _, _ in places], [k for _, k, _ in places]] = found
         sizes = np.linalg.norm(matrix, axis=1, keepdims=True)
         matrix = matrix / np.where(sizes > 0.0, sizes, 1.0)
         return int(np.linalg.matrix_rank(matrix, tol=tolerance * np.sqrt(len(self.rows))))
@@ -79,20 +78,20 @@ def relations(regressor: Regressor, order: Sequence[int]) -> Relations:
 def _rows(regressor: Regressor) -> list[Row]:
     """The different rows, the simplest first."""
     ring = regressor.ring
-    moving = np.array([_moves(ring.factor(k)) for k in range(len(ring.gens))])
-    found: dict[tuple[Any, ...], dict[int, dict[tuple[int, ...], Any]]] = {}
+    moving = [_moves(ring.factor(k)) for k in range(len(ring.gens))]
+    found: dict[tuple[Any, ...], dict[int, dict[Pairs, Fraction]]] = {}
     for place, k, value in regressor.telling():
-        exponents = powers(value)
-        still = [tuple(row) for row in np.where(moving, 0, exponents).tolist()]
-        for key, constant, x in zip(np.where(moving, exponents, 0), still, value.coeffs(), strict=True):
-            found.setdefault((place, key.tobytes()), {}).setdefault(k, {})[constant] = x
+        for powers, x in terms(value):
+            motion = tuple(item for item in powers if moving[item[0]])
+            constant = tuple(item for item in powers if not moving[item[0]])
+            found.setdefault((place, motion), {}).setdefault(k, {})[constant] = x
     different: dict[tuple[Any, ...], Row] = {}
     for row in found.values():
         first = next(iter(row[min(row)].values()))
         scaled = {k: {m: x / first for m, x in row[k].items()} for k in sorted(row)}
         key = tuple((k, m, x) for k, part in scaled.items() for m, x in part.items())
         if key not in different:
-            different[key] = {k: ring.ctx.from_dict(part) for k, part in scaled.items()}
+            different[key] = {k: ring.from_terms(part) for k, part in scaled.items()}
     return sorted(different.values(), key=lambda row: (sum(map(len, row.values())), sum(map(_degree, row.values()))))
 
 
@@ -121,11 +120,10 @@ class _Point:
 
     def value(self, p: Poly) -> int:
         total = 0
-        for monomial, x in zip(p.monoms(), p.coeffs(), strict=True):
-            term = int(x.p) * pow(int(x.q), -1, PRIME)
-            for base, n in zip(self.values, monomial, strict=True):
-                if n:
-                    term = term * pow(base, int(n), PRIME) % PRIME
+        for powers, x in terms(p):
+            term = x.numerator * pow(x.denominator, -1, PRIME)
+            for k, n in powers:
+                term = term * pow(self.values[k], n, PRIME) % PRIME
             total += term
         return total % PRIME
 

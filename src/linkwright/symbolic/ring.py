@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,7 +23,10 @@ from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Symbol, Term
 Poly: TypeAlias = Any  # flint.fmpq_mpoly
 #: Σ multiple · symbol, as `Trig` has it.
 Angle: TypeAlias = tuple[tuple[Symbol, Fraction], ...]
+#: A product of variables: each with its power, by rising variable.
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
 _ROOTS = (2, 3)
+_HELD = 2**20  # products that are held at a time
 
 
 @dataclass(frozen=True)
@@ -132,11 +135,17 @@ class Ring:
         """∂p/∂x of a plain symbol: a rate, an acceleration, a parameter that is not an angle."""
         return p.derivative(self.at[symbol])
 
-    # -- out of the ring ------------------------------------------------------------------------------
-    def terms(self, p: Poly) -> Iterator[tuple[tuple[tuple[int, int], ...], Fraction]]:
-        """Each term as (variable, power) pairs, by rising variable, and its number."""
-        return terms(p)
+    def from_terms(self, parts: Mapping[Pairs, Fraction]) -> Poly:
+        """The polynomial with these terms, as `terms` gives them."""
+        made = {}
+        for powers, x in parts.items():
+            exponents = [0] * len(self.gens)
+            for k, n in powers:
+                exponents[k] = n
+            made[tuple(exponents)] = fmpq(x.numerator, x.denominator)
+        return self.ctx.from_dict(made)
 
+    # -- out of the ring ------------------------------------------------------------------------------
     def factor(self, variable: int) -> Factor:
         """What a variable stands for."""
         return self._factors[variable]
@@ -144,7 +153,7 @@ class Ring:
     def formula(self, p: Poly) -> Sum:
         """A polynomial as a flat formula, in the ring's own order."""
         factors = self._factors
-        return Sum(tuple(Term(x, tuple((factors[k], n) for k, n in powers)) for powers, x in self.terms(p)))
+        return Sum(tuple(Term(x, tuple((factors[k], n) for k, n in powers)) for powers, x in terms(p)))
 
     def values(self, given: Mapping[str, Any], size: int = 1) -> NDArray[np.float64]:
         """The variables' values for values of the symbols by name: (variables, size)."""
@@ -166,32 +175,21 @@ class Ring:
 
     def evaluate(self, p: Poly, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """A polynomial at `values`, in floating point: (size)."""
-        found = list(terms(p))
-        longest = max((len(powers) for powers, _ in found), default=0)
-        # Each different power once; rows of terms are filled up with 1.
-        place: dict[tuple[int, int], int] = {}
-        rows = np.zeros((len(found), longest), dtype=np.int32)
-        for row, (powers, _) in zip(rows, found, strict=True):
-            row[: len(powers)] = [place.setdefault(item, len(place) + 1) for item in powers]
-        table = np.stack([np.ones(x.shape[1]), *(x[k] ** n for k, n in place)])
-        product = np.array([float(number) for _, number in found]).reshape(-1, 1) * np.ones(x.shape[1])
-        for column in rows.T:
-            product *= table[column]
-        total: NDArray[np.float64] = product.sum(axis=0)
+        total: NDArray[np.float64] = Compiled([p])(x)[:, 0]
         return total
 
 
-@cache
+@lru_cache(2**12)
 def _powers(token: str) -> tuple[int, int]:
     """x12^3 → (12, 3)."""
     name, _, power = token.partition("^")
     return int(name[1:]), int(power or 1)
 
 
-_number = cache(Fraction)
+_number = lru_cache(2**14)(Fraction)
 
 
-def terms(p: Poly) -> Iterator[tuple[tuple[tuple[int, int], ...], Fraction]]:
+def terms(p: Poly) -> Iterator[tuple[Pairs, Fraction]]:
     """Each term of a polynomial in x0, x1, … as (variable, power) pairs, by rising variable, and its number.
 
     They are read from the polynomial's text, which is five times as fast as asking for exponents.
@@ -211,6 +209,41 @@ def terms(p: Poly) -> Iterator[tuple[tuple[tuple[int, int], ...], Fraction]]:
 
 
 _PLUS, _MINUS = Fraction(1), Fraction(-1)
+
+
+class Compiled:
+    """Polynomials of one ring, evaluated at many points at once: each product of variables once."""
+
+    def __init__(self, polys: Sequence[Poly]) -> None:
+        import scipy.sparse as sparse  # type: ignore[import-untyped]  # SciPy ships no types
+
+        at: dict[Pairs, int] = {}
+        rows, columns, numbers = [], [], []
+        for k, p in enumerate(polys):
+            for powers, number in terms(p):
+                rows.append(k)
+                columns.append(at.setdefault(powers, len(at)))
+                numbers.append(float(number))
+        having: dict[tuple[int, int], list[int]] = {}
+        for powers, k in at.items():
+            for item in powers:
+                having.setdefault(item, []).append(k)
+        self._numbers = sparse.csr_array((numbers, (rows, columns)), shape=(len(polys), len(at)))
+        #: Which products have a variable to which power.
+        self._having = [(*item, np.array(those)) for item, those in having.items()]
+
+    def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(size, polynomials) at `Ring.values` (variables, size)."""
+        (polys, count), size = self._numbers.shape, x.shape[1]
+        found = np.empty((size, polys))
+        each = max(_HELD // max(count, 1), 1)
+        for k in range(0, size, each):
+            part = x[:, k : k + each]
+            products = np.ones((count, part.shape[1]))
+            for variable, power, those in self._having:
+                products[those] *= part[variable] ** power
+            found[k : k + each] = (self._numbers @ products).T
+        return found
 
 
 class _Met:
