@@ -116,3 +116,24 @@ def test_markdown_draws_short_formulas_and_writes_long_ones_as_text() -> None:
     page = markdown_page(replace(sheet, blocks=(long,)))
     assert "h1 = m2*cos(theta2) + 2*m2*cos(2*theta2)" in page
     assert max(map(len, page.splitlines())) <= 120
+
+
+def sprung(rest: bool) -> Sheet:
+    """The arm on a spring, with a stop's law among its friction where `rest`."""
+    sheet = formulas.arm()
+    *blocks, friction = sheet.blocks
+    stop = term(1, formulas.dq[0], formulas.q[0]) if rest else term(1, formulas.dq[0])
+    friction = replace(friction, entries=(Sum((stop,)), *friction.entries[1:]))
+    springs = Block("springs", (3,), (Sum((term(5, formulas.q[0]),)), Sum(), Sum()))
+    return replace(sheet, blocks=(*blocks, friction, springs))
+
+
+def test_the_equation_of_motion_has_its_springs_and_what_friction_depends_on() -> None:
+    spring = r"\boldsymbol{F}_{\mathrm{spring}}(\boldsymbol{q})"
+    for made in (latex_document(sprung(False)), markdown_page(sprung(False))):
+        assert spring in made
+        assert r"\boldsymbol{F}_{\mathrm{fric}}(\dot{\boldsymbol{q}})" in made
+    assert r"\boldsymbol{F}_{\mathrm{fric}}(\boldsymbol{q}, \dot{\boldsymbol{q}})" in latex_document(sprung(True))
+    page = html_page(sprung(False))
+    assert '<mi class="up">spring</mi>' in page.split('class="motion"')[1].split("</div>")[0]
+    assert ">Springs<" in page

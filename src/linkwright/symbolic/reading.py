@@ -31,7 +31,7 @@ from linkwright.symbolic.exact import (
     times,
     turn,
 )
-from linkwright.symbolic.formula import Sum, Symbol, Term, number, symbols
+from linkwright.symbolic.formula import Sum, Symbol, Term, number, symbols, tidied
 from linkwright.symbolic.links import Inertial, Link, Model, Rotor, Vector
 from linkwright.symbolic.ring import Turn
 
@@ -266,7 +266,7 @@ class _Reader:
                 "q": added(times(ratio, q), offset),
                 "v": times(ratio, Symbol(f"d{q.name}", "rate", q.name)),
             }
-            for term in _scaled(self.formula(element.law, names=own), -ratio):
+            for term in _scaled(tidied(self.formula(element.law, names=own)), -ratio):
                 moving = any(s.role == "rate" for s in symbols(Sum((term,))).values())
                 kept = friction if moving else springs
                 kept[k] = added(kept[k], Sum((term,)))
