@@ -193,6 +193,8 @@ class Equations(Parts):
         """A web page that needs no network: formulas in MathML."""
         from linkwright.symbolic.printing import html_page
 
+        if self._form(form) == "recursive":
+            return self.recursive().html()
         return html_page(self.sheet(form))
 
     def save(self, path: str | PathLike[str], form: str | None = None) -> Path:

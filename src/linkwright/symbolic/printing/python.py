@@ -49,9 +49,7 @@ class Python:
         return to_float(x)
 
     def literal(self, x: float) -> str:
-        if not math.isfinite(x):
-            return f'float("{x}")'
-        return str(int(x)) if x == int(x) and x < 1e15 else repr(x)
+        return str(int(x)) if x < 1e15 and x == int(x) else float_text(x)
 
     def call(self, function: str, arguments: Sequence[str]) -> str:
         if function in _INLINE:
@@ -149,9 +147,12 @@ def listed(opening: str, items: Sequence[str], closing: str, end: str = "]") -> 
 
 
 def _value(x: float | None) -> str:
-    if x is None:
-        return "None,  # give a value"
-    return f"{float(x)!r}," if math.isfinite(x) else f'float("{x}"),'
+    return "None,  # give a value" if x is None else f"{float_text(x)},"
+
+
+def float_text(x: float) -> str:
+    """A number that Python reads as this float."""
+    return repr(float(x)) if math.isfinite(x) else f'float("{x}")'
 
 
 def _key(name: str) -> str:
