@@ -1,12 +1,12 @@
 """The web page and the Markdown page hold every formula, and no name from a file can be markup in them."""
 
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import formulas
 import pytest
 from formulas import cos, m2, term
 from hypothesis import given, settings
+from pages import Reader
 
 from linkwright.symbolic.formula import Block, Sum, Symbol
 from linkwright.symbolic.printing import (
@@ -18,47 +18,6 @@ from linkwright.symbolic.printing import (
     mathml_formula,
     python_module,
 )
-
-VOID = {"meta", "mspace"}
-MATH = {"math", "mrow", "mi", "mn", "mo", "msub", "msup", "msubsup", "mfrac", "msqrt", "mover", "mspace", "mtable"}
-PAGE = {"html", "head", "body", "title", "style", "meta", "div", "nav", "main", "header", "section", "h1", "h2", "p"}
-PAGE |= {"ol", "li", "a", "span", "table", "thead", "tbody", "tr", "th", "td", "code"}
-CHILDREN = {"msub": 2, "msup": 2, "msubsup": 3, "mfrac": 2, "mover": 2}
-
-
-class Reader(HTMLParser):
-    """Refuses what is not closed, not known, or has the wrong number of parts; gathers the words."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[list] = []
-        self.words: list[str] = []
-        self.targets: set[str] = set()
-        self.links: set[str] = set()
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attributes: list) -> None:
-        assert tag in MATH | PAGE | {"mtr", "mtd"}, tag
-        given = dict(attributes)
-        assert not [name for name in given if name.startswith("on") or name in ("src", "style")]
-        self.targets |= {given["id"]} if "id" in given else set()
-        self.links |= {given["href"]} if "href" in given else set()
-        if self.open:
-            self.open[-1][1] += 1
-        if tag not in VOID:
-            self.open.append([tag, 0])
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in VOID:
-            return
-        was, children = self.open.pop()
-        assert was == tag
-        assert children == CHILDREN.get(tag, children), tag
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
 
 
 @settings(max_examples=40, deadline=None)

@@ -22,7 +22,7 @@ def python(form: Recursive, name: str | None = None) -> str:
     """A module with one function; its arguments are sequences of floats, its results lists."""
     language = python_printer.Python()
     function, names, arrays = _names(form, name, language)
-    style = Style(lambda s: names[s.name], language.literal, language.call)
+    style = Style(lambda s: names[s.name], float_text, language.call)
     given = next((i for i in form.inputs if i.values), None)
     arguments = ", ".join(f"{arrays[i.name]}=PARAMETERS" if i is given else arrays[i.name] for i in form.inputs)
     body = [f"def {function}({arguments}):", f'    """{one_line(form.meaning)}."""']
@@ -34,8 +34,7 @@ def python(form: Recursive, name: str | None = None) -> str:
         body += [f"    # {title}"] if form.steps.once else []
         for step in some:
             body.append(f"    {names[step.symbol.name]} = {write(step.formula, style)}")
-    # A whole number among the results is a float as the others are.
-    entries = [write(x, style) if isinstance(x, Symbol) else float_text(x) for x in form.steps.results]
+    entries = [write(x, style) for x in form.steps.results]
     if len(form.shape) == 2:
         rows, columns = form.shape
         body.append("    return [")
@@ -129,4 +128,5 @@ def _told(i: Input, names: dict[str, str]) -> list[str]:
 
 
 def _called(s: Symbol, names: dict[str, str]) -> str:
-    return s.name if names[s.name] == s.name else f"{names[s.name]} for {s.name}"
+    word = names[s.name]
+    return word if word in (s.name, folded(s.name)) else f"{word} for {s.name}"

@@ -58,7 +58,8 @@ def _listing(form: Recursive, digits: int | None) -> Listing:
     # Results that are a number, an input, or found above under another name.
     known = {step.symbol for step in form.steps}
     rest = {s: x for s, x in zip(form.names, form.steps.results, strict=True) if s not in known and s != x}
-    results += [(s, formula(x, digits)) for s, x in rest.items()]
+    empty = [s for s, x in rest.items() if x == 0.0 and len(form.shape) == 2]
+    results += [(s, formula(x, digits)) for s, x in rest.items() if s not in empty]
     sections = (
         ("Of the parameters alone", sides(form.steps.once)),
         ("Intermediate variables", sides(between)),
@@ -71,6 +72,8 @@ def _listing(form: Recursive, digits: int | None) -> Listing:
     q, dq, ddq = given.values()
     sheet = Sheet(form.title, "recursive", (), q, dq, ddq, dict(form.parameters), notes=form.notes)
     told = f"{form.meaning}. {' '.join(form.cost)}"
+    if empty:
+        told += f" Entries of {form.letter} that are not listed are zero."
     kept = tuple((title, tuple(lines)) for title, lines in sections if lines)
     return Listing(sheet, told, kept, form.count, form.count_once)
 

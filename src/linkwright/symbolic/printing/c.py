@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from linkwright.kernels.ctext_names import comment, function_name
 from linkwright.kernels.ctext_names import literal as c_literal
-from linkwright.symbolic.printing.code import WIDTH, Routine, Statement, routine, wrapped
+from linkwright.symbolic.printing.code import WIDTH, Routine, Statement, enclosed, routine, wrapped
 from linkwright.symbolic.printing.count import Operations
 from linkwright.symbolic.printing.names import ascii_identifier, folded
 from linkwright.symbolic.printing.sheet import Sheet, used
@@ -16,10 +16,10 @@ from linkwright.symbolic.printing.walk import to_float
 
 _NAMES = {"abs": "fabs"}
 _INLINE = {
-    "lt": "(({}) < ({}) ? 1.0 : 0.0)",
-    "le": "(({}) <= ({}) ? 1.0 : 0.0)",
-    "eq": "(({}) == ({}) ? 1.0 : 0.0)",
-    "if": "(({}) != 0.0 ? ({}) : ({}))",
+    "lt": "({} < {} ? 1.0 : 0.0)",
+    "le": "({} <= {} ? 1.0 : 0.0)",
+    "eq": "({} == {} ? 1.0 : 0.0)",
+    "if": "({} != 0.0 ? {} : {})",
 }
 #: Functions that a file brings along; what is no number stays none, which fmin and fmax would lose.
 HELPERS = {
@@ -57,7 +57,7 @@ class C:
 
     def call(self, function: str, arguments: Sequence[str]) -> str:
         if function in _INLINE:
-            return _INLINE[function].format(*arguments)
+            return _INLINE[function].format(*map(enclosed, arguments))
         if function in HELPERS:
             self.helpers.add(function)
             return f"{function}_of({', '.join(arguments)})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -286,7 +287,7 @@ class _Body:
         if factor.function in _INFIX:
             kind = {"add": "add", "sub": "add", "mul": "multiply", "div": "divide"}[factor.function]
             self.count[kind] += 1
-            return f"({arguments[0]}){_INFIX[factor.function]}({arguments[1]})"
+            return f"{enclosed(arguments[0])}{_INFIX[factor.function]}{enclosed(arguments[1])}"
         self.count["function"] += 1
         return self.language.call(factor.function, arguments)
 
@@ -315,6 +316,11 @@ class _Body:
             parts.append(f"{sign}{size}{self.names[symbol.name]}")
         name = "_".join(parts)
         return name if len(name) <= 40 else f"sum{len(self._angles) + 1}"
+
+
+def enclosed(text: str) -> str:
+    """An expression in brackets, unless it is one word or number."""
+    return text if re.fullmatch(r"\w[\w.]*", text) else f"({text})"
 
 
 def wrapped(pieces: Sequence[str], first: str, rest: str, width: int) -> list[str]:

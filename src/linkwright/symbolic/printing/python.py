@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from linkwright.symbolic.printing.code import WIDTH, Routine, Statement, routine, wrapped
+from linkwright.symbolic.printing.code import WIDTH, Routine, Statement, enclosed, routine, wrapped
 from linkwright.symbolic.printing.count import Operations
 from linkwright.symbolic.printing.names import python_identifier
 from linkwright.symbolic.printing.sheet import Sheet
@@ -18,10 +18,10 @@ from linkwright.symbolic.printing.walk import to_float
 _MATH = {"asin", "acos", "atan", "atan2", "sin", "cos", "tan", "sqrt", "exp", "log", "sinh", "cosh", "tanh", "pow"}
 # A choice is an expression: what is not chosen is not computed, and cannot divide by zero.
 _INLINE = {
-    "lt": "float(({}) < ({}))",
-    "le": "float(({}) <= ({}))",
-    "eq": "float(({}) == ({}))",
-    "if": "(({1}) if ({0}) else ({2}))",
+    "lt": "float({} < {})",
+    "le": "float({} <= {})",
+    "eq": "float({} == {})",
+    "if": "({1} if {0} else {2})",
 }
 #: Functions that a module brings along; what is no number stays none.
 HELPERS = {
@@ -53,7 +53,7 @@ class Python:
 
     def call(self, function: str, arguments: Sequence[str]) -> str:
         if function in _INLINE:
-            return _INLINE[function].format(*arguments)
+            return _INLINE[function].format(*map(enclosed, arguments))
         if function in _MATH:
             return f"math.{function}({', '.join(arguments)})"
         if function == "abs":
