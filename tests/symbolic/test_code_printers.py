@@ -29,7 +29,7 @@ from linkwright.symbolic.printing import (
     to_sympy,
 )
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=20, deadline=None, derandomize=True)
 compiler = shutil.which("gcc") or shutil.which("cc")
 needs_compiler = pytest.mark.skipif(compiler is None, reason="no C compiler: gcc or cc is not in the PATH")
 STRICT = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -135,7 +135,7 @@ class Compiled:
 def test_printed_c_computes_the_formulas_and_compiles_without_a_warning(tmp_path) -> None:
     found: list[tuple[Block, dict[str, float]]] = []
 
-    @settings(max_examples=25, deadline=None, database=None)
+    @settings(max_examples=20, deadline=None, derandomize=True)
     @given(formulas.blocks, formulas.values)
     def gather(block: Block, at: dict[str, float]) -> None:
         found.append((block, at))

@@ -112,7 +112,7 @@ def _block(block: Block, cost: Operations, writer: MathML, budget: list[int]) ->
     return "".join(parts)
 
 
-def _written(name: str, entry: Sum, writer: MathML, budget: list[int]) -> str:
+def _written(name: str, entry: Sum, writer: MathML, budget: list[int], kind: str = "") -> str:
     """An entry, every term a formula of its own, so that lines break between them."""
     count = terms(entry)
     shown, more = entry, ""
@@ -126,16 +126,16 @@ def _written(name: str, entry: Sum, writer: MathML, budget: list[int]) -> str:
             )
     budget[0] -= terms(shown)
     pieces = " ".join(math(piece) for piece in writer.pieces(shown))
-    long = " long" if count > 60 else ""
+    kind += " long" if count > 60 else ""
     return (
-        f'<div class="entry{long}"><span>{math(f"{name}<mo>=</mo>")}</span>'
+        f'<div class="entry{kind}"><span>{math(f"{name}<mo>=</mo>")}</span>'
         f'<span class="terms">{pieces} {more}</span></div>\n'
     )
 
 
 def html_entry(name: str, entry: Sum, writer: MathML) -> str:
-    """name = formula, whole."""
-    return _written(name, entry, writer, [terms(entry)])
+    """name = formula, whole: one step of many, without much space around it."""
+    return _written(name, entry, writer, [terms(entry)], " step")
 
 
 def _size(block: Block) -> int:
