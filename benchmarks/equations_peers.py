@@ -75,7 +75,7 @@ class Ours:
         """Those of each form; of the collected one as long as SymPy can hold it."""
         eq = self.equations
         steps = [eq.recursive(quantity) for quantity in ("mass_matrix", "bias")]
-        found = {"recursive": sum(sum(each.count.values()) for each in steps), "expanded": self._expanded()}
+        found = {"recursive": sum(each.count.total for each in steps), "expanded": self._expanded()}
         if found["expanded"] < 100_000:
             found["collected"] = counted(eq.sympy("M", "collected"), eq.sympy("h", "collected") + eq.sympy("g"))
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 import numpy as np
 
@@ -47,7 +47,7 @@ def identifier(name: str, taken: Iterable[str] = ()) -> str:
     word = re.sub(r"__+", "_", word).strip("_") or "x"
     if word[0].isdigit():
         word = f"x{word}"
-    used = set(taken)
+    used = taken if isinstance(taken, Set) else set(taken)
     # `x_12` is the pattern of the values inside functions.
     if word in _KEYWORDS | _OWN | _MACROS | _CALLED | _with_suffix(_CALLED) or re.fullmatch(r"[a-z]_\d+", word):
         word += "_"

@@ -22,6 +22,7 @@ from linkwright.symbolic.ring import Pairs, Poly, Ring, terms
 Key = tuple[Any, ...]
 Powers = tuple[tuple[Factor, int], ...]
 Wave = tuple[int, int]  # a cosine or sine by its number, and what e^{iφ} is multiplied by
+_SHORT = 10**6  # numerators and denominators below it are numbers that a person reads
 
 
 class Forms:
@@ -220,6 +221,11 @@ def _without(powers: Powers, shared: dict[Factor, int]) -> Powers:
 
 
 def _content(numbers: list[Fraction]) -> Fraction:
-    """The greatest common part of numbers, with the sign of the first."""
+    """The greatest common part of short numbers, with the sign of the first.
+
+    That of long decimals is no number that a person knows, and may be too small for a float.
+    """
+    if any(abs(x.numerator) >= _SHORT or x.denominator >= _SHORT for x in numbers):
+        return Fraction(1 if numbers[0] > 0 else -1)
     top, bottom = gcd(*(x.numerator for x in numbers)), lcm(*(x.denominator for x in numbers))
     return Fraction(top if numbers[0] > 0 else -top, bottom)

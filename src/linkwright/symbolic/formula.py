@@ -130,6 +130,40 @@ def _multiplied(formula: Sum) -> Sum:
     return Sum(tuple(terms))
 
 
+def tidied(formula: Sum) -> Sum:
+    """The same formula as people write it: brackets of one term are none, numbers and parameters stand in front."""
+    found: list[Term] = []
+    for term in formula:
+        value, powers = term.number, dict[Factor, int]()
+        for factor, power in term.factors:
+            for inner, n in _opened(factor):
+                if isinstance(inner, Fraction):
+                    value *= inner ** (n * power)
+                elif inner != Sum() or power < 0:
+                    powers[inner] = powers.get(inner, 0) + n * power
+                else:
+                    value = Fraction(0)
+        kept = [(f, n) for f, n in powers.items() if n]
+        alone = kept[0][0] if len(kept) == 1 and kept[0][1] == 1 else None
+        if isinstance(alone, Sum) and abs(value) == 1:
+            found += (Term(t.number * value, t.factors) for t in alone)
+        elif value:
+            found.append(Term(value, tuple(sorted(kept, key=lambda item: rank(item[0])))))
+    return Sum(tuple(found))
+
+
+def _opened(factor: Factor) -> list[tuple[Factor | Fraction, int]]:
+    """A factor as factors and numbers with powers: a bracket of one term is its parts."""
+    if isinstance(factor, Applied):
+        return [(Applied(factor.function, tuple(map(tidied, factor.arguments))), 1)]
+    if not isinstance(factor, Sum):
+        return [(factor, 1)]
+    inner = tidied(factor)
+    if len(inner.terms) != 1:
+        return [(inner, 1)]
+    return [(inner.terms[0].number, 1), *inner.terms[0].factors]
+
+
 def symbols(formula: Sum) -> dict[str, Symbol]:
     """The symbols of a formula by name, in the order in which they are met."""
     found: dict[str, Symbol] = {}

@@ -32,7 +32,7 @@ from linkwright.symbolic.exact import (
     times,
     turn,
 )
-from linkwright.symbolic.formula import Sum, Symbol, number, symbols
+from linkwright.symbolic.formula import Sum, Symbol, number, symbols, tidied
 from linkwright.symbolic.links import Inertial, Link, Model, Rotor, Vector
 from linkwright.symbolic.ring import Turn
 
@@ -267,7 +267,7 @@ class _Reader:
                 "q": added(times(ratio, q), offset),
                 "v": times(ratio, Symbol(f"d{q.name}", "rate", q.name)),
             }
-            for term in scaled(self.formula(element.law, names=own), -ratio):
+            for term in scaled(tidied(self.formula(element.law, names=own)), -ratio):
                 moving = any(s.role == "rate" for s in symbols(Sum((term,))).values())
                 kept = friction if moving else springs
                 kept[k] = added(kept[k], Sum((term,)))

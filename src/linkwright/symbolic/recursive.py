@@ -16,6 +16,7 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.programs import Maker, Request
 from linkwright.symbolic.formula import Role, Symbol
+from linkwright.symbolic.printing.count import Operations
 from linkwright.symbolic.steps import Step, Steps, steps
 from linkwright.tape.block import Block, finish
 from linkwright.tape.scalar import Recorder, undisturbed
@@ -59,18 +60,31 @@ class Recursive:
     letter: str  # of the result
     shape: tuple[int, ...]
     steps: Steps
+    names: tuple[Symbol, ...]  # of the results
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()  # of a regressor: the inertial parameters that its columns belong to
 
     @cached_property
-    def count(self) -> dict[str, int]:
-        """How many operations of each name the code takes."""
-        return self.steps.count()
+    def count(self) -> Operations:
+        """How many operations the code takes."""
+        return _operations(self.tally)
 
     @cached_property
-    def count_once(self) -> dict[str, int]:
+    def count_once(self) -> Operations:
         """How many of them depend on parameters alone: to be computed once where those stay."""
-        return self.steps.count(self.steps.once)
+        return _operations(self.steps.count(self.steps.once))
+
+    @cached_property
+    def tally(self) -> dict[str, int]:
+        """How many operations of each name of the tape the code takes."""
+        return self.steps.count()
+
+    @property
+    def cost(self) -> tuple[str, ...]:
+        """The count in sentences."""
+        total, once = self.count, self.count_once.total
+        told = f"{total.total:,} operations: {total}." if total.total else "No operations."
+        return (told, f"Of these, {once:,} depend on parameters alone.") if once else (told,)
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -94,7 +108,7 @@ class Recursive:
         return c(self, name)
 
     def latex(self, *, document: bool = False, digits: int | None = 6) -> str:
-        """An align* whose lines may break over pages, alone or as a whole document; numbers of so many digits."""
+        """Displays whose lines may break over pages, alone or as a whole document; numbers of so many digits."""
         from linkwright.symbolic.recursive_text import latex
 
         return latex(self, document=document, digits=digits)
@@ -104,6 +118,12 @@ class Recursive:
         from linkwright.symbolic.recursive_text import markdown
 
         return markdown(self, digits=digits)
+
+    def html(self, *, digits: int | None = 6) -> str:
+        """A web page that needs no network: the steps in MathML."""
+        from linkwright.symbolic.recursive_text import html
+
+        return html(self, digits=digits)
 
     def sympy(self) -> tuple[list[tuple[Any, Any]], list[Any]]:
         """(replacements, [result]), as `sympy.cse` gives them, in plain symbols; the result is a matrix."""
@@ -164,9 +184,15 @@ def recursive(
     if quantity == "mass_matrix":
         block = _symmetric(block, shape[0])
     taken = {i.name for i in inputs} | set(d.parameters)
-    notes = _notes(d, quantity, regrouped)
+    notes = _notes(d, quantity, regrouped, coordinates)
     made = steps(block, flat, results, taken)
-    return Recursive(d.name, quantity, meaning, inputs, letter, shape, made, notes, columns)
+    return Recursive(d.name, quantity, meaning, inputs, letter, shape, made, tuple(results), notes, columns)
+
+
+def _operations(tally: Mapping[str, int]) -> Operations:
+    rest = dict(tally)
+    additions = sum(rest.pop(name, 0) for name in ("add", "sub", "neg"))
+    return Operations(additions, rest.pop("mul", 0), rest.pop("div", 0), sum(rest.values()))
 
 
 def _refuse_loops(maker: Maker) -> None:
@@ -250,10 +276,14 @@ def _check_names(symbols: Sequence[Symbol], free: Sequence[str], stem: str) -> N
         seen.add(symbol.name)
 
 
-def _notes(d: Description, quantity: str, regrouped: bool) -> tuple[str, ...]:
+def _notes(d: Description, quantity: str, regrouped: bool, stem: str) -> tuple[str, ...]:
     notes = []
     if any(not d.kind_of(j).paired for j in range(d.nj)):
-        notes.append("Rates of spherical and free joints are velocities in the body's frame, not derivatives of q.")
+        notes.append(
+            f"The last four {stem} of a spherical or free joint are Euler parameters e0, e1, e2, e3, and its rates "
+            f"d{stem} are velocities in the body's frame, not derivatives of {stem}: these are not the yaw, pitch and "
+            "roll of the closed forms, nor their rates."
+        )
     if quantity == "regressor":
         ten = "m, mx, my, mz, Jxx, Jyy, Jzz, Jxy, Jxz, Jyz"
         notes.append(f"Each body has the columns {ten}, about its link's origin in link axes; motors have J.")

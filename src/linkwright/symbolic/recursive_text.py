@@ -1,282 +1,114 @@
-"""The recursive form as LaTeX, Markdown and SymPy."""
+"""The recursive form as formulas: its steps for LaTeX, Markdown, a web page and SymPy."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Iterable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from linkwright.errors import ModelError
-from linkwright.symbolic.formula import Symbol
-from linkwright.symbolic.recursive_code import summary
-from linkwright.symbolic.steps import PRODUCT, Node, Operation, Step, Style, write
+from linkwright.symbolic.formula import Applied, Factor, Sum, Symbol, Term, number, tidied
+from linkwright.symbolic.printing.listing import Listing, html_listing, latex_listing, markdown_listing
+from linkwright.symbolic.printing.sheet import Sheet
+from linkwright.symbolic.steps import NAMES, Node, Operation, Step, operations, signed
 from linkwright.tape import operations as O
 
 if TYPE_CHECKING:
     from linkwright.symbolic.recursive import Recursive
 
-_DOCUMENT = r"""\documentclass[10pt]{article}
-\usepackage[a4paper,margin=20mm]{geometry}
-\usepackage{amsmath}
-\allowdisplaybreaks
-\begin{document}
-%s
-\end{document}
-"""
-_ESCAPED = {c: f"\\{c}" for c in "&%$#_{}"} | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_ESCAPED |= {"\\": r"\textbackslash{}"}
-_LETTERS = {
-    "α": "alpha",
-    "β": "beta",
-    "γ": "gamma",
-    "δ": "delta",
-    "ε": "epsilon",
-    "ζ": "zeta",
-    "η": "eta",
-    "θ": "theta",
-    "ι": "iota",
-    "κ": "kappa",
-    "λ": "lambda",
-    "μ": "mu",
-    "ν": "nu",
-    "ξ": "xi",
-    "π": "pi",
-    "ρ": "rho",
-    "σ": "sigma",
-    "τ": "tau",
-    "υ": "upsilon",
-    "φ": "phi",
-    "χ": "chi",
-    "ψ": "psi",
-    "ω": "omega",
-    "Γ": "Gamma",
-    "Δ": "Delta",
-    "Θ": "Theta",
-    "Λ": "Lambda",
-    "Ξ": "Xi",
-    "Π": "Pi",
-    "Σ": "Sigma",
-    "Φ": "Phi",
-    "Ψ": "Psi",
-    "Ω": "Omega",
-}
-_GREEK = sorted(_LETTERS.values(), key=len, reverse=True)
-_FIRST = re.compile(rf"({'|'.join(_GREEK)}|[A-Za-z])_*((?:[xyz]{{1,3}})?\d*(?:_\d+)?[a-h]?)")
-_AT_ONCE = 40  # lines of one display in Markdown
 
-
-# -- LaTeX ----------------------------------------------------------------------------------------------------------
 def latex(form: Recursive, *, document: bool = False, digits: int | None = 6) -> str:
-    """The steps, those of parameters alone first, and the results, as align* displays."""
-    parts = []
-    for title, lines in _sections(form, _style(digits)):
-        shown = " \\\\\n".join(f"{left} &= {right}" for left, right in lines)
-        display = f"\\begin{{align*}}\n{shown}\n\\end{{align*}}"
-        parts.append(f"\\subsection*{{{_text(title)}}}\n{display}" if document else f"% {title}\n{display}")
-    body = "\n\n".join(parts)
-    if not document:
-        return f"\\begingroup\\allowdisplaybreaks\n{body}\n\\endgroup\n"
-    told = [f"{form.meaning}. {summary(form.count).capitalize()}.", *form.notes]
-    head = f"\\section*{{{_text(form.title)}}}\n" + "\n\n".join(map(_text, told)) + "\n\n"
-    return _DOCUMENT % (head + body)
+    """The steps, those of parameters alone first, and the results, as displays or as a document."""
+    return latex_listing(_listing(form, digits), document=document)
 
 
 def markdown(form: Recursive, *, digits: int | None = 6) -> str:
-    """A heading, the costs, a table of the parameters' values, and the formulas as displays."""
-    parts = [f"# {_marked(form.title)}", "", f"{form.meaning}. {summary(form.count).capitalize()}."]
-    if form.count_once:
-        parts[-1] += f" Of these, {sum(form.count_once.values())} depend on parameters alone."
-    parts += [line for note in form.notes for line in ("", note)]
-    if form.parameters:
-        parts += ["", "| parameter | value |", "| --- | --- |"]
-        parts += [f"| {_marked(name)} | {value!r} |" for name, value in form.parameters.items()]
-    for title, lines in _sections(form, _style(digits)):
-        parts += ["", f"## {title}"]
-        for at in range(0, len(lines), _AT_ONCE):
-            shown = " \\\\\n".join(f"{left} &= {right}" for left, right in lines[at : at + _AT_ONCE])
-            parts += ["", "$$", "\\begin{aligned}", shown, "\\end{aligned}", "$$"]
-    return "\n".join(parts) + "\n"
+    """A page of Markdown."""
+    return markdown_listing(_listing(form, digits))
 
 
-def _sections(form: Recursive, style: Style) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Titles with the two sides of their equations."""
-
-    def sides(steps: Iterable[Step]) -> list[tuple[str, str]]:
-        return [(style.symbol(step.symbol), write(step.formula, style)) for step in steps]
-
-    needed = _used(form.steps)  # a result that others need stays in its place
-    last = [step for step in form.steps.steps if step.symbol not in needed]
-    between = [step for step in form.steps.steps if step.symbol in needed]
-    made = sides(last)
-    known = {style.symbol(step.symbol) for step in form.steps}
-    made += [pair for pair in _assigned(form, style) if pair[0] not in known]
-    for title, lines in (
-        ("Of the parameters alone", sides(form.steps.once)),
-        ("Intermediate variables", sides(between)),
-        ("Results", made),
-    ):
-        if lines:
-            yield title, lines
+def html(form: Recursive, *, digits: int | None = 6) -> str:
+    """A web page."""
+    return html_listing(_listing(form, digits))
 
 
-def _used(steps: Iterable[Step]) -> set[Symbol]:
-    found: set[Symbol] = set()
-    for step in steps:
-        left: list[Node] = [step.formula]
-        while left:
-            node = left.pop()
-            if isinstance(node, Symbol):
-                found.add(node)
-            elif isinstance(node, Operation):
-                left.extend(node.arguments)
-    return found
-
-
-def _assigned(form: Recursive, style: Style) -> Iterator[tuple[str, str]]:
-    """The results that are a number, an input, or found above under another name."""
-    for at, x in zip(_places(form.shape), form.steps.results, strict=True):
-        left = f"{_letter(form)}_{{{','.join(at) if len(form.shape) > 1 else at[0]}}}"
-        right = write(x, style)
-        if len(at) < 2 or int(at[0]) <= int(at[1]):
-            plain = left.replace(",", "") if max(form.shape, default=0) < 10 else left
-            if plain != right:
-                yield plain, right
-
-
-def _letter(form: Recursive) -> str:
-    return _split(form.letter[2:], r"\ddot") if form.quantity == "forward_dynamics" else _split(form.letter)
-
-
-def _places(shape: tuple[int, ...]) -> Iterator[tuple[str, ...]]:
-    if len(shape) == 1:
-        yield from ((str(k + 1),) for k in range(shape[0]))
-    elif len(shape) == 2:
-        yield from ((str(i + 1), str(j + 1)) for i in range(shape[0]) for j in range(shape[1]))
-
-
-def _style(digits: int | None) -> Style:
-    def quotient(a: Node, b: Node) -> tuple[str, int]:
-        return f"\\frac{{{write(a, style)}}}{{{write(b, style)}}}", PRODUCT
-
-    functions: dict[int, Callable[..., str]] = {
-        O.SQRT: lambda x: f"\\sqrt{{{x}}}",
-        O.ABS: lambda x: f"\\left|{x}\\right|",
-        O.FLOOR: lambda x: f"\\left\\lfloor {x}\\right\\rfloor",
-        O.POW: lambda x, y: f"\\left({x}\\right)^{{{y}}}",
-        O.WHERE: lambda c, a, b: f"\\begin{{cases}} {a} & {c} \\ne 0 \\\\ {b} & \\text{{else}} \\end{{cases}}",
-        O.SIGN: lambda x: f"\\operatorname{{sign}}\\left({x}\\right)",
-        O.ATAN2: lambda y, x: f"\\operatorname{{atan2}}\\left({y}, {x}\\right)",
-        O.LT: lambda a, b: f"\\left[{a} < {b}\\right]",
-        O.LE: lambda a, b: f"\\left[{a} \\le {b}\\right]",
-        O.EQ: lambda a, b: f"\\left[{a} = {b}\\right]",
-    }
-    for op, word in ((O.SIN, "sin"), (O.COS, "cos"), (O.TAN, "tan"), (O.EXP, "exp"), (O.LOG, "ln")):
-        functions[op] = _of(word)
-    for op, word in ((O.MIN, "min"), (O.MAX, "max")):
-        functions[op] = _of_two(word)
-    style = Style(
-        _symbol,
-        lambda x: _number(x, digits),
-        lambda a, b: f"{a}\\,{b}",
-        quotient,
-        lambda x: f"\\left({x}\\right)",
-        functions,
-        lambda x: f"{x}^{{2}}",
-    )
-    return style
-
-
-def _of(word: str) -> Callable[..., str]:
-    return lambda x: f"\\{word}\\left({x}\\right)"
-
-
-def _of_two(word: str) -> Callable[..., str]:
-    return lambda x, y: f"\\{word}\\left({x}, {y}\\right)"
-
-
-def _number(x: float, digits: int | None) -> str:
-    text = repr(x) if digits is None else f"{x:.{digits}g}"
-    mantissa, _, exponent = text.partition("e")
-    mantissa = mantissa.removesuffix(".0")
-    return f"{mantissa}\\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
-
-
-def _symbol(symbol: Symbol) -> str:
-    if symbol.role in ("rate", "acceleration") and symbol.of:
-        return _split(symbol.of, r"\dot" if symbol.role == "rate" else r"\ddot")
-    return _split(symbol.name)
-
-
-def _split(name: str, accent: str = "") -> str:
-    """theta1 → θ with subscript 1, Ixx1 → I with xx1; a word stays one."""
-    plain = "".join(_LETTERS.get(letter, letter) for letter in name)
-    found = _FIRST.fullmatch(plain)
-    if found:
-        stem = f"\\{found[1]}" if found[1] in _GREEK else found[1]
-        below = found[2].replace("_", ",")
-    else:
-        word = re.fullmatch(r"(.*?)_*(\d*)", plain, re.DOTALL)
-        assert word is not None
-        stem, below = f"\\mathit{{{_text(word[1] or plain)}}}", word[2] if word[1] else ""
-    stem = f"{accent}{{{stem}}}" if accent else stem
-    return f"{stem}_{{{below}}}" if below else stem
-
-
-def _text(text: str) -> str:
-    """Any text as LaTeX; letters that pdflatex may not have become question marks."""
-    return "".join(_ESCAPED.get(c, c if c.isascii() and c.isprintable() else "?") for c in text)
-
-
-def _marked(text: str) -> str:
-    return re.sub(r"([\\`*_{}\[\]<>#|$])", r"\\\1", " ".join(text.split()))
-
-
-# -- SymPy ----------------------------------------------------------------------------------------------------------
 def to_sympy(form: Recursive) -> tuple[list[tuple[Any, Any]], list[Any]]:
     """(replacements, [result]) like `sympy.cse`; the result is a matrix, a vector a column."""
     try:
         import sympy
     except ImportError:
         raise ModelError("SymPy is not installed; pip install sympy") from None
-    symbols: dict[str, Any] = {}
+    from linkwright.symbolic.printing.sympy_out import to_sympy
 
-    def truth(condition: Any) -> Any:
-        return sympy.Piecewise((1, condition), (0, True))
-
-    functions: dict[int, Callable[..., Any]] = {
-        O.NEG: lambda a: -a,
-        O.ADD: lambda a, b: a + b,
-        O.SUB: lambda a, b: a - b,
-        O.MUL: lambda a, b: a * b,
-        O.DIV: lambda a, b: a / b,
-        O.POW: lambda a, b: a**b,
-        O.LT: lambda a, b: truth(sympy.Lt(a, b)),
-        O.LE: lambda a, b: truth(sympy.Le(a, b)),
-        O.EQ: lambda a, b: truth(sympy.Eq(a, b)),
-        O.WHERE: lambda c, a, b: sympy.Piecewise((a, sympy.Ne(c, 0)), (b, True)),
-        O.SQRT: sympy.sqrt,
-        O.SIN: sympy.sin,
-        O.COS: sympy.cos,
-        O.TAN: sympy.tan,
-        O.ATAN2: sympy.atan2,
-        O.EXP: sympy.exp,
-        O.LOG: sympy.log,
-        O.ABS: sympy.Abs,
-        O.SIGN: sympy.sign,
-        O.MIN: sympy.Min,
-        O.MAX: sympy.Max,
-        O.FLOOR: sympy.floor,
-    }
-
-    def made(node: Node) -> Any:
-        if isinstance(node, Symbol):
-            if node.name not in symbols:
-                symbols[node.name] = sympy.Symbol(node.name)
-            return symbols[node.name]
-        if isinstance(node, Operation):
-            return functions[node.op](*map(made, node.arguments))
-        return sympy.Integer(int(node)) if node.is_integer() and abs(node) < 2**53 else sympy.Float(node)
-
-    replacements = [(made(step.symbol), made(step.formula)) for step in form.steps]
+    replacements = [(sympy.Symbol(step.symbol.name), to_sympy(formula(step.formula))) for step in form.steps]
     rows, columns = form.shape if len(form.shape) == 2 else (form.shape[0], 1)
-    return replacements, [sympy.Matrix(rows, columns, [made(x) for x in form.steps.results])]
+    return replacements, [sympy.Matrix(rows, columns, [to_sympy(formula(x)) for x in form.steps.results])]
+
+
+# -- layout ---------------------------------------------------------------------------------------------------------
+def _listing(form: Recursive, digits: int | None) -> Listing:
+    def sides(steps: Iterable[Step]) -> list[tuple[Symbol, Sum]]:
+        return [(step.symbol, formula(step.formula, digits)) for step in steps]
+
+    # A result that others need stays in its place.
+    needed = {x for node in operations(form.steps) for x in node.arguments if isinstance(x, Symbol)}
+    between = [step for step in form.steps.steps if step.symbol in needed]
+    results = sides(step for step in form.steps.steps if step.symbol not in needed)
+    # Results that are a number, an input, or found above under another name.
+    known = {step.symbol for step in form.steps}
+    rest = {s: x for s, x in zip(form.names, form.steps.results, strict=True) if s not in known and s != x}
+    empty = [s for s, x in rest.items() if x == 0.0 and len(form.shape) == 2]
+    results += [(s, formula(x, digits)) for s, x in rest.items() if s not in empty]
+    sections = (
+        ("Of the parameters alone", sides(form.steps.once)),
+        ("Intermediate variables", sides(between)),
+        ("Results", results),
+    )
+    given: dict[str, tuple[Symbol, ...]] = {
+        role: tuple(s for i in form.inputs for s in i.symbols if s.role == role)
+        for role in ("coordinate", "rate", "acceleration")
+    }
+    q, dq, ddq = given.values()
+    sheet = Sheet(form.title, "recursive", (), q, dq, ddq, dict(form.parameters), notes=form.notes)
+    told = f"{form.meaning}. {' '.join(form.cost)}"
+    if empty:
+        told += f" Entries of {form.letter} that are not listed are zero."
+    kept = tuple((title, tuple(lines)) for title, lines in sections if lines)
+    return Listing(sheet, told, kept, form.count, form.count_once)
+
+
+# -- formulas -------------------------------------------------------------------------------------------------------
+def formula(node: Node, digits: int | None = None) -> Sum:
+    """A step's formula as a sum of products; numbers by the shortest decimals, or rounded to so many digits."""
+    return tidied(_sum(node, digits))
+
+
+def _sum(node: Node, digits: int | None) -> Sum:
+    if isinstance(node, Symbol):
+        return _of((node, 1))
+    if not isinstance(node, Operation):
+        if not math.isfinite(node):
+            raise ModelError(f"a number of the model is {node}, which has no place in a formula; give a finite one")
+        return number(Fraction(repr(node) if digits is None else f"{node:.{digits}g}"))
+    if node.op in (O.ADD, O.SUB):
+        terms = ((minus, _sum(term, digits)) for minus, term in signed(node))
+        return Sum(tuple(Term(-t.number if minus else t.number, t.factors) for minus, made in terms for t in made))
+    parts = [_sum(x, digits) for x in node.arguments]
+    if node.op == O.NEG:
+        return Sum((Term(Fraction(-1), ((parts[0], 1),)),))
+    if node.op == O.MUL:
+        return _of((parts[0], 2)) if parts[0] == parts[1] else _of((parts[0], 1), (parts[1], 1))
+    if node.op == O.DIV:
+        return _of((parts[0], 1), (parts[1], -1))
+    if node.op == O.EQ:
+        return _of((_call("le", parts), 1), (_call("le", parts[::-1]), 1))
+    return _of((_call(NAMES[node.op], parts), 1))
+
+
+def _call(name: str, arguments: Iterable[Sum]) -> Applied:
+    return Applied(name, tuple(arguments))
+
+
+def _of(*factors: tuple[Factor, int]) -> Sum:
+    return Sum((Term(Fraction(1), factors),))

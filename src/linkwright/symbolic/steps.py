@@ -6,7 +6,7 @@ Every operation of the block appears once, so that the steps cost what the tape 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard
 
@@ -52,15 +52,7 @@ class Steps:
 
     def count(self, steps: Sequence[Step] | None = None) -> dict[str, int]:
         """How many operations of each name, in all steps or in these."""
-        total: Counter[str] = Counter()
-        for step in self if steps is None else steps:
-            left: list[Node] = [step.formula]
-            while left:
-                node = left.pop()
-                if isinstance(node, Operation):
-                    total[O.OPERATIONS[node.op].name] += 1
-                    left.extend(node.arguments)
-        return dict(total)
+        return dict(Counter(O.OPERATIONS[node.op].name for node in operations(self if steps is None else steps)))
 
 
 def steps(block: Block, inputs: Sequence[Symbol], results: Sequence[Symbol], taken: Collection[str]) -> Steps:
@@ -208,27 +200,45 @@ def _total(terms: list[tuple[bool, Node]]) -> Node:
     return total
 
 
-# -- formulas as text -----------------------------------------------------------------------------------------------
+# -- formulas as code -----------------------------------------------------------------------------------------------
 SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4
 
 
 @dataclass(frozen=True)
 class Style:
-    """How one target writes the pieces of a formula."""
+    """How a language writes the pieces of a formula."""
 
     symbol: Callable[[Symbol], str]
     number: Callable[[float], str]  # of a number ≥ 0
-    product: Callable[[str, str], str]
-    quotient: Callable[[Node, Node], tuple[str, int]] | None
-    bracket: Callable[[str], str]
-    functions: dict[int, Callable[..., str]]
-    square: Callable[[str], str] | None = None
+    call: Callable[[str, Sequence[str]], str]  # of a function by its name in NAMES
+
+
+#: The functions of the tape by their names in `linkwright.mechanism.expression`; "eq" is none of those.
+NAMES = {
+    O.SQRT: "sqrt",
+    O.SIN: "sin",
+    O.COS: "cos",
+    O.TAN: "tan",
+    O.ATAN2: "atan2",
+    O.EXP: "exp",
+    O.LOG: "log",
+    O.POW: "pow",
+    O.ABS: "abs",
+    O.SIGN: "sign",
+    O.FLOOR: "floor",
+    O.MIN: "min",
+    O.MAX: "max",
+    O.LT: "lt",
+    O.LE: "le",
+    O.EQ: "eq",
+    O.WHERE: "if",
+}
 
 
 def write(node: Node, style: Style, least: int = SUM) -> str:
     """A formula as text; in brackets where it binds less than `least`."""
     text, binds = _written(node, style)
-    return text if binds >= least else style.bracket(text)
+    return text if binds >= least else f"({text})"
 
 
 def _written(node: Node, style: Style) -> tuple[str, int]:
@@ -244,19 +254,15 @@ def _written(node: Node, style: Style) -> tuple[str, int]:
         return f"-{write(a, style, PRODUCT)}", SUM
     if node.op == O.MUL:
         b = more[0]
-        if style.square is not None and a == b:
-            return style.square(write(a, style, ATOM)), POWER
         if isinstance(b, float):
             a, b = b, a
         if _negative(a):
             return f"-{write(Operation(O.MUL, (-a, b)), style, PRODUCT)}", SUM
-        right = POWER if isinstance(b, Operation) and b.op == O.DIV and style.quotient is None else PRODUCT
-        return style.product(write(a, style, PRODUCT), write(b, style, right)), PRODUCT
+        right = POWER if isinstance(b, Operation) and b.op == O.DIV else PRODUCT
+        return f"{write(a, style, PRODUCT)}*{write(b, style, right)}", PRODUCT
     if node.op == O.DIV:
-        if style.quotient is not None:
-            return style.quotient(a, more[0])
-        return f"{write(a, style, PRODUCT)} / {write(more[0], style, POWER)}", PRODUCT
-    return style.functions[node.op](*(write(x, style) for x in node.arguments)), ATOM
+        return f"{write(a, style, PRODUCT)}/{write(more[0], style, POWER)}", PRODUCT
+    return style.call(NAMES[node.op], [write(x, style) for x in node.arguments]), ATOM
 
 
 def _negative(node: Node) -> TypeGuard[float]:
@@ -265,6 +271,13 @@ def _negative(node: Node) -> TypeGuard[float]:
 
 def _sum(node: Node, style: Style) -> str:
     """Terms with their signs, the brackets of sums within the sum left out: that takes as many operations."""
+    terms = signed(node)
+    text = "".join(f" {'-' if minus else '+'} {write(term, style, PRODUCT)}" for minus, term in terms)
+    return text[3:] if not terms[0][0] else f"-{text[3:]}"
+
+
+def signed(node: Node) -> list[tuple[bool, Node]]:
+    """The terms of a sum with whether each is taken away; one that is not stands first, if there is one."""
     terms: list[tuple[bool, Node]] = []
     for minus, term in _terms(node):
         if _negative(term):
@@ -275,5 +288,15 @@ def _sum(node: Node, style: Style) -> str:
             terms.append((minus, term))
     first = next((k for k, (minus, _) in enumerate(terms) if not minus), 0)
     terms.insert(0, terms.pop(first))
-    text = "".join(f" {'-' if minus else '+'} {write(term, style, PRODUCT)}" for minus, term in terms)
-    return text[3:] if not terms[0][0] else f"-{text[3:]}"
+    return terms
+
+
+def operations(steps: Iterable[Step]) -> Iterator[Operation]:
+    """Every operation of these steps."""
+    for step in steps:
+        left: list[Node] = [step.formula]
+        while left:
+            node = left.pop()
+            if isinstance(node, Operation):
+                yield node
+                left.extend(node.arguments)

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 
 from linkwright.kernels.ctext_names import comment, function_name
 from linkwright.kernels.ctext_names import literal as c_literal
-from linkwright.symbolic.printing.code import Routine, Statement, routine, wrapped
+from linkwright.symbolic.printing.code import WIDTH, Routine, Statement, enclosed, routine, wrapped
 from linkwright.symbolic.printing.count import Operations
 from linkwright.symbolic.printing.names import ascii_identifier, folded
 from linkwright.symbolic.printing.sheet import Sheet, used
+from linkwright.symbolic.printing.walk import to_float
 
-_WIDTH = 110
-_NAMES = {"abs": "fabs", "min": "fmin", "max": "fmax"}
-_HELPERS = {
-    "sign": "static double sign_of(double x)\n{\n    return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x;\n}",
-    "lt": "static double less_of(double x, double y)\n{\n    return x < y ? 1.0 : 0.0;\n}",
-    "le": "static double less_equal_of(double x, double y)\n{\n    return x <= y ? 1.0 : 0.0;\n}",
-    "if": "static double if_of(double condition, double x, double y)\n{\n    return condition != 0.0 ? x : y;\n}",
+_NAMES = {"abs": "fabs"}
+_INLINE = {
+    "lt": "({} < {} ? 1.0 : 0.0)",
+    "le": "({} <= {} ? 1.0 : 0.0)",
+    "eq": "({} == {} ? 1.0 : 0.0)",
+    "if": "({} != 0.0 ? {} : {})",
+}
+#: Functions that a file brings along; what is no number stays none, which fmin and fmax would lose.
+HELPERS = {
+    "sign": "static double sign_of(double x)\n{\n    return x != x ? x : (double)((x > 0.0) - (x < 0.0));\n}",
+    "min": "static double min_of(double x, double y)\n{\n    return x != x || x < y ? x : y;\n}",
+    "max": "static double max_of(double x, double y)\n{\n    return x != x || x > y ? x : y;\n}",
     "step": (
         "static double step_of(double x, double x0, double y0, double x1, double y1)\n{\n"
         "    const double s = fmin(fmax((x - x0)/(x1 - x0), 0.0), 1.0);\n"
         "    return y0 + (y1 - y0)*s*s*(3.0 - 2.0*s);\n}"
     ),
 }
-_HELPER_NAMES = {"sign": "sign_of", "lt": "less_of", "le": "less_equal_of", "if": "if_of", "step": "step_of"}
 _USED = "sin cos tan asin acos atan atan2 sqrt exp log sinh cosh tanh pow floor fabs fmin fmax out at sum"
 _WORDS = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 # Functions that are to stay apart; only for compilers that know how to be told.
@@ -38,19 +44,24 @@ _DEFINED = (
 class C:
     """How C spells things; it notes which helpers are needed."""
 
-    reserved = frozenset({*_USED.split(), *_HELPER_NAMES.values()})
+    reserved = frozenset({*_USED.split(), *(f"{name}_of" for name in HELPERS)})
 
     def __init__(self) -> None:
         self.helpers: set[str] = set()
 
+    def value(self, x: Fraction) -> float:
+        return to_float(x)
+
     def literal(self, x: float) -> str:
-        return repr(float(x))
+        return c_literal(x, "float64")
 
     def call(self, function: str, arguments: Sequence[str]) -> str:
-        if function in _HELPER_NAMES:
+        if function in _INLINE:
+            return _INLINE[function].format(*map(enclosed, arguments))
+        if function in HELPERS:
             self.helpers.add(function)
-        name = _HELPER_NAMES.get(function) or _NAMES.get(function, function)
-        return f"{name}({', '.join(arguments)})"
+            return f"{function}_of({', '.join(arguments)})"
+        return f"{_NAMES.get(function, function)}({', '.join(arguments)})"
 
     def identifier(self, name: str, taken: Iterable[str]) -> str:
         return ascii_identifier(name, taken)
@@ -78,7 +89,7 @@ def c_source(sheet: Sheet) -> str:
     lines += [" *"]
     for vector, symbols in (("q", sheet.coordinates), ("dq", sheet.rates), ("ddq", sheet.accelerations)):
         if symbols:
-            lines += wrapped([f"{comment(folded(s.name))}," for s in symbols], f" * {vector}: ", " *     ", _WIDTH)
+            lines += wrapped([f"{comment(folded(s.name))}," for s in symbols], f" * {vector}: ", " *     ", WIDTH)
             lines[-1] = lines[-1].rstrip(",") + "."
     lines += [" */", "#include <math.h>", ""]
     if any(statement.again for one in routines for statement in one.statements):
@@ -93,7 +104,7 @@ def c_source(sheet: Sheet) -> str:
             lines += [f"    .{members[n]} = {v}," for n, v in written.items()]
             lines += ["};", ""]
     for helper in sorted(language.helpers):
-        lines += [_HELPERS[helper], ""]
+        lines += [HELPERS[helper], ""]
     for one, name in zip(routines, names, strict=True):
         lines += [*_function(sheet, one, name, prefix, members), ""]
     return "\n".join(lines[:-1]) + "\n"
@@ -159,7 +170,7 @@ class _Pieces:
             terms = ["sum", *statement.terms] if statement.again else list(statement.terms)
             bodies += [f"static {_APART} double {name}_{number}(const {name}_values *at{sum_})", "{"]
             bodies += [f"    const double {word} = at->{word};" for word in words]
-            bodies += [*wrapped([*terms[:-1], f"{terms[-1]};"], "    return ", "        ", _WIDTH), "}", ""]
+            bodies += [*wrapped([*terms[:-1], f"{terms[-1]};"], "    return ", "        ", WIDTH), "}", ""]
             given = f"&at, {statement.name}" if statement.again else "&at"
             kind = "" if statement.again else "double "
             self.calls[k] = f"    {kind}{statement.name} = {name}_{number}({given});"
@@ -169,4 +180,4 @@ class _Pieces:
 
 def _assignment(statement: Statement) -> list[str]:
     terms = [*statement.terms[:-1], f"{statement.terms[-1]};"]
-    return wrapped(terms, f"    const double {statement.name} = ", "        ", _WIDTH)
+    return wrapped(terms, f"    const double {statement.name} = ", "        ", WIDTH)

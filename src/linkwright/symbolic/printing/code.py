@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
+from linkwright.errors import LinkwrightError
 from linkwright.symbolic.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
 from linkwright.symbolic.printing.count import Operations
 from linkwright.symbolic.printing.sheet import Sheet, different, places, used
@@ -16,6 +18,8 @@ from linkwright.symbolic.printing.walk import content
 
 #: A longer sum is written in several statements: compilers walk an expression by recursion.
 PIECE = 80
+#: Signs in a line of code.
+WIDTH = 110
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 #: What the usual blocks are functions of, whether or not a mechanism's happen to depend on it.
 _USUAL = {"M": "q", "g": "q", "h": "q dq", "C": "q dq", "friction": "q dq"}
@@ -26,6 +30,9 @@ class Language(Protocol):
 
     #: Words that no name of a formula may take inside a function.
     reserved: frozenset[str]
+
+    def value(self, x: Fraction) -> float:
+        """A number as the language holds it; OverflowError where it cannot."""
 
     def literal(self, x: float) -> str:
         """A number ≥ 0 that reads back as this one."""
@@ -133,10 +140,15 @@ class _Body:
         for (place, entry), which in zip(places(block), held, strict=True):
             if which < len(written):
                 continue
-            if not entry or (len(entry.terms) == 1 and not entry.terms[0].factors):
-                written.append(repr(float(entry.terms[0].number) if entry else 0.0))
-            else:
-                written.append(self._assign(f"{block.name}{place.replace(',', '_')}", entry))
+            name = f"{block.name}{place.replace(',', '_')}"
+            try:
+                if not entry or (len(entry.terms) == 1 and not entry.terms[0].factors):
+                    written.append(repr(self.language.value(entry.terms[0].number) if entry else 0.0))
+                else:
+                    written.append(self._assign(name, entry))
+            except OverflowError:
+                text = f"{name} has a number that is too large or too small for floating point"
+                raise LinkwrightError(f"{text}; choose other units, or print the formulas as LaTeX") from None
         return [written[which] for which in held]
 
     def _visit(self, formula: Sum, trigs: set[Trig]) -> None:
@@ -209,7 +221,7 @@ class _Body:
         bottom = [self._factor(f, -n) for f, n in term.factors if n < 0]
         literal = size != 1 or not top
         if literal:
-            top.insert(0, self.language.literal(float(size)))
+            top.insert(0, self.language.literal(self.language.value(size)))
         self.count["multiply"] += len(top) - 1
         text = "*".join(top)
         if bottom:
@@ -275,7 +287,7 @@ class _Body:
         if factor.function in _INFIX:
             kind = {"add": "add", "sub": "add", "mul": "multiply", "div": "divide"}[factor.function]
             self.count[kind] += 1
-            return f"({arguments[0]}){_INFIX[factor.function]}({arguments[1]})"
+            return f"{enclosed(arguments[0])}{_INFIX[factor.function]}{enclosed(arguments[1])}"
         self.count["function"] += 1
         return self.language.call(factor.function, arguments)
 
@@ -289,7 +301,7 @@ class _Body:
         text = " ".join(self._terms(inner))
         if common != 1:
             self.count["multiply"] += 1
-            text = f"{self.language.literal(float(common))}*({text})"
+            text = f"{self.language.literal(self.language.value(common))}*({text})"
         if angle in self._paired and text not in self.names.values():
             text = self._simple(f"angle_{self._angle_name(angle)}", text, self._turns)
         self._angles[angle] = text
@@ -304,6 +316,11 @@ class _Body:
             parts.append(f"{sign}{size}{self.names[symbol.name]}")
         name = "_".join(parts)
         return name if len(name) <= 40 else f"sum{len(self._angles) + 1}"
+
+
+def enclosed(text: str) -> str:
+    """An expression in brackets, unless it is one word or number."""
+    return text if re.fullmatch(r"\w[\w.]*", text) else f"({text})"
 
 
 def wrapped(pieces: Sequence[str], first: str, rest: str, width: int) -> list[str]:

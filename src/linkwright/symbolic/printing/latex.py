@@ -144,14 +144,18 @@ def latex_document(sheet: Sheet) -> str:
             'print it in the form "recursive", which stays short, or only some of its blocks'
         )
     writer = Latex()
-    largest = max((n for b in sheet.blocks for n in b.shape), default=1)
-    body = [rf"\title{{{_text(sheet.title)}}}", rf"\date{{Equations of motion, {_text(sheet.form)} form}}"]
-    body += [r"\begin{document}", r"\maketitle", *_introduction(sheet)]
-    body += [rf"{_text(note)}\par" for note in sheet.notes]
+    body = [*_introduction(sheet), *(rf"{latex_text(note)}\par" for note in sheet.notes)]
     for block in sheet.blocks:
-        body += ["", rf"\section*{{{_text(sheet.heading(block))}}}", *_section(block, writer)]
-    body += [*_symbols(sheet, writer), *_cost(sheet), r"\end{document}", ""]
-    return _PREAMBLE.replace("COLUMNS", str(max(largest, 10))) + "\n".join(body)
+        body += ["", rf"\section*{{{latex_text(sheet.heading(block))}}}", *_section(block, writer)]
+    return latex_file(sheet, [*body, *latex_symbols(sheet, writer), *_cost(sheet)])
+
+
+def latex_file(sheet: Sheet, body: Sequence[str]) -> str:
+    """A document with the title of these equations and this body."""
+    largest = max((n for b in sheet.blocks for n in b.shape), default=1)
+    head = [rf"\title{{{latex_text(sheet.title)}}}", rf"\date{{Equations of motion, {latex_text(sheet.form)} form}}"]
+    lines = [*head, r"\begin{document}", r"\maketitle", *body, r"\end{document}", ""]
+    return _PREAMBLE.replace("COLUMNS", str(max(largest, 10))) + "\n".join(lines)
 
 
 _PREAMBLE = r"""\documentclass[11pt,a4paper]{article}
@@ -231,7 +235,8 @@ def _paragraph(name: str, entry: Sum, writer: Latex) -> list[str]:
     return lines
 
 
-def _symbols(sheet: Sheet, writer: Latex) -> list[str]:
+def latex_symbols(sheet: Sheet, writer: Latex) -> list[str]:
+    """A section with the parameters, their values and meanings."""
     values = sheet.values
     if not values:
         return []
@@ -243,8 +248,8 @@ def _symbols(sheet: Sheet, writer: Latex) -> list[str]:
     lines += [head + r" \\[2pt]\hline\noalign{\smallskip}\endhead"]
     for name, value in values.items():
         cell = r"\hfill " + ("--" if value is None else f"${_value(value)}$") + r"\quad"
-        meaning = _text(sheet.meanings.get(name, ""))
-        first = rf"${writer.symbol(symbols[name])}$ & \texttt{{{_text(name)}}}"
+        meaning = latex_text(sheet.meanings.get(name, ""))
+        first = rf"${writer.symbol(symbols[name])}$ & \texttt{{{latex_text(name)}}}"
         lines.append(rf"{first} & {cell} & \raggedright {meaning} \tabularnewline")
     return [*lines, r"\end{longtable}"]
 
@@ -336,7 +341,7 @@ _SIGNS = {"–": "--", "—": "---", "’": "'", "×": r"$\times$", "·": r"$\cd
 _ACCENTS = dict(zip("\u0307\u0308\u0301\u0300\u0302\u0303\u030a\u030c\u0327", ".\"'`^~rvc", strict=True))
 
 
-def _text(text: str) -> str:
+def latex_text(text: str) -> str:
     """Any text in text mode, within what the base fonts can draw."""
     parts: list[str] = []
     for c in unicodedata.normalize("NFD", " ".join(text.split())):

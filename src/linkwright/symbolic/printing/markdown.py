@@ -21,32 +21,38 @@ _WIDTH = 90
 
 def markdown_page(sheet: Sheet) -> str:
     """A page with the equation of motion, every block, the symbols with their values, and the cost."""
-    lines = [f"# {_text(sheet.title)}", "", f"Equations of motion, {_text(sheet.form)} form.", ""]
+    lines = [f"# {markdown_text(sheet.title)}", "", f"Equations of motion, {markdown_text(sheet.form)} form.", ""]
     for note in sheet.notes:
-        lines += [_text(note), ""]
+        lines += [markdown_text(note), ""]
     if made := equation(sheet):
         lines += [f"$$ {made} $$", ""]
     latex, plain = Latex(), Plain()
     costs = [operations(block) for block in sheet.blocks]
     for block, cost in zip(sheet.blocks, costs, strict=True):
         size = sum(map(terms, different(block)[0]))
-        lines += [f"## {_text(sheet.heading(block))}", "", *_block(block, latex, plain)]
+        lines += [f"## {markdown_text(sheet.heading(block))}", "", *_block(block, latex, plain)]
         lines += [f"{size:,} term{'' if size == 1 else 's'}; as code: {cost}.", ""]
-    if sheet.values:
-        lines += ["## Symbols", "", "| symbol | name | value | meaning |", "| --- | --- | ---: | --- |"]
-        for name, value in sheet.values.items():
-            shown = "" if value is None else f"{value:.10g}"
-            meaning = _text(sheet.meanings.get(name, ""))
-            lines.append(f"| ${latex.symbol(sheet.symbols[name])}$ | {_code(name)} | {shown} | {meaning} |")
-        lines.append("")
+    lines += markdown_symbols(sheet, latex)
     lines += ["## Size and cost", "", "| | terms | additions | multiplications | divisions | functions |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | ---: |")
     for block, cost in zip(sheet.blocks, costs, strict=True):
         numbers = (sum(map(terms, different(block)[0])), *astuple(cost))
-        lines.append(f"| {_text(block.name)} | {' | '.join(f'{n:,}' for n in numbers)} |")
+        lines.append(f"| {markdown_text(block.name)} | {' | '.join(f'{n:,}' for n in numbers)} |")
     numbers = (sheet.terms, *astuple(sum(costs, Operations())))
     lines.append(f"| together | {' | '.join(f'{n:,}' for n in numbers)} |")
     return ("\n".join(lines) + "\n").encode("utf-8", "replace").decode("utf-8")
+
+
+def markdown_symbols(sheet: Sheet, latex: Latex) -> list[str]:
+    """A table of the parameters, their values and meanings."""
+    if not sheet.values:
+        return []
+    lines = ["## Symbols", "", "| symbol | name | value | meaning |", "| --- | --- | ---: | --- |"]
+    for name, value in sheet.values.items():
+        shown = "" if value is None else f"{value:.10g}"
+        meaning = markdown_text(sheet.meanings.get(name, ""))
+        lines.append(f"| ${latex.symbol(sheet.symbols[name])}$ | {_code(name)} | {shown} | {meaning} |")
+    return [*lines, ""]
 
 
 def _block(block: Block, latex: Latex, plain: Plain) -> list[str]:
@@ -75,6 +81,6 @@ def _code(name: str) -> str:
     return f"`{_line(name)}`".replace("|", "\\|")
 
 
-def _text(text: str) -> str:
+def markdown_text(text: str) -> str:
     """Text that is no markup, in one line."""
     return re.sub(r"([\\`*_{}\[\]<>#|$~&])", r"\\\1", " ".join(text.split()))

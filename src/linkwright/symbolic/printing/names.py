@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from linkwright.kernels.ctext_names import identifier as c_identifier
@@ -17,8 +17,9 @@ _GREEK_NAMES = (
 GREEK = dict(zip(_GREEK_NAMES.split(), "αβγδεζηθικλμνξοπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ", strict=True))
 _LETTERS = {letter: name for name, letter in GREEK.items()} | {"ϑ": "theta", "ϕ": "phi", "ϵ": "epsilon", "ς": "sigma"}
 _GREEK_FIRST = re.compile(rf"({'|'.join(sorted(GREEK, key=len, reverse=True))})(?=[\d_]|$)_*(.*)", re.DOTALL)
-# One letter, and after it what reads as a subscript: digits, a second letter (lg2), axes (Ixx1), or what follows "_".
-_LETTER_FIRST = re.compile(r"([^\W\d_])(?:_+(.+)|([xyz]{0,3}\d*)|([^\W\d_]?\d*))", re.DOTALL)
+# One letter, and after it what reads as a subscript: digits (also 1_10, and 2b), a second letter (lg2), axes (Ixx1), or
+# what follows "_".
+_LETTER_FIRST = re.compile(r"([^\W\d_])(?:_+(.+)|([xyz]{0,3}\d*)|([^\W\d_]?\d*)|(\d+(?:_\d+)+|\d+[a-z]))", re.DOTALL)
 _WORD = re.compile(r"(.*?[^\d_])_*(\d*)", re.DOTALL)
 
 
@@ -36,11 +37,11 @@ class Split:
 
 
 def split(name: str) -> Split:
-    """theta1 → θ, 1; lg2 → l, g2; Ixx1 → I, xx1; crank_length2 → crank_length, 2."""
+    """theta1 → θ, 1; lg2 → l, g2; Ixx1 → I, xx1; M1_10 → M, "1,10"; crank_length2 → crank_length, 2."""
     if match := _GREEK_FIRST.fullmatch(name):
         return Split(GREEK[match[1]], match[2])
     if match := _LETTER_FIRST.fullmatch(name):
-        return Split(match[1], match[2] or match[3] or match[4] or "")
+        return Split(match[1], match[2] or match[3] or match[4] or (match[5] or "").replace("_", ","))
     if match := _WORD.fullmatch(name):
         return Split(match[1], match[2])
     return Split(name)
@@ -84,7 +85,7 @@ def ascii_identifier(name: str, taken: Iterable[str]) -> str:
 
 
 def _free(word: str, taken: Iterable[str]) -> str:
-    used = set(taken)
+    used = taken if isinstance(taken, Set) else set(taken)
     if word not in used:
         return word
     if f"{word}_" not in used:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+from collections.abc import Sequence
 from dataclasses import astuple
 from importlib.resources import files
 
@@ -18,14 +19,11 @@ from linkwright.symbolic.printing.sheet import Sheet, different, terms
 
 #: An entry with more terms is shortened to SHOWN of them, and so is every one once the page holds ENOUGH.
 LONGEST, SHOWN, ENOUGH = 2_000, 200, 12_000
+KINDS = ("additions", "multiplications", "divisions", "functions")
 
 
 def html_page(sheet: Sheet) -> str:
     """The page's text; it loads nothing, and names from files can be no markup."""
-    style = (files("linkwright.symbolic.printing") / "page.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    title = _text(sheet.title) or "Equations of motion"
     writer = MathML()
     costs = [operations(block) for block in sheet.blocks]
     sections = [("Equation of motion", "motion", _motion(sheet))] if motion(sheet) else []
@@ -33,10 +31,22 @@ def html_page(sheet: Sheet) -> str:
     for k, (block, cost) in enumerate(zip(sheet.blocks, costs, strict=True)):
         sections.append((sheet.heading(block), f"block-{k}", _block(block, cost, writer, budget)))
     if sheet.values or sheet.coordinates:
-        sections.append(("Symbols", "symbols", _symbols(sheet, writer)))
-    sections.append(("Size and cost", "cost", _cost(sheet, costs)))
+        sections.append(("Symbols", "symbols", html_symbols(sheet, writer)))
+    rows = [(math(_name(b)), (_size(b), *astuple(cost))) for b, cost in zip(sheet.blocks, costs, strict=True)]
+    rows.append(("together", (sheet.terms, *astuple(sum(costs, Operations())))))
+    told = "<p class=size>Operations of the printed Python and C: what recurs within a block counts once.</p>\n"
+    sections.append(("Size and cost", "cost", html_costs(("terms", *KINDS), rows) + told))
+    return html_frame(sheet, sections, sheet.notes)
+
+
+def html_frame(sheet: Sheet, sections: Sequence[tuple[str, str, str]], notes: Sequence[str]) -> str:
+    """The page around sections (heading, key, inside), with the title of these equations."""
+    style = (files("linkwright.symbolic.printing") / "page.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    title = _text(sheet.title) or "Equations of motion"
     contents = "".join(f'<li><a href="#{key}">{_text(heading)}</a></li>' for heading, key, _ in sections)
-    notes = "".join(f"<p>{_text(note)}</p>" for note in sheet.notes)
+    told = "".join(f"<p>{_text(note)}</p>" for note in notes)
     body = "".join(_section(sheet, heading, key, inside) for heading, key, inside in sections)
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -45,7 +55,7 @@ def html_page(sheet: Sheet) -> str:
         f"<title>{title}: equations of motion</title>\n<style>{style}</style>\n</head>\n<body>\n"
         f'<div class="frame">\n<nav aria-label="Contents"><p>Contents</p><ol>{contents}</ol></nav>\n<main>\n'
         f'<header><h1>{title}</h1><p class="form">Equations of motion, {_text(sheet.form)} form</p>'
-        f"{f'<div class=notes>{notes}</div>' if notes else ''}</header>\n"
+        f"{f'<div class=notes>{told}</div>' if told else ''}</header>\n"
         f"{body}</main>\n</div>\n</body>\n</html>\n"
     )
     # A name may hold half a surrogate pair, which UTF-8 has no bytes for.
@@ -97,12 +107,12 @@ def _block(block: Block, cost: Operations, writer: MathML, budget: list[int]) ->
     for place, entry in plan.listed:
         name = _entry(block, place) if block.shape else _name(block)
         parts.append(_written(name, entry, writer, budget))
-    size = sum(map(terms, different(block)[0]))
+    size = _size(block)
     parts.append(f'<p class="size">{size:,} term{"" if size == 1 else "s"} · as code: {cost}</p>\n')
     return "".join(parts)
 
 
-def _written(name: str, entry: Sum, writer: MathML, budget: list[int]) -> str:
+def _written(name: str, entry: Sum, writer: MathML, budget: list[int], kind: str = "") -> str:
     """An entry, every term a formula of its own, so that lines break between them."""
     count = terms(entry)
     shown, more = entry, ""
@@ -116,11 +126,20 @@ def _written(name: str, entry: Sum, writer: MathML, budget: list[int]) -> str:
             )
     budget[0] -= terms(shown)
     pieces = " ".join(math(piece) for piece in writer.pieces(shown))
-    long = " long" if count > 60 else ""
+    kind += " long" if count > 60 else ""
     return (
-        f'<div class="entry{long}"><span>{math(f"{name}<mo>=</mo>")}</span>'
+        f'<div class="entry{kind}"><span>{math(f"{name}<mo>=</mo>")}</span>'
         f'<span class="terms">{pieces} {more}</span></div>\n'
     )
+
+
+def html_entry(name: str, entry: Sum, writer: MathML) -> str:
+    """name = formula, whole: one step of many, without much space around it."""
+    return _written(name, entry, writer, [terms(entry)], " step")
+
+
+def _size(block: Block) -> int:
+    return sum(map(terms, different(block)[0]))
 
 
 def _name(block: Block) -> str:
@@ -133,7 +152,8 @@ def _entry(block: Block, place: str) -> str:
 
 
 # -- tables ---------------------------------------------------------------------------------------------------------
-def _symbols(sheet: Sheet, writer: MathML) -> str:
+def html_symbols(sheet: Sheet, writer: MathML) -> str:
+    """A table of the symbols, their values and meanings."""
     values = sheet.values
     explained = any(sheet.meanings.get(name) for name in sheet.symbols)
     head = "<th>symbol</th><th>name</th><th class=number>value</th>" + ("<th>meaning</th>" if explained else "")
@@ -149,15 +169,12 @@ def _symbols(sheet: Sheet, writer: MathML) -> str:
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>\n'
 
 
-def _cost(sheet: Sheet, costs: list[Operations]) -> str:
-    kinds = ("terms", "additions", "multiplications", "divisions", "functions")
+def html_costs(kinds: Sequence[str], rows: Sequence[tuple[str, tuple[int, ...]]]) -> str:
+    """A table of counts, the last row for all together."""
     head = "<th></th>" + "".join(f"<th class=number>{kind}</th>" for kind in kinds)
-    rows = []
-    for block, cost in zip(sheet.blocks, costs, strict=True):
-        rows.append(_row(math(_name(block)), (sum(map(terms, different(block)[0])), *astuple(cost))))
-    rows.append(_row("together", (sheet.terms, *astuple(sum(costs, Operations()))), "sum"))
-    table = f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>\n'
-    return f"{table}<p class=size>Operations of the printed Python and C: what recurs within a block counts once.</p>\n"
+    last = len(rows) - 1
+    body = "".join(_row(*row, "sum" if k == last else "") for k, row in enumerate(rows))
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>\n'
 
 
 def _row(first: str, numbers: tuple[int, ...], kind: str = "") -> str:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from linkwright.symbolic.formula import Block
 from linkwright.symbolic.printing.names import Split, split
-from linkwright.symbolic.printing.sheet import Sheet
+from linkwright.symbolic.printing.sheet import Sheet, used
 
 _KNOWN = {
     # "f" alone would be taken for the size of Coulomb friction.
     "friction": Split("F", "fric"),
+    "springs": Split("F", "spring"),
     "kinetic_energy": Split("T"),
     "potential_energy": Split("U"),
     "lagrangian": Split("L"),
@@ -33,8 +34,8 @@ def letter(block: Block) -> Split:
 
 
 def motion(sheet: Sheet) -> list[Quantity]:
-    """The right side of F + d = M q̈ + h + friction + g, of the blocks that are there; empty without M."""
-    names = {block.name for block in sheet.blocks}
+    """The right side of F + d = M q̈ + h + friction + springs + g, of the blocks that are there; empty without M."""
+    names = {block.name: block for block in sheet.blocks}
     if "M" not in names:
         return []
     parts = [Quantity(Split("M"), (0,), 2)]
@@ -45,7 +46,10 @@ def motion(sheet: Sheet) -> list[Quantity]:
     if "V" in names:
         parts.append(Quantity(Split("V"), (), 1))
     if "friction" in names:
-        parts.append(Quantity(_KNOWN["friction"], (1,)))
+        placed = any(s.role == "coordinate" for s in used(names["friction"]).values())
+        parts.append(Quantity(_KNOWN["friction"], (0, 1) if placed else (1,)))
+    if "springs" in names:
+        parts.append(Quantity(_KNOWN["springs"], (0,)))
     if "g" in names:
         parts.append(Quantity(Split("g"), (0,)))
     return parts

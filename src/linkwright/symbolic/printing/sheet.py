@@ -18,6 +18,7 @@ HEADINGS = {
     "g": "Gravity forces",
     "V": "Viscous friction matrix",
     "friction": "Friction forces",
+    "springs": "Springs",
     "F": "Driving forces",
     "Y": "Regressor",
     "T": "Kinetic energy",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import reduce
 from math import gcd, lcm
@@ -20,7 +21,8 @@ def content(angle: Sequence[tuple[Symbol, Fraction]]) -> Fraction:
 def decimal(x: Fraction) -> str | None:
     """A number that reads better in decimals than as p/q, in decimals; None for a small fraction.
 
-    Halves, thirds, ... and powers of a half stay fractions. Decimals are exact where they end within 17 digits.
+    Halves, thirds, ... and powers of a half stay fractions. Decimals are exact where they end within 17 digits; they
+    may be beyond what floating point holds.
     """
     bottom, top = x.denominator, abs(x.numerator)
     if bottom == 1 and top < 10**12:
@@ -33,7 +35,19 @@ def decimal(x: Fraction) -> str | None:
             rest //= prime
     if rest != 1 and bottom < 1000 and top < 1000:
         return None
-    return repr(float(x))
+    try:
+        return repr(to_float(x))
+    except OverflowError:
+        wide = Context(prec=17, Emax=MAX_EMAX, Emin=MIN_EMIN)
+        return str(wide.divide(Decimal(x.numerator), Decimal(x.denominator))).lower()
+
+
+def to_float(x: Fraction) -> float:
+    """The nearest float; OverflowError where the number is too large for one, or too small to be told from zero."""
+    found = x.numerator / x.denominator
+    if x and not found:
+        raise OverflowError("a number is smaller than every float")
+    return found
 
 
 class Writer:

@@ -1,0 +1,73 @@
+"""Equations in steps, name = formula one after the other, as LaTeX, Markdown and a web page."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+from linkwright.symbolic.formula import Sum, Symbol
+from linkwright.symbolic.printing.count import Operations
+from linkwright.symbolic.printing.latex import Latex, aligned, latex_file, latex_symbols, latex_text
+from linkwright.symbolic.printing.markdown import markdown_symbols, markdown_text
+from linkwright.symbolic.printing.mathml import MathML
+from linkwright.symbolic.printing.page import KINDS, html_costs, html_entry, html_frame, html_symbols
+from linkwright.symbolic.printing.sheet import Sheet
+
+#: Lines of one display in Markdown, and signs in a line of formulas.
+_AT_ONCE, _WIDTH = 40, 90
+Lines = tuple[tuple[Symbol, Sum], ...]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Steps under headings; `sheet` has the title, the symbols and the notes around them, and no blocks."""
+
+    sheet: Sheet
+    told: str  # what it is, and its cost, in sentences
+    sections: tuple[tuple[str, Lines], ...]
+    cost: Operations
+    once: Operations  # of it, what depends on parameters alone
+
+
+def latex_listing(listing: Listing, *, document: bool = False) -> str:
+    """Displays whose lines may break over pages, alone or as a whole document."""
+    writer, parts = Latex(), []
+    for title, lines in listing.sections:
+        heading = rf"\section*{{{latex_text(title)}}}" if document else f"% {title}"
+        parts.append(f"{heading}\n{_display(lines, writer, 'align*')}")
+    body = "\n\n".join(parts)
+    if not document:
+        return f"\\begingroup\\allowdisplaybreaks\n{body}\n\\endgroup\n"
+    told = [rf"{latex_text(text)}\par" for text in (listing.told, *listing.sheet.notes)]
+    return latex_file(listing.sheet, [*told, body, *latex_symbols(listing.sheet, writer)])
+
+
+def markdown_listing(listing: Listing) -> str:
+    """A heading, the cost, the formulas as displays, and the symbols with their values."""
+    sheet, writer = listing.sheet, Latex()
+    lines = [f"# {markdown_text(sheet.title)}", "", f"Equations of motion, {markdown_text(sheet.form)} form.", ""]
+    for text in (listing.told, *sheet.notes):
+        lines += [markdown_text(text), ""]
+    for title, steps in listing.sections:
+        lines += [f"## {markdown_text(title)}", ""]
+        for at in range(0, len(steps), _AT_ONCE):
+            lines += ["$$", _display(steps[at : at + _AT_ONCE], writer, "aligned"), "$$", ""]
+    lines += markdown_symbols(sheet, writer)
+    return ("\n".join(lines).rstrip("\n") + "\n").encode("utf-8", "replace").decode("utf-8")
+
+
+def html_listing(listing: Listing) -> str:
+    """A web page that loads nothing; long formulas break between their terms."""
+    sheet, writer = listing.sheet, MathML()
+    sections = []
+    for k, (title, lines) in enumerate(listing.sections):
+        entries = (html_entry(writer.symbol(symbol), formula, writer) for symbol, formula in lines)
+        sections.append((title, f"steps-{k}", "".join(entries)))
+    if sheet.symbols:
+        sections.append(("Symbols", "symbols", html_symbols(sheet, writer)))
+    rows = [("of parameters alone", astuple(listing.once))] if listing.once.total else []
+    sections.append(("Cost", "cost", html_costs(KINDS, [*rows, ("together", astuple(listing.cost))])))
+    return html_frame(sheet, sections, (listing.told, *sheet.notes))
+
+
+def _display(lines: Lines, writer: Latex, kind: str) -> str:
+    return aligned([(writer.symbol(symbol), formula) for symbol, formula in lines], writer, _WIDTH, kind)
