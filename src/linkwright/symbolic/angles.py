@@ -15,7 +15,18 @@ from typing import Any
 import numpy as np
 
 from linkwright.errors import ModelError
-from linkwright.symbolic.exact import NEAR, Matrix, added, known_angle, negated, spread, times, turn
+from linkwright.symbolic.exact import (
+    NEAR,
+    Matrix,
+    added,
+    decimal,
+    known_angle,
+    known_cosine,
+    negated,
+    spread,
+    times,
+    turn,
+)
 from linkwright.symbolic.formula import Sum, Symbol, Term, Trig, natural, number
 
 #: Σ multiple · parameter by name.
@@ -60,6 +71,19 @@ class Angles:
         gamma, alpha, theta = _zxz(np.asarray(r, dtype=np.float64))
         parts = ((2, gamma, "gamma"), (0, alpha, "alpha"), (2, theta, "delta"))
         return [turn(axis, *self.pair(x, f"{stem}{label}")) for axis, x, stem in parts if abs(x) > NEAR]
+
+    def entry(self, x: float) -> Sum:
+        """A single entry of a rotation: a cosine that is known exactly or of an angle with a name, else its decimal."""
+        known = known_cosine(x)
+        if known is not None:
+            return known
+        if self.digits is not None:
+            return number(Fraction(repr(round(float(x), self.digits))))
+        for name, value in self.values.items():
+            for quarters in range(4):
+                if abs(x - math.cos(value + quarters * math.pi / 2)) < NEAR:
+                    return self._quarters(name, 1, quarters)[0]
+        return decimal(x)
 
     def pair(self, angle: float, name: str) -> tuple[Sum, Sum]:
         """cos and sin of a number."""

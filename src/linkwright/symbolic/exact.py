@@ -82,12 +82,9 @@ def known_angle(angle: float) -> tuple[Sum, Sum] | None:
     return _cosine(steps), _cosine(steps - 6)
 
 
-def entry(x: float) -> Sum:
-    """A single entry of a rotation: a cosine of a multiple of 15° if it is one, else its decimal."""
-    for steps in range(13):
-        if abs(x - math.cos(steps * _STEP)) < NEAR:
-            return _cosine(steps)
-    return number(rational(x))
+def known_cosine(x: float) -> Sum | None:
+    """A number that is the cosine of a multiple of 15°."""
+    return next((_cosine(k) for k in range(13) if abs(x - math.cos(k * _STEP)) < NEAR), None)
 
 
 def turn(axis: int, c: Sum, s: Sum) -> Matrix:

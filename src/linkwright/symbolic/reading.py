@@ -15,7 +15,7 @@ from linkwright.mechanism.expression import Expression, Name, Number, replaced
 from linkwright.mechanism.topology import Topology, span
 from linkwright.symbolic.angles import Angles, Multiples
 from linkwright.symbolic.basis import Basis
-from linkwright.symbolic.exact import ONE, ZERO, Matrix, added, decimal, entry, negated, product, rational, times, turn
+from linkwright.symbolic.exact import NEAR, ONE, ZERO, Matrix, added, decimal, negated, product, rational, times, turn
 from linkwright.symbolic.expressions import angles_in, from_expression, plain, tabulated
 from linkwright.symbolic.formula import Sum, Symbol, Term, number, symbols
 from linkwright.symbolic.links import Inertial, Link, Model, Rotor, Vector
@@ -115,8 +115,9 @@ class _Reader:
         r = getattr(self.d, array)[joint]
         if not self.free(array, joint, 9):
             return tuple(self.angles.rotation(r, label))
-        both = zip(r.reshape(-1), bound, strict=True)
-        entries = [entry(x) if e is None else self.formula(e, entry) for x, e in both]
+        made = [None if e is None else self.formula(e, self.angles.entry) for e in bound]
+        # Numbers after the expressions, which may name their angles.
+        entries = [self.angles.entry(x) if e is None else e for x, e in zip(r.reshape(-1), made, strict=True)]
         return (tuple(tuple(entries[3 * i : 3 * i + 3]) for i in range(3)),)
 
     def between(self, up: tuple[str, int] | None, down: tuple[str, int], label: str) -> tuple[Matrix, ...]:
@@ -182,19 +183,20 @@ class _Reader:
         label = str(i + 1)
         parent_frame = None
         turned: tuple[Matrix, ...] = ()
-        origins = [self.vector(f"p{near}", joint)]
         if up >= 0:
             side, carrier = "i" if t.reverse[up] else "j", int(t.joint[up])
             parent_frame = (f"r{side}", carrier)
-            origins.append(_minus(self.vector(f"p{side}", carrier)))
             turned = _transposed(self.rotation(*parent_frame, str(up + 1)))
+        # The placement first: it names its angles.
         placed = self.between(parent_frame, (f"r{near}", joint), label)
+        origin = tuple(((*turned, *r), v) for r, v in self.origin(near, joint, label, along=not turned))
+        if up >= 0:
+            origin = (*origin, (turned, _minus(self.vector(f"p{side}", carrier))))
         ratio, offset = self.coupling(joint)
         steps = self.steps(joint)
         if back:
             steps, ratio, offset = steps[::-1], -ratio, negated(offset)
         parent = self.last[up] if up >= 0 else -1
-        origin = tuple((turned, v) for v in origins)
         for part, k in steps:
             if part == "Rx-":
                 placed = (*placed, turn(0, ZERO, ONE if back else number(-1)))
@@ -218,6 +220,25 @@ class _Reader:
         place = (_transposed(frame), self.vector(f"p{far}", joint))
         self.links[-1] = replace(self.links[-1], body=inertial, back=place)
         self.last.append(len(self.links) - 1)
+
+    def origin(self, side: str, joint: int, label: str, *, along: bool) -> list[tuple[tuple[Matrix, ...], Vector]]:
+        """Where a joint is on a body, as vectors to be turned and added.
+
+        A shift along the joint's own axis is one if `along` says so and the rest is shorter for it, as in a table of
+        Denavit and Hartenberg: its entries on the body have the cosines of the axis in them.
+        """
+        p, r = getattr(self.d, f"p{side}")[joint], getattr(self.d, f"r{side}")[joint]
+        shift = float(p @ r[:, 2])
+        rest = p - shift * r[:, 2]
+        rest[np.abs(rest) < NEAR * np.abs(p).max(initial=0.0)] = 0.0
+        shorter = np.count_nonzero(rest) + 1 < np.count_nonzero(p) or (not rest.any() and np.count_nonzero(p) > 1)
+        if not along or not shorter or self.free(f"p{side}", joint, 3) or self.free(f"r{side}", joint, 9):
+            return [((), self.vector(f"p{side}", joint))]
+        x, y, z = (decimal(float(f"{a:.15g}")) for a in rest)
+        return [
+            ((), (x, y, z)),
+            (self.rotation(f"r{side}", joint, label), (ZERO, ZERO, decimal(float(f"{shift:.15g}")))),
+        ]
 
     def steps(self, joint: int) -> list[tuple[str, int]]:
         """The parts of a joint's transform, each with its coordinate."""
