@@ -122,11 +122,10 @@ def product(a: Sum, b: Sum) -> Sum:
     """The product of two formulas, brackets left standing."""
     if not a or not b:
         return ZERO
-    if len(a.terms) == len(b.terms) == 1:
-        s, t = a.terms[0], b.terms[0]
-        return Sum((Term(s.number * t.number, s.factors + t.factors),))
     if extent(a).terms * extent(b).terms > _MOST_TERMS:
         return times(1, Applied("mul", (a, b)))
+    if len(a.terms) == len(b.terms) == 1:
+        return spread(a, b)
     return times(1, *(x for x in (a, b) if constant(x) != 1)) or ONE
 
 

@@ -232,7 +232,9 @@ class _Reader:
         rest = p - shift * r[:, 2]
         rest[np.abs(rest) < NEAR * np.abs(p).max(initial=0.0)] = 0.0
         shorter = np.count_nonzero(rest) + 1 < np.count_nonzero(p) or (not rest.any() and np.count_nonzero(p) > 1)
-        if not along or not shorter or self.free(f"p{side}", joint, 3) or self.free(f"r{side}", joint, 9):
+        axis = self.bound(f"r{side}", joint, 9)[2::3]
+        free = self.free(f"p{side}", joint, 3) or any(e is not None and e.names() for e in axis)
+        if free or not along or not shorter:
             return [((), self.vector(f"p{side}", joint))]
         x, y, z = (decimal(float(f"{a:.15g}")) for a in rest)
         return [
