@@ -1,9 +1,10 @@
 """Closed forms beside SymPy: time, memory and size of M, h and g for arms of N links with every parameter a symbol.
 
-    python benchmarks/equations.py [--write] [--limit 300] [--quick] [--parts peers arms]
+    python benchmarks/equations.py [--write] [--limit 300] [--quick] [--parts peers arms] [--side-by-side]
 
 Every cell is a process of its own, one core, stopped after `--limit` seconds; a way that fails for N links is not
-tried for more. Each result is compared with the numeric recursions at random points.
+tried for more. Each result is compared with the numeric recursions at random points. On a machine with many cores the
+ways (and the arms) may run side by side, each on its own.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import time
 import tomllib
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from importlib import metadata
 from pathlib import Path
@@ -135,17 +137,21 @@ def separate(limit: float, *arguments: str) -> dict[str, Any]:
 
 
 # -- tables ---------------------------------------------------------------------------------------------------------
-def peers(limit: float, most: int) -> list[dict[str, dict[str, Any]]]:
+def peers(limit: float, most: int, workers: int) -> list[dict[str, dict[str, Any]]]:
     """For N = 2 …, what each way told."""
-    rows: list[dict[str, dict[str, Any]]] = []
-    left = list(WAYS)
-    for n in range(2, most + 1):
-        row = {way: separate(limit, "--way", way, "--links", str(n)) for way in left}
-        left = [way for way in left if "failed" not in row[way]]
-        rows.append(row)
-        if not left:
-            break
-    return rows
+
+    def as_far_as_it_gets(way: str, core: int) -> list[dict[str, Any]]:
+        told: list[dict[str, Any]] = []
+        for n in range(2, most + 1):
+            told.append(separate(limit, "--way", way, "--links", str(n), "--core", str(core)))
+            if "failed" in told[-1]:
+                break
+        return told
+
+    with ThreadPoolExecutor(workers) as pool:
+        told = dict(zip(WAYS, pool.map(as_far_as_it_gets, WAYS, range(len(WAYS))), strict=True))
+    longest = max(map(len, told.values()))
+    return [{way: cells[k] for way, cells in told.items() if k < len(cells)} for k in range(longest)]
 
 
 def render_peers(rows: list[dict[str, dict[str, Any]]]) -> list[str]:
@@ -208,6 +214,8 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=300.0, help="seconds that one derivation may take")
     parser.add_argument("--quick", action="store_true", help="a limit of 10 seconds and 5 links: a try-out")
     parser.add_argument("--parts", nargs="+", choices=("peers", "arms"), default=("peers", "arms"))
+    parser.add_argument("--side-by-side", action="store_true", help="ways and arms at the same time, a core each")
+    parser.add_argument("--core", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--way", help=argparse.SUPPRESS)
     parser.add_argument("--links", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--arm", help=argparse.SUPPRESS)
@@ -217,7 +225,8 @@ def main() -> int:
         sys.setrecursionlimit(100_000)
         warnings.simplefilter("ignore")
         if hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+            cores = sorted(os.sched_getaffinity(0), reverse=True)
+            os.sched_setaffinity(0, {cores[options.core % len(cores)]})
         one_arm(options.arm) if options.arm else one_way(options.way, options.links)
         return 0
     limit, most = (10.0, 5) if options.quick else (options.limit, MOST)
@@ -229,9 +238,11 @@ def main() -> int:
     )
     sections = {}
     if "peers" in options.parts:
-        sections["equations"] = [head, "", *render_peers(peers(limit, most))]
+        sections["equations"] = [head, "", *render_peers(peers(limit, most, len(WAYS) if options.side_by_side else 1))]
     if "arms" in options.parts:
-        arms = {name: separate(limit, "--arm", name) for name in ARMS}
+        with ThreadPoolExecutor(len(ARMS) if options.side_by_side else 1) as pool:
+            each = pool.map(lambda k: separate(limit, "--arm", list(ARMS)[k], "--core", str(k)), range(len(ARMS)))
+            arms = dict(zip(ARMS, each, strict=True))
         sections["arms"] = [head, "", *render_arms(arms)]
     for name, lines in sections.items():
         print("\n".join(lines), end="\n\n")

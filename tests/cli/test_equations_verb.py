@@ -71,6 +71,11 @@ def test_a_refused_document_leaves_no_other_file(tmp_path: Path, capsys: Capture
     assert list(tmp_path.iterdir()) == []
 
 
+def test_two_options_with_one_file_are_refused(tmp_path: Path, capsys: Capture) -> None:
+    outcome = linkwright(capsys, "equations", THREE, "--latex", tmp_path / "a", "--html", tmp_path / "a")
+    assert "two options name this file" in one_line(outcome)
+
+
 def test_an_interruption_writes_what_is_done_and_says_what_is_missing(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

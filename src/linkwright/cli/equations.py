@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from linkwright.cli.screen import Bar, Base, Followers, Settings, assignments, console, load, tell_error, tell_warning
-from linkwright.errors import LinkwrightError
+from linkwright.errors import LinkwrightError, LinkwrightWarning
 from linkwright.formats.files import write_whole
 
 if TYPE_CHECKING:
@@ -26,14 +27,19 @@ _MANY = 20_000  # terms from which multiple angles take long to write
 _LONG = 2.0  # seconds from which the estimate is told
 _ADVICE = "too long for the screen: write them by --latex, --html, --markdown, --python or --c FILE, or take the "
 _ADVICE += "short form: --form recursive"
+_LANGUAGES = ("latex", "html", "markdown", "python", "c")
 _File = Path | None
 
 
 def equations(
     model: Annotated[Path, typer.Argument(help="A model file: .dh.toml, .urdf or .mks.", show_default=False)],
     form: Annotated[
-        str, typer.Option(help="'collected' (multiple angles), 'expanded', 'grouped' or 'recursive'.")
-    ] = "collected",
+        str | None,
+        typer.Option(
+            help="'collected' (multiple angles), 'expanded', 'grouped' or 'recursive'.",
+            show_default="collected, expanded where that is long",
+        ),
+    ] = None,
     literal: Annotated[
         str,
         typer.Option(
@@ -64,8 +70,8 @@ def equations(
     """Derive the equations of motion of MODEL: F + d = M(q) q̈ + h(q, q̇) + friction + g(q)."""
     import linkwright as lw
 
-    files = {latex: "latex", html: "html", markdown: "markdown", python: "python", c: "c"}
-    written = {path: method for path, method in files.items() if path is not None}
+    targets = [(path, as_) for path, as_ in zip((latex, html, markdown, python, c), _LANGUAGES, strict=True) if path]
+    _refuse_twice([path for path, _ in targets])
     loaded = load(model, base=base, mimic=mimic)
     for warning in loaded.warnings:
         tell_warning(warning)
@@ -73,36 +79,52 @@ def equations(
     words = literal if literal in ("named", "inertial", "all") else [w.strip() for w in literal.split(",")]
     options: dict[str, Any] = {"literal": words, "coordinates": coordinates, "way": way, "round_angles": round_angles}
     options["numbers"] = "all" if number and "all" in number else tuple(number or ())
-    screen = console(sys.stderr)
-    _tell_estimate(mechanism, options)
+    steps = form == "recursive" and not base_parameters
+    if not steps:
+        _tell_estimate(mechanism, options)
     start = perf_counter()
-    with Bar(screen, "deriving") as bar:
+    with Bar(console(sys.stderr), "deriving") as bar, warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinkwrightWarning)  # of an interruption: it is told at the end
         eq = lw.equations(mechanism, form=form, progress=bar.tell, **options)
-        spent = perf_counter() - start
-        long = eq.derivation.terms() > _MANY
-        if long and written and form == "collected":
-            _tell_collected(eq)
-        sheet = None if form == "recursive" or (long and not written) else eq.sheet(progress=bar.tell)
-    texts = {path: _text(eq, sheet, method) for path, method in written.items()}  # all, before any is written
+        derived = perf_counter() - start
+        sheet = None if steps or base_parameters else _sheet(eq, bool(targets), bar)
+        texts = [(path, _text(eq, sheet, language)) for path, language in targets]  # all, before any is written
     shown = console()
-    shown.print(f"{eq!r}"[1:-1] + f", {spent:.2g} s", soft_wrap=True)
+    shown.print(f"{eq!r}"[1:-1] + ("" if steps else f"; derived in {derived:.2g} s"), soft_wrap=True)
     if eq.left_out:
         tell_warning(f"not in these equations: {', '.join(eq.left_out)}")
     if base_parameters:
         _show_base(shown, eq)
-    elif form == "recursive":
-        _show_recursive(shown, eq, bool(written))
+    elif steps:
+        _show_recursive(shown, eq, bool(targets))
     elif sheet is None:
-        shown.print(f"{_ADVICE}, or --form expanded", soft_wrap=True)
+        shown.print(_ADVICE, soft_wrap=True)
     else:
-        _show(shown, sheet, bool(written))
-    for path, text in texts.items():
+        _show(shown, sheet, bool(targets))
+    for path, text in texts:
         write_whole(path, text)
         shown.print(f"{path}: written", soft_wrap=True)
     lost = [note for note in (sheet.notes if sheet else ()) if "interrupted" in note]
-    if lost or not eq.complete:
+    if lost or not (steps or eq.complete):
         tell_error(" ".join(lost) or "the derivation was interrupted")
         raise typer.Exit(130)
+
+
+def _refuse_twice(paths: list[Path]) -> None:
+    for k, path in enumerate(paths):
+        if path in paths[:k]:
+            raise LinkwrightError(f"{path}: two options name this file; give each its own")
+
+
+def _sheet(eq: Equations, wanted: bool, bar: Bar) -> Sheet | None:
+    """The formulas, unless they are long and only the screen would show them."""
+    if eq.derivation.terms() <= _MANY:
+        return eq.sheet(progress=bar.tell)
+    if not wanted:
+        return None
+    if eq.form == "collected":
+        _tell_collected(eq)
+    return eq.sheet(progress=bar.tell)
 
 
 def _with_values(mechanism: Mechanism, settings: list[str] | None) -> Mechanism:
@@ -122,8 +144,7 @@ def _tell_estimate(mechanism: Mechanism, options: dict[str, Any]) -> None:
     """What is to come, where it will be long."""
     from linkwright.symbolic.equations import estimated
 
-    known = ("literal", "coordinates", "way", "round_angles")
-    size = estimated(mechanism, **{name: options[name] for name in known})
+    size = estimated(mechanism, **options)
     if size.seconds > _LONG:
         console(sys.stderr).print(f"estimate: {size}; Ctrl-C keeps what is found by then", soft_wrap=True)
 

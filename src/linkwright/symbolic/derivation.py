@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
+from warnings import warn
 
+from linkwright.errors import LinkwrightWarning
 from linkwright.symbolic.dynamics import Dynamics, Way
+from linkwright.symbolic.formula import Symbol
 from linkwright.symbolic.links import Model
-from linkwright.symbolic.ring import Poly, Ring
+from linkwright.symbolic.ring import Angle, Poly
 
 #: Told after each entry: its name, how many are done, how many there are.
 Progress = Callable[[str, int, int], None]
@@ -35,12 +39,15 @@ class Derivation:
 
     def __init__(self, model: Model, way: Way = "jacobian") -> None:
         self.model, self.way = model, way
-        self.dynamics = Dynamics(model)
-        self.n = self.dynamics.n
+        self.n = len(model.coordinates)
         self.total = self.n * (self.n + 1) // 2 + 2 * self.n
-        self.done = 0
+        self.done, self.begun = 0, False
         self.g: dict[int, Poly] = {}
         self.h: dict[int, Poly] = {}
+
+    @cached_property
+    def dynamics(self) -> Dynamics:
+        return Dynamics(self.model)
 
     @property
     def m(self) -> dict[tuple[int, int], Poly]:
@@ -63,13 +70,15 @@ class Derivation:
             yield f"h{i + 1}"
 
     def run(self, progress: Progress | None = None) -> None:
-        """Finds them all; an interruption ends it, and what was found stays."""
+        """Finds them all; an interruption ends it with a warning, and what was found stays."""
+        self.begun = True
         try:
             for name in self.entries():
                 if progress is not None:
                     progress(name, self.done, self.total)
         except KeyboardInterrupt:
-            return
+            text = f"the derivation was interrupted: {self.done} of {self.total} entries are found, the rest is missing"
+            warn(text, LinkwrightWarning, stacklevel=3)
 
     @property
     def complete(self) -> bool:
@@ -91,21 +100,34 @@ class Derivation:
 
 def estimate(model: Model, way: Way = "jacobian") -> Estimate:
     """How long a derivation will be, from the links nearest to ground: growth from one to the next goes on."""
-    ring = Ring(model.coordinates, model.angles, model.constants())
     begun, seen = _clock(), []
     ends = [k + 1 for k, link in enumerate(model.links) if link.body is not None]
     for number, end in enumerate(ends):
-        part = replace(model, links=model.links[:end])
         start = _clock()
-        terms = _trial(Dynamics(part, ring), way)
+        terms = _trial(Dynamics(_first(model, end)), way)
         seen.append((terms, _clock() - start))
         left = len(ends) - number - 1
         if not left:
             return Estimate(*seen[-1], measured=True)
-        if _clock() - begun > _ENOUGH and len(seen) > 2:
+        # The next would take as much longer as this did than the one before.
+        if 2 * _clock() - begun - start > _ENOUGH and len(seen) > 2:
             more = _growth([n for n, _ in seen[-3:]], left)
-            return Estimate(int(terms * more), seen[-1][1] * more, measured=False)
+            return Estimate(int(min(terms * more, 1e15)), seen[-1][1] * more, measured=False)
     return Estimate(0, 0.0, measured=True)
+
+
+def _first(model: Model, end: int) -> Model:
+    """The model of the first links alone."""
+    links = model.links[:end]
+    n = 1 + max(link.coordinate for link in links)
+    angles = 1 + max((k for link in links for k, _ in link.angle.multiples), default=-1)
+    parts = {name: getattr(model, name)[:n] for name in ("coordinates", "joints", "armature", "friction", "springs")}
+    return replace(model, links=links, angles=_within(model.angles[:angles], model.coordinates[:n]), **parts)
+
+
+def _within(angles: tuple[Angle, ...], coordinates: tuple[Symbol, ...]) -> tuple[Angle, ...]:
+    known = set(coordinates)
+    return tuple(tuple((s, m) for s, m in angle if s in known) for angle in angles)
 
 
 def _growth(terms: list[int], left: int) -> float:

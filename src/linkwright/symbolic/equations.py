@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from linkwright.symbolic.recursive import Recursive
 
 Floats = NDArray[np.float64]
+MOST = 10_000_000  # terms: some gigabytes
+_SURE = 9  # coordinates below which every derivation is short
 
 
 def equations(
@@ -37,10 +39,11 @@ def equations(
     literal: str | Collection[str] = "named",
     numbers: Collection[str] | Literal["all"] = (),
     coordinates: str = "q",
-    form: str = "collected",
+    form: str | None = None,
     way: Way = "jacobian",
     round_angles: int | None = None,
     sums: bool = True,
+    most: int = MOST,
     progress: Progress | None = None,
 ) -> Equations:
     """The equations of motion of a mechanism (or of a model file) whose joints form a tree.
@@ -50,18 +53,20 @@ def equations(
       com, inertia, armature, friction, lengths, gravity. `numbers` names parameters that become numbers, or "all".
     - `coordinates`: the letters of the coordinates: q1, q2, … with the rates dq1, … and accelerations ddq1, …
     - `form`: that of the properties and printers where they are not told another: "collected" (multiple angles),
-      "expanded", "grouped" (by inertial parameter) or "recursive" (with intermediate variables).
+      "expanded", "grouped" (by inertial parameter) or "recursive" (with intermediate variables). By default collected,
+      and expanded where multiple angles would be long. With "recursive" nothing is derived until it is asked for.
     - `way`: M by "jacobian" or by Lagrange's "trace" form: the same in the end.
     - `round_angles`: digits to which the cosines of angles are rounded that are no multiple of 15°; without it such an
       angle becomes a symbol.
     - `sums`: basic angles are sums along parallel axes (θ2, θ2 + θ3); False takes every joint's own.
+    - `most`: terms from which a derivation is refused, by an estimate from its first links.
     - `progress`: called with the name of each entry, how many are done and how many there are. An interruption
       (Ctrl-C) leaves what was found: see `missing`.
 
     Spherical and free joints are described by yaw, pitch and roll (Rz Ry Rx).
     """
     for word, known, what in ((form, FORMS, "form"), (way, get_args(Way), "way")):
-        if word not in known:
+        if word not in known and word is not None:
             raise NameNotFound(what, str(word), list(known))
     if isinstance(source, (str, PathLike)):
         from linkwright.sources import load
@@ -69,33 +74,48 @@ def equations(
         source = load(fspath(source))
     if not isinstance(source, Mechanism):
         raise ModelError(f"equations takes a mechanism or a model file, not {type(source).__name__}")
-    mechanism = Mechanism(made_literal(source.description, literal, coordinates=coordinates))
-    model = model_of(
-        mechanism.description,
-        coordinates=coordinates,
-        digits=round_angles,
-        sums=sums,
-        numbers=mechanism.parameters if numbers == "all" else numbers,
-    )
+    mechanism, model = _model(source, literal, numbers, coordinates, round_angles, sums)
     _check_masses(model)
     derivation = Derivation(model, way)
-    derivation.run(progress)
+    if form != "recursive":
+        _check_size(model, way, most)
+        derivation.run(progress)
     return Equations(mechanism, derivation, form)
 
 
 def estimated(
-    source: Mechanism, *, literal: str | Collection[str] = "named", coordinates: str = "q", **options: Any
+    source: Mechanism,
+    *,
+    literal: str | Collection[str] = "named",
+    numbers: Collection[str] | Literal["all"] = (),
+    coordinates: str = "q",
+    way: Way = "jacobian",
+    round_angles: int | None = None,
+    sums: bool = True,
 ) -> Estimate:
     """The size and the time of `equations` with the same options, from a short trial."""
-    way, round_angles = options.get("way", "jacobian"), options.get("round_angles")
-    d = made_literal(source.description, literal, coordinates=coordinates)
-    return estimate(model_of(d, coordinates=coordinates, digits=round_angles, sums=options.get("sums", True)), way)
+    return estimate(_model(source, literal, numbers, coordinates, round_angles, sums)[1], way)
+
+
+def _model(
+    source: Mechanism,
+    literal: str | Collection[str],
+    numbers: Collection[str] | Literal["all"],
+    coordinates: str,
+    digits: int | None,
+    sums: bool,
+) -> tuple[Mechanism, Model]:
+    """The mechanism with its symbols, and its elementary links."""
+    mechanism = Mechanism(made_literal(source.description, literal, coordinates=coordinates))
+    folded = mechanism.parameters if numbers == "all" else numbers
+    d = mechanism.description
+    return mechanism, model_of(d, coordinates=coordinates, digits=digits, sums=sums, numbers=folded)
 
 
 class Equations(Parts):
     """The equations of motion of one mechanism."""
 
-    def __init__(self, mechanism: Mechanism, derivation: Derivation, form: str) -> None:
+    def __init__(self, mechanism: Mechanism, derivation: Derivation, form: str | None) -> None:
         super().__init__(derivation, form)
         self.mechanism = mechanism
 
@@ -153,7 +173,9 @@ class Equations(Parts):
         return [name for name in self.parameters if name in self.mechanism.parameters]
 
     def count(self, form: str | None = None) -> Operations:
-        """The operations that the code of a form takes."""
+        """The operations that the code of a form takes; of the recursive one, those of inverse dynamics."""
+        if self._form(form) == "recursive":
+            return self.recursive().count
         return operations(self.sheet(form))
 
     def latex(self, form: str | None = None, *, document: bool = True) -> str:
@@ -193,6 +215,8 @@ class Equations(Parts):
         """A web page that needs no network: formulas in MathML."""
         from linkwright.symbolic.printing import html_page
 
+        if self._form(form) == "recursive":
+            return self.recursive().html()
         return html_page(self.sheet(form))
 
     def save(self, path: str | PathLike[str], form: str | None = None) -> Path:
@@ -246,6 +270,19 @@ class Equations(Parts):
         from linkwright.symbolic.equilibria import equilibria
 
         return equilibria(self.derivation.dynamics, forces, **options)
+
+
+def _check_size(model: Model, way: Way, most: int) -> None:
+    """A derivation that would fill the memory is refused before it begins."""
+    if len(model.coordinates) < _SURE:
+        return
+    size = estimate(model, way)
+    if size.terms > most:
+        text = (
+            f"the equations of {model.name!r} would have {size}: more than most={most:,} terms; ask for "
+            'form="recursive", which stays short, for fewer symbols (literal=, numbers=), or for a larger most='
+        )
+        raise LinkwrightError(text)
 
 
 def _check_masses(model: Model) -> None:

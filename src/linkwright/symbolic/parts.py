@@ -22,21 +22,40 @@ Form = Literal["collected", "expanded", "grouped", "recursive"]
 FORMS: tuple[str, ...] = get_args(Form)
 #: The blocks of the equation itself, then those that can be asked for.
 PARTS = ("M", "h", "g", "friction", "springs")
+_STEPS = {"M": "mass_matrix", "h": "bias", "g": "gravity"}
+_COLLECTED = 40_000  # terms up to which multiple angles are the form to begin with
 MORE = ("C", "kinetic_energy", "potential_energy", "lagrangian")
 
 
 class Parts:
     """M, C, h, g, friction, springs and energies. Matrices and vectors are SymPy's, in the form chosen."""
 
-    def __init__(self, derivation: Derivation, form: str) -> None:
-        self.derivation, self.form = derivation, form
+    def __init__(self, derivation: Derivation, form: str | None) -> None:
+        self._derivation, self._chosen = derivation, form
         self.model: Model = derivation.model
         self.n = derivation.n
-        self._forms = Forms(derivation.dynamics.ring)
         self._entries: dict[tuple[str, str], Sum] = {}
         self._sympy: dict[tuple[str, str], Any] = {}
 
+    @property
+    def derivation(self) -> Derivation:
+        """The polynomials; found when first asked for, where they were not before."""
+        if not self._derivation.begun:
+            self._derivation.run()
+        return self._derivation
+
+    @cached_property
+    def form(self) -> str:
+        """The form that properties and printers have where they are not told another: as chosen, or what suits."""
+        return self._chosen or ("collected" if self.most() <= _COLLECTED else "expanded")
+
+    @cached_property
+    def _forms(self) -> Forms:
+        return Forms(self.derivation.dynamics.ring)
+
     def __repr__(self) -> str:
+        if not self._derivation.begun:
+            return f"<Equations of {self.model.name!r}: {self.n} coordinates, in steps>"
         state = "" if self.complete else f", {len(self.missing)} entries missing"
         return f"<Equations of {self.model.name!r}: {self.n} coordinates, {self.derivation.terms():,} terms{state}>"
 
@@ -69,24 +88,21 @@ class Parts:
     @cached_property
     def dq(self) -> Any:
         """Their rates (SymPy)."""
-        return self._column(s.name for s in self.derivation.dynamics.ring.rates)
+        return self._column(f"d{s.name}" for s in self.model.coordinates)
 
     @cached_property
     def ddq(self) -> Any:
         """Their accelerations (SymPy)."""
-        return self._column(s.name for s in self.derivation.dynamics.ring.accelerations)
+        return self._column(f"dd{s.name}" for s in self.model.coordinates)
 
     @cached_property
     def parameters(self) -> dict[str, float]:
         """The symbols that are no coordinates, with their values."""
-        ring = self.derivation.dynamics.ring
-        names = [s.name for s in ring.parameters] + [s.name for angle in ring.angles[ring.moving :] for s, _ in angle]
-        for formula in (*self.model.friction, *self.model.springs):
-            names += [n for n, s in symbols(formula).items() if s.role == "parameter"]
-        for part in ring.opaque:
-            names += [n for argument in part.arguments for n in symbols(argument)]
+        names: dict[str, None] = {}
+        for formula in (*self.model.constants(), *self.model.friction, *self.model.springs):
+            names |= {name: None for name, s in symbols(formula).items() if s.role == "parameter"}
         values = self.model.values
-        return {name: float(values[name]) for name in dict.fromkeys(names) if name in values}
+        return {name: float(values[name]) for name in names if name in values}
 
     @property
     def M(self) -> Any:
@@ -144,6 +160,9 @@ class Parts:
         form = self._form(form)
         if name not in PARTS + MORE:
             raise NameNotFound("part of the equations", name, list(PARTS + MORE))
+        if form == "recursive":
+            text = f"the recursive form is made of steps; ask for them: eq.recursive({_STEPS.get(name, '...')!r})"
+            raise LinkwrightError(text)
         if form == "grouped" and name in ("M", "h", "g"):
             return self._groups[name]
         made = self._forms.expanded if form == "expanded" else self._forms.collected
@@ -203,8 +222,6 @@ class Parts:
     def sympy(self, name: str, form: str | None = None) -> Any:
         """A part as SymPy's matrix or expression."""
         form = self._form(form)
-        if form == "recursive":
-            form = "collected"
         if (name, form) not in self._sympy:
             self._sympy[name, form] = to_sympy_block(self.block(name, form))
         return self._sympy[name, form].copy()

@@ -8,7 +8,7 @@ import sympy
 import sympy_oracle
 
 import linkwright as lw
-from linkwright.errors import LinkwrightError, ModelError, NameNotFound
+from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.symbolic import derivation
 from linkwright.symbolic.derivation import Derivation, estimate
 from linkwright.symbolic.equations import Equations, estimated
@@ -150,7 +150,8 @@ def test_an_interruption_leaves_what_was_found() -> None:
         if name == "h1":
             raise KeyboardInterrupt
 
-    eq = lw.equations(MODELS / "three_link.dh.toml", progress=interrupt)
+    with pytest.warns(LinkwrightWarning, match="the derivation was interrupted: 10 of 12 entries"):
+        eq = lw.equations(MODELS / "three_link.dh.toml", progress=interrupt)
     assert not eq.complete
     assert eq.missing == ["h2", "h3"]
     assert eq.M.shape == (3, 3)
@@ -181,12 +182,52 @@ def test_an_estimate_from_the_first_links_is_of_the_right_size(name: str, monkey
     assert made.terms() / 10 < guess.terms < 10 * made.terms()
 
 
+#: What each form alone has, in words of each language: multiple angles, products of cosines, π, steps.
+MARKS = {
+    "collected": {".tex": r"\cos\theta_{3}", ".py": "cos_2theta2_theta3", ".c": "cos_2theta2_theta3"},
+    "expanded": {".tex": r"\cos(\theta_{2} + \theta_{3})^{2}", ".py": "cos_theta2_theta3", ".c": "cos_theta2_theta3"},
+    "grouped": {".tex": "J_{zz3}", ".py": "Jzz3", ".c": "Jzz3"},
+    "recursive": {".tex": "c_{2}", ".py": "c2 = math.cos(theta2)", ".c": "c2 = cos("},
+}
+
+
 @pytest.mark.parametrize("suffix", [".tex", ".py", ".c", ".md", ".html"])
-@pytest.mark.parametrize("form", ["collected", "expanded", "grouped", "recursive"])
+@pytest.mark.parametrize("form", MARKS)
 def test_every_form_is_saved_in_every_language(form: str, suffix: str, tmp_path: Path) -> None:
-    eq = lw.equations(MODELS / "three_link.dh.toml")
-    path = eq.save(tmp_path / f"arm{suffix}", form)
-    assert path.stat().st_size > 1000
+    eq = lw.equations(MODELS / "three_link.dh.toml", coordinates="theta")
+    text = eq.save(tmp_path / f"arm{suffix}", form).read_text()
+    assert MARKS[form].get(suffix, "") in text
+    others = [eq.save(tmp_path / f"other{suffix}", other).read_text() for other in MARKS if other != form]
+    assert all(text.replace(form, "") != other.replace(name, "") for name, other in zip(MARKS, others, strict=False))
+
+
+def test_a_long_form_is_expanded_unless_another_is_chosen() -> None:
+    puma = lw.load(MODELS / "puma560.dh.toml")
+    assert lw.equations(puma).form == "collected"
+    assert lw.equations(puma, literal="inertial").form == "expanded"
+    assert lw.equations(puma, literal="inertial", form="collected").form == "collected"
+
+
+def test_the_recursive_form_derives_nothing_until_it_is_asked_for() -> None:
+    rows = [{"alpha": np.pi / 2 * (k % 2), "a": 0.1, "mass": 1.0, "com": (0.1, 0.2, 0.3)} for k in range(30)]
+    eq = lw.equations(lw.from_dh(rows, "modified"), literal="all", form="recursive")
+    assert repr(eq) == "<Equations of 'DH table': 30 coordinates, in steps>"
+    assert "def inverse_dynamics" in eq.python()
+    with pytest.raises(LinkwrightError, match=r"eq.recursive\('mass_matrix'\)"):
+        _ = eq.M
+
+
+def test_a_derivation_that_would_fill_the_memory_is_refused_before_it_begins() -> None:
+    rows = [{"alpha": np.pi / 2 * (k % 2), "a": 0.1, "mass": 1.0, "com": (0.1, 0.2, 0.3)} for k in range(30)]
+    with pytest.raises(LinkwrightError, match=r'would have about .* terms.*form="recursive"'):
+        lw.equations(lw.from_dh(rows, "modified"), literal="all")
+
+
+def test_multiple_angles_are_never_more_than_told() -> None:
+    eq = lw.equations(MODELS / "puma560.dh.toml")
+    counted = sum(len(eq.terms(*place)) for place in [("M", 1, 1), ("h", 1), ("g", 2)])
+    told = sum(eq._forms.most(eq.polynomial(*place)) for place in [("M", 0, 0), ("h", 0), ("g", 1)])
+    assert 0 < counted <= told
 
 
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
