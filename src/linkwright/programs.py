@@ -18,8 +18,9 @@ from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import AppliedWrench, JointForce, laws_of
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.placement import placement_rotation
 from linkwright.mechanism.topology import Topology, span
-from linkwright.mechanism.tree import Tree, placement_rotation
+from linkwright.mechanism.tree import Tree
 from linkwright.spatial.algebra import Array
 from linkwright.spatial.rotation import Chain
 from linkwright.spatial.transform import Transform

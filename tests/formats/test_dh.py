@@ -308,3 +308,15 @@ def test_a_file_that_no_model_needs_is_refused(toml, monkeypatch):
     monkeypatch.setattr(dh, "MAX_BYTES", 2**20)
     with pytest.raises(FormatError, match="larger than 1 MB"):
         read_dh(toml("#" * (2**20 + 1)))
+
+
+def test_an_unphysical_row_stays_when_other_parameters_change() -> None:
+    row = {"a": 0.3, "alpha": 0.0, "d": 0.0, "theta": 0.0, "com": (0.1, 0.0, 0.0)}
+    rows = [
+        {**row, "mass": "m", "inertia": (1.0, 0.1, 0.1), "unphysical": True},
+        {**row, "mass": 1.0, "inertia": ("I", 0.1, 0.1)},
+    ]
+    mech = lw.from_dh(rows, parameters={"m": 2.0, "I": 0.1})
+    assert mech.with_parameters(m=3.0).description.mass[0] == 3.0
+    with pytest.raises(ModelError, match="no body can have the inertia of 'link2'"):
+        mech.with_parameters(I=5.0)

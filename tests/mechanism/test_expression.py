@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkwright.errors import NameNotFound
+from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.expression import (
     FUNCTIONS,
+    MAX_DEPTH,
     TIME,
     Call,
     Expression,
@@ -17,6 +18,7 @@ from linkwright.mechanism.expression import (
     Name,
     Number,
     as_expression,
+    replaced,
     simplified,
 )
 from linkwright.tape.table import Table
@@ -146,3 +148,42 @@ def test_every_function_of_the_table_takes_as_many_arguments_as_it_says():
     for name, (count, _) in FUNCTIONS.items():
         value = Call(name, tuple(Number(0.3 + 0.1 * k) for k in range(count))).evaluate({})
         assert np.isfinite(float(value))
+
+
+# -- depth ----------------------------------------------------------------------------------------------------------
+def _nested(levels: int, function: str) -> Expression:
+    made: Expression = Name("a")
+    for _ in range(levels):
+        made = Call(function, (made,) if FUNCTIONS[function][0] == 1 else (made, Number(1.0)))
+    return made
+
+
+@pytest.mark.parametrize("function", ["add", "div", "sin", "neg", "max"])
+def test_the_deepest_tree_can_be_walked(function: str) -> None:
+    made = _nested(MAX_DEPTH, function)
+    assert made.names() == {"a"}
+    assert made == _nested(MAX_DEPTH, function)
+    assert hash(made) == hash(_nested(MAX_DEPTH, function))
+    assert simplified(made).names() == {"a"}
+    assert replaced(made, {Name("a"): Name("b")}).names() == {"b"}
+    assert np.isfinite(made.evaluate({"a": 0.5}))
+    assert "a" in str(made)
+    assert "Name(name='a')" in repr(made)
+
+
+def test_a_tree_that_is_too_deep_is_refused_by_a_sentence() -> None:
+    with pytest.raises(ModelError, match="more than 300 operations one inside the other; give a part of it as a param"):
+        _nested(2000, "add")
+
+
+def test_an_expression_shows_how_it_is_made() -> None:
+    made = -(Name("a") + 1.0)
+    assert repr(made) == (
+        "Call(function='neg', arguments=(Call(function='add', arguments=(Name(name='a'), Number(value=1.0))),))"
+    )
+
+
+def test_angles_of_cosines_stay_in_sight_when_constants_are_folded() -> None:
+    kept = Call("cos", (Number(0.3),))
+    assert simplified(kept * Name("a") * 1.0) == kept * Name("a")
+    assert simplified(Call("cos", (Number(0.0),)) * Name("a")) == Name("a")

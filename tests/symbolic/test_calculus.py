@@ -9,7 +9,8 @@ import pytest
 
 from linkwright.mechanism.expression import FUNCTIONS, Call, Expression, Name, Number
 from linkwright.symbolic.calculus import derivative, replaced
-from linkwright.symbolic.exact import added, constant, from_expression, times
+from linkwright.symbolic.exact import added, constant, times
+from linkwright.symbolic.expressions import from_expression
 from linkwright.symbolic.formula import Sum, Symbol, Trig, evaluate, symbols
 
 X = Symbol("x")

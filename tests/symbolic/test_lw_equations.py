@@ -184,8 +184,8 @@ def test_an_estimate_from_the_first_links_is_of_the_right_size(name: str, monkey
 
 #: What each form alone has, in words of each language: multiple angles, products of cosines, π, steps.
 MARKS = {
-    "collected": {".tex": r"\cos\theta_{3}", ".py": "cos_2theta2_theta3", ".c": "cos_2theta2_theta3"},
-    "expanded": {".tex": r"\cos(\theta_{2} + \theta_{3})^{2}", ".py": "cos_theta2_theta3", ".c": "cos_theta2_theta3"},
+    "collected": {".tex": r"\cos \theta_{3}", ".py": "cos_2theta2_theta3", ".c": "cos_2theta2_theta3"},
+    "expanded": {".tex": r"\cos^{2}(\theta_{2} + \theta_{3})", ".py": "cos_theta2_theta3", ".c": "cos_theta2_theta3"},
     "grouped": {".tex": "J_{zz3}", ".py": "Jzz3", ".c": "Jzz3"},
     "recursive": {".tex": "c_{2}", ".py": "c2 = math.cos(theta2)", ".c": "c2 = cos("},
 }

@@ -273,16 +273,19 @@ def _standard(row: dict[str, Any]) -> tuple[tuple[Array, Array], tuple[Array, Ar
 
 def _modified(row: dict[str, Any]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """The joint's frame on link i−1, and on link i, which is link i's own."""
-    tilt = _turn(0, row["alpha"])
+    # Beside symbols the angles stay in sight, as closed forms want them.
+    tilt = _turn(0, row["alpha"], named=is_bound([row["theta"], row["d"]]))
     origin = _vector(row["a"], 0.0, 0.0) + tilt @ _vector(0.0, 0.0, row["d"])
-    return (tilt @ _turn(2, row["theta"]), origin), (np.eye(3), np.zeros(3))
+    return (tilt @ _turn(2, row["theta"], named=is_bound(row["alpha"])), origin), (np.eye(3), np.zeros(3))
 
 
-def _turn(axis: int, angle: Any) -> Array:
-    """A rotation about x (0) or z (2)."""
+def _turn(axis: int, angle: Any, *, named: bool = False) -> Array:
+    """A rotation about x (0) or z (2); if `named`, of expressions that tell the angle, where it is no quarter turn."""
     c, s = np.cos(angle), np.sin(angle)
     if not is_bound(angle):
         c, s = snapped([c, s])
+        if named and c and s:
+            c, s = Call("cos", (Number(angle),)), Call("sin", (Number(angle),))
     if axis == 0:
         return _matrix([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
     return _matrix([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import ModelError
-from linkwright.mechanism.expression import Expression, Number, simplified
+from linkwright.mechanism.expression import Expression, simplified
 
 Floats = NDArray[np.float64]
 Array = Any  # of floats, or of floats and expressions
@@ -60,7 +60,7 @@ def settle(
     for k, entry in enumerate(flat):
         if isinstance(entry, Expression):
             entry = simplified(entry)
-            if not isinstance(entry, Number):
+            if entry.names():
                 bindings[name, k] = entry
             entry = entry.evaluate(parameters)
         values[k] = float(entry)

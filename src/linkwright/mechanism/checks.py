@@ -39,12 +39,18 @@ _WORDS = {
 }
 
 
-def check_numbers(description: Description, *, inertias: Literal["error", "warn"] = "error") -> None:
-    """Raise for the first fault; with `inertias="warn"`, impossible inertias are told in one warning instead."""
+def check_numbers(
+    description: Description, *, inertias: Literal["error", "warn"] = "error", before: Description | None = None
+) -> None:
+    """Raise for the first fault; with `inertias="warn"`, impossible inertias are told in one warning instead.
+
+    What `before` has already, the same mechanism with other numbers, is taken as wanted: a measured inertia that no
+    body can have.
+    """
     d = description
     _check_finite(d)
     _check_masses(d)
-    _check_inertias(d, inertias)
+    _check_inertias(d, inertias, before)
     _check_rotations(d)
     _check_joints(d)
     _check_names(d)
@@ -134,8 +140,10 @@ def impossible_inertias(inertia: Floats) -> NDArray[np.bool_]:
     return bad
 
 
-def _check_inertias(d: Description, then: Literal["error", "warn"]) -> None:
+def _check_inertias(d: Description, then: Literal["error", "warn"], before: Description | None) -> None:
     bad = np.flatnonzero(impossible_inertias(_one(d.inertia)))
+    if before is not None:
+        bad = bad[(d.inertia[bad] != before.inertia[bad]).any(axis=1)]
     if not len(bad):
         return
     name = d.body_names[int(bad[0])]

@@ -240,7 +240,7 @@ class Description:
         changed = replace(self, parameters=parameters, **arrays)
         from linkwright.mechanism.checks import check_numbers
 
-        check_numbers(changed)
+        check_numbers(changed, before=self)
         return changed
 
     @cached_property

@@ -1,17 +1,18 @@
 """Expressions of parameters, coordinates and TIME: a small immutable tree, evaluated over any scalar.
 
-One table of functions serves floats, arrays and recorded scalars. Nothing here parses text.
+One table of functions serves floats, arrays and recorded scalars. Nothing here parses text. Trees are walked by
+recursion, so their depth is bounded where they are made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from linkwright.errors import NameNotFound
+from linkwright.errors import ModelError, NameNotFound
 from linkwright.tape.functions import Symbol, absolute, arctan2, floor, maximum, minimum, sign, table, where
 from linkwright.tape.table import Table
 
@@ -69,9 +70,15 @@ _WRITTEN = {
 _INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2), "lt": ("<", 0), "le": ("<=", 0)}
 
 
+#: Operations inside operations; the terms of a sum count, each holds the ones before it.
+MAX_DEPTH = 300
+
+
 @dataclass(frozen=True)
 class Expression(Symbol):
     """A node of the tree; arithmetic on expressions and numbers makes larger ones."""
+
+    depth: ClassVar[int] = 0
 
     def evaluate(self, names: Mapping[str, Any]) -> Any:
         """The value for these values of the names, over any scalar."""
@@ -221,6 +228,7 @@ class Call(Expression):
 
     function: str
     arguments: tuple[Expression, ...]
+    depth: int = field(init=False, repr=False, compare=False)  # type: ignore[misc]  # of a leaf it is the class's
 
     def __post_init__(self) -> None:
         if self.function not in FUNCTIONS:
@@ -228,25 +236,50 @@ class Call(Expression):
         wanted = FUNCTIONS[self.function][0]
         if len(self.arguments) != wanted:
             raise ValueError(f"{self.function} takes {wanted} arguments, {len(self.arguments)} given")
+        object.__setattr__(self, "depth", _deeper(*self.arguments))
 
     def evaluate(self, names: Mapping[str, Any]) -> Any:
-        return FUNCTIONS[self.function][1](*(a.evaluate(names) for a in self.arguments))
+        # Loops, here and below, take one frame a level where comprehensions take two.
+        values = []
+        for a in self.arguments:
+            values.append(a.evaluate(names))
+        return FUNCTIONS[self.function][1](*values)
 
     def names(self) -> frozenset[str]:
-        return frozenset().union(*(a.names() for a in self.arguments))
+        found = self.arguments[0].names()
+        for a in self.arguments[1:]:
+            found |= a.names()
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other) or not isinstance(other, Call) or self.function != other.function:
+            return False
+        for a, b in zip(self.arguments, other.arguments, strict=True):  # noqa: SIM110  (one frame a level)
+            if not (a is b or a == b):
+                return False
+        return True
+
+    def __repr__(self) -> str:
+        texts = []
+        for a in self.arguments:
+            texts.append(a.__repr__())
+        comma = "," if len(texts) == 1 else ""
+        return f"{type(self).__name__}(function={self.function!r}, arguments=({', '.join(texts)}{comma}))"
 
     def __str__(self) -> str:
+        texts = []
+        for a in self.arguments:
+            texts.append(a.__str__())
         if self.function == "neg":
-            return f"-({self.arguments[0]})"
+            return f"-({texts[0]})"
         if self.function == "pow":
-            return f"({self.arguments[0]})**({self.arguments[1]})"
+            return f"({texts[0]})**({texts[1]})"
         if self.function in _INFIX:
-            sign_text = _INFIX[self.function][0]
-            return f"({self.arguments[0]} {sign_text} {self.arguments[1]})"
-        return f"{self.function}({', '.join(map(str, self.arguments))})"
+            return f"({texts[0]} {_INFIX[self.function][0]} {texts[1]})"
+        return f"{self.function}({', '.join(texts)})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Condition(Call):
     """A comparison while an expression is being written; it is no truth that Python could branch on."""
 
@@ -261,6 +294,10 @@ class Lookup(Expression):
 
     table: Table
     argument: Expression
+    depth: int = field(init=False, repr=False, compare=False)  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _deeper(self.argument))
 
     def evaluate(self, names: Mapping[str, Any]) -> Any:
         return table(self.argument.evaluate(names), self.table)
@@ -274,6 +311,15 @@ class Lookup(Expression):
 
 
 TIME = Name("TIME")
+
+
+def _deeper(*arguments: Expression) -> int:
+    """The depth of an operation on these."""
+    depth = 1 + max(a.depth for a in arguments)
+    if depth > MAX_DEPTH:
+        text = f"an expression has more than {MAX_DEPTH} operations one inside the other"
+        raise ModelError(f"{text}; give a part of it as a parameter of its own")
+    return depth
 
 
 def tabulated(argument: Expression, points: Sequence[Sequence[float]]) -> Lookup:
@@ -304,14 +350,19 @@ def replaced(expression: Expression, by: Mapping[Expression, Expression]) -> Exp
 
 
 def simplified(expression: Expression) -> Expression:
-    """The same value with constants folded: 0·x, 1·x, x + 0 and functions of numbers alone."""
+    """The same value with constants folded: 0·x, 1·x, x + 0 and functions of numbers alone.
+
+    Cosines and sines of numbers stay, so that closed forms know their angles.
+    """
     if isinstance(expression, Lookup):
         return Lookup(expression.table, simplified(expression.argument))
     if not isinstance(expression, Call):
         return expression
     arguments = tuple(simplified(a) for a in expression.arguments)
     if all(isinstance(a, Number) for a in arguments):
-        return Number(float(Call(expression.function, arguments).evaluate({})))
+        value = float(Call(expression.function, arguments).evaluate({}))
+        if expression.function not in ("cos", "sin") or value in (-1.0, 0.0, 1.0):
+            return Number(value)
     fold = _FOLDS.get(expression.function)
     folded = fold(*arguments) if fold else None
     return Call(expression.function, arguments) if folded is None else folded

@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
+from linkwright.mechanism.placement import SNAP, cos_sin, first_turn, snap, turns, wrap, zxz
 from linkwright.mechanism.reversed import reverse
 from linkwright.mechanism.topology import Topology
-from linkwright.spatial.algebra import is_zero
-from linkwright.spatial.rotation import Chain, General, Rotation, Turn
+from linkwright.spatial.rotation import Chain, Turn
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 At: TypeAlias = slice | NDArray[Any]  # some positions of a tree
-SNAP = 1e-14
 FEW = 16  # different joints, bodies or records up to which a tree has few
 _PART = 2**14  # links whose numbers are worked out at a time, within the cache
 _EVERY = slice(None)
@@ -56,13 +55,6 @@ def record_slices() -> dict[str, slice]:
         slices[name] = slice(at, at + size)
         at += size
     return slices
-
-
-def snap(x: Floats) -> Floats:
-    """Numbers within 1e-14 of 0, 1 and −1 are made exact: that is where sparsity comes from."""
-    size = np.abs(x)
-    snapped = np.where(size < SNAP, 0.0, x)
-    return np.where(np.abs(size - 1.0) < SNAP, np.sign(x), snapped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,27 +182,27 @@ class Tree:
         def phi(at: At) -> Floats:
             main = self._main[at]
             turned = (main >= 0) & turning[self.kind_numbers[at]] & ~self.topology.reverse[at]
-            return np.where(turned, _gamma(self._steps(np.maximum(main, 0))[0]), 0.0)
+            return np.where(turned, first_turn(self._steps(np.maximum(main, 0))[0]), 0.0)
 
         return self._everywhere(phi)
 
     def _placements(self, at: At) -> dict[str, Floats]:
         """γ, α, offset and p of some positions."""
         r0, p0 = self._steps(at)
-        gamma, alpha, theta = _zxz(r0)
+        gamma, alpha, theta = zxz(r0)
         parent, phi = self.parent[at], self._phi[at]
         up_phi = np.where(parent >= 0, self._phi[parent], 0.0)
-        c, s = _cos_sin(up_phi)
+        c, s = cos_sin(up_phi)
         x, y = p0[:, 0].copy(), p0[:, 1].copy()
         p0[:, 0], p0[:, 1] = c * x + s * y, c * y - s * x
         scale = np.maximum(np.abs(p0).max(axis=1, initial=0.0), 1e-300)[:, None]
         p0[np.abs(p0) < SNAP * scale] = 0.0
-        return {"gamma": _wrap(gamma - up_phi), "alpha": alpha, "offset": _wrap(theta + phi), "p": p0}
+        return {"gamma": wrap(gamma - up_phi), "alpha": alpha, "offset": wrap(theta + phi), "p": p0}
 
     def link_frames(self, at: At = _EVERY) -> tuple[Floats, Floats]:
         """The link frames in their body frames, of some positions: R (n, 3, 3) and p (n, 3)."""
         _, _, r, p = self.sides(at)
-        c, s = _cos_sin(self._phi[at])
+        c, s = cos_sin(self._phi[at])
         x, y = r[:, :, 0].copy(), r[:, :, 1].copy()
         r[:, :, 0] = c[:, None] * x + s[:, None] * y
         r[:, :, 1] = c[:, None] * y - s[:, None] * x
@@ -231,9 +223,9 @@ class Tree:
         rows = np.empty((len(place["p"]), RECORD_SIZE))
         at = record_slices()
         for name in ("gamma", "alpha"):
-            c, s = _cos_sin(place[name])
+            c, s = cos_sin(place[name])
             rows[:, at[name]] = np.stack([c, s], axis=1)
-        c, s = _cos_sin(place["offset"])
+        c, s = cos_sin(place["offset"])
         rows[:, at["offset"]] = np.stack([place["offset"], c, s], axis=1)
         rows[:, at["p"]] = place["p"]
         r, p = self.link_frames(part)
@@ -326,11 +318,11 @@ class Tree:
             p_par = self.row(f"p{side}", int(t.joint[up]), parameters)
             phi_par = float(self._phi[up])
         values: dict[str, Any] = {}
-        back = Turn(2, *(float(x) for x in _cos_sin(np.array(-phi_par))))
+        back = Turn(2, *(float(x) for x in cos_sin(np.array(-phi_par))))
         if _recorded(p_up, r_par, p_par):
             values["p"] = back.inward(np.asarray(r_par).T @ (p_up - p_par))
         phi = float(self._phi[i])
-        turn = Turn(2, *(float(x) for x in _cos_sin(np.array(phi))))
+        turn = Turn(2, *(float(x) for x in cos_sin(np.array(phi))))
         if _recorded(r_up, r_par):
             values["rotation"] = back.matrix() @ np.asarray(r_par).T @ r_up @ turn.matrix()
         if _recorded(r_own, p_own):
@@ -338,7 +330,7 @@ class Tree:
         mass, com = self.row("mass", body, parameters), self.row("com", body, parameters)
         inertia = self.row("inertia", body, parameters)
         if _recorded(mass, com, inertia, r_own, p_own):
-            r = Chain(_turns(turn.matrix().T @ np.asarray(r_own).T))
+            r = Chain(turns(turn.matrix().T @ np.asarray(r_own).T))
             m = mass.reshape(-1)[0]
             c = r.inward(com - p_own)
             full = r.congruent(inertia)
@@ -350,38 +342,6 @@ class Tree:
             if _recorded(number):
                 values[name] = number.reshape(1)
         return values
-
-
-def placement_rotation(record: Mapping[str, Any], *, turning: bool) -> list[Rotation]:
-    """The rotations of a placement; a turning joint adds its own angle offset, another kind gets it here."""
-    if "rotation" in record:
-        # A placement with a free parameter has its angle offset inside.
-        return _turns(record["rotation"])
-    parts: list[Rotation] = []
-    for axis, name in ((2, "gamma"), (0, "alpha")):
-        c, s = record[name]
-        if not (_is(c, 1.0) and _is(s, 0.0)):
-            parts.append(Turn(axis, c, s))
-    if not turning:
-        _, c, s = record["offset"]
-        if not (_is(c, 1.0) and _is(s, 0.0)):
-            parts.append(Turn(2, c, s))
-    return parts
-
-
-def _turns(r: Any) -> list[Rotation]:
-    """A recorded rotation as turns about x and z where its zeros tell that it is such a product, else as a matrix."""
-    if is_zero(r[0][2]):
-        parts = [Turn(0, r[2][2], -r[1][2]), Turn(2, r[0][0], -r[0][1])]
-    elif is_zero(r[2][0]):
-        parts = [Turn(2, r[0][0], r[1][0]), Turn(0, r[2][2], r[2][1])]
-    else:
-        return [General(r)]
-    return [part for part in parts if not (is_zero(part.s) and is_zero(part.c - 1.0))]
-
-
-def _is(x: Any, value: float) -> bool:
-    return isinstance(x, (float, int)) and x == value
 
 
 def _recorded(*arrays: Any) -> bool:
@@ -411,37 +371,3 @@ def _clean(x: Floats) -> Floats:
     """Rounding noise beside larger numbers of the same row becomes zero."""
     size = np.abs(x).max(axis=1, keepdims=True, initial=0.0)
     return np.where(np.abs(x) < 1e-16 * size, 0.0, x)
-
-
-def _wrap(angle: Floats) -> Floats:
-    """The angle in (−π, π], with multiples of a quarter turn made exact."""
-    angle = np.remainder(angle + np.pi, 2 * np.pi) - np.pi
-    quarter = np.round(angle / (np.pi / 2))
-    return np.where(np.abs(angle - quarter * (np.pi / 2)) < SNAP, quarter * (np.pi / 2), angle)
-
-
-def _cos_sin(angle: Floats) -> tuple[Floats, Floats]:
-    return snap(np.cos(angle)), snap(np.sin(angle))
-
-
-def _sine(r: Floats) -> Floats:
-    return np.hypot(r[:, 0, 2], r[:, 1, 2])
-
-
-def _gamma(r: Floats) -> Floats:
-    """The γ of `_zxz`."""
-    return _wrap(np.where(_sine(r) < SNAP, 0.0, np.arctan2(r[:, 0, 2], -r[:, 1, 2])))
-
-
-def _zxz(r: Floats) -> tuple[Floats, Floats, Floats]:
-    """γ, α, θ with R = Rz(γ) Rx(α) Rz(θ); γ = 0 where α is 0 or π."""
-    gamma, sine = _gamma(r), _sine(r)
-    flat = np.where(r[:, 2, 2] < 0, np.pi, 0.0)
-    alpha = _wrap(np.where(sine < SNAP, flat, np.arctan2(sine, r[:, 2, 2])))
-    # θ from what is left after γ and α, so that the product is R to rounding even for a tiny α.
-    cg, sg = _cos_sin(gamma)
-    ca, sa = _cos_sin(alpha)
-    x = cg * r[:, 0, 0] + sg * r[:, 1, 0]
-    y = cg * r[:, 1, 0] - sg * r[:, 0, 0]
-    y = ca * y + sa * r[:, 2, 0]
-    return gamma, alpha, _wrap(np.arctan2(y, x))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.mechanism.kinds import JointKind
-from linkwright.mechanism.tree import placement_rotation
+from linkwright.mechanism.placement import placement_rotation
 from linkwright.spatial.algebra import Array, cross, inertia_times, motion_cross
 from linkwright.spatial.rotation import Chain, General, joined
 from linkwright.spatial.transform import ArticulatedInertia, Transform

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import gcd, lcm
 
+from linkwright.symbolic.angles import common_part
 from linkwright.symbolic.exact import ONE, Matrix
 from linkwright.symbolic.formula import Symbol, number
 from linkwright.symbolic.links import Link
 from linkwright.symbolic.ring import Angle, Turn
-
-_MOST = 8  # multiple of an angle up to which its cosine is written in that of the angle
 
 
 class Basis:
@@ -53,9 +51,8 @@ class Basis:
         if users[0] in self.turns:
             return
         ratios = [links[k].ratio for k in users]
-        whole = lcm(*(r.denominator for r in ratios))
-        base = Fraction(gcd(*(int(r * whole) for r in ratios)), whole)
-        if all(abs(r / base) <= _MOST for r in ratios):
+        base = common_part(ratios)
+        if base is not None:
             self.angles.append(((q, base),))
             for k in users:
                 self.turns[k] = Turn(((len(self.angles) - 1, int(links[k].ratio / base)),))

@@ -85,6 +85,9 @@ def _words(which: str | Collection[str]) -> tuple[frozenset[str], bool]:
         if which in PRESETS:
             return frozenset(PRESETS[which]), True
         which = (which,)
+    if not isinstance(which, Collection):
+        text = f"literal={which!r}; give one of {', '.join(PRESETS)}, or a list of the words {', '.join(WORDS)}"
+        raise ModelError(text)
     for word in which:
         if word not in WORDS:
             raise NameNotFound("sort of number", str(word), [*PRESETS, *WORDS])
@@ -237,7 +240,11 @@ def _name_rows(d: Description, t: Topology, names: _Names, noise: float) -> bool
             names.bindings[array, 3 * joint] = _multiple(sign, symbol)
         if abs(offset) > noise and names.free("pi", (at for at, _ in places)):
             symbol = names.add(f"d{k + 1}", offset, f"the offset d of row {k + 1}")
-            names.bindings.update({("pi", at): _multiple(factor, symbol) for at, factor in places})
+            tilt = Number(float(np.arctan2(-z[k, 1], z[k, 2])))
+            cosines = {1: -Call("sin", (tilt,)), 2: Call("cos", (tilt,))}  # which tell the angle
+            for at, factor in places:
+                own = _multiple(factor, symbol) if len(places) == 1 else cosines[at % 3] * symbol
+                names.bindings["pi", at] = own
     return True
 
 

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import JointForce
-from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.expression import Expression, Name, Number, replaced
 from linkwright.mechanism.topology import Topology, span
+from linkwright.symbolic.angles import Angles, Multiples
 from linkwright.symbolic.basis import Basis
 from linkwright.symbolic.exact import (
+    NEAR,
     ONE,
     ZERO,
-    Angles,
     Matrix,
     added,
     decimal,
-    entry,
-    from_expression,
     negated,
     product,
     rational,
     scaled,
-    tabulated,
     times,
     turn,
 )
+from linkwright.symbolic.expressions import angles_in, from_expression, plain, tabulated
 from linkwright.symbolic.formula import Sum, Symbol, number, symbols, tidied
 from linkwright.symbolic.links import Inertial, Link, Model, Rotor, Vector
 from linkwright.symbolic.ring import Turn
@@ -63,39 +61,62 @@ class _Reader:
 
     def __init__(self, description: Description, stem: str, digits: int | None, numbers: Collection[str]) -> None:
         self.d, self.stem = description, stem
+        if isinstance(numbers, str) or not isinstance(numbers, Collection):
+            text = f"numbers={numbers!r}; give a list of parameters, such as ['m1'], or 'all'"
+            raise ModelError(text)
         for name in numbers:
             if name not in description.parameters:
-                raise NameNotFound("parameter", name, list(description.parameters))
-        self.folded = {name: description.parameters[name] for name in numbers}
-        if not stem.isidentifier() or stem[-1].isdigit():
+                raise NameNotFound("parameter", str(name), list(description.parameters))
+        self.folded: dict[Expression, Expression] = {Name(n): Number(description.parameters[n]) for n in numbers}
+        if not isinstance(stem, str) or not stem.isidentifier() or stem[-1].isdigit():
             text = f"coordinates={stem!r}; give the letters that stand before the numbers, such as 'q' or 'theta'"
-            raise ModelError(text, element=stem)
+            raise ModelError(text, element=str(stem))
         self.topology = span(description)
         _refuse(description, self.topology)
         self.couplings = {m.follower: (m, k) for k, m in enumerate(description.mimics)}
-        self.angles = Angles(description.parameters, digits)
         self.coordinates: list[Symbol] = []
         self.joints: list[str] = []
         self.links: list[Link] = []
         self.last: list[int] = []  # the elementary link of each tree position
         self.left_out: list[str] = []
         self.first: dict[int, int] = {}  # the first coordinate of each joint, of its leader's if it follows
+        self.count()
+        self.angles = Angles((*description.parameters, *self.moving()), digits, self.turned())
 
     # -- numbers --------------------------------------------------------------------------------------
-    def bound(self, array: str, k: int, width: int) -> list[Any]:
-        """The expressions of a row of a description's array, None where it has numbers alone."""
-        found = [self.d.bindings.get((array, k * width + e)) for e in range(width)]
-        return [None if e is None or e.names() <= self.folded.keys() else e for e in found]
+    def put(self, e: Expression) -> Expression:
+        """An expression with the parameters that stand for their values put in."""
+        return replaced(e, self.folded) if self.folded else e
+
+    def turned(self) -> Iterator[Multiples]:
+        """The combinations of parameters that the description has cosines of."""
+        laws = (element.law for element in self.d.elements if isinstance(element, JointForce))
+        for e in (*self.d.bindings.values(), *laws):
+            yield from angles_in(self.put(e))
+
+    def bound(self, array: str, k: int, width: int) -> list[Expression | None]:
+        """The expressions of a row of a description's array, None where it has a number."""
+        found = (self.d.bindings.get((array, k * width + e)) for e in range(width))
+        return [None if e is None else self.put(e) for e in found]
+
+    def free(self, array: str, k: int, width: int) -> bool:
+        """Whether a row of a description's array has parameters in it."""
+        return any(e is not None and e.names() for e in self.bound(array, k, width))
 
     def formula(self, e: Expression, exact: Callable[[float], Sum] = decimal, names: Names = _NO_NAMES) -> Sum:
         """An expression as a formula, with the parameters that stand for their values put in."""
-        return from_expression(e, exact, {**{n: exact(x) for n, x in self.folded.items()}, **names})
+        return from_expression(self.put(e), exact, names, self.angles.combined)
+
+    def number(self, x: float, e: Expression | None) -> Sum:
+        """A number that may come from an expression."""
+        if e is None:
+            return decimal(x)
+        return self.formula(e) if e.names() else plain(e) or decimal(x)
 
     def row(self, array: str, k: int) -> list[Sum]:
         """A row of a description's array as formulas."""
         numbers = np.asarray(getattr(self.d, array)[k], dtype=np.float64).reshape(-1)
-        bound = self.bound(array, k, numbers.size)
-        return [decimal(x) if e is None else self.formula(e) for x, e in zip(numbers, bound, strict=True)]
+        return [self.number(x, e) for x, e in zip(numbers, self.bound(array, k, numbers.size), strict=True)]
 
     def vector(self, array: str, k: int) -> Vector:
         x, y, z = self.row(array, k)
@@ -105,16 +126,16 @@ class _Reader:
         """A frame's rotation as a product."""
         bound = self.bound(array, joint, 9)
         r = getattr(self.d, array)[joint]
-        if all(e is None for e in bound):
+        if not self.free(array, joint, 9):
             return tuple(self.angles.rotation(r, label))
-        both = zip(r.reshape(-1), bound, strict=True)
-        entries = [entry(x) if e is None else self.formula(e, entry) for x, e in both]
+        made = [None if e is None else self.formula(e, self.angles.entry) for e in bound]
+        # Numbers after the expressions, which may name their angles.
+        entries = [self.angles.entry(x) if e is None else e for x, e in zip(r.reshape(-1), made, strict=True)]
         return (tuple(tuple(entries[3 * i : 3 * i + 3]) for i in range(3)),)
 
     def between(self, up: tuple[str, int] | None, down: tuple[str, int], label: str) -> tuple[Matrix, ...]:
         """The rotation from one frame on a body to another: upᵀ down."""
-        free = any(e is not None for a, j in filter(None, (up, down)) for e in self.bound(a, j, 9))
-        if free:
+        if any(self.free(a, j, 9) for a, j in filter(None, (up, down))):
             start = _transposed(self.rotation(*up, f"{label}b")) if up else ()
             return (*start, *self.rotation(*down, label))
         r = getattr(self.d, down[0])[down[1]]
@@ -125,16 +146,6 @@ class _Reader:
     # -- links ----------------------------------------------------------------------------------------
     def model(self, sums: bool) -> Model:
         d = self.d
-        for joint in self.topology.joint.tolist():
-            if joint not in self.couplings:
-                self.count(joint)
-        for follower, (m, _) in self.couplings.items():
-            self.first[follower] = self.first[m.leader]
-        taken = [q.name for q in self.coordinates]
-        for name in (*taken, *(f"d{q}" for q in taken), *(f"dd{q}" for q in taken)):
-            if name in d.parameters:
-                text = f"parameter {name!r} has the name of a coordinate or a rate; choose coordinates='theta', say"
-                raise ModelError(text, element=name)
         for i in range(len(self.topology)):
             self.add(i)
         basis = Basis(self.coordinates, self.links, sums)
@@ -156,12 +167,25 @@ class _Reader:
             rotors,
         )
 
-    def count(self, joint: int) -> None:
-        """Coordinates for a joint."""
-        self.first[joint] = len(self.coordinates)
-        for _ in range(self.d.kind_of(joint).nv):
-            self.coordinates.append(Symbol(f"{self.stem}{len(self.coordinates) + 1}", "coordinate"))
-            self.joints.append(self.d.joint_names[joint])
+    def count(self) -> None:
+        """Coordinates for the joints."""
+        for joint in self.topology.joint.tolist():
+            if joint in self.couplings:
+                continue
+            self.first[joint] = len(self.coordinates)
+            for _ in range(self.d.kind_of(joint).nv):
+                self.coordinates.append(Symbol(f"{self.stem}{len(self.coordinates) + 1}", "coordinate"))
+                self.joints.append(self.d.joint_names[joint])
+        for follower, (m, _) in self.couplings.items():
+            self.first[follower] = self.first[m.leader]
+        for name in self.moving():
+            if name in self.d.parameters:
+                text = f"parameter {name!r} has the name of a coordinate or a rate; choose coordinates='theta', say"
+                raise ModelError(text, element=name)
+
+    def moving(self) -> list[str]:
+        """The names of coordinates, rates and accelerations."""
+        return [dots + q.name for dots in ("", "d", "dd") for q in self.coordinates]
 
     def add(self, i: int) -> None:
         """The elementary links of tree position i."""
@@ -172,19 +196,20 @@ class _Reader:
         label = str(i + 1)
         parent_frame = None
         turned: tuple[Matrix, ...] = ()
-        origins = [self.vector(f"p{near}", joint)]
         if up >= 0:
             side, carrier = "i" if t.reverse[up] else "j", int(t.joint[up])
             parent_frame = (f"r{side}", carrier)
-            origins.append(_minus(self.vector(f"p{side}", carrier)))
             turned = _transposed(self.rotation(*parent_frame, str(up + 1)))
+        # The placement first: it names its angles.
         placed = self.between(parent_frame, (f"r{near}", joint), label)
+        origin = tuple(((*turned, *r), v) for r, v in self.origin(near, joint, label, along=not turned))
+        if up >= 0:
+            origin = (*origin, (turned, _minus(self.vector(f"p{side}", carrier))))
         ratio, offset = self.coupling(joint)
         steps = self.steps(joint)
         if back:
             steps, ratio, offset = steps[::-1], -ratio, negated(offset)
         parent = self.last[up] if up >= 0 else -1
-        origin = tuple((turned, v) for v in origins)
         for part, k in steps:
             if part == "Rx-":
                 placed = (*placed, turn(0, ZERO, ONE if back else number(-1)))
@@ -193,6 +218,11 @@ class _Reader:
             shift = ONE if part[0] == "T" else self.row("pitch", joint)[0] if part[0] == "H" else ZERO
             if turns and offset:
                 placed = (*placed, turn(axis, *self.angles.pair(float(offset.terms[0].number), f"delta{label}")))
+            if not ratio:  # it follows at a standstill
+                along = [ZERO, ZERO, ZERO]
+                along[axis] = product(offset, shift)
+                origin = (*origin, (placed, (along[0], along[1], along[2])))
+                continue
             self.links.append(Link(parent, placed, origin, axis, k, ratio, product(offset, shift), turns, shift))
             parent, placed, origin = len(self.links) - 1, (), ()
         if placed or origin:  # a fixed joint
@@ -203,6 +233,27 @@ class _Reader:
         place = (_transposed(frame), self.vector(f"p{far}", joint))
         self.links[-1] = replace(self.links[-1], body=inertial, back=place)
         self.last.append(len(self.links) - 1)
+
+    def origin(self, side: str, joint: int, label: str, *, along: bool) -> list[tuple[tuple[Matrix, ...], Vector]]:
+        """Where a joint is on a body, as vectors to be turned and added.
+
+        A shift along the joint's own axis is one if `along` says so and the rest is shorter for it, as in a table of
+        Denavit and Hartenberg: its entries on the body have the cosines of the axis in them.
+        """
+        p, r = getattr(self.d, f"p{side}")[joint], getattr(self.d, f"r{side}")[joint]
+        shift = float(p @ r[:, 2])
+        rest = p - shift * r[:, 2]
+        rest[np.abs(rest) < NEAR * np.abs(p).max(initial=0.0)] = 0.0
+        shorter = np.count_nonzero(rest) + 1 < np.count_nonzero(p) or (not rest.any() and np.count_nonzero(p) > 1)
+        axis = self.bound(f"r{side}", joint, 9)[2::3]
+        free = self.free(f"p{side}", joint, 3) or any(e is not None and e.names() for e in axis)
+        if free or not along or not shorter:
+            return [((), self.vector(f"p{side}", joint))]
+        x, y, z = (decimal(float(f"{a:.15g}")) for a in rest)
+        return [
+            ((), (x, y, z)),
+            (self.rotation(f"r{side}", joint, label), (ZERO, ZERO, decimal(float(f"{shift:.15g}")))),
+        ]
 
     def steps(self, joint: int) -> list[tuple[str, int]]:
         """The parts of a joint's transform, each with its coordinate."""
@@ -217,17 +268,15 @@ class _Reader:
         if joint not in self.couplings:
             return Fraction(1), ZERO
         m, k = self.couplings[joint]
-        if any(e is not None for e in self.bound("gear", k, 2)):
+        if self.free("gear", k, 2):
             name = self.d.joint_names[joint]
             text = f"the coupling of joint {name!r} depends on a parameter; give its ratio as a number"
             raise ModelError(text, element=name)
         return rational(m.ratio), number(rational(m.offset))
 
     def gravity(self) -> Vector:
-        bound = self.bound("gravity", 0, 3)
-        x, y, z = (
-            decimal(x) if e is None else self.formula(e) for x, e in zip(self.d.gravity, bound, strict=True)
-        )
+        both = zip(self.d.gravity, self.bound("gravity", 0, 3), strict=True)
+        x, y, z = (self.number(x, e) for x, e in both)
         return x, y, z
 
     def rotors(self) -> tuple[Rotor, ...]:
@@ -238,7 +287,8 @@ class _Reader:
             if kind.nv and kind.paired:
                 factor = self.coupling(joint)[0] ** 2
                 first = self.first[joint]
-                found.append(Rotor(position, rotor, tuple((k, factor) for k in range(first, first + kind.nv))))
+                at = tuple((k, factor) for k in range(first, first + kind.nv)) if factor else ()
+                found.append(Rotor(position, rotor, at))
             elif rotor and kind.nv:
                 name = d.joint_names[joint]
                 text = (
@@ -262,6 +312,8 @@ class _Reader:
                 continue
             k = self.first[joint] + element.index
             ratio, offset = self.coupling(joint)
+            if not ratio:
+                continue
             q = self.coordinates[k]
             own = {
                 "q": added(times(ratio, q), offset),

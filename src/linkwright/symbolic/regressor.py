@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.mechanism.description import Description
+from linkwright.mechanism.placement import snap
 from linkwright.mechanism.topology import Topology
-from linkwright.mechanism.tree import Tree, snap
+from linkwright.mechanism.tree import Tree
 from linkwright.programs import Maker, Request
 from linkwright.spatial.rotation import Turn
 from linkwright.symbolic.literal import LETTERS, MOTOR, moving, weighing

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from linkwright.mechanism.tree import Tree, placement_rotation
+from linkwright.mechanism.placement import placement_rotation
+from linkwright.mechanism.tree import Tree
 from linkwright.spatial.rotation import Chain
 from linkwright.spatial.transform import Transform
 

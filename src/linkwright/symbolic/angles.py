@@ -1,0 +1,159 @@
+"""Fixed angles of a mechanism: numbers and parameters, with exact or named cosines.
+
+Equal functions are to be equal formulas: of a parameter's multiples the common part is taken, and cosines of sums are
+written in those of the parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from linkwright.errors import ModelError
+from linkwright.symbolic.exact import (
+    NEAR,
+    Matrix,
+    added,
+    decimal,
+    known_angle,
+    known_cosine,
+    negated,
+    spread,
+    times,
+    turn,
+)
+from linkwright.symbolic.formula import Sum, Symbol, Term, Trig, natural, number
+
+#: Σ multiple · parameter by name.
+Multiples = Mapping[str, Fraction]
+_MOST = 8  # multiple of an angle up to which its cosine is written in that of the angle
+_PARTS = 6  # parameters in one angle up to which its cosine is written in theirs
+_DIGITS = 17  # that a float can have
+
+
+def common_part(multiples: Iterable[Fraction]) -> Fraction | None:
+    """The largest angle of which all these, not zero, are whole multiples; None where these would be large."""
+    sizes = [abs(m) for m in multiples]
+    whole = math.lcm(*(m.denominator for m in sizes))
+    base = Fraction(math.gcd(*(int(m * whole) for m in sizes)), whole)
+    return base if max(sizes) <= _MOST * base else None
+
+
+class Angles:
+    """Makes exact rotations of numbers, and names the angles that have no exact cosine.
+
+    `taken` are names that it may not give; `digits` rounds cosines in place of naming angles; `multiples` are the
+    combinations of parameters that the mechanism turns by.
+    """
+
+    def __init__(
+        self, taken: Iterable[str] = (), digits: int | None = None, multiples: Iterable[Multiples] = ()
+    ) -> None:
+        if digits is not None and (not isinstance(digits, int) or not 1 <= digits <= _DIGITS):
+            text = f"round_angles={digits!r}; give the number of decimals, 1 to {_DIGITS}, or None to name the angles"
+            raise ModelError(text)
+        self.taken, self.digits = set(taken), digits
+        self.values: dict[str, float] = {}
+        met: defaultdict[str, set[Fraction]] = defaultdict(set)
+        for combination in multiples:
+            for name, m in combination.items():
+                met[name].add(m)
+        self._parts = {name: common_part(m) for name, m in met.items()}
+
+    # -- numbers --------------------------------------------------------------------------------------
+    def rotation(self, r: Any, label: str) -> list[Matrix]:
+        """A rotation (3×3 floats) as turns about z, x and z whose product it is."""
+        gamma, alpha, theta = _zxz(np.asarray(r, dtype=np.float64))
+        parts = ((2, gamma, "gamma"), (0, alpha, "alpha"), (2, theta, "delta"))
+        return [turn(axis, *self.pair(x, f"{stem}{label}")) for axis, x, stem in parts if abs(x) > NEAR]
+
+    def entry(self, x: float) -> Sum:
+        """A single entry of a rotation: a cosine that is known exactly or of an angle with a name, else its decimal."""
+        known = known_cosine(x)
+        if known is not None:
+            return known
+        if self.digits is not None:
+            return number(Fraction(repr(round(float(x), self.digits))))
+        for name, value in self.values.items():
+            for quarters in range(4):
+                if abs(x - math.cos(value + quarters * math.pi / 2)) < NEAR:
+                    return self._quarters(name, 1, quarters)[0]
+        return decimal(x)
+
+    def pair(self, angle: float, name: str) -> tuple[Sum, Sum]:
+        """cos and sin of a number."""
+        exact = known_angle(angle)
+        if exact is not None:
+            return exact
+        if self.digits is not None:
+            c, s = (Fraction(repr(round(f(angle), self.digits))) for f in (math.cos, math.sin))
+            return number(c), number(s)
+        for known, value in self.values.items():
+            for sign in (1, -1):
+                quarters = (angle - sign * value) / (math.pi / 2)
+                if abs(quarters - round(quarters)) < NEAR:
+                    return self._quarters(known, sign, round(quarters))
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        self.values[name] = angle
+        return self._quarters(name, 1, 0)
+
+    def _quarters(self, name: str, sign: int, quarters: int) -> tuple[Sum, Sum]:
+        """cos and sin of ±angle + quarter turns."""
+        symbol = ((Symbol(name), Fraction(1)),)
+        c, s = times(1, Trig("cos", symbol)), times(sign, Trig("sin", symbol))
+        for _ in range(quarters % 4):
+            c, s = negated(s), c
+        return c, s
+
+    # -- parameters -----------------------------------------------------------------------------------
+    def combined(self, multiples: Multiples, constant: float) -> tuple[Sum, Sum]:
+        """cos and sin of Σ multiple · parameter + constant."""
+        c, s = self.pair(constant, f"phi{len(self.values) + 1}")
+        names = sorted((n for n, m in multiples.items() if m), key=natural)
+        if len(names) > _PARTS:
+            sign = 1 if multiples[names[0]] > 0 else -1
+            angle = tuple((Symbol(n), sign * multiples[n]) for n in names)
+            return _sum((c, s), (times(1, Trig("cos", angle)), times(sign, Trig("sin", angle))))
+        for name in names:
+            c, s = _sum((c, s), self._multiple(name, multiples[name]))
+        return c, s
+
+    def _multiple(self, name: str, m: Fraction) -> tuple[Sum, Sum]:
+        """cos and sin of a multiple of a parameter, in those of the part that it shares with the other multiples."""
+        base = self._parts.get(name) or abs(m)
+        times_base = abs(m) / base
+        if times_base.denominator != 1 or times_base > _MOST:
+            base, times_base = abs(m), Fraction(1)
+        n, angle = int(times_base), ((Symbol(name), base),)
+        cos, sin = Trig("cos", angle), Trig("sin", angle)
+        parts: tuple[list[Term], list[Term]] = ([], [])
+        for k in range(n + 1):  # (cos + i sin)ⁿ
+            factors = tuple((f, p) for f, p in ((cos, n - k), (sin, k)) if p)
+            sign = (-1) ** (k // 2) * (-1 if m < 0 and k % 2 else 1)
+            parts[k % 2].append(Term(Fraction(sign * math.comb(n, k)), factors))
+        return Sum(tuple(parts[0])), Sum(tuple(parts[1]))
+
+
+def _sum(a: tuple[Sum, Sum], b: tuple[Sum, Sum]) -> tuple[Sum, Sum]:
+    """cos and sin of the sum of two angles."""
+    return (
+        added(spread(a[0], b[0]), negated(spread(a[1], b[1]))),
+        added(spread(a[1], b[0]), spread(a[0], b[1])),
+    )
+
+
+def _zxz(r: Any) -> tuple[float, float, float]:
+    """γ, α, θ with R = Rz(γ) Rx(α) Rz(θ); γ = 0 where α is 0 or π."""
+    sine = math.hypot(r[0, 2], r[1, 2])
+    gamma = 0.0 if sine < NEAR else math.atan2(r[0, 2], -r[1, 2])
+    alpha = math.atan2(sine, r[2, 2])
+    cg, sg, ca, sa = math.cos(gamma), math.sin(gamma), math.cos(alpha), math.sin(alpha)
+    x, y = cg * r[0, 0] + sg * r[1, 0], cg * r[1, 0] - sg * r[0, 0]
+    return gamma, alpha, math.atan2(ca * y + sa * r[2, 0], x)
