@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import linkwright as lw
+from linkwright.symbolic.ring import terms
 
 Floats = NDArray[np.float64]
 Row = Mapping[str, Any]
@@ -85,7 +86,7 @@ class Ours:
         total = 0
         for p in (*self.M, *(x + y for x, y in zip(self.h, self.g, strict=True))):
             total += max(len(p) - 1, 0)
-            for powers, number in self.ring.terms(p):
+            for powers, number in terms(p):
                 factors = len(powers) + (abs(number.numerator) != 1) + (number.denominator != 1)
                 total += max(factors - 1, 0) + sum(n > 1 for _, n in powers)
                 total += sum(type(self.ring.factor(k)).__name__ == "Trig" for k, _ in powers)

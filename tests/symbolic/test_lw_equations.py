@@ -253,7 +253,7 @@ def four_bar() -> lw.Mechanism:
         (lambda: lw.equations(MODELS / "three_link.dh.toml", numbers=["m4"]), NameNotFound, "no parameter named 'm4'"),
         (lambda: lw.equations(MODELS / "three_link.dh.toml", coordinates="m"), ModelError, "'m1'.*coordinate"),
         (lambda: lw.equations(MODELS / "three_link.dh.toml", coordinates="1"), ModelError, "such as 'q' or 'theta'"),
-        (lambda: lw.equations(MODELS / "three_link.dh.toml").evaluate([0.0]), LinkwrightError, r"take \(3,\)"),
+        (lambda: lw.equations(MODELS / "three_link.dh.toml").evaluate([0.0]), LinkwrightError, r"take \(..., 3\)"),
         (lambda: lw.equations(MODELS / "three_link.dh.toml").evaluate([0] * 3, m7=1), NameNotFound, "'m7'"),
         (lambda: lw.equations(MODELS / "three_link.dh.toml").sympy("N"), NameNotFound, "part of the equations"),
         (lambda: lw.equations(MODELS / "three_link.dh.toml").terms("M", 4, 1), LinkwrightError, r"shape \(3, 3\)"),

@@ -153,7 +153,10 @@ def _check_inertias(d: Description, then: Literal["error", "warn"], before: Desc
             why = f"the principal moment {a:.6g} is negative"
         else:
             why = f"the principal moments {a:.6g} + {b:.6g} are less than {c:.6g}"
-        text = f"no body can have the inertia of {name!r}: {why}; it is about the centre of mass, in body axes"
+        text = (
+            f"no body can have the inertia of {name!r}: {why}; it is about the centre of mass, in body axes "
+            "(tables and .mks files let it pass where they say unphysical)"
+        )
         raise ModelError(text, element=name)
     names = [d.body_names[int(k)] for k in bad]
     warn(

@@ -9,16 +9,19 @@ from collections.abc import Collection, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.errors import LinkwrightError, ModelError, NameNotFound
+from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.model import Mechanism
 from linkwright.symbolic.derivation import Derivation, Estimate, Progress, estimate
-from linkwright.symbolic.dynamics import Way
+from linkwright.symbolic.dynamics import Dynamics, Way
+from linkwright.symbolic.formula import Block
 from linkwright.symbolic.links import Model
 from linkwright.symbolic.literal import literal as made_literal
+from linkwright.symbolic.meanings import meanings
 from linkwright.symbolic.parts import FORMS, PARTS, Parts
 from linkwright.symbolic.printing import Operations, Sheet, operations
 from linkwright.symbolic.reading import model_of
@@ -31,6 +34,10 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 MOST = 10_000_000  # terms: some gigabytes
+#: The order in which parts are written, so that an interruption leaves what is short.
+_SHORTEST_FIRST = {"friction": 0, "springs": 1, "potential_energy": 2, "g": 3, "M": 4, "h": 6, "C": 7}
+_SHORTEST_FIRST |= {"kinetic_energy": 5, "lagrangian": 5}
+_NEARLY = 2e-3  # radians: a right angle written as 1.57
 _SURE = 9  # coordinates below which every derivation is short
 
 
@@ -43,7 +50,7 @@ def equations(
     form: str | None = None,
     way: Way = "jacobian",
     round_angles: int | None = None,
-    sums: bool = True,
+    sums: bool | None = None,
     most: int = MOST,
     progress: Progress | None = None,
 ) -> Equations:
@@ -59,7 +66,8 @@ def equations(
     - `way`: M by "jacobian" or by Lagrange's "trace" form: the same in the end.
     - `round_angles`: digits to which the cosines of angles are rounded that are no multiple of 15°; without it such an
       angle becomes a symbol.
-    - `sums`: basic angles are sums along parallel axes (θ2, θ2 + θ3); False takes every joint's own.
+    - `sums`: basic angles are sums along parallel axes (θ2, θ2 + θ3), or every joint's own; by default what makes M
+      shorter.
     - `most`: terms from which a derivation is refused, by an estimate from its first links.
     - `progress`: called with the name of each entry, how many are done and how many there are. An interruption
       (Ctrl-C) leaves what was found: see `missing`.
@@ -77,11 +85,12 @@ def equations(
         raise ModelError(f"equations takes a mechanism or a model file, not {type(source).__name__}")
     mechanism, model = _model(source, literal, numbers, coordinates, round_angles, sums)
     _check_masses(model)
+    _tell_near(model, mechanism)
     derivation = Derivation(model, way)
     if form != "recursive":
         _check_size(model, way, most)
         derivation.run(progress)
-    return Equations(mechanism, derivation, form)
+    return Equations(mechanism, derivation, form, source.parameters)
 
 
 def estimated(
@@ -92,7 +101,7 @@ def estimated(
     coordinates: str = "q",
     way: Way = "jacobian",
     round_angles: int | None = None,
-    sums: bool = True,
+    sums: bool | None = None,
 ) -> Estimate:
     """The size and the time of `equations` with the same options, from a short trial."""
     return estimate(_model(source, literal, numbers, coordinates, round_angles, sums)[1], way)
@@ -104,21 +113,37 @@ def _model(
     numbers: Collection[str] | Literal["all"],
     coordinates: str,
     digits: int | None,
-    sums: bool,
+    sums: bool | None,
 ) -> tuple[Mechanism, Model]:
     """The mechanism with its symbols, and its elementary links."""
     mechanism = Mechanism(made_literal(source.description, literal, coordinates=coordinates))
     folded = mechanism.parameters if numbers == "all" else numbers
     d = mechanism.description
-    return mechanism, model_of(d, coordinates=coordinates, digits=digits, sums=sums, numbers=folded)
+
+    def made(sums: bool) -> Model:
+        return model_of(d, coordinates=coordinates, digits=digits, sums=sums, numbers=folded)
+
+    model = made(sums is not False)
+    summed = any(len(link.angle.multiples) > 1 for link in model.links)
+    if sums is None and summed and len(model.coordinates) < _SURE:
+        model = min((model, made(False)), key=_terms_of_mass_matrix)
+    return mechanism, model
+
+
+def _terms_of_mass_matrix(model: Model) -> int:
+    dynamics = Dynamics(model)
+    return sum(len(dynamics.m[place]) for place in dynamics.mass_matrix())
 
 
 class Equations(Parts):
     """The equations of motion of one mechanism."""
 
-    def __init__(self, mechanism: Mechanism, derivation: Derivation, form: str | None) -> None:
+    def __init__(
+        self, mechanism: Mechanism, derivation: Derivation, form: str | None, own: Collection[str] = ()
+    ) -> None:
         super().__init__(derivation, form)
         self.mechanism = mechanism
+        self._own = frozenset(own)  # parameters that the model had before its numbers were named
 
     # -- printers -------------------------------------------------------------------------------------
     def sheet(
@@ -130,12 +155,13 @@ class Equations(Parts):
         """
         form = self._form(form)
         names, missing = list(parts or self._parts()), [*self.missing]
-        blocks = []
+        made: dict[str, Block] = {}
         try:
-            for name in names:
-                blocks.append(self.block(name, form, progress))
+            for name in sorted(names, key=lambda name: _SHORTEST_FIRST[name]):
+                made[name] = self.block(name, form, progress)
         except KeyboardInterrupt:
-            missing += names[len(blocks) :]
+            missing += [name for name in names if name not in made]
+        blocks = [made[name] for name in names if name in made]
         ring, values = self.derivation.dynamics.ring, self.parameters
         if form == "grouped":
             values = self.regressor.symbol_values()
@@ -144,7 +170,8 @@ class Equations(Parts):
             some = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
             notes = (*notes, f"The work was interrupted: {some} are missing.")
         moving = (self.model.coordinates, ring.rates, ring.accelerations)
-        return Sheet(self.model.name, form, tuple(blocks), *moving, values, notes=notes)
+        words = meanings(self.mechanism, self.model.coordinates, self._own)
+        return Sheet(self.model.name, form, tuple(blocks), *moving, values, words, notes=notes)
 
     def _parts(self) -> list[str]:
         """The parts of the equation that are whole and not zero."""
@@ -235,22 +262,25 @@ class Equations(Parts):
     def evaluate(
         self, q: ArrayLike, dq: ArrayLike | None = None, **parameters: float
     ) -> tuple[Floats, Floats, Floats]:
-        """M, h and g in floating point, from the exact polynomials: one state, for checks."""
+        """M (..., n, n), h and g (..., n) in floating point at q and dq (..., n), from the exact polynomials.
+
+        Parameters have their values, or those given here by name. For many states take the mechanism's own methods.
+        """
         n, ring = self.n, self.derivation.dynamics.ring
         for name in parameters:
             if name not in self.parameters:
                 raise NameNotFound("parameter", name, list(self.parameters))
-        states = [np.asarray(x, dtype=np.float64) for x in (q, np.zeros(n) if dq is None else dq)]
-        for name, state in zip(("q", "dq"), states, strict=True):
-            if state.shape != (n,):
-                raise LinkwrightError(f"{name} has the shape {state.shape}; these equations take ({n},)")
-        given = {**self.model.values, **parameters}
-        for them, state in ((ring.coordinates, states[0]), (ring.rates, states[1])):
-            given.update({s.name: float(x) for s, x in zip(them, state, strict=True)})
-        x = ring.values(given)
-        value = {p: float(ring.evaluate(self.polynomial(*p), x)[0]) for p in self._places()}
+        states = [_numbers(x, name, n) for x, name in ((q, "q"), (np.zeros(n) if dq is None else dq, "dq"))]
+        shape = np.broadcast_shapes(*(state.shape for state in states))
+        flat = [np.broadcast_to(state, shape).reshape(-1, n) for state in states]
+        given: dict[str, Any] = {**self.model.values, **parameters}
+        for them, state in zip((ring.coordinates, ring.rates), flat, strict=True):
+            given.update({s.name: x for s, x in zip(them, state.T, strict=True)})
+        x = ring.values(given, len(flat[0]))
+        value = {p: ring.evaluate(self.polynomial(*p), x) for p in self._places()}
         m = np.array([[value["M", min(i, j), max(i, j)] for j in range(n)] for i in range(n)])
-        return m, np.array([value["h", i] for i in range(n)]), np.array([value["g", i] for i in range(n)])
+        h, g = (np.array([value[name, i] for i in range(n)]).T.reshape(shape) for name in ("h", "g"))
+        return np.moveaxis(m, -1, 0).reshape(*shape, n), h, g
 
     def _places(self) -> list[tuple[Any, ...]]:
         upper = [("M", i, j) for i in range(self.n) for j in range(i, self.n)]
@@ -284,6 +314,20 @@ class Equations(Parts):
         return equilibria(self.derivation.dynamics, forces, values, starts=starts, seed=seed)
 
 
+def _tell_near(model: Model, mechanism: Mechanism) -> None:
+    """An angle that became a symbol and is nearly a multiple of 15° was perhaps meant to be one."""
+    for name, value in model.values.items():
+        if name in mechanism.parameters or name in {q.name for q in model.coordinates}:
+            continue
+        steps = round(value / (np.pi / 12))
+        if 0 < abs(value - steps * np.pi / 12) < _NEARLY:
+            text = (
+                f"the fixed angle {name} = {value:.12g} is nearly {15 * steps}° and became a symbol; if that is meant, "
+                f"write it with all its digits: {float(steps * np.pi / 12)!r}"
+            )
+            warn(text, LinkwrightWarning, stacklevel=3)
+
+
 def _check_size(model: Model, way: Way, most: int) -> None:
     """A derivation that would fill the memory is refused before it begins."""
     if len(model.coordinates) < _SURE:
@@ -295,6 +339,16 @@ def _check_size(model: Model, way: Way, most: int) -> None:
             'form="recursive", which stays short, for fewer symbols (literal=, numbers=), or for a larger most='
         )
         raise LinkwrightError(text)
+
+
+def _numbers(x: ArrayLike, name: str, n: int) -> Floats:
+    try:
+        state = np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise LinkwrightError(f"{name} is {x!r}; give {n} numbers") from None
+    if state.shape[-1:] != (n,):
+        raise LinkwrightError(f"{name} has the shape {state.shape}; these equations take (..., {n})")
+    return state
 
 
 def _check_masses(model: Model) -> None:
