@@ -259,7 +259,8 @@ class Parts:
     @cached_property
     def _groups(self) -> dict[str, Block]:
         """The blocks of form (c)."""
-        return self.regressor.blocks(Forms(self.regressor.ring).collected)
+        forms = Forms(self.regressor.ring)
+        return self.regressor.blocks(forms.collected if self.most() <= _COLLECTED else forms.expanded)
 
     @staticmethod
     def _column(names: Any) -> Any:
