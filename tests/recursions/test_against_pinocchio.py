@@ -211,6 +211,7 @@ def check_derivatives(t: Twin, *, native: bool) -> None:
         assert relative(np.asarray(ours).reshape(mech.nv, mech.nv), t.ours(theirs)) < DERIVATIVE
 
 
+@pytest.mark.compiled
 @eight_on_bases
 def test_derivatives_of_inverse_and_forward_dynamics_are_pinocchios(path: Path, base: str) -> None:
     check_derivatives(twin(path, base), native=path.name in EIGHT[:2])

@@ -167,7 +167,7 @@ class Kernel:
 
             quickly = self._seldom and width == 1 and sum(map(len, self.program.blocks)) > _LONG
             text = llvm_text(self.program, "kernel", width, llvm_backend.lanes())
-            code = llvm_backend.object_code(text, level=0 if quickly else 2)
+            code = llvm_backend.object_code(text, level=0 if quickly else llvm_backend.CARE)
             disk.write(name, code)
         return code
 

@@ -88,6 +88,10 @@ def _machine(level: int) -> Any:
     )
 
 
+#: The level of code generation for kernels that run often.
+CARE = 2
+
+
 def object_code(text: str, *, level: int = 2) -> bytes:
     """Compile LLVM text to an object file's bytes."""
     with _lock:
