@@ -47,6 +47,15 @@ def test_the_recursive_form_is_steps(tmp_path: Path, capsys: Capture) -> None:
     assert "inverse_dynamics" in (tmp_path / "a.c").read_text()
 
 
+def test_the_recursive_form_is_plain_text_on_the_screen(capsys: Capture) -> None:
+    outcome = linkwright(capsys, "equations", THREE, "--form", "recursive")
+    assert outcome.code == 0
+    assert "\n  c2 = cos(q2)\n" in outcome.out
+    assert "\n  F1 = " in outcome.out
+    assert "\\" not in outcome.out
+    assert "$" not in outcome.out
+
+
 def test_base_parameters_are_listed_with_what_they_are_made_of(capsys: Capture) -> None:
     outcome = linkwright(capsys, "equations", THREE, "--base-parameters")
     assert "15 base parameters of 30 inertial ones" in outcome.out

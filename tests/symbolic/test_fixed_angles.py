@@ -39,7 +39,6 @@ def agrees(eq: lw.Equations, mech: lw.Mechanism) -> None:
 
 def longest(eq: lw.Equations) -> int:
     """Of all numbers in the equations, the digits of the longest denominator."""
-    ring = eq.derivation.dynamics.ring
     entries = [*eq.derivation.m.values(), *eq.derivation.g.values(), *eq.derivation.h.values()]
     return max(len(str(x.denominator)) for p in entries for _, x in terms(p))
 

@@ -206,7 +206,7 @@ def _show_recursive(screen: Console, eq: Equations, quiet: bool) -> None:
     if quiet:
         screen.print(f"inverse dynamics in steps: {steps.count}", soft_wrap=True)
     else:
-        screen.print(steps.markdown(), soft_wrap=True)
+        screen.print(steps.text(), soft_wrap=True, end="")
 
 
 def _show_base(screen: Console, eq: Equations) -> None:

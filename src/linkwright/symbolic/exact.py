@@ -30,7 +30,7 @@ _MOST_TERMS, _MOST_DEGREE, _MOST_BITS = 1_000, 64, 4_000
 
 
 def rational(x: float) -> Fraction:
-    """The shortest decimal that stands for a float; a plain one, or a small fraction, where it is that but for rounding.
+    """The shortest decimal that stands for a float; a plainer number where but for rounding it is one.
 
     0.333 is 333/1000, 0.6900000000000001 is 69/100, and 0.10666666666666667 is 8/75.
     """
