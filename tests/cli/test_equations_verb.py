@@ -85,6 +85,17 @@ def test_two_options_with_one_file_are_refused(tmp_path: Path, capsys: Capture) 
     assert "two options name this file" in one_line(outcome)
 
 
+def test_a_folder_that_is_not_there_is_told_before_the_work(tmp_path: Path, capsys: Capture, monkeypatch) -> None:
+    def derive(*_: object, **__: object) -> None:
+        raise AssertionError("the work has begun")
+
+    monkeypatch.setattr("linkwright.cli.equations.load", derive)
+    outcome = linkwright(capsys, "equations", THREE, "--html", tmp_path / "new" / "a.html")
+    assert outcome.code == 1
+    assert "there is no directory" in one_line(outcome)
+    assert "make it first" in one_line(outcome)
+
+
 def test_an_interruption_writes_what_is_done_and_says_what_is_missing(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,4 +127,4 @@ def test_an_interruption_writes_what_is_done_and_says_what_is_missing(
 def test_bad_input_is_one_line(capsys: Capture, words: list[object], told: str) -> None:
     outcome = linkwright(capsys, "equations", *words)
     assert outcome.code == 1
-    assert told in one_line(outcome) if "folder" not in told else told in outcome.err
+    assert told in one_line(outcome)
