@@ -47,6 +47,15 @@ def test_the_recursive_form_is_steps(tmp_path: Path, capsys: Capture) -> None:
     assert "inverse_dynamics" in (tmp_path / "a.c").read_text()
 
 
+def test_the_recursive_form_is_plain_text_on_the_screen(capsys: Capture) -> None:
+    outcome = linkwright(capsys, "equations", THREE, "--form", "recursive")
+    assert outcome.code == 0
+    assert "\n  c2 = cos(q2)\n" in outcome.out
+    assert "\n  F1 = " in outcome.out
+    assert "\\" not in outcome.out
+    assert "$" not in outcome.out
+
+
 def test_base_parameters_are_listed_with_what_they_are_made_of(capsys: Capture) -> None:
     outcome = linkwright(capsys, "equations", THREE, "--base-parameters")
     assert "15 base parameters of 30 inertial ones" in outcome.out
@@ -74,6 +83,17 @@ def test_a_refused_document_leaves_no_other_file(tmp_path: Path, capsys: Capture
 def test_two_options_with_one_file_are_refused(tmp_path: Path, capsys: Capture) -> None:
     outcome = linkwright(capsys, "equations", THREE, "--latex", tmp_path / "a", "--html", tmp_path / "a")
     assert "two options name this file" in one_line(outcome)
+
+
+def test_a_folder_that_is_not_there_is_told_before_the_work(tmp_path: Path, capsys: Capture, monkeypatch) -> None:
+    def derive(*_: object, **__: object) -> None:
+        raise AssertionError("the work has begun")
+
+    monkeypatch.setattr("linkwright.cli.equations.load", derive)
+    outcome = linkwright(capsys, "equations", THREE, "--html", tmp_path / "new" / "a.html")
+    assert outcome.code == 1
+    assert "there is no directory" in one_line(outcome)
+    assert "make it first" in one_line(outcome)
 
 
 def test_an_interruption_writes_what_is_done_and_says_what_is_missing(
@@ -107,4 +127,4 @@ def test_an_interruption_writes_what_is_done_and_says_what_is_missing(
 def test_bad_input_is_one_line(capsys: Capture, words: list[object], told: str) -> None:
     outcome = linkwright(capsys, "equations", *words)
     assert outcome.code == 1
-    assert told in one_line(outcome) if "folder" not in told else told in outcome.err
+    assert told in one_line(outcome)

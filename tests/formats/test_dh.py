@@ -140,9 +140,9 @@ def test_motor_inertia_stands_on_the_diagonal_of_the_mass_matrix():
     assert arm.mass_matrix([0.7])[0, 0] == pytest.approx(2.0 * 0.25 + 0.3)
 
 
-@pytest.mark.parametrize("given", [(0.4, 0.2), ("V1", "f1")], ids=["numbers", "symbols"])
+@pytest.mark.parametrize("given", [(0.4, 0.2), ("V1", "f1"), ("V1", 0.2), (0.4, "f1")], ids=str)
 def test_damping_and_friction_act_against_the_rate(given):
-    symbols = {} if given[0] == 0.4 else {"V1": 0.4, "f1": 0.2}
+    symbols = {name: x for name, x in {"V1": 0.4, "f1": 0.2}.items() if name in given}
     row = {"mass": 1.0, "com": (0.5, 0, 0), "damping": given[0], "friction": given[1]}
     arm = lw.from_dh([row], gravity=(0, 0, 0), parameters=symbols)
     v = 0.013
@@ -171,6 +171,7 @@ def test_an_inertia_measured_with_errors_may_be_let_pass():
         ([{"com": (1, 2)}], "com of 'link1' needs 3 numbers, 2 given"),
         ([{"a": "--l"}], "a symbol is one plain name, or one with a minus sign"),
         ([{"damping": -0.1}], "joint 'joint1' has the negative damping"),
+        ([{"damping": "V", "friction": -0.1}], r"friction of 'link1' is -0\.1; give it a value of 0 or more"),
         ([{"damping": "-V"}], r"damping of 'link1' is .*V.* = -1; give it a value of 0 or more"),
         ([{"friction": "v"}], "'v' is a variable of this law .* rename the parameter"),
         ([{"armature": -1.0}], "negative armature"),

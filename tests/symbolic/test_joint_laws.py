@@ -15,6 +15,6 @@ def test_springs_and_stops_read_as_people_write_them() -> None:
         b.joint_spring(slide, k, 0.2)
         b.stop(slide, -0.2, 0.2, stiffness=100.0, damping=0.1)
     eq = lw.equations(b.build())
-    assert [text(e) for e in eq.block("springs").entries] == ["5*(q1 - 1/5)", "k*(q2 - 1/5)"]
-    assert "max(0, 100*max(0, q2 - 1/5)*(1 + 1/10*dq2))" in text(eq.block("friction").entries[1])
+    assert [text(e) for e in eq.block("springs").entries] == ["5*(q1 - 0.2)", "k*(q2 - 0.2)"]
+    assert "max(0, 100*max(0, q2 - 0.2)*(1 + 0.1*dq2))" in text(eq.block("friction").entries[1])
     assert r"F}_{\mathrm{fric}}(\boldsymbol{q}, \dot{\boldsymbol{q}})" in eq.latex()

@@ -28,7 +28,7 @@ def test_the_web_page_has_every_step_and_the_symbols(quantity: str) -> None:
     other = {s for s, x in zip(form.names, form.steps.results, strict=True) if s not in known and s != x}
     zeros = {s for s, x in zip(form.names, form.steps.results, strict=True) if x == 0.0 and len(form.shape) == 2}
     assert page.count('<div class="entry') == len(known) + len(other - zeros)
-    assert f"{form.count.total:,} operations" in page
+    assert form.cost[0] in page
     assert all(f"<code>{name}</code>" in page for name in form.parameters)
 
 
@@ -66,3 +66,20 @@ def test_what_turns_by_euler_parameters_says_so() -> None:
     assert "yaw, pitch and roll" in note
     for text in (form.python(), form.c(), form.latex(document=True), form.markdown(), form.html()):
         assert "Euler parameters" in text
+
+
+def test_plain_text_has_a_line_for_each_step_and_result() -> None:
+    form = recursive(scara())
+    lines = form.text().splitlines()
+    for symbol in [*(step.symbol for step in form.steps), *form.names]:
+        assert sum(line.startswith(f"  {symbol.name} = ") for line in lines) == 1
+    assert lines[0].endswith(form.cost[-1])
+
+
+def test_one_of_a_kind_is_in_the_singular() -> None:
+    mech = lw.from_dh([{"mass": 1.0, "damping": 0.1}], gravity=(0, 0, 0))
+    eq = lw.equations(mech)
+    assert repr(eq) == "<Equations of 'DH table': 1 coordinate, 0 terms>"
+    assert ": 1 list of 1. No operations." in eq.python()
+    assert eq.recursive().cost == ("1 operation: 1 multiplication.",)
+    assert "0.1*dq1" in eq.recursive().text()

@@ -240,10 +240,19 @@ def four_bar() -> lw.Mechanism:
     return lw.load(MODELS / "four_bar.mks")
 
 
+def held_by_a_rod() -> lw.Mechanism:
+    with lw.Builder("held") as b:
+        arm = b.body("arm", 1.0, (0.5, 0.0, 0.0), (0.0, 0.1, 0.1))
+        b.joint("spherical", b.ground, arm, "ball")
+        b.rod(b.frame(b.ground, np.eye(3), (1.0, 0.0, 1.0)), b.frame(arm, np.eye(3), (1.0, 0.0, 0.0)), 1.0, "stay")
+    return b.build()
+
+
 @pytest.mark.parametrize(
     ("ask", "error", "told"),
     [
-        (lambda: lw.equations(four_bar()), ModelError, "closed loops.*lw.simulate.*cut the loop"),
+        (lambda: lw.equations(four_bar()), ModelError, "closed loops.*lw.simulate.*cut the loop: take away that joint"),
+        (lambda: lw.equations(held_by_a_rod()), ModelError, "Rod 'stay'.*take away that rod and ask"),
         (lambda: lw.equations(lw.from_dh([(0, 0, 0, 0)])), ModelError, 'no body.*has a mass.*literal="inertial"'),
         (lambda: lw.equations(3), ModelError, "takes a mechanism or a model file, not int"),
         (lambda: lw.equations("nowhere.dh.toml"), LinkwrightError, "nowhere.dh.toml"),

@@ -40,6 +40,29 @@ def test_plain_text_reads_as_people_write(formula: Sum, written: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        ("1/2", "1/2"),
+        ("9/4", "9/4"),
+        ("1/3", "1/3"),
+        ("5/24", "5/24"),
+        ("1/5", "0.2"),
+        ("1/10", "0.1"),
+        ("1/20", "0.05"),
+        ("69/100", "0.69"),
+        ("1/32", "0.03125"),
+        ("8/75", "8/75"),
+        ("1/7", "1/7"),
+        ("1001/2", "500.5"),
+        ("3", "3"),
+        ("1001/1003", "0.9980059820538385"),
+    ],
+)
+def test_usual_fractions_stay_and_what_ends_in_decimals_is_decimal(number: str, written: str) -> None:
+    assert text(Sum((term(Fraction(number)),))) == written
+
+
+@pytest.mark.parametrize(
     ("name", "parts"),
     [
         ("theta1", Split("θ", "1")),

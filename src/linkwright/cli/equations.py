@@ -15,7 +15,7 @@ from rich.table import Table
 
 from linkwright.cli.screen import Bar, Base, Followers, Settings, assignments, console, load, tell_error, tell_warning
 from linkwright.errors import LinkwrightError, LinkwrightWarning
-from linkwright.formats.files import write_whole
+from linkwright.formats.files import check_place, write_whole
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -72,6 +72,8 @@ def equations(
 
     targets = [(path, as_) for path, as_ in zip((latex, html, markdown, python, c), _LANGUAGES, strict=True) if path]
     _refuse_twice([path for path, _ in targets])
+    for path, _ in targets:
+        check_place(path)
     loaded = load(model, base=base, mimic=mimic)
     for warning in loaded.warnings:
         tell_warning(warning)
@@ -206,7 +208,7 @@ def _show_recursive(screen: Console, eq: Equations, quiet: bool) -> None:
     if quiet:
         screen.print(f"inverse dynamics in steps: {steps.count}", soft_wrap=True)
     else:
-        screen.print(steps.markdown(), soft_wrap=True)
+        screen.print(steps.text(), soft_wrap=True, end="")
 
 
 def _show_base(screen: Console, eq: Equations) -> None:

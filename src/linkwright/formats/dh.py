@@ -70,12 +70,14 @@ def from_dh(
     for k, row in enumerate(table, 1):
         link = b.body(row["name"], row["mass"], row["com"], _checked_inertia(row))
         (ri, pi), (rj, pj) = (_standard if convention == "standard" else _modified)(row)
-        plain = {key: row[key] for key in LOSSES[1:] if not isinstance(row[key], Expression)}
+        # The joint's own forces have the name of its damping; a symbol there needs it, so friction is on its own too.
+        own = LOSSES[1:] if isinstance(row["damping"], Expression) else ()
+        plain = {key: row[key] for key in LOSSES[1:] if key not in own and not isinstance(row[key], Expression)}
         joint = b.joint(
             row["kind"], b.frame(before, ri, pi), b.frame(link, rj, pj), f"joint{k}", armature=row["armature"], **plain
         )
         for key, force in (("damping", b.joint_damper), ("friction", b.joint_friction)):
-            if key not in plain:
+            if key not in plain and not _is_zero(row[key]):
                 _check_loss(row, key, symbols.values)
                 force(joint, row[key], name=f"joint{k} {key}")
         before = link
@@ -177,11 +179,17 @@ def _with_measured(d: Description, table: list[dict[str, Any]]) -> Description:
     return replace(d, inertia=inertia)
 
 
+def _is_zero(x: float | Expression) -> bool:
+    return not isinstance(x, Expression) and x == 0.0
+
+
 def _check_loss(row: dict[str, Any], key: str, values: Mapping[str, float]) -> None:
-    """A loss that would drive its joint is an error; plain numbers are checked with the joint."""
-    value = float(row[key].evaluate(values))
+    """A loss that would drive its joint is an error; those of plain joints are checked with the joint."""
+    given = row[key]
+    value = float(given.evaluate(values) if isinstance(given, Expression) else given)
     if value < 0.0:
-        text = f"{key} of {row['name']!r} is {row[key]} = {value:g}; give it a value of 0 or more"
+        told = f"{given} = {value:g}" if isinstance(given, Expression) else f"{value:g}"
+        text = f"{key} of {row['name']!r} is {told}; give it a value of 0 or more"
         raise ModelError(text, element=row["name"])
 
 

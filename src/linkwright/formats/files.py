@@ -24,14 +24,19 @@ def read_bytes(path: str | Path, most: int) -> bytes:
     return data
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all: beside its place, then moved there."""
-    folder = path.parent
+def check_place(path: Path) -> None:
+    """Refuse a place where no file can be: to be asked before long work whose outcome goes there."""
     if path.is_dir():
         raise LinkwrightError(f"{path}: is a directory; give a file")
-    if not folder.is_dir():
-        raise LinkwrightError(f"{path}: there is no directory {folder}; make it first")
+    if not path.parent.is_dir():
+        raise LinkwrightError(f"{path}: there is no directory {path.parent}; make it first")
     check_target(path)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all: beside its place, then moved there."""
+    check_place(path)
+    folder = path.parent
     temporary = ""
     try:
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{path.name}-")

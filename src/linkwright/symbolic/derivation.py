@@ -13,6 +13,7 @@ from linkwright.errors import LinkwrightWarning
 from linkwright.symbolic.dynamics import Dynamics, Way
 from linkwright.symbolic.formula import Symbol
 from linkwright.symbolic.links import Model
+from linkwright.symbolic.printing.count import counted
 from linkwright.symbolic.ring import Angle, Poly
 
 #: Told after each entry: its name, how many are done, how many there are.
@@ -31,7 +32,7 @@ class Estimate:
 
     def __str__(self) -> str:
         about = "" if self.measured else "about "
-        return f"{about}{self.terms:,} terms, {about}{self.seconds:.2g} s"
+        return f"{about}{counted(self.terms, 'term')}, {about}{self.seconds:.2g} s"
 
 
 class Derivation:

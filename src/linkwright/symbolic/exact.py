@@ -1,6 +1,7 @@
 """Numbers as exact formulas, and the arithmetic of formulas.
 
-A float becomes the shortest decimal that stands for it, so that 0.333 is 333/1000. The cosine and sine of a multiple of
+A float becomes the shortest decimal that stands for it, so that 0.333 is 333/1000; what arithmetic has left a few
+roundings beside a plain number, such as 0.6900000000000001, becomes that number. The cosine and sine of a multiple of
 15° are algebraic numbers in √2 and √3.
 """
 
@@ -21,13 +22,26 @@ NEAR = 1e-9
 ZERO, ONE = Sum(), number(1)
 IDENTITY: Matrix = tuple(tuple(ONE if i == j else ZERO for j in range(3)) for i in range(3))
 _STEP = math.pi / 12  # 15°
+# A float of more digits than a person writes is a plain number that arithmetic has moved by some roundings, if one is
+# that near: by chance few are.
+_WRITTEN, _ROUNDINGS, _LARGEST_BOTTOM = 13, 4, 1_000
 # A product or power that would be larger when it is multiplied out stays a function of its parts.
 _MOST_TERMS, _MOST_DEGREE, _MOST_BITS = 1_000, 64, 4_000
 
 
 def rational(x: float) -> Fraction:
-    """The shortest decimal that stands for a float."""
-    return Fraction(repr(float(x)))
+    """The shortest decimal that stands for a float; a plainer number where but for rounding it is one.
+
+    0.333 is 333/1000, 0.6900000000000001 is 69/100, and 0.10666666666666667 is 8/75.
+    """
+    x = float(x)
+    shortest = Fraction(repr(x))
+    written = f"{x:.{_WRITTEN - 1}e}"
+    if float(written) == x:
+        return shortest
+    near = _ROUNDINGS * Fraction(math.ulp(x))
+    plain = (Fraction(written), shortest.limit_denominator(_LARGEST_BOTTOM))
+    return next((found for found in plain if abs(found - Fraction(x)) <= near), shortest)
 
 
 def decimal(x: float) -> Sum:
@@ -36,7 +50,7 @@ def decimal(x: float) -> Sum:
 
 
 def exact_number(x: Any) -> Fraction:
-    """A whole number or fraction as it is, any other number by the shortest decimal that stands for it."""
+    """A whole number or fraction as it is, any other number as `rational` takes it."""
     if isinstance(x, Rational):  # NumPy's and SymPy's too, whose parts are not Python's
         return Fraction(int(x.numerator), int(x.denominator))
     return rational(x)

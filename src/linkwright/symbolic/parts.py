@@ -12,6 +12,7 @@ from linkwright.symbolic.forms import Forms
 from linkwright.symbolic.formula import Block, Sum, flat, symbols
 from linkwright.symbolic.links import Model
 from linkwright.symbolic.printing import text, to_sympy_block
+from linkwright.symbolic.printing.count import counted
 from linkwright.symbolic.ring import Poly
 
 if TYPE_CHECKING:
@@ -55,9 +56,10 @@ class Parts:
 
     def __repr__(self) -> str:
         if not self._derivation.begun:
-            return f"<Equations of {self.model.name!r}: {self.n} coordinates, in steps>"
-        state = "" if self.complete else f", {len(self.missing)} entries missing"
-        return f"<Equations of {self.model.name!r}: {self.n} coordinates, {self.derivation.terms():,} terms{state}>"
+            return f"<Equations of {self.model.name!r}: {counted(self.n, 'coordinate')}, in steps>"
+        size = f"{counted(self.n, 'coordinate')}, {counted(self.derivation.terms(), 'term')}"
+        state = "" if self.complete else f", {len(self.missing)} of the entries missing"
+        return f"<Equations of {self.model.name!r}: {size}{state}>"
 
     # -- what is in them ------------------------------------------------------------------------------
     @property

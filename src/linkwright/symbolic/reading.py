@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.elements import JointForce
+from linkwright.mechanism.elements import JointForce, Rod
 from linkwright.mechanism.expression import Expression, Name, Number, replaced
 from linkwright.mechanism.topology import Topology, span
 from linkwright.symbolic.angles import Angles, Multiples
@@ -340,10 +340,11 @@ def _refuse(d: Description, t: Topology) -> None:
     held += [f"{type(tie).__name__} {tie.name!r}" for tie in d.ties]
     if held:
         first = held[0] + (f" and {len(held) - 1} more" if len(held) > 1 else "")
+        what = "joint" if t.loops else "rod" if isinstance(d.ties[0], Rod) else "tie"
         text = (
             f"{d.name!r} has closed loops ({first}), whose equations have no closed form in its coordinates; "
-            "use mech.forward_dynamics, linearise or lw.simulate for it, or cut the loop: take away that joint and "
-            "ask for the equations of the tree that is left"
+            "use mech.forward_dynamics, linearise or lw.simulate for it, or cut the loop: take away "
+            f"that {what} and ask for the equations of the tree that is left"
         )
         raise ModelError(text, element=held[0])
     for m in d.mimics:

@@ -16,7 +16,7 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.programs import Maker, Request
 from linkwright.symbolic.formula import Role, Symbol
-from linkwright.symbolic.printing.count import Operations
+from linkwright.symbolic.printing.count import Operations, counted
 from linkwright.symbolic.steps import Step, Steps, steps
 from linkwright.tape.block import Block, finish
 from linkwright.tape.scalar import Recorder, undisturbed
@@ -83,8 +83,10 @@ class Recursive:
     def cost(self) -> tuple[str, ...]:
         """The count in sentences."""
         total, once = self.count, self.count_once.total
-        told = f"{total.total:,} operations: {total}." if total.total else "No operations."
-        return (told, f"Of these, {once:,} depend on parameters alone.") if once else (told,)
+        told = f"{counted(total.total, 'operation')}: {total}." if total.total else total.sentence
+        if not once:
+            return (told,)
+        return told, f"Of these, {once:,} {'depends' if once == 1 else 'depend'} on parameters alone."
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -106,6 +108,12 @@ class Recursive:
         from linkwright.symbolic.recursive_code import c
 
         return c(self, name)
+
+    def text(self, *, digits: int | None = 6) -> str:
+        """The steps as lines of plain text, `c2 = cos(q2)`; numbers of so many digits."""
+        from linkwright.symbolic.recursive_text import text
+
+        return text(self, digits=digits)
 
     def latex(self, *, document: bool = False, digits: int | None = 6) -> str:
         """Displays whose lines may break over pages, alone or as a whole document; numbers of so many digits."""

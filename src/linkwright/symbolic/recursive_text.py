@@ -1,4 +1,4 @@
-"""The recursive form as formulas: its steps for LaTeX, Markdown, a web page and SymPy."""
+"""The recursive form as formulas: its steps for plain text, LaTeX, Markdown, a web page and SymPy."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from linkwright.errors import ModelError
 from linkwright.symbolic.formula import Applied, Factor, Sum, Symbol, Term, number, tidied
-from linkwright.symbolic.printing.listing import Listing, html_listing, latex_listing, markdown_listing
+from linkwright.symbolic.printing.listing import Listing, html_listing, latex_listing, markdown_listing, plain_listing
 from linkwright.symbolic.printing.sheet import Sheet
 from linkwright.symbolic.steps import NAMES, Node, Operation, Step, operations, signed
 from linkwright.tape import operations as O
 
 if TYPE_CHECKING:
     from linkwright.symbolic.recursive import Recursive
+
+
+def text(form: Recursive, *, digits: int | None = 6) -> str:
+    """Lines of plain text."""
+    return plain_listing(_listing(form, digits))
 
 
 def latex(form: Recursive, *, document: bool = False, digits: int | None = 6) -> str:

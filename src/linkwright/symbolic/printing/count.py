@@ -28,8 +28,19 @@ class Operations:
 
     def __str__(self) -> str:
         kinds = ("addition", "multiplication", "division", "function")
-        parts = [f"{n:,} {kind}{'' if n == 1 else 's'}" for n, kind in zip(astuple(self), kinds, strict=True)]
-        return ", ".join(part for part in parts if not part.startswith("0 ")) or "no operations"
+        parts = [counted(n, kind) for n, kind in zip(astuple(self), kinds, strict=True) if n]
+        return ", ".join(parts) or "no operations"
+
+    @property
+    def sentence(self) -> str:
+        """The count as a sentence."""
+        told = f"{self}."
+        return told[0].upper() + told[1:]
+
+
+def counted(number: int, thing: str) -> str:
+    """A number and its thing, in the plural where there are several."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 def operations(what: Sheet | Block) -> Operations:

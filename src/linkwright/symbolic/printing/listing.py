@@ -1,4 +1,4 @@
-"""Equations in steps, name = formula one after the other, as LaTeX, Markdown and a web page."""
+"""Equations in steps, name = formula one after the other, as plain text, LaTeX, Markdown and a web page."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from linkwright.symbolic.printing.latex import Latex, aligned, latex_file, latex
 from linkwright.symbolic.printing.markdown import markdown_symbols, markdown_text
 from linkwright.symbolic.printing.mathml import MathML
 from linkwright.symbolic.printing.page import KINDS, html_costs, html_entry, html_frame, html_symbols
+from linkwright.symbolic.printing.plain import Plain
 from linkwright.symbolic.printing.sheet import Sheet
 
 #: Lines of one display in Markdown, and signs in a line of formulas.
@@ -26,6 +27,15 @@ class Listing:
     sections: tuple[tuple[str, Lines], ...]
     cost: Operations
     once: Operations  # of it, what depends on parameters alone
+
+
+def plain_listing(listing: Listing) -> str:
+    """What it is and costs, and a line for each step."""
+    writer = Plain()
+    lines = [listing.told, *listing.sheet.notes]
+    for title, steps in listing.sections:
+        lines += ["", f"{title}:", *(f"  {symbol.name} = {writer.sum(formula)}" for symbol, formula in steps)]
+    return "\n".join(lines) + "\n"
 
 
 def latex_listing(listing: Listing, *, document: bool = False) -> str:

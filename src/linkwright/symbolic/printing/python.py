@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from linkwright.symbolic.printing.code import WIDTH, Routine, Statement, enclosed, routine, wrapped
-from linkwright.symbolic.printing.count import Operations
+from linkwright.symbolic.printing.count import Operations, counted
 from linkwright.symbolic.printing.names import python_identifier
 from linkwright.symbolic.printing.sheet import Sheet
 from linkwright.symbolic.printing.walk import to_float
@@ -101,9 +101,10 @@ def _function(sheet: Sheet, one: Routine, name: str) -> list[str]:
     if values:
         arguments.append("p" if None in values.values() else "p=PARAMETERS")
     shape = one.block.shape
-    kind = {0: "a number", 1: "a list of {}", 2: "{} lists of {}"}[len(shape)].format(*shape)
+    lists = counted(shape[0], "list") if len(shape) == 2 else "a list"
+    kind = f"{lists} of {shape[-1]}" if shape else "a number"
     lines = [f"def {name}({', '.join(arguments)}):"]
-    lines.append(f'    """{one_line(sheet.heading(one.block))}: {kind}. {one.operations}."""')
+    lines.append(f'    """{one_line(sheet.heading(one.block))}: {kind}. {one.operations.sentence}"""')
     for vector in one.vectors:
         unpacked = ", ".join(one.names[s.name] for s in vector.symbols)
         pieces = [f"{one.names[s.name]}," for s in vector.symbols]

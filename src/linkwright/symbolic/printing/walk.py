@@ -21,25 +21,28 @@ def content(angle: Sequence[tuple[Symbol, Fraction]]) -> Fraction:
 def decimal(x: Fraction) -> str | None:
     """A number that reads better in decimals than as p/q, in decimals; None for a small fraction.
 
-    Halves, thirds, ... and powers of a half stay fractions. Decimals are exact where they end within 17 digits; they
-    may be beyond what floating point holds.
+    Halves, thirds, quarters, ... to 1/24, and what has no decimals that end, stay fractions as long as they are short.
+    Decimals are exact where they end within 17 digits; they may be beyond what floating point holds.
     """
     bottom, top = x.denominator, abs(x.numerator)
     if bottom == 1 and top < 10**12:
         return None
-    if top < 1000 and (bottom <= 12 or (bottom <= 1024 and bottom & (bottom - 1) == 0)):
-        return None
-    rest = bottom
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    if rest != 1 and bottom < 1000 and top < 1000:
+    usual = bottom <= 24 and _without(bottom, 2, 3) == 1
+    if bottom < 1000 and top < 1000 and (usual or _without(bottom, 2, 5) != 1):
         return None
     try:
         return repr(to_float(x))
     except OverflowError:
         wide = Context(prec=17, Emax=MAX_EMAX, Emin=MIN_EMIN)
         return str(wide.divide(Decimal(x.numerator), Decimal(x.denominator))).lower()
+
+
+def _without(n: int, *primes: int) -> int:
+    """What is left of a whole number when these primes are divided out."""
+    for prime in primes:
+        while n % prime == 0:
+            n //= prime
+    return n
 
 
 def to_float(x: Fraction) -> float:
