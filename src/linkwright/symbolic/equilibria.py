@@ -14,6 +14,7 @@ from linkwright.symbolic.balance import Balance, Floats, Force
 from linkwright.symbolic.dynamics import Dynamics
 from linkwright.symbolic.exact import finite, short
 from linkwright.symbolic.formula import Sum
+from linkwright.symbolic.gimbal import LEFT_OUT, UNSURE, Gimbals, triples
 from linkwright.symbolic.linear import Linearisation, Value, linearised
 from linkwright.symbolic.printing.plain import text
 from linkwright.symbolic.quarters import Exact, quarters
@@ -112,11 +113,18 @@ def equilibria(
     exact, notes = quarters(balance, seed)
     if missing:
         notes.append(f"no value is known of {', '.join(missing)}: stability and inexact points need values=")
+        if triples(dynamics.model):
+            notes.append("points at a pitch of ±90° may have a moment left; with values= those are told apart")
         points = [_point(dynamics, e, e.place({}), "unknown", 0, np.zeros(0)) for e in exact]
         return Equilibria(tuple(points), tuple(notes))
     modes = _Modes(balance, given)
-    points = [_point(dynamics, e, q, *modes(q)) for e in exact if np.isfinite(q := e.place(given)).all()]
+    points = [
+        _point(dynamics, e, q, *modes(q))
+        for e in exact
+        if np.isfinite(q := e.place(given)).all() and modes.at_rest(q)
+    ]
     points += _inexact(balance, given, modes, points, notes, starts, seed)
+    notes += modes.told
     if not points:
         notes.append(_none(balance))
     return Equilibria(tuple(points), tuple(notes))
@@ -173,7 +181,7 @@ def _inexact(
     found: list[Equilibrium] = []
     flat = 0
     for q in roots(balance, given, starts, seed):
-        if any(_same(balance, q, e) for e in (*exact, *found)):
+        if not modes.at_rest(q) or any(_same(balance, q, e) for e in (*exact, *found)):
             continue
         one = Equilibrium(balance.dynamics, q, tuple(loose), False, {}, *modes(q))
         if modes.flat(q):
@@ -206,6 +214,18 @@ class _Modes:
                 pass
         dy.check_mass_matrix()
         self.compiled = Compiled([dy.m[i, j] for i in range(dy.n) for j in range(dy.n)])
+        self.gimbals = Gimbals(balance, given)
+        self.told: list[str] = []
+
+    def _tell(self, note: str) -> None:
+        if note not in self.told:
+            self.told.append(note)
+
+    def at_rest(self, q: Floats) -> bool:
+        """Whether a point at which every coordinate's force vanishes is one of rest: not always at a pitch of ±90°."""
+        if not (rest := self.gimbals.at_rest(q)):
+            self._tell(LEFT_OUT)
+        return rest
 
     def _k(self, q: Floats) -> Floats:
         k: Floats = self.balance.at(q[None], self.given)[1][0]
@@ -236,6 +256,9 @@ class _Modes:
         growing = int((squares < -least).sum())
         stability: Stability = "unstable" if growing else "stable" if (squares > least).all() else "neutral"
         frequencies = np.sqrt(squares[squares > least]) / (2.0 * pi) if swings else np.zeros(0)
+        if self.gimbals.locked(q):
+            stability, frequencies = "unstable" if growing else "unknown", np.zeros(0)
+            self._tell(UNSURE)
         return stability, growing, np.asarray(frequencies, np.float64)
 
 
