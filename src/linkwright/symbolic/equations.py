@@ -165,6 +165,7 @@ class Equations(Parts):
         from linkwright.symbolic.recursive import recursive
 
         options.setdefault("free", tuple(self.parameters_of_model))
+        options.setdefault("beyond", self.left_out)
         stem = self.model.coordinates[0].name.rstrip("0123456789")
         return recursive(self.mechanism, quantity, coordinates=stem, **options)
 

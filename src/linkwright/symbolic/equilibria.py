@@ -108,9 +108,11 @@ def equilibria(
     given = _values(balance, values)
     missing = sorted(balance.used - set(given) - {q.name for q in dynamics.model.coordinates})
     told = _pushed(balance, given if not missing else None)
+    lacks = dynamics.model.lacks("mech.equilibrium(q0)")
     if told:
-        return Equilibria((), (told,))
+        return Equilibria((), (*lacks, told))
     exact, notes = quarters(balance, seed)
+    notes = [*lacks, *notes]
     if missing:
         notes.append(f"no value is known of {', '.join(missing)}: stability and inexact points need values=")
         if triples(dynamics.model):

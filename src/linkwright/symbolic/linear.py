@@ -50,6 +50,16 @@ class Linearisation:
         self.dynamics, self.mech = dynamics, mech
         self.n, self.model = dynamics.n, dynamics.model
         self.given = {} if point is None else _given(dynamics, point)
+        self.notes = self.model.lacks("mech.linearise(q, v, tau)")
+
+    def __repr__(self) -> str:
+        motion = {s.name for s in (*self.dynamics.ring.rates, *self.dynamics.ring.accelerations)}
+        place = [f"{name} = {float(x):.6g}" for name, x in self.given.items() if x or name not in motion]
+        where = "along any motion" if not self.given else f"at {', '.join(place)}" if place else "at rest"
+        return f"<Linearisation of {self.model.name!r} {where}: {self.n} coordinates, {2 * self.n} states>"
+
+    def __str__(self) -> str:
+        return "\n".join([repr(self)[1:-1], *self.notes])
 
     # -- polynomials ----------------------------------------------------------------------------------
     @cached_property

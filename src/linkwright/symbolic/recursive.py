@@ -139,6 +139,7 @@ def recursive(
     *,
     coordinates: str = "q",
     regrouped: bool = True,
+    beyond: Sequence[str] = (),
 ) -> Recursive:
     """A quantity of the equations of motion in steps; the parameters in `free` (None: all) are the last argument p.
 
@@ -149,7 +150,7 @@ def recursive(
     body's frame.
 
     `regrouped` moves what inertia cannot be told apart to the body before (see `regrouped.py`): fewer operations, the
-    same forces to rounding.
+    same forces to rounding. `beyond` names the force elements that closed forms lack, for a note.
     """
     d = mechanism if isinstance(mechanism, Description) else mechanism.description
     quantity = _SHORT.get(quantity, quantity)
@@ -185,6 +186,8 @@ def recursive(
         block = _symmetric(block, shape[0])
     taken = {i.name for i in inputs} | set(d.parameters)
     notes = _notes(d, quantity, regrouped, coordinates)
+    if beyond and quantity in ("inverse_dynamics", "forward_dynamics"):
+        notes = (f"With {', '.join(beyond)}, which the closed forms do not have.", *notes)
     made = steps(block, flat, results, taken)
     return Recursive(d.name, quantity, meaning, inputs, letter, shape, made, tuple(results), notes, columns)
 
