@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import pi
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -52,15 +52,15 @@ class Equilibrium:
                 found[symbol.name] = _angle(x) if self.exact else f"{x:.9g}"
         return found
 
+    def point(self) -> dict[str, Value]:
+        """The coordinates by name, without those that are free or have formulas."""
+        names = [q.name for q in self.dynamics.model.coordinates]
+        kept = {*self.free, *self.formulas}
+        return {name: float(x) for name, x in zip(names, self.q, strict=True) if name not in kept}
+
     def linearised(self) -> Linearisation:
         """The linear model here; where the point is exact, in the parameters' symbols."""
-        names = [q.name for q in self.dynamics.model.coordinates]
-        point: dict[str, Value] = {
-            name: float(x)
-            for name, x in zip(names, self.q, strict=True)
-            if name not in self.free and name not in self.formulas
-        }
-        return linearised(self.dynamics, point)
+        return linearised(self.dynamics, self)
 
     def __str__(self) -> str:
         place = ", ".join(f"{name} = {x}" for name, x in self.written().items())
@@ -84,6 +84,23 @@ class Equilibria:
 
     def __iter__(self) -> Iterator[Equilibrium]:
         return iter(self.points)
+
+    def __repr__(self) -> str:
+        kinds = {"exact": sum(p.exact for p in self.points)}
+        kinds |= {kind: sum(p.stability == kind for p in self.points) for kind in get_args(Stability)}
+        plural = "" if len(self.points) == 1 else "s"
+        parts = [f"{len(self.points)} point{plural}", *(f"{count} {kind}" for kind, count in kinds.items() if count)]
+        return f"<Equilibria: {', '.join(parts)}{'; with notes' if self.notes else ''}>"
+
+    def _repr_html_(self) -> str:
+        from linkwright.symbolic.printing.notebook import html_table
+
+        names = [s.name for s in self.points[0].dynamics.model.coordinates] if self.points else []
+        rows = []
+        for p in self.points:
+            swings = ", ".join(f"{x:.4g}" for x in p.frequencies)
+            rows.append([*p.written().values(), p.stability, str(p.growing), swings])
+        return html_table([*names, "stability", "growing modes", "swings (Hz)"], rows, self.notes)
 
     def __str__(self) -> str:
         return "\n".join([*(str(p) for p in self.points), *self.notes])

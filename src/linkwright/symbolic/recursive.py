@@ -64,6 +64,9 @@ class Recursive:
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()  # of a regressor: the inertial parameters that its columns belong to
 
+    def __repr__(self) -> str:
+        return f"<Recursive {self.quantity} of {self.title!r}: {len(list(self.steps)):,} steps, {self.count}>"
+
     @cached_property
     def count(self) -> Operations:
         """How many operations the code takes."""
