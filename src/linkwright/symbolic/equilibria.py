@@ -138,9 +138,7 @@ def equilibria(
         return Equilibria(tuple(points), tuple(notes))
     modes = _Modes(balance, given)
     points = [
-        _point(dynamics, e, q, *modes(q))
-        for e in exact
-        if np.isfinite(q := e.place(given)).all() and modes.at_rest(q)
+        _point(dynamics, e, q, *modes(q)) for e in exact if np.isfinite(q := e.place(given)).all() and modes.at_rest(q)
     ]
     points += _inexact(balance, given, modes, points, notes, starts, seed)
     notes += modes.told

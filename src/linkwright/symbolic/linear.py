@@ -18,7 +18,7 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.symbolic.calculus import derivative, replaced
 from linkwright.symbolic.dynamics import Dynamics
 from linkwright.symbolic.exact import ONE, ZERO, added, exact_number, finite, short, times
-from linkwright.symbolic.formula import Block, Sum, symbols
+from linkwright.symbolic.formula import Block, Sum, flat, symbols
 from linkwright.symbolic.inverse import Quotient, solved
 from linkwright.symbolic.ring import Compiled, Poly, Ring
 
@@ -145,7 +145,7 @@ class Linearisation:
 
     # -- formulas -------------------------------------------------------------------------------------
     def _block(self, name: str, rows: Rows, symmetric: bool = False) -> Block:
-        entries = tuple(self.ring.formula(x) for row in rows for x in row)
+        entries = tuple(flat(self.ring.formula(x)) for row in rows for x in row)
         return Block(name, (self.n, self.n), entries, symmetric)
 
     @cached_property

@@ -63,9 +63,7 @@ def html_formulas(title: str, formulas: Mapping[str, Sum], notes: Sequence[str] 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
     """A table of texts, and notes below it."""
     lines = [("th", head), *(("td", row) for row in rows)]
-    body = "".join(
-        f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>" for tag, row in lines
-    )
+    body = "".join(f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>" for tag, row in lines)
     told = "".join(map(text_line, notes))
     return f"<div>{f'<table>{body}</table>' if rows else ''}{told}</div>"
 
