@@ -216,6 +216,39 @@ def test_points_on_a_curve_are_listed_in_part_and_said() -> None:
     assert len(found) < 30
 
 
+def ball(com: tuple[float, float, float]) -> lw.Mechanism:
+    """A pendulum on a ball joint."""
+    with lw.Builder("ball") as b:
+        b.joint("spherical", b.ground, b.body("bob", 1.0, com, (0.1, 0.1, 0.1)), "ball")
+    return b.build()
+
+
+@pytest.mark.parametrize("com", [(0.0, 0.0, -0.5), (0.3, 0.2, -0.5), (0.5, 0.0, 0.0)])
+def test_a_ball_jointed_pendulum_rests_only_where_it_hangs_or_stands(com: tuple[float, float, float]) -> None:
+    """Also at a pitch of 90°, where the forces on the angles vanish with the pendulum horizontal."""
+    found = equilibria(dynamics(ball(com)))
+    assert found
+    for point in found:
+        _, pitch, roll = point.q
+        level = math.sin(roll) * com[1] + math.cos(roll) * com[2]
+        height = -math.sin(pitch) * com[0] + math.cos(pitch) * level
+        assert abs(height) == pytest.approx(math.hypot(*com), rel=1e-9)
+        assert (point.growing > 0) == (height > 0)
+
+
+def test_points_that_only_seem_at_rest_and_stability_at_gimbal_lock_are_told() -> None:
+    assert any("such points are not listed" in note for note in equilibria(dynamics(ball((0, 0, -0.5)))).notes)
+    hanging, standing = equilibria(dynamics(ball((0.5, 0, 0))))
+    assert (hanging.stability, standing.stability) == ("unknown", "unstable")
+
+
+def test_a_force_on_the_pitch_does_not_hold_what_the_angles_miss() -> None:
+    """At a pitch of 90° and a roll of −90°, the moment of gravity is about the axis that no angle turns about."""
+    found = equilibria(dynamics(ball((0, 0, -0.5))), {"q2": 0.1})
+    assert found
+    assert not any(abs(math.cos(p.q[1])) < 1e-4 for p in found)
+
+
 def test_no_gravity_leaves_every_coordinate_free() -> None:
     (point,) = equilibria(dynamics(lw.from_dh([{"a": 1.0, "alpha": 0, "d": 0, "theta": 0, "mass": 1.0}] * 2)))
     assert point.free == ("q1", "q2")

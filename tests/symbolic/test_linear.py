@@ -235,12 +235,50 @@ def test_a_long_inverse_is_refused_and_numbers_are_not() -> None:
         ({"q1": "zero"}, "q1 is 'zero' at the point; give a finite number, or 'free'"),
         ({"q1": None}, "q1 is None at the point; give a finite number"),
         ({"q1": [0, 1]}, r"q1 is \[0, 1\] at the point; give a finite number"),
-        ([0.0, 0.0], r"the point is \[0.0, 0.0\]; give its numbers by name"),
+        (0.5, "the point is 0.5; give its numbers by name, {'q1': 0}, those of the 2 coordinates in their order"),
+        ("q1", "the point is 'q1'; give its numbers by name"),
+        ([0.0], r"the point \[0.0\] has the length 1, and the coordinates are q1, q2; give one for each"),
+        (np.zeros((2, 2)), r"q1 is \[0.0, 0.0\] at the point"),
+        ({3: 0}, "no symbol named '3'"),
+        ({sympy.Symbol("q3"): 0}, "no symbol named 'q3'"),
     ],
 )
 def test_a_point_that_cannot_be_is_refused_by_a_sentence(point: Any, message: str) -> None:
     with pytest.raises((ModelError, NameNotFound), match=message):
         linearised(dynamics(cart_pole()), point)
+
+
+Q2 = sympy.Symbol("q2")
+
+
+@pytest.mark.parametrize("point", [{sympy.Symbol("q1"): 0, Q2: 1}, (0, 1), [0.0, 1.0], np.array([0.0, 1.0])])
+def test_a_point_may_be_symbols_of_sympy_or_the_coordinates_in_their_order(point: Any) -> None:
+    dy = dynamics(cart_pole())
+    assert linearised(dy, point).A == linearised(dy, {"q1": 0, "q2": 1}).A
+
+
+def test_a_symbol_at_its_own_place_is_free() -> None:
+    dy = dynamics(cart_pole())
+    assert linearised(dy, {Q2: Q2, "dq1": 1}).K == linearised(dy, {"q2": "free", "dq1": 1}).K
+
+
+def test_an_equilibrium_is_a_point() -> None:
+    eq = lw.equations(cart_pole())
+    up = eq.equilibria()[0]
+    assert eq.linearise(up).A == up.linearised().A == eq.linearise({"q2": 0}).A
+
+
+def test_an_unknown_matrix_is_refused_with_those_that_there_are() -> None:
+    made = linearised(dynamics(cart_pole()))
+    with pytest.raises(NameNotFound, match=r"no matrix of the linear model named 'Q'.*M, D, K, A, B"):
+        made.sympy("Q")  # type: ignore[arg-type]
+
+
+def test_a_linear_model_says_in_a_line_what_it_is() -> None:
+    dy = dynamics(cart_pole())
+    assert repr(linearised(dy)) == "<Linearisation of 'cart-pole' along any motion: 2 coordinates, 4 states>"
+    assert "at q2 = 0.5:" in repr(linearised(dy, {"q2": 0.5}))
+    assert "at rest:" in repr(linearised(dy, {}))
 
 
 def test_wrong_shapes_and_missing_values_are_said() -> None:
@@ -284,7 +322,7 @@ def test_numbers_of_other_libraries_are_numbers(number: Any) -> None:
 
 
 def test_sympys_pi_is_known() -> None:
-    assert text(linearised(dynamics(cart_pole()), {"q2": sympy.pi / 3}).M.entries[1]) == "1/2*m*l"
+    assert text(linearised(dynamics(cart_pole()), {"q2": sympy.pi / 3}).M.entries[1]) == "1/2*l*m"
 
 
 def test_a_part_of_the_mass_matrix_is_not_linearised() -> None:

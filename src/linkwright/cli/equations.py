@@ -93,7 +93,7 @@ def equations(
         texts = [(path, _text(eq, sheet, language)) for path, language in targets]  # all, before any is written
     shown = console()
     shown.print(f"{eq!r}"[1:-1] + ("" if steps else f"; derived in {derived:.2g} s"), soft_wrap=True)
-    if eq.left_out:
+    if eq.left_out and not steps:  # steps have every force
         tell_warning(f"not in these equations: {', '.join(eq.left_out)}")
     if base_parameters:
         _show_base(shown, eq)

@@ -42,6 +42,24 @@ class BaseParameters:
     combined: Mapping[int, Mapping[int, Sum]]
     exact: bool = True
 
+    def __repr__(self) -> str:
+        told = "exact" if self.exact else "from samples"
+        name, every = self.regressor.model.name, len(self.regressor.columns)
+        return f"<BaseParameters of {name!r}: {self.rank} in place of {every} inertial ones, {told}>"
+
+    def __str__(self) -> str:
+        lines = [f"{self.rank} base parameters of {len(self.regressor.columns)} inertial ones"]
+        lines += [f"  {name} = {relation}" for name, relation in self.relations.items()]
+        return "\n".join([*lines, *self._idle()])
+
+    def _repr_html_(self) -> str:
+        from linkwright.symbolic.printing.notebook import html_formulas
+
+        return html_formulas(repr(self)[1:-1], self.relations, self._idle())
+
+    def _idle(self) -> list[str]:
+        return [f"without influence: {', '.join(self.without_influence)}"] if self.without_influence else []
+
     @property
     def rank(self) -> int:
         return len(self.kept)

@@ -29,7 +29,7 @@ from linkwright.symbolic.reading import model_of
 if TYPE_CHECKING:
     from linkwright.symbolic.balance import Force
     from linkwright.symbolic.equilibria import Equilibria
-    from linkwright.symbolic.linear import Linearisation, Value
+    from linkwright.symbolic.linear import Linearisation, Point
     from linkwright.symbolic.recursive import Recursive
 
 Floats = NDArray[np.float64]
@@ -173,6 +173,23 @@ class Equations(Parts):
         words = meanings(self.mechanism, self.model.coordinates, self._own)
         return Sheet(self.model.name, form, tuple(blocks), *moving, values, words, notes=notes)
 
+    def _short(self) -> Sheet | None:
+        """The formulas where a notebook may draw them."""
+        from linkwright.symbolic.printing.notebook import SHORT
+
+        begun = self._derivation.begun and self.form != "recursive"
+        return self.sheet() if begun and self._derivation.terms() <= SHORT else None
+
+    def _repr_html_(self) -> str:
+        from linkwright.symbolic.printing.notebook import html_blocks
+
+        sheet = self._short()
+        return html_blocks(repr(self)[1:-1], sheet.blocks if sheet else (), sheet.notes if sheet else self._notes())
+
+    def _repr_latex_(self) -> str | None:
+        parts = [block._repr_latex_() for block in sheet.blocks] if (sheet := self._short()) else []
+        return "\n\n".join(part for part in parts if part) or None
+
     def _parts(self) -> list[str]:
         """The parts of the equation that are whole and not zero."""
         begun = {entry[0] for entry in self.missing}
@@ -192,6 +209,7 @@ class Equations(Parts):
         from linkwright.symbolic.recursive import recursive
 
         options.setdefault("free", tuple(self.parameters_of_model))
+        options.setdefault("beyond", self.left_out)
         stem = self.model.coordinates[0].name.rstrip("0123456789")
         return recursive(self.mechanism, quantity, coordinates=stem, **options)
 
@@ -287,10 +305,12 @@ class Equations(Parts):
         return [*upper, *((name, i) for name in ("h", "g") for i in range(self.n))]
 
     # -- around a motion ------------------------------------------------------------------------------
-    def linearise(self, point: Mapping[str, Value] | None = None) -> Linearisation:
-        """M δq̈ + D δq̇ + K δq = δF, and ẋ = A x + B u: along any motion, or at a point by the symbols' names.
+    def linearise(self, point: Point | None = None) -> Linearisation:
+        """M δq̈ + D δq̇ + K δq = δF, and ẋ = A x + B u: along any motion, or at a point.
 
-        Rates and accelerations that a point does not name are zero there: `eq.linearise({"q1": 0, "q2": np.pi / 2})`.
+        A point has numbers by the symbols' names (or SymPy's symbols), the coordinates in their order, or is an
+        equilibrium. Rates and accelerations that a point does not name are zero there:
+        `eq.linearise({"q1": 0, "q2": np.pi / 2})`.
         """
         from linkwright.symbolic.linear import linearised
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import pi
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from linkwright.symbolic.balance import Balance, Floats, Force
 from linkwright.symbolic.dynamics import Dynamics
 from linkwright.symbolic.exact import finite, short
 from linkwright.symbolic.formula import Sum
+from linkwright.symbolic.gimbal import LEFT_OUT, UNSURE, Gimbals, triples
 from linkwright.symbolic.linear import Linearisation, Value, linearised
 from linkwright.symbolic.printing.plain import text
 from linkwright.symbolic.quarters import Exact, quarters
@@ -51,15 +52,15 @@ class Equilibrium:
                 found[symbol.name] = _angle(x) if self.exact else f"{x:.9g}"
         return found
 
+    def point(self) -> dict[str, Value]:
+        """The coordinates by name, without those that are free or have formulas."""
+        names = [q.name for q in self.dynamics.model.coordinates]
+        kept = {*self.free, *self.formulas}
+        return {name: float(x) for name, x in zip(names, self.q, strict=True) if name not in kept}
+
     def linearised(self) -> Linearisation:
         """The linear model here; where the point is exact, in the parameters' symbols."""
-        names = [q.name for q in self.dynamics.model.coordinates]
-        point: dict[str, Value] = {
-            name: float(x)
-            for name, x in zip(names, self.q, strict=True)
-            if name not in self.free and name not in self.formulas
-        }
-        return linearised(self.dynamics, point)
+        return linearised(self.dynamics, self)
 
     def __str__(self) -> str:
         place = ", ".join(f"{name} = {x}" for name, x in self.written().items())
@@ -84,6 +85,23 @@ class Equilibria:
     def __iter__(self) -> Iterator[Equilibrium]:
         return iter(self.points)
 
+    def __repr__(self) -> str:
+        kinds = {"exact": sum(p.exact for p in self.points)}
+        kinds |= {kind: sum(p.stability == kind for p in self.points) for kind in get_args(Stability)}
+        plural = "" if len(self.points) == 1 else "s"
+        parts = [f"{len(self.points)} point{plural}", *(f"{count} {kind}" for kind, count in kinds.items() if count)]
+        return f"<Equilibria: {', '.join(parts)}{'; with notes' if self.notes else ''}>"
+
+    def _repr_html_(self) -> str:
+        from linkwright.symbolic.printing.notebook import html_table
+
+        names = [s.name for s in self.points[0].dynamics.model.coordinates] if self.points else []
+        rows = []
+        for p in self.points:
+            swings = ", ".join(f"{x:.4g}" for x in p.frequencies)
+            rows.append([*p.written().values(), p.stability, str(p.growing), swings])
+        return html_table([*names, "stability", "growing modes", "swings (Hz)"], rows, self.notes)
+
     def __str__(self) -> str:
         return "\n".join([*(str(p) for p in self.points), *self.notes])
 
@@ -107,16 +125,23 @@ def equilibria(
     given = _values(balance, values)
     missing = sorted(balance.used - set(given) - {q.name for q in dynamics.model.coordinates})
     told = _pushed(balance, given if not missing else None)
+    lacks = dynamics.model.lacks("mech.equilibrium(q0)")
     if told:
-        return Equilibria((), (told,))
+        return Equilibria((), (*lacks, told))
     exact, notes = quarters(balance, seed)
+    notes = [*lacks, *notes]
     if missing:
         notes.append(f"no value is known of {', '.join(missing)}: stability and inexact points need values=")
+        if triples(dynamics.model):
+            notes.append("points at a pitch of ±90° may have a moment left; with values= those are told apart")
         points = [_point(dynamics, e, e.place({}), "unknown", 0, np.zeros(0)) for e in exact]
         return Equilibria(tuple(points), tuple(notes))
     modes = _Modes(balance, given)
-    points = [_point(dynamics, e, q, *modes(q)) for e in exact if np.isfinite(q := e.place(given)).all()]
+    points = [
+        _point(dynamics, e, q, *modes(q)) for e in exact if np.isfinite(q := e.place(given)).all() and modes.at_rest(q)
+    ]
     points += _inexact(balance, given, modes, points, notes, starts, seed)
+    notes += modes.told
     if not points:
         notes.append(_none(balance))
     return Equilibria(tuple(points), tuple(notes))
@@ -173,7 +198,7 @@ def _inexact(
     found: list[Equilibrium] = []
     flat = 0
     for q in roots(balance, given, starts, seed):
-        if any(_same(balance, q, e) for e in (*exact, *found)):
+        if not modes.at_rest(q) or any(_same(balance, q, e) for e in (*exact, *found)):
             continue
         one = Equilibrium(balance.dynamics, q, tuple(loose), False, {}, *modes(q))
         if modes.flat(q):
@@ -206,6 +231,18 @@ class _Modes:
                 pass
         dy.check_mass_matrix()
         self.compiled = Compiled([dy.m[i, j] for i in range(dy.n) for j in range(dy.n)])
+        self.gimbals = Gimbals(balance, given)
+        self.told: list[str] = []
+
+    def _tell(self, note: str) -> None:
+        if note not in self.told:
+            self.told.append(note)
+
+    def at_rest(self, q: Floats) -> bool:
+        """Whether a point at which every coordinate's force vanishes is one of rest: not always at a pitch of ±90°."""
+        if not (rest := self.gimbals.at_rest(q)):
+            self._tell(LEFT_OUT)
+        return rest
 
     def _k(self, q: Floats) -> Floats:
         k: Floats = self.balance.at(q[None], self.given)[1][0]
@@ -236,6 +273,9 @@ class _Modes:
         growing = int((squares < -least).sum())
         stability: Stability = "unstable" if growing else "stable" if (squares > least).all() else "neutral"
         frequencies = np.sqrt(squares[squares > least]) / (2.0 * pi) if swings else np.zeros(0)
+        if self.gimbals.locked(q):
+            stability, frequencies = "unstable" if growing else "unknown", np.zeros(0)
+            self._tell(UNSURE)
         return stability, growing, np.asarray(frequencies, np.float64)
 
 

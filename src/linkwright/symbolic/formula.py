@@ -68,6 +68,16 @@ class Sum:
     def __iter__(self) -> Iterator[Term]:
         return iter(self.terms)
 
+    def __str__(self) -> str:
+        from linkwright.symbolic.printing.plain import text
+
+        return text(self)
+
+    def _repr_latex_(self) -> str | None:
+        from linkwright.symbolic.printing.notebook import latex_sum
+
+        return latex_sum(self)
+
 
 Factor: TypeAlias = Symbol | Trig | Root | Applied | Sum
 
@@ -80,6 +90,25 @@ class Block:
     shape: tuple[int, ...]
     entries: tuple[Sum, ...]
     symmetric: bool = False
+
+    def __repr__(self) -> str:
+        size = " × ".join(map(str, self.shape))
+        return f"<Block {self.name}: {f'{size} formulas' if size else 'a formula'}>"
+
+    def __str__(self) -> str:
+        from linkwright.symbolic.printing.plain import block_text
+
+        return block_text(self)
+
+    def _repr_html_(self) -> str:
+        from linkwright.symbolic.printing.notebook import html_block
+
+        return html_block(self)
+
+    def _repr_latex_(self) -> str | None:
+        from linkwright.symbolic.printing.notebook import latex_short
+
+        return latex_short(self)
 
 
 def number(x: int | Fraction) -> Sum:

@@ -76,6 +76,9 @@ class Regressor:
         self.parts = parts  # "M" by (i, j) with i ≤ j, "h", "g", "friction" by (i,): polynomials linear in π
         self._places = {at: ring.at[factor] for factor, at in full.at.items() if factor in ring.at}
 
+    def __repr__(self) -> str:
+        return f"<Regressor of {self.model.name!r}: Y has {self.n} rows and {len(self.columns)} columns>"
+
     @cached_property
     def entries(self) -> dict[tuple[int, int], Poly]:
         """Y by (row, column), without its zeros."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.symbolic.calculus import derivative, replaced
 from linkwright.symbolic.dynamics import Dynamics
 from linkwright.symbolic.exact import ONE, ZERO, added, exact_number, finite, short, times
-from linkwright.symbolic.formula import Block, Sum, symbols
+from linkwright.symbolic.formula import Block, Sum, flat, symbols
 from linkwright.symbolic.inverse import Quotient, solved
 from linkwright.symbolic.ring import Compiled, Poly, Ring
 
@@ -29,13 +29,25 @@ Floats = NDArray[np.float64]
 Rows = list[list[Poly]]
 #: What a symbol is at a point: a number, or itself.
 Value = int | float | Fraction | Literal["free"]
-Point = Mapping[str, Value]
+Name = Literal["M", "D", "K", "A", "B"]
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """What has a place: an equilibrium."""
+
+    def point(self) -> Mapping[str, Value]: ...
+
+
+#: Numbers by name or by SymPy's symbols, those of the coordinates in their order, or an equilibrium.
+Point = Mapping[str, Value] | Mapping[Any, Any] | Sequence[Any] | NDArray[Any] | Placed
 
 
 def linearised(dynamics: Dynamics, point: Point | None = None, mech: Mechanism | None = None) -> Linearisation:
     """The linear model along any motion, or at a point.
 
-    `point` gives coordinates, rates, accelerations and parameters by name. Rates and accelerations that it does not
+    `point` gives coordinates, rates, accelerations and parameters by name (or SymPy's symbols), the coordinates alone
+    in their order, or is an equilibrium. Rates and accelerations that it does not
     name are zero there, "free" keeps them; other symbols that it does not name stay. The cosines of multiples of 15°
     are algebraic numbers, those of other angles their decimals.
     """
@@ -50,6 +62,16 @@ class Linearisation:
         self.dynamics, self.mech = dynamics, mech
         self.n, self.model = dynamics.n, dynamics.model
         self.given = {} if point is None else _given(dynamics, point)
+        self.notes = self.model.lacks("mech.linearise(q, v, tau)")
+
+    def __repr__(self) -> str:
+        motion = {s.name for s in (*self.dynamics.ring.rates, *self.dynamics.ring.accelerations)}
+        place = [f"{name} = {float(x):.6g}" for name, x in self.given.items() if x or name not in motion]
+        where = "along any motion" if not self.given else f"at {', '.join(place)}" if place else "at rest"
+        return f"<Linearisation of {self.model.name!r} {where}: {self.n} coordinates, {2 * self.n} states>"
+
+    def __str__(self) -> str:
+        return "\n".join([repr(self)[1:-1], *self.notes])
 
     # -- polynomials ----------------------------------------------------------------------------------
     @cached_property
@@ -123,7 +145,7 @@ class Linearisation:
 
     # -- formulas -------------------------------------------------------------------------------------
     def _block(self, name: str, rows: Rows, symmetric: bool = False) -> Block:
-        entries = tuple(self.ring.formula(x) for row in rows for x in row)
+        entries = tuple(flat(self.ring.formula(x)) for row in rows for x in row)
         return Block(name, (self.n, self.n), entries, symmetric)
 
     @cached_property
@@ -164,8 +186,10 @@ class Linearisation:
         low = [x.formula(self.ring) for row in self._quotients for x in row[2 * n :]]
         return Block("B", (2 * n, n), (*(ZERO for _ in range(n * n)), *low))
 
-    def sympy(self, name: Literal["M", "D", "K", "A", "B"]) -> Any:
+    def sympy(self, name: Name) -> Any:
         """One of the matrices in SymPy's symbols."""
+        if name not in get_args(Name):
+            raise NameNotFound("matrix of the linear model", str(name), list(get_args(Name)))
         from linkwright.symbolic.printing.sympy_out import to_sympy_block
 
         return to_sympy_block(getattr(self, name))
@@ -279,23 +303,45 @@ class Moved:
 
 def _given(dynamics: Dynamics, point: Point) -> dict[str, Fraction]:
     """A point's numbers, exactly; what it keeps free is left out."""
-    if not isinstance(point, Mapping):
-        text = f"the point is {short(point)}; give its numbers by name: {{'q1': 0, 'q2': 1.57}}"
-        raise ModelError(text)
     ring = dynamics.ring
+    named = _named(point, [s.name for s in ring.coordinates])
     motion = [s.name for s in (*ring.rates, *ring.accelerations)]
     known = [*(s.name for s in ring.coordinates), *motion, *dynamics.model.values]
-    found = {name: Fraction(0) for name in motion if name not in point}
-    for name, x in point.items():
+    found = {name: Fraction(0) for name in motion if name not in named}
+    for name, x in named.items():
         if name not in known:
             raise NameNotFound("symbol", name, known)
-        if isinstance(x, str) and x in ("free", name):
+        if (isinstance(x, str) and x == "free") or _name(x) == name:
             continue
         if not finite(x):
             text = f"{name} is {short(x)} at the point; give a finite number, or 'free' to keep it"
             raise ModelError(text, element=name)
         found[name] = exact_number(x)
     return found
+
+
+def _named(point: Point, coordinates: list[str]) -> dict[str, Any]:
+    """What a point gives, by name."""
+    if isinstance(point, Placed):
+        point = point.point()
+    if isinstance(point, Mapping):
+        return {_name(key) or str(key): x for key, x in point.items()}
+    if isinstance(point, np.ndarray):
+        point = point.tolist()
+    if not isinstance(point, Sequence) or isinstance(point, str | bytes):
+        example = f"{{{coordinates[0]!r}: 0}}"
+        text = f"the point is {short(point)}; give its numbers by name, {example}, those of the {len(coordinates)} "
+        raise ModelError(f"{text}coordinates in their order, or an equilibrium")
+    if len(point) != len(coordinates):
+        text = f"the point {short(point)} has the length {len(point)}, and the coordinates are {', '.join(coordinates)}"
+        raise ModelError(f"{text}; give one for each, or some by name")
+    return dict(zip(coordinates, point, strict=True))
+
+
+def _name(x: Any) -> str:
+    """The name of a symbol, ours or SymPy's; a text is its own."""
+    name = x if isinstance(x, str) else getattr(x, "name", "")
+    return name if isinstance(name, str) else ""
 
 
 def _used(block: Block) -> set[str]:

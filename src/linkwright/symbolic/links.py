@@ -72,6 +72,10 @@ class Model:
     left_out: tuple[str, ...] = ()
     rotors: tuple[Rotor, ...] = ()  # of every joint that a motor can turn
 
+    def lacks(self, instead: str) -> tuple[str, ...]:
+        """A note on the forces that are not in it, with what counts them instead; none if all are in."""
+        return (f"Without {', '.join(self.left_out)}: {instead} counts every force.",) if self.left_out else ()
+
     def constants(self) -> list[Sum]:
         """Every formula of parameters in it."""
         found = [*self.gravity, *self.armature]

@@ -64,6 +64,9 @@ class Recursive:
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()  # of a regressor: the inertial parameters that its columns belong to
 
+    def __repr__(self) -> str:
+        return f"<Recursive {self.quantity} of {self.title!r}: {len(list(self.steps)):,} steps, {self.count}>"
+
     @cached_property
     def count(self) -> Operations:
         """How many operations the code takes."""
@@ -147,6 +150,7 @@ def recursive(
     *,
     coordinates: str = "q",
     regrouped: bool = True,
+    beyond: Sequence[str] = (),
 ) -> Recursive:
     """A quantity of the equations of motion in steps; the parameters in `free` (None: all) are the last argument p.
 
@@ -157,7 +161,7 @@ def recursive(
     body's frame.
 
     `regrouped` moves what inertia cannot be told apart to the body before (see `regrouped.py`): fewer operations, the
-    same forces to rounding.
+    same forces to rounding. `beyond` names the force elements that closed forms lack, for a note.
     """
     d = mechanism if isinstance(mechanism, Description) else mechanism.description
     quantity = _SHORT.get(quantity, quantity)
@@ -193,6 +197,8 @@ def recursive(
         block = _symmetric(block, shape[0])
     taken = {i.name for i in inputs} | set(d.parameters)
     notes = _notes(d, quantity, regrouped, coordinates)
+    if beyond and quantity in ("inverse_dynamics", "forward_dynamics"):
+        notes = (f"With {', '.join(beyond)}, which the closed forms do not have.", *notes)
     made = steps(block, flat, results, taken)
     return Recursive(d.name, quantity, meaning, inputs, letter, shape, made, tuple(results), notes, columns)
 

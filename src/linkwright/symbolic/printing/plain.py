@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from linkwright.symbolic.formula import Factor, Sum, Symbol
+from linkwright.symbolic.formula import Block, Factor, Sum, Symbol
+from linkwright.symbolic.printing.sheet import places
 from linkwright.symbolic.printing.walk import Writer, decimal
 
 
@@ -50,3 +51,13 @@ class Plain(Writer):
 def text(formula: Sum) -> str:
     """A formula as one readable line, the same each time: terms and factors in the order in which they stand."""
     return Plain().sum(formula)
+
+
+def block_text(block: Block) -> str:
+    """A line for each entry, M11 = ...; of a symmetric matrix those on and above the diagonal."""
+    writer, columns = Plain(), block.shape[-1] if block.shape else 1
+    return "\n".join(
+        f"{block.name}{place} = {writer.sum(entry)}"
+        for k, (place, entry) in enumerate(places(block))
+        if not block.symmetric or k // columns <= k % columns
+    )
