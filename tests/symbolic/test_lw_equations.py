@@ -281,3 +281,10 @@ def test_an_inertia_that_no_body_can_have_is_refused_when_the_table_is_read() ->
 def test_a_symbol_that_the_table_does_not_have_is_refused() -> None:
     with pytest.raises(NameNotFound, match="'m2'"):
         lw.from_dh([{"mass": "m1"}], parameters={"m2": 1.0})
+
+
+def test_the_grouped_form_has_its_own_parameters() -> None:
+    eq = lw.equations(MODELS / "three_link.dh.toml", form="grouped")
+    used = {str(s) for part in (eq.M, eq.h, eq.g) for s in part.free_symbols} - {str(s) for s in (*eq.q, *eq.dq)}
+    assert used <= set(eq.parameters)
+    assert "mx2" in used

@@ -162,7 +162,7 @@ class Equations(Parts):
         except KeyboardInterrupt:
             missing += [name for name in names if name not in made]
         blocks = [made[name] for name in names if name in made]
-        ring, values = self.derivation.dynamics.ring, self.parameters
+        ring, values = self.derivation.dynamics.ring, self._named
         if form == "grouped":
             values = self.regressor.symbol_values()
         notes = self._notes()
@@ -204,19 +204,21 @@ class Equations(Parts):
             notes.append("Spherical and free joints are described by yaw, pitch and roll (Rz Ry Rx).")
         return tuple(notes)
 
-    def recursive(self, quantity: str = "inverse_dynamics", **options: Any) -> Recursive:
-        """Form (d): a quantity with intermediate variables, from the mechanism's own recursion."""
+    def recursive(
+        self, quantity: str = "inverse_dynamics", *, free: Sequence[str] | None = None, regrouped: bool = True
+    ) -> Recursive:
+        """Form (d): a quantity with intermediate variables, from the mechanism's own recursion.
+
+        Quantities: "inverse_dynamics", "forward_dynamics", "mass_matrix", "bias", "gravity", "regressor". `free` are the
+        parameters that stay symbols, by default those of these equations; `regrouped` moves inertia that joint forces
+        cannot tell apart towards the base, which leaves fewer operations.
+        """
         from linkwright.symbolic.recursive import recursive
 
-        options.setdefault("free", tuple(self.parameters_of_model))
-        options.setdefault("beyond", self.left_out)
+        if free is None:
+            free = tuple(name for name in self._named if name in self.mechanism.parameters)
         stem = self.model.coordinates[0].name.rstrip("0123456789")
-        return recursive(self.mechanism, quantity, coordinates=stem, **options)
-
-    @property
-    def parameters_of_model(self) -> list[str]:
-        """The parameters that the mechanism itself has, without angles that were named here."""
-        return [name for name in self.parameters if name in self.mechanism.parameters]
+        return recursive(self.mechanism, quantity, tuple(free), coordinates=stem, regrouped=regrouped)
 
     def count(self, form: str | None = None) -> Operations:
         """The operations that the code of a form takes; of the recursive one, those of inverse dynamics."""
@@ -286,8 +288,8 @@ class Equations(Parts):
         """
         n, ring = self.n, self.derivation.dynamics.ring
         for name in parameters:
-            if name not in self.parameters:
-                raise NameNotFound("parameter", name, list(self.parameters))
+            if name not in self._named:
+                raise NameNotFound("parameter", name, list(self._named))
         states = [_numbers(x, name, n) for x, name in ((q, "q"), (np.zeros(n) if dq is None else dq, "dq"))]
         shape = np.broadcast_shapes(*(state.shape for state in states))
         flat = [np.broadcast_to(state, shape).reshape(-1, n) for state in states]

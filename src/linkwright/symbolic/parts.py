@@ -97,9 +97,14 @@ class Parts:
         """Their accelerations (SymPy)."""
         return self._column(f"dd{s.name}" for s in self.model.coordinates)
 
-    @cached_property
+    @property
     def parameters(self) -> dict[str, float]:
-        """The symbols that are no coordinates, with their values."""
+        """The symbols that are no coordinates, with their values; in the grouped form π among them."""
+        return dict(self.regressor.symbol_values() if self._chosen == "grouped" else self._named)
+
+    @cached_property
+    def _named(self) -> dict[str, float]:
+        """The parameters of the model, and the angles that became symbols, with their values."""
         names: dict[str, None] = {}
         for formula in (*self.model.constants(), *self.model.friction, *self.model.springs):
             names |= {name: None for name, s in symbols(formula).items() if s.role == "parameter"}
