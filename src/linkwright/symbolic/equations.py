@@ -209,16 +209,18 @@ class Equations(Parts):
     ) -> Recursive:
         """Form (d): a quantity with intermediate variables, from the mechanism's own recursion.
 
-        Quantities: "inverse_dynamics", "forward_dynamics", "mass_matrix", "bias", "gravity", "regressor". `free` are the
-        parameters that stay symbols, by default those of these equations; `regrouped` moves inertia that joint forces
-        cannot tell apart towards the base, which leaves fewer operations.
+        Quantities: "inverse_dynamics", "forward_dynamics", "mass_matrix", "bias", "gravity", "regressor". `free` are
+        the parameters that stay symbols, by default those of these equations; `regrouped` moves inertia that joint
+        forces cannot tell apart towards the base, which leaves fewer operations.
         """
         from linkwright.symbolic.recursive import recursive
 
         if free is None:
             free = tuple(name for name in self._named if name in self.mechanism.parameters)
         stem = self.model.coordinates[0].name.rstrip("0123456789")
-        return recursive(self.mechanism, quantity, tuple(free), coordinates=stem, regrouped=regrouped)
+        return recursive(
+            self.mechanism, quantity, tuple(free), coordinates=stem, regrouped=regrouped, beyond=self.left_out
+        )
 
     def count(self, form: str | None = None) -> Operations:
         """The operations that the code of a form takes; of the recursive one, those of inverse dynamics."""
