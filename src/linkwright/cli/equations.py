@@ -96,7 +96,7 @@ def equations(
     if eq.left_out and not steps:  # steps have every force
         tell_warning(f"not in these equations: {', '.join(eq.left_out)}")
     if base_parameters:
-        _show_base(shown, eq)
+        shown.print(str(eq.base), soft_wrap=True)
     elif steps:
         _show_recursive(shown, eq, bool(targets))
     elif sheet is None:
@@ -209,16 +209,3 @@ def _show_recursive(screen: Console, eq: Equations, quiet: bool) -> None:
         screen.print(f"inverse dynamics in steps: {steps.count}", soft_wrap=True)
     else:
         screen.print(steps.text(), soft_wrap=True, end="")
-
-
-def _show_base(screen: Console, eq: Equations) -> None:
-    """The base parameters and what they are made of."""
-    from linkwright.symbolic.printing import text
-
-    base = eq.base
-    count = len(eq.regressor.names)
-    screen.print(f"{base.rank} base parameters of {count} inertial ones")
-    for name, relation in base.relations.items():
-        screen.print(f"  {name} = {text(relation)}", soft_wrap=True)
-    if base.without_influence:
-        screen.print(f"without influence: {', '.join(base.without_influence)}", soft_wrap=True)

@@ -11,7 +11,7 @@ from warnings import warn
 
 from linkwright.errors import LinkwrightWarning
 from linkwright.symbolic.dynamics import Dynamics, Way
-from linkwright.symbolic.formula import Symbol
+from linkwright.symbolic.formula import Symbol, place
 from linkwright.symbolic.links import Model
 from linkwright.symbolic.printing.count import counted
 from linkwright.symbolic.ring import Angle, Poly
@@ -57,10 +57,9 @@ class Derivation:
     def entries(self) -> Iterator[str]:
         """Finds the entries one by one, telling the name of each."""
         n = self.n
-        comma = "," if n > 9 else ""
         for i, j in self.dynamics.mass_matrix(self.way):
             self.done += 1
-            yield f"M{i + 1}{comma}{j + 1}"
+            yield f"M{place((i, j), n)}"
         for i in range(n):
             self.g[i] = self.dynamics.g(i)
             self.done += 1
@@ -88,8 +87,7 @@ class Derivation:
     def missing(self) -> list[str]:
         """The entries that were not found."""
         n = self.n
-        comma = "," if n > 9 else ""
-        names = [f"M{i + 1}{comma}{j + 1}" for i in range(n) for j in range(i, n) if (i, j) not in self.m]
+        names = [f"M{place((i, j), n)}" for i in range(n) for j in range(i, n) if (i, j) not in self.m]
         names += [f"g{i + 1}" for i in range(n) if i not in self.g]
         return names + [f"h{i + 1}" for i in range(n) if i not in self.h]
 

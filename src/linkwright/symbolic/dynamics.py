@@ -5,21 +5,20 @@ F + d = M(q) q̈ + h(q, q̇) + V q̇ + g(q), paper 4's eq. 20.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
 from linkwright.errors import LinkwrightError
 from linkwright.symbolic.exact import Matrix
-from linkwright.symbolic.formula import Sum
+from linkwright.symbolic.formula import Sum, place
 from linkwright.symbolic.links import Inertial, Link, Model, Vector
 from linkwright.symbolic.ring import Poly, Ring
 
 Way = Literal["jacobian", "trace"]
 Rows = list[list[Poly]]
 Columns = dict[int, tuple[list[Poly], list[Poly]]]
-Told = Callable[[str, int, int], None]  # what was found last, how many of how many
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,7 @@ class Dynamics:
         """Refuses to go on with a part of M, as an interruption leaves it."""
         missing = [(i, j) for i in range(self.n) for j in range(i, self.n) if (i, j) not in self.m]
         if missing:
-            comma = "," if self.n > 9 else ""
-            names = [f"M{i + 1}{comma}{j + 1}" for i, j in missing]
+            names = [f"M{place(at, self.n)}" for at in missing]
             some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
             verb = "is" if len(names) == 1 else "are"
             raise LinkwrightError(f"the derivation was interrupted: {some} {verb} missing; derive again")

@@ -7,7 +7,7 @@ of a sum of angles, a root, a function of a formula, or a sum in brackets.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -109,6 +109,11 @@ class Block:
         from linkwright.symbolic.printing.notebook import latex_short
 
         return latex_short(self)
+
+
+def place(at: Sequence[int], size: int) -> str:
+    """The one-based place of an entry, of at most `size` rows or columns: "", "2", "12", and "1,12" beyond nine."""
+    return ("," if size > 9 else "").join(str(k + 1) for k in at)
 
 
 def number(x: int | Fraction) -> Sum:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.symbolic.derivation import Derivation, Progress
 from linkwright.symbolic.forms import Forms
-from linkwright.symbolic.formula import Block, Sum, flat, symbols
+from linkwright.symbolic.formula import Block, Sum, flat, place, symbols
 from linkwright.symbolic.links import Model
 from linkwright.symbolic.printing import text, to_sympy_block
 from linkwright.symbolic.printing.count import counted
@@ -176,23 +177,14 @@ class Parts:
         n = self.n
         if name in ("friction", "springs"):
             return Block(name, (n,), getattr(self.model, name))
-        if name in ("M", "C"):
-            places = [(i, j) for i in range(n) for j in range(n)]
-            entries = []
-            for k, (i, j) in enumerate(places):
-                at = (min(i, j), max(i, j)) if name == "M" else (i, j)
-                entries.append(self._entry(name, at, form, made))
-                if progress is not None:
-                    progress(f"{name}{i + 1}{j + 1}", k + 1, len(places))
-            return Block(name, (n, n), tuple(entries), symmetric=name == "M")
-        if name in ("h", "g"):
-            vector = []
-            for i in range(n):
-                vector.append(self._entry(name, (i,), form, made))
-                if progress is not None:
-                    progress(f"{name}{i + 1}", i + 1, n)
-            return Block(name, (n,), tuple(vector))
-        return Block(name, (), (self._entry(name, (), form, made),))
+        shape: tuple[int, ...] = {"M": (n, n), "C": (n, n), "h": (n,), "g": (n,)}.get(name, ())
+        places = list(product(*(range(size) for size in shape)))
+        entries = []
+        for k, at in enumerate(places, 1):
+            entries.append(self._entry(name, tuple(sorted(at)) if name == "M" else at, form, made))
+            if progress is not None:
+                progress(f"{name}{place(at, n)}", k, len(places))
+        return Block(name, shape, tuple(entries), symmetric=name == "M")
 
     def most(self) -> int:
         """At most how many terms M, h and g have in the collected form."""
@@ -213,7 +205,7 @@ class Parts:
             table: Mapping[Any, Poly] = getattr(d, name.lower())
             key = at if name == "M" else at[0]
             if key not in table:
-                entry = name + ("," if self.n > 9 else "").join(str(k + 1) for k in at)
+                entry = f"{name}{place(at, self.n)}"
                 raise LinkwrightError(f"{entry} was not reached when the derivation was interrupted; derive again")
             return table[key]
         if not self.complete and name != "potential_energy":
@@ -239,8 +231,8 @@ class Parts:
         if len(at) != len(block.shape) or any(not 1 <= k <= n for k, n in zip(at, block.shape, strict=True)):
             raise LinkwrightError(f"{name} has the shape {block.shape}; give its place by numbers from 1, not {at}")
         k = 0
-        for place, n in zip(at, block.shape, strict=True):
-            k = k * n + place - 1
+        for one, n in zip(at, block.shape, strict=True):
+            k = k * n + one - 1
         return [text(Sum((term,))) for term in flat(block.entries[k])]
 
     def _form(self, form: str | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-from linkwright.symbolic.formula import Block, Sum, Symbol, Term
+from linkwright.symbolic.formula import Block, Sum, Symbol, Term, place
 from linkwright.symbolic.formula import symbols as symbols_of
 
 #: What the usual blocks are, for headings.
@@ -127,6 +127,5 @@ def places(block: Block) -> list[tuple[str, Sum]]:
         return [("", block.entries[0])]
     if len(block.shape) == 1:
         return [(str(i + 1), entry) for i, entry in enumerate(block.entries)]
-    columns = block.shape[1]
-    comma = "," if max(block.shape) > 9 else ""
-    return [(f"{k // columns + 1}{comma}{k % columns + 1}", entry) for k, entry in enumerate(block.entries)]
+    columns, size = block.shape[1], max(block.shape)
+    return [(place(divmod(k, columns), size), entry) for k, entry in enumerate(block.entries)]
