@@ -1,0 +1,95 @@
+"""The six-leg manipulator in numbers: where its legs stand, how long their links are, what they weigh.
+
+Leg i stands at base point B_i. Its own frame there has x along the crank at zero angle (horizontal, `crank_turn` away
+from outward, the two legs of a pair mirrored), y up and z = x × y along the driven axis, so that a positive angle
+raises the crank. In links whose x axes lie along crank and rod, the six revolute joints turn about
+
+    z (driven), z and y (universal, at the crank's end), z, y and x (spherical, at the wrist point),
+
+and after the sixth the link's axes are those of the leg's frame, turned as the plate is: in the plate, wrist point P_i.
+At home the wrist's middle angle is a few degrees, far from its singular ±90°.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+LEGS = 6
+
+
+class Inertia(NamedTuple):
+    """Mass (kg), centre of mass (m) in the link's frame, and moments of inertia about it (kg m²), axes x, y, z."""
+
+    mass: float
+    com: tuple[float, float, float]
+    moments: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Dimensions (m, rad) and inertias; the defaults are inferred from table 3 of the paper, whose figures are lost.
+
+    Uniform rods with the table's inertias, l = √(12 I/m), make a crank of 0.51 m and a rod of 0.87 m; a disc of the
+    plate's inertia has a radius of 0.39 m. The base was chosen for clear legs and an even S: its condition is about 2
+    in the whole range of motion (with turns measured at 0.3 m).
+    """
+
+    base_radius: float = 0.40
+    base_half_angle: float = np.deg2rad(30.0)  # of the two legs of a pair from the pair's direction
+    crank_turn: float = np.deg2rad(45.0)  # of the crank's plane from outward, away from the other leg of the pair
+    crank: float = 0.51
+    rod: float = 0.87
+    plate_radius: float = 0.39
+    plate_half_angle: float = np.deg2rad(15.0)
+    home_height: float = 0.75
+    gravity: float = 9.80665
+    # Table 3 draws rods along its z axis, ours lie along x: (x, y, z) there is (y, z, x) here.
+    crank_inertia: Inertia = Inertia(6.90, (0.255, 0.0, 0.0), (0.0123, 0.153, 0.146))
+    universal_inertia: Inertia = Inertia(3.79, (0.0, 0.0, 0.0), (0.00938, 0.00398, 0.0114))
+    rod_inertia: Inertia = Inertia(8.35, (0.435, 0.0, 0.0), (0.0101, 0.526, 0.525))
+    first_cross_inertia: Inertia = Inertia(5.10, (0.0, 0.0, 0.0), (0.0197, 0.00480, 0.0171))
+    second_cross_inertia: Inertia = Inertia(3.79, (0.0, 0.0, 0.0), (0.0152, 0.00788, 0.0133))
+    plate_inertia: Inertia = Inertia(30.0, (0.0, 0.0, 0.0), (1.14, 1.14, 2.28))
+    pairs: tuple[float, ...] = field(default=(0.0, 2.0 * np.pi / 3.0, 4.0 * np.pi / 3.0))
+
+    @property
+    def sides(self) -> Floats:
+        """−1 and 1 for the two legs of each pair."""
+        return np.tile([-1.0, 1.0], LEGS // 2)
+
+    @property
+    def directions(self) -> Floats:
+        """The angles (rad) of the pairs, one a leg."""
+        return np.repeat(np.array(self.pairs), 2)
+
+    @property
+    def base_points(self) -> Floats:
+        """B_i in ground, (6, 3)."""
+        return _ring(self.base_radius, self.directions + self.sides * self.base_half_angle)
+
+    @property
+    def wrist_points(self) -> Floats:
+        """P_i in the plate's frame, (6, 3)."""
+        return _ring(self.plate_radius, self.directions + self.sides * self.plate_half_angle)
+
+    @property
+    def frames(self) -> Floats:
+        """The legs' frames in ground, (6, 3, 3): columns x (the crank at zero angle), y (up), z (the driven axis)."""
+        angle = self.directions + self.sides * (self.base_half_angle + self.crank_turn)
+        x = _ring(1.0, angle)
+        up = np.broadcast_to([0.0, 0.0, 1.0], x.shape)
+        return np.stack([x, up, np.cross(x, up)], axis=2)
+
+    @property
+    def home(self) -> Floats:
+        """The plate's home: x, y, z and Euler parameters."""
+        return np.array([0.0, 0.0, self.home_height, 1.0, 0.0, 0.0, 0.0])
+
+
+def _ring(radius: float, angle: Floats) -> Floats:
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle), np.zeros_like(angle)], axis=1)
