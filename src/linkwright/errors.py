@@ -114,5 +114,14 @@ class AssemblyError(ModelError):
         self.misses = misses
 
 
+class ControlError(LinkwrightError, RuntimeError):
+    """A controller that cannot go on: `reason` in a word or two, and the joints that it is about."""
+
+    def __init__(self, message: str, *, reason: str = "controller failed", joints: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.joints = tuple(joints)
+
+
 class LinkwrightWarning(UserWarning):
     """Something was repaired or slowed down; the result is still right."""

@@ -26,6 +26,7 @@ class Composer(ProgramBuilder):
         super().__init__(name)
         self.seat: Seat | None = None  # where the states of a mechanism are looked at
         self.force: Ref | None = None
+        self.parameters: Ref | None = None  # those that are given with the state
 
     def build(self, **labels: Any) -> Program:
         program = super().build(**labels)

@@ -26,10 +26,13 @@ class Seat(NamedTuple):
 
 
 class Parts:
-    """What is asked of a mechanism, as programs, each recorded when it is first needed."""
+    """What is asked of a mechanism, as programs, each recorded when it is first needed.
 
-    def __init__(self, maker: Maker, law: Program | None = None) -> None:
-        self.maker, self.law = maker, law
+    Parameters in `free` are an input p of the programs that they take part in: see `parameters`.
+    """
+
+    def __init__(self, maker: Maker, law: Program | None = None, free: tuple[str, ...] = ()) -> None:
+        self.maker, self.law, self.free = maker, law, free
         x = maker.tree.coordinates
         self.nq, self.nv = x.nq, x.nv
         self.closed = maker.closed
@@ -38,7 +41,8 @@ class Parts:
     def _program(self, function: str) -> Program:
         if function not in self._made:
             method = FORWARD_METHODS[0] if "method" in SPECS[function].options else ""
-            self._made[function] = self.maker.program(Request(function, method), packed=True)
+            free = self.free if SPECS[function].forces else ()  # what moves coordinates alone has no parameters
+            self._made[function] = self.maker.program(Request(function, method, free=free), packed=True)
         return self._made[function]
 
     @property
@@ -77,6 +81,12 @@ class Parts:
             b.seat = Seat(q, v, b.number("t_here"), a)
         return b.seat
 
+    def parameters(self, b: Composer) -> dict[str, Ref]:
+        """The builder's input p of free parameters, by its name; nothing where none is free."""
+        if self.free and b.parameters is None:
+            b.parameters = b.input("p", (len(self.free),))
+        return {} if b.parameters is None else {"p": b.parameters}
+
     def velocity(self, b: Composer, q: Ref, v: Ref) -> Ref:
         """q̇; where it is v, that itself."""
         if self.nq == self.nv:
@@ -94,7 +104,7 @@ class Parts:
             tau = b.force
             b.run(self.law, [seat.t, seat.q, seat.v], [tau])
         assert tau is not None
-        given = {"q": seat.q, "v": seat.v, "tau": tau, "t": seat.t}
+        given = {"q": seat.q, "v": seat.v, "tau": tau, "t": seat.t, **self.parameters(b)}
         b.run(self.dynamics, [given[port.name] for port in self.dynamics.inputs], [seat.a])
 
     def settle(self, b: Composer, q: Ref, v: Ref) -> tuple[Ref, Ref] | None:
@@ -113,7 +123,7 @@ class Parts:
         phi, rounds = self._close(b, start, t, q_out)
         dv = b.spare("dv", self.nv)
         program = self._program("settling")
-        given = {"q": q_out, "v": v, "t": t}
+        given = {"q": q_out, "v": v, "t": t, **self.parameters(b)}
         rest = b.spare("closing rate", program.outputs[1].size)
         b.run(program, [given[port.name] for port in program.inputs], [dv, rest])
         b.each(lambda v, dv: v + dv, [v, dv], [], [v_out])
@@ -137,7 +147,7 @@ class Parts:
         b.copy(q, now)
         b.call(lambda: (np.array(np.inf), np.array(0.0)), [], [found, count])
         outer, b.statements = b.statements, []
-        given = {"q": now, "t": t}
+        given = {"q": now, "t": t, **self.parameters(b)}
         b.run(program, [given[port.name] for port in program.inputs], [dv, phi])
         b.run(self.integrate, [now, dv], [there])
         b.total(_squares, [phi], [], [size])

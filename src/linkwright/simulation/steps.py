@@ -21,7 +21,7 @@ from linkwright.tape.functions import absolute, maximum, where
 from linkwright.tape.program import Program
 
 
-class _Stages:
+class Stages:
     """The derivatives of one step, in their order: those of the stages, then the one at its end."""
 
     def __init__(self, b: Composer, parts: Parts, tableau: Tableau, start: Sequence[Ref], tau: Ref | None) -> None:
@@ -152,7 +152,7 @@ def fixed_step(parts: Parts, tableau: Tableau) -> Program:
     start = _start(b, parts, "t", "h")
     tau = _force(b, parts)
     q, v, a = _state_outputs(b, parts)
-    stages = _Stages(b, parts, tableau, start, tau)
+    stages = Stages(b, parts, tableau, start, tau)
     stages.all()
     t = b.number("t_end")
     b.call(lambda t, h: t + h, [stages.t, stages.h], [t])
@@ -174,7 +174,7 @@ def attempt(parts: Parts, tableau: Tableau) -> Program:
     control_out = b.output("control_next", (len(CONTROL),))
     t, h, t_end = (b.number(n) for n in ("t", "h", "t_end"))
     b.call(before, [control, settings], [t, h, t_end])
-    stages = _Stages(b, parts, tableau, [q, v, a, t, h], tau)
+    stages = Stages(b, parts, tableau, [q, v, a, t, h], tau)
     stages.all()
     met = stages.end(t_end)
     seat = parts.seat(b)
@@ -200,7 +200,7 @@ def attempt(parts: Parts, tableau: Tableau) -> Program:
     return b.build(single=False)
 
 
-def _errors(b: Composer, stages: _Stages, old: Sequence[Ref], new: Sequence[Ref], settings: Ref) -> list[Ref]:
+def _errors(b: Composer, stages: Stages, old: Sequence[Ref], new: Sequence[Ref], settings: Ref) -> list[Ref]:
     """For each error of the method, the sum of squares of its entries, each over its tolerance."""
     rows = stages.tableau.errors
     used = sorted({j for row in rows for j in row})
@@ -226,10 +226,11 @@ def _errors(b: Composer, stages: _Stages, old: Sequence[Ref], new: Sequence[Ref]
 
 
 def ending(parts: Parts) -> Program:
-    """q, v, t [, tau] → the nearest q and v that can be, and a; with constraints also their residual and rounds."""
+    """q, v, t [, tau, p] → the nearest q and v that can be, and a; with constraints also their residual and rounds."""
     b = Composer("projection")
     q, v, t = b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("t", ())
     tau = _force(b, parts)
+    parts.parameters(b)
     outputs = _state_outputs(b, parts)
     b.copy(t, parts.seat(b).t)
     met = parts.settle(b, q, v)
@@ -289,7 +290,7 @@ def between(parts: Parts, tableau: Tableau) -> Program:
     tau = _force(b, parts)
     count = dense_count(tableau)
     outputs = [b.output("q_terms", (count, parts.nq)), b.output("v_terms", (count, parts.nv))]
-    stages = _Stages(b, parts, tableau, start, tau)
+    stages = Stages(b, parts, tableau, start, tau)
     if tableau.dense:
         stages.all()
     else:  # a cubic needs no more than both ends

@@ -1,0 +1,107 @@
+"""What lies between a controller's command and the plant: a guard, slew, saturation and computation delay."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import ModelError, ShapeError
+
+Floats = NDArray[np.float64]
+
+
+class Saturation:
+    """Forces within ± limit (N m, N), one number for all drives or one for each; counts where it acts."""
+
+    def __init__(self, limit: Any, n: int) -> None:
+        array = np.asarray(limit, dtype=np.float64)
+        if array.shape not in ((), (n,)):
+            text = f"torque_limit has shape {array.shape}; give one number, or {n} of them"
+            raise ShapeError(text, given=array.shape, wanted=(n,))
+        if not (array > 0.0).all():
+            raise ModelError(f"torque_limit must be greater than zero, not {limit!r}; leave it out for no limit")
+        self.limit = np.array(np.broadcast_to(array, (n,)))
+        self.counts = np.zeros(n, np.int64)
+        self.samples, self.first = 0, math.nan
+
+    def __call__(self, t: float, u: Floats) -> Floats:
+        """The forces that the drives can give."""
+        out: Floats = np.minimum(np.maximum(u, -self.limit), self.limit)
+        beyond = out != u
+        if beyond.any():
+            self.counts += beyond
+            if not self.samples:
+                self.first = t
+            self.samples += 1
+        return out
+
+
+class Slew:
+    """Forces that change by at most `rate` (N m/s) in a second."""
+
+    def __init__(self, rate: float, period: float, n: int) -> None:
+        if not 0.0 < rate < math.inf:
+            raise ModelError(f"slew must be a number greater than zero, not {rate!r}")
+        self.most, self.last = rate * period, np.zeros(n)
+
+    def __call__(self, u: Floats) -> Floats:
+        """The next forces on the way to these."""
+        self.last = self.last + np.clip(u - self.last, -self.most, self.most)
+        return self.last
+
+
+class Delay:
+    """A command that arrives `delay` periods after its sample, whole or not: 0.5 is half a period, 1 a whole one."""
+
+    def __init__(self, delay: float, first: Floats) -> None:
+        if not 0.0 <= delay <= 1000.0:
+            raise ModelError(f"delay is a number of periods from 0 on, not {delay!r}")
+        whole = math.floor(delay + 1e-12)
+        part = delay - whole
+        self.fraction = part if part > 1e-9 else 0.0
+        kept = whole + (2 if self.fraction else 1)
+        self._line = deque((np.array(first) for _ in range(kept)), maxlen=kept)
+
+    def __call__(self, u: Floats) -> tuple[tuple[float, Floats], ...]:
+        """What acts in the period that begins with this command: parts of the period, and the forces in them."""
+        self._line.append(u)
+        if not self.fraction:
+            return ((1.0, self._line[0]),)
+        return ((self.fraction, self._line[0]), (1.0 - self.fraction, self._line[1]))
+
+
+class Guard:
+    """Lets finite commands through; in the place of another it holds the last finite one, and counts."""
+
+    def __init__(self, n: int, patience: int) -> None:
+        self.n, self.patience = n, patience
+        self.last = np.zeros(n)
+        self.count, self.row, self.first = 0, 0, math.nan
+
+    def __call__(self, t: float, command: Any) -> Floats:
+        """The command, or the last finite one."""
+        try:
+            u = np.array(command, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ModelError(f"the controller gave {command!r}, which is no array of {self.n} forces") from None
+        if u.shape != (self.n,):
+            text = f"the controller gave forces of shape {u.shape}; the loop has {self.n} drives, give ({self.n},)"
+            raise ShapeError(text, given=u.shape, wanted=(self.n,))
+        if np.isfinite(u).all():
+            self.row = 0
+            self.last = u
+            return u
+        if not self.count:
+            self.first = t
+        self.count += 1
+        self.row += 1
+        return self.last
+
+    @property
+    def tired(self) -> bool:
+        """Whether too many in a row were not finite."""
+        return self.row >= self.patience

@@ -1,0 +1,205 @@
+"""What a controller is: something that is started and then asked for forces at every sample; sums and outer loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import ModelError, ShapeError
+
+Floats = NDArray[np.float64]
+
+
+class Target(NamedTuple):
+    """What a reference asks for at a time: position, velocity and acceleration."""
+
+    x: Floats
+    xd: Floats
+    xdd: Floats
+
+
+class Reference(Protocol):
+    """A motion to follow."""
+
+    def at(self, t: float) -> Target:
+        """Position, velocity and acceleration at a time."""
+
+
+class State(NamedTuple):
+    """The true state of the plant, which sensors="exact" lets a controller see."""
+
+    q: Floats
+    v: Floats
+    a: Floats
+
+
+@dataclass(slots=True)
+class Measured:
+    """What a controller is told at a sample: never the true state, unless the loop was asked for it.
+
+    `q` and `v` are the measured coordinates (rad, m) and rates of the joints with encoders, `signals` what further
+    sensors give, by their names, `applied` the forces that the actuators were last given (after saturation, as wide as
+    there are drives), `period` the time between samples; `joints` and `drives` name what q and the forces are of. The
+    arrays are the loop's own: copy what is kept.
+    """
+
+    period: float
+    q: Floats
+    v: Floats
+    applied: Floats
+    joints: tuple[str, ...] = ()
+    drives: tuple[str, ...] = ()
+    signals: dict[str, Floats] = field(default_factory=dict)
+    state: State | None = None
+
+
+class Controller:
+    """A controller: `start` once, then `step` at every sample, which gives the force of each drive.
+
+    What follows a reference defines `follow(t, measured, target)` instead of `step`, so that an outer loop can change
+    the target (`Corrected`). Controllers add up: `dynamic + lw.control.friction(...)`.
+    """
+
+    reference: Reference | None = None
+    #: In a sum, the controller that follows the reference; and of that one, the rates (n) that it wants of the joints.
+    leader: Any = None
+    desired_rates: Floats | None = None
+
+    def start(self, measured: Measured) -> Any:
+        """Prepare for a run; may give the forces that act before the first command arrives."""
+        return None
+
+    def follow(self, t: float, measured: Measured, target: Target | None) -> Any:
+        """The forces for a target."""
+        raise NotImplementedError(f"{type(self).__name__} must define step or follow")
+
+    def step(self, k: int, t: float, measured: Measured) -> Any:
+        """The forces for sample k at time t."""
+        return self.follow(t, measured, self.reference.at(t) if self.reference is not None else None)
+
+    @property
+    def signals(self) -> Mapping[str, Any]:
+        """Numbers and arrays of the last step that a record of the run should have, by name."""
+        return {}
+
+    def law(self) -> Callable[[Any, Any, Any], Any]:
+        """A function tau(t, q, v) of the whole state, for `lw.simulate`: of controllers without memory."""
+        raise ModelError(f"{type(self).__name__} keeps something between samples, or has no law; run it in a Loop")
+
+    def __add__(self, other: Any) -> Controller:
+        return Sum((*_parts(self), *_parts(other)))
+
+    __radd__ = __add__
+
+
+def _parts(one: Any) -> tuple[Any, ...]:
+    if isinstance(one, Sum):
+        return one.parts
+    if not hasattr(one, "step"):
+        raise ModelError(f"a controller has start(measured) and step(k, t, measured); {one!r} has not")
+    return (one,)
+
+
+class Sum(Controller):
+    """Controllers whose forces add up; the first that has a reference is the one that an outer loop corrects."""
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self.parts = parts
+        self.leader = next((x for x in parts if getattr(x, "reference", None) is not None), None)
+        self.reference = None if self.leader is None else self.leader.reference
+        for x in parts:
+            if isinstance(x, Controller) and x is not self.leader:
+                x.leader = self.leader
+
+    def start(self, measured: Measured) -> Any:
+        """Start all of them."""
+        return _total([x.start(measured) for x in self.parts if hasattr(x, "start")])
+
+    def follow(self, t: float, measured: Measured, target: Target | None) -> Any:
+        """The sum of their forces, all of them for the target."""
+        return _total([x.follow(t, measured, target) for x in self.parts])
+
+    def step(self, k: int, t: float, measured: Measured) -> Any:
+        """The sum of their forces."""
+        target = None if self.reference is None else self.reference.at(t)
+        found = []
+        for x in self.parts:
+            own = x is self.leader or (isinstance(x, Controller) and x.reference is None)
+            follows = own and isinstance(x, Controller) and type(x).step is Controller.step
+            found.append(x.follow(t, measured, target) if follows else x.step(k, t, measured))
+        return _total(found)
+
+    @property
+    def signals(self) -> Mapping[str, Any]:
+        """What they all tell."""
+        return {name: value for x in self.parts for name, value in getattr(x, "signals", {}).items()}
+
+    def law(self) -> Callable[[Any, Any, Any], Any]:
+        """The sum of their laws."""
+        laws = [x.law() for x in self.parts]
+        return lambda t, q, v: sum(law(t, q, v) for law in laws)
+
+
+def _total(found: list[Any]) -> Any:
+    given = [np.asarray(x, dtype=np.float64) for x in found if x is not None]
+    return sum(given[1:], given[0]) if given else None
+
+
+class Corrected(Controller):
+    """An outer loop: what `inner` is to follow goes through `correct(k, t, measured, target) -> target` first.
+
+    `correct` may be an object with `start(measured)` besides; it may change any of x, ẋ and ẍ. Acceleration feedback
+    is of this kind: it compares what an accelerometer measures with target.xdd and gives a corrected ẍ.
+    """
+
+    def __init__(self, inner: Controller, correct: Callable[[int, float, Measured, Target], Any]) -> None:
+        if getattr(inner, "reference", None) is None:
+            raise ModelError("the inner controller follows no reference; give it one, or correct another controller")
+        self.inner, self.correct = inner, correct
+        self.reference = inner.reference
+        self._corrected: Target | None = None
+
+    def start(self, measured: Measured) -> Any:
+        """Start the correction and the inner controller."""
+        begin = getattr(self.correct, "start", None)
+        if begin is not None:
+            begin(measured)
+        return self.inner.start(measured)
+
+    def step(self, k: int, t: float, measured: Measured) -> Any:
+        """The inner controller's forces for the corrected target."""
+        assert self.reference is not None
+        target = self.reference.at(t)
+        self._corrected = Target(*self.correct(k, t, measured, target))
+        return self.inner.follow(t, measured, self._corrected)
+
+    @property
+    def signals(self) -> Mapping[str, Any]:
+        """What the inner controller tells, what the correction tells, and the corrected acceleration."""
+        own = {} if self._corrected is None else {"corrected.xdd": self._corrected.xdd}
+        return {**self.inner.signals, **getattr(self.correct, "signals", {}), **own}
+
+
+def gains(name: str, given: Any, n: int) -> Floats:
+    """A gain for each of n directions: one number for all, or n of them."""
+    array = np.asarray(given, dtype=np.float64)
+    if array.shape not in ((), (n,)):
+        text = f"{name} has shape {array.shape}; give one number, or {n} of them"
+        raise ShapeError(text, given=array.shape, wanted=(n,))
+    if not np.isfinite(array).all() or (array < 0.0).any():
+        raise ModelError(f"{name} must be finite and not negative, not {given!r}")
+    return np.array(np.broadcast_to(array, (n,)))
+
+
+def check_target(target: Target | None, n: int, what: str) -> None:
+    """Refuse a reference of the wrong width before it is followed."""
+    if target is None:
+        raise ModelError(f"{what} follows a reference; give reference=...")
+    for part, x in zip(Target._fields, target, strict=True):
+        if np.shape(x) != (n,):
+            text = f"the reference's {part} has shape {np.shape(x)}; {what} needs ({n},)"
+            raise ShapeError(text, given=np.shape(x), wanted=(n,))
