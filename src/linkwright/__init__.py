@@ -33,6 +33,7 @@ _PUBLIC = {
     "set_threads": "linkwright.kernels.kernel",
     "threads": "linkwright.kernels.kernel",
     "TIME": "linkwright.mechanism.expression",
+    "control": "linkwright.control",
     "errors": "linkwright.errors",
     "operation_counts": "linkwright.recursions.generic",
     "Solution": "linkwright.results.solution",
@@ -54,6 +55,7 @@ __all__ = [
     "__version__",
     "analyse",
     "chain",
+    "control",
     "equal",
     "equations",
     "errors",
@@ -80,7 +82,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from linkwright import errors
+    from linkwright import control, errors
     from linkwright.analysis import analyse
     from linkwright.building import Builder
     from linkwright.kernels.kernel import set_threads, threads
@@ -103,7 +105,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'linkwright' has no attribute {name!r}")
     module = import_module(_PUBLIC[name])
-    value = module if name == "errors" else getattr(module, name)
+    value = module if name in ("control", "errors") else getattr(module, name)
     globals()[name] = value
     return value
 
