@@ -121,6 +121,30 @@ class ControlError(LinkwrightError, RuntimeError):
         super().__init__(message)
         self.reason = reason
         self.joints = tuple(joints)
+class DataError(LinkwrightError, ValueError):
+    """Recorded data that cannot be used; carries the row (of an array, or the line of a file) and the column."""
+
+    def __init__(self, message: str, *, row: int | None = None, column: str | None = None) -> None:
+        super().__init__(message)
+        self.row = row
+        self.column = column
+
+
+class ExcitationError(DataError):
+    """An input too poor for what is asked; carries the order it is persistently exciting of, and the wanted one."""
+
+    def __init__(self, message: str, *, order: int, wanted: int) -> None:
+        super().__init__(message)
+        self.order = order
+        self.wanted = wanted
+
+
+class UnstableModelError(LinkwrightError, ValueError):
+    """An identified model that is unstable where that is refused; carries the model."""
+
+    def __init__(self, message: str, *, model: Any) -> None:
+        super().__init__(message)
+        self.model = model
 
 
 class LinkwrightWarning(UserWarning):

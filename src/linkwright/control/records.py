@@ -1,0 +1,332 @@
+"""Recorded data of one input and one output: arrays or CSV, checked before anything is estimated from them."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.errors import DataError, ExcitationError, NameNotFound
+
+Array = NDArray[np.float64]
+
+SHORTEST = 10  # samples
+MOST_BYTES = 1 << 30
+MOST_ROWS = 20_000_000
+LONGEST_FIELD = 10_000  # characters of one field of a CSV file
+UNEVEN = 1e-3  # of dt, that a step of the time column may differ from the mean step
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """An input u (N) and an output y (N) sampled together every `dt` seconds; r (N) is an outside reference, if any.
+
+    With feedback u is what reached the plant, and r what was added from outside.
+    """
+
+    u: Array
+    y: Array
+    dt: float
+    r: Array | None = None
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.dt) and self.dt > 0):
+            raise DataError(f"dt is a positive number of seconds, not {self.dt!r}")
+        for name in ("u", "y", *(["r"] if self.r is not None else [])):
+            object.__setattr__(self, name, _checked(name, getattr(self, name)))
+        for name, signal in (("y", self.y), ("r", self.r)):
+            if signal is not None and len(signal) != len(self.u):
+                raise DataError(f"u has {len(self.u)} samples and {name} {len(signal)}: they must be equally many")
+        if len(self.u) < SHORTEST:
+            raise DataError(f"a record of {len(self.u)} samples is too short: at least {SHORTEST} are needed")
+        if np.ptp(self.u) == 0.0:
+            raise DataError(
+                f"the input is constant ({self.u[0]:g}) over all {len(self.u)} samples: nothing can be learnt about "
+                "the plant. Excite it, by lw.control.m_sequence for instance, or check the column"
+            )
+
+    # -- making one -----------------------------------------------------------------------------------------
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        u: str = "u",
+        y: str = "y",
+        r: str | None = None,
+        *,
+        time: str | None = None,
+        dt: float | None = None,
+        uneven: str = "refuse",
+    ) -> Record:
+        """A record from the named columns of a CSV file whose first line names them (comma, semicolon or tab).
+
+        The time column (s) is `time`, or one called time, t or TIME; without one, `dt` must be given. Rows in error
+        messages are lines of the file. Uneven times are refused, or with `uneven="interpolate"` put on an even grid.
+        """
+        names, rows, lines = _read_csv(path)
+        for wanted in (u, y, *(x for x in (r, time) if x is not None)):
+            if wanted not in names:
+                raise NameNotFound("column", wanted, names)
+        if time is None:
+            time = next((x for x in ("time", "t", "Time", "TIME", "T", "time (s)", "t (s)") if x in names), None)
+        if time is None and dt is None:
+            raise DataError(f"{path}: no column of time among {', '.join(names)}: name it, as time=..., or give dt=...")
+        wanted_columns = [x for x in (time, u, y, r) if x is not None]
+        columns = {x: _column(path, x, names.index(x), rows, lines) for x in dict.fromkeys(wanted_columns)}
+        signals = (columns[u], columns[y], columns[r] if r is not None else None)
+        if time is None:
+            assert dt is not None
+            return cls(signals[0], signals[1], dt, signals[2])
+        return cls.from_times(columns[time], *signals, dt=dt, uneven=uneven, _lines=lines, _where=f"{path}: ")
+
+    @classmethod
+    def from_times(
+        cls,
+        t: ArrayLike,
+        u: ArrayLike,
+        y: ArrayLike,
+        r: ArrayLike | None = None,
+        *,
+        dt: float | None = None,
+        uneven: str = "refuse",
+        _lines: Sequence[int] | None = None,
+        _where: str = "",
+    ) -> Record:
+        """A record from arrays and their times t (N), s, which must be even unless `uneven="interpolate"`."""
+        if uneven not in ("refuse", "interpolate"):
+            raise DataError(f"uneven times are 'refuse' or 'interpolate', not {uneven!r}")
+        times = _checked("t", t)
+        signals = [_checked(n, x) for n, x in (("u", u), ("y", y), ("r", r)) if x is not None]
+        if len(times) < SHORTEST:
+            raise DataError(f"{_where}a record of {len(times)} samples is too short: at least {SHORTEST} are needed")
+        if any(len(x) != len(times) for x in signals):
+            raise DataError(f"{_where}t has {len(times)} samples and the signals {[len(x) for x in signals]}")
+        steps = np.diff(times)
+        row = _lines if _lines is not None else range(len(times))
+        label = "line" if _lines is not None else "row"
+        if np.any(steps <= 0):
+            k = int(np.argmax(steps <= 0))
+            raise DataError(
+                f"{_where}time does not go on at {label} {row[k + 1]}: {times[k]:g} s is followed by {times[k + 1]:g} "
+                "s. Sort the rows, or drop the repeated ones",
+                row=int(row[k + 1]),
+            )
+        step = float(np.median(steps)) if dt is None else float(dt)
+        if uneven == "interpolate":
+            grid = times[0] + step * np.arange(int(np.floor((times[-1] - times[0]) / step + 1e-9)) + 1)
+            even = [np.interp(grid, times, x) for x in signals]
+            return cls(even[0], even[1], step, even[2] if len(even) > 2 else None)
+        # Times are written with few digits: what must be even is the grid, not each difference of rounded numbers.
+        grid_miss = np.abs(times - times[0] - step * np.arange(len(times)))
+        bad = np.abs(steps - step) > max(UNEVEN * step, 2 * _resolution(times))
+        if dt is None and not bad.any() and grid_miss.max() > 0.5 * step:
+            step = float((times[-1] - times[0]) / (len(times) - 1))
+            bad = np.abs(steps - step) > max(UNEVEN * step, 2 * _resolution(times))
+        if bad.any():
+            k = int(np.argmax(bad))
+            missing = steps[k] / step
+            what = f"a gap of {missing - 1:.0f} samples" if missing > 1.5 else "uneven sampling"
+            raise DataError(
+                f"{_where}{what} at {label} {row[k + 1]}: a step of {steps[k]:.6g} s where the others are {step:.6g} s "
+                f"({int(bad.sum())} such steps). Cut the record there, or pass uneven='interpolate'",
+                row=int(row[k + 1]),
+            )
+        return cls(signals[0], signals[1], step, signals[2] if len(signals) > 2 else None)
+
+    # -- working with one -----------------------------------------------------------------------------------
+    def __len__(self) -> int:
+        return len(self.u)
+
+    @property
+    def time(self) -> Array:
+        """Times (N), s, from zero."""
+        return np.asarray(np.arange(len(self)) * self.dt, np.float64)
+
+    def _each(self, change: object) -> Record:
+        assert callable(change)
+        return replace(self, u=change(self.u), y=change(self.y), r=None if self.r is None else change(self.r))
+
+    def part(self, start: int, stop: int | None = None) -> Record:
+        """The samples start to stop (not included)."""
+        return self._each(lambda x: x[start:stop])
+
+    def split(self, fraction: float = 0.75) -> tuple[Record, Record]:
+        """The first part and the rest, which a model has not seen."""
+        if not 0.0 < fraction < 1.0:
+            raise DataError(f"a record is split at a fraction between 0 and 1, not {fraction!r}")
+        at = round(fraction * len(self))
+        return self.part(0, at), self.part(at)
+
+    def detrend(self, kind: str = "mean") -> Record:
+        """Without the mean, or without the straight line that fits best (`kind="linear"`), of each signal."""
+        if kind == "mean":
+            return self._each(lambda x: x - x.mean())
+        if kind == "linear":
+            t = np.linspace(-1.0, 1.0, len(self))
+            return self._each(
+                lambda x: x - np.polynomial.polynomial.polyval(t, np.polynomial.polynomial.polyfit(t, x, 1))
+            )
+        raise DataError(f"a trend is 'mean' or 'linear', not {kind!r}")
+
+    def decimate(self, factor: int) -> Record:
+        """Every `factor`-th sample after a low-pass without phase, at 0.4 of the new sampling rate."""
+        from scipy.signal import butter, sosfiltfilt  # type: ignore[import-untyped]  # SciPy has no types
+
+        if isinstance(factor, bool) or int(factor) != factor or factor < 1:
+            raise DataError(f"a record is decimated by a whole number of at least one, not {factor!r}")
+        if factor == 1:
+            return self
+        if len(self) // factor < SHORTEST:
+            raise DataError(f"decimated by {factor}, {len(self)} samples leave fewer than {SHORTEST}")
+        low = butter(8, 0.8 / factor, output="sos")
+        pad = min(len(self) - 1, 30 * int(factor))
+        return replace(self._each(lambda x: sosfiltfilt(low, x, padlen=pad)[::factor]), dt=self.dt * factor)
+
+    def resample(self, dt: float) -> Record:
+        """At another period, by cubic interpolation; to a longer period low-passed first where it divides."""
+        from scipy.interpolate import CubicSpline  # type: ignore[import-untyped]  # SciPy has no types
+
+        if not (np.isfinite(dt) and dt > 0):
+            raise DataError(f"dt is a positive number of seconds, not {dt!r}")
+        ratio = dt / self.dt
+        if ratio > 1.0 and abs(ratio - round(ratio)) < 1e-9:
+            return self.decimate(round(ratio))
+        if ratio > 1.0:
+            raise DataError(
+                f"from {self.dt:g} s to {dt:g} s is no whole factor ({ratio:g}): frequencies would fold. "
+                "Resample to a shorter period that divides it, then decimate"
+            )
+        count = int(np.floor((len(self) - 1) * self.dt / dt + 1e-9)) + 1
+        at = np.arange(count) * dt
+        return replace(self._each(lambda x: CubicSpline(self.time, x)(at)), dt=float(dt))
+
+    # -- is it worth fitting? -------------------------------------------------------------------------------
+    def excitation(self, order: int = 50) -> tuple[int, float]:
+        """(n, smallness): the input is persistently exciting of order n, at most the asked one.
+
+        n is the rank of the matrix of `order` shifted inputs; smallness the ratio of its last to its first singular
+        value (an amplitude: 1e-4 means that some combination of shifts is 80 dB below the strongest).
+        """
+        order = max(1, min(int(order), len(self) // 2))
+        n = len(self) - order + 1
+        rows = np.lib.stride_tricks.sliding_window_view(self.u, n)  # (order, n)
+        r = np.linalg.qr(rows.T, mode="r")
+        s = np.linalg.svd(r, compute_uv=False)
+        return int(np.sum(s > 1e-9 * s[0])), float(s[-1] / s[0])
+
+    def require_excitation(self, order: int) -> float:
+        """Raises where the input cannot determine `order` parameters of a plant; returns the smallness."""
+        found, smallness = self.excitation(order)
+        if found < order:
+            sines = f" (as {found // 2} sines would be)" if found % 2 == 0 else ""
+            raise ExcitationError(
+                f"the input is persistently exciting of order {found} only{sines}, and {order} plant coefficients are "
+                f"asked for. Try a richer input (lw.control.m_sequence, multisine with at least {-(-order // 2)} "
+                f"lines), or orders with nb + nf ≤ {found}",
+                order=found,
+                wanted=order,
+            )
+        return smallness
+
+    def plot(self) -> object:
+        """The signals over time, as a matplotlib figure."""
+        from linkwright.control.bode import plot_record
+
+        return plot_record(self)
+
+
+def _checked(name: str, values: ArrayLike) -> Array:
+    try:
+        out = np.array(values, float)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} is not an array of numbers: {error}") from error
+    if out.ndim != 1:
+        hint = f"; pass one channel, {name}[:, 0] for instance" if out.ndim == 2 else ""
+        raise DataError(f"{name} is one signal, an array of shape (N,), not {out.shape}{hint}")
+    bad = ~np.isfinite(out)
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise DataError(
+            f"{name} is {out[k]} at row {k} ({int(bad.sum())} such samples): cut the record there, "
+            "or fill the gap before making a record",
+            row=k,
+            column=name,
+        )
+    out.flags.writeable = False
+    return out
+
+
+def _resolution(times: Array) -> float:
+    """Half of the last digit that times are written with, at most: seen as the grain of all of them."""
+    largest = float(np.abs(times).max())
+    for digits in range(13):
+        if np.all(np.abs(np.round(times, digits) - times) <= 1e-14 * max(largest, 1.0)):
+            return 0.5 * float(10.0**-digits)
+    return 1e-12 * largest
+
+
+def _read_csv(path: str | os.PathLike[str]) -> tuple[list[str], list[list[str]], list[int]]:
+    file = Path(path)
+    try:
+        size = file.stat().st_size
+    except OSError as error:
+        raise DataError(f"cannot read {file}: {error.strerror}") from error
+    if size > MOST_BYTES:
+        raise DataError(f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are read: cut or decimate it first")
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            head = stream.readline(LONGEST_FIELD)
+            separator = max(",;\t", key=head.count)
+            stream.seek(0)
+            reader = csv.reader(stream, delimiter=separator, strict=True)
+            names: list[str] = []
+            rows, lines = [], []
+            for row in reader:
+                if not row or all(not x.strip() for x in row) or row[0].lstrip().startswith("#"):
+                    continue
+                if not names:
+                    names = [x.strip() for x in row]
+                    continue
+                if len(row) != len(names):
+                    raise DataError(
+                        f"{file}: line {reader.line_num} has {len(row)} fields, and the head names {len(names)}",
+                        row=reader.line_num,
+                    )
+                rows.append(row)
+                lines.append(reader.line_num)
+                if len(rows) > MOST_ROWS:
+                    raise DataError(f"{file} has more than {MOST_ROWS:,} rows: cut or decimate it first")
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"cannot read {file} as CSV: {error}") from error
+    if not names or len(set(names)) != len(names):
+        raise DataError(f"{file}: the first line must name the columns, each once; it reads {head.strip()[:80]!r}")
+    if not rows:
+        raise DataError(f"{file} has a head and no rows")
+    return names, rows, lines
+
+
+def _column(path: object, name: str, index: int, rows: list[list[str]], lines: list[int]) -> Array:
+    out = np.empty(len(rows))
+    for k, row in enumerate(rows):
+        text = row[index].strip()
+        try:
+            out[k] = float(text)
+        except ValueError:
+            what = "is empty" if not text else f"is {text[:40]!r}, no number"
+            raise DataError(
+                f"{path}: line {lines[k]}, column {name!r} {what}. Cut the record there, or fill the gap first",
+                row=lines[k],
+                column=name,
+            ) from None
+        if not np.isfinite(out[k]):
+            raise DataError(
+                f"{path}: line {lines[k]}, column {name!r} is {text}. Cut the record there, or fill the gap first",
+                row=lines[k],
+                column=name,
+            )
+    return out

@@ -1,0 +1,203 @@
+"""Test signals for identification: M-sequences of any order, multisines, sweeps."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import LinkwrightError
+
+Array = NDArray[np.float64]
+
+LONGEST = 1 << 24  # samples that are made without being asked for by number
+
+
+def m_sequence(order: int, length: int | None = None, amplitude: float = 1.0, hold: int = 1, seed: int = 1) -> Array:
+    """A maximum-length binary sequence of ±amplitude: a shift register of `order` bits, 2 to 32.
+
+    Its period is (2^order − 1)·hold samples, which is also the length unless `length` (samples) says otherwise. Over a
+    period its circular autocorrelation is two-valued (amplitude² and −amplitude²/(2^order − 1)), so its spectrum is
+    flat; `hold` keeps each bit for so many samples, which moves the power below about 0.44/(hold·dt) Hz. `seed` picks
+    the register's first content, thus a circular shift of the same sequence.
+    """
+    order, hold = _whole("order", order, 2), _whole("hold", hold, 1)
+    if order > 32:
+        raise LinkwrightError(f"an M-sequence has order 2 to 32, not {order}")
+    period = (1 << order) - 1
+    if length is None:
+        length = period * hold
+        if length > LONGEST:
+            raise LinkwrightError(
+                f"a whole period of an M-sequence of order {order} held for {hold} has {length:,} samples: "
+                f"say how many you want, as length=..."
+            )
+    length = _whole("length", length, 1)
+    bits = _register(order, min(-(-length // hold), period), seed)
+    if len(bits) * hold < length:
+        bits = np.resize(bits, -(-length // hold))  # repeats the period
+    signs = 2.0 * np.repeat(bits, hold)[:length] - 1.0
+    return np.asarray(float(amplitude) * signs, np.float64)
+
+
+def _register(order: int, count: int, seed: int) -> NDArray[np.uint8]:
+    """`count` bits of the recurrence b[t] = ⊕ b[t − lag].
+
+    A polynomial over GF(2) squared has the same terms at doubled lags, so the recurrence may be taken at lags
+    2^j·lag as soon as enough bits are there: blocks double, and the whole is a few vector operations.
+    """
+    exponents = [k for k in range(order + 1) if primitive_polynomial(order) >> k & 1]
+    lags = np.array([order - k for k in exponents if k < order])
+    state = (int(seed) - 1) % ((1 << order) - 1) + 1
+    bits = np.zeros(max(count, order), np.uint8)
+    bits[:order] = [state >> k & 1 for k in range(order)]
+    done = order
+    while done < count:
+        while 2 * lags.max() <= done:
+            lags = 2 * lags
+        block = min(int(lags.min()), count - done)
+        for lag in lags:
+            bits[done : done + block] ^= bits[done - lag : done - lag + block]
+        done += block
+    return bits[:count]
+
+
+@cache
+def primitive_polynomial(order: int) -> int:
+    """The first primitive polynomial over GF(2) of this degree with the fewest terms; bit k is the term x^k."""
+    for inner in (1, 3, 5):
+        for powers in combinations(range(1, order), inner):
+            mask = (1 << order) | 1 | sum(1 << k for k in powers)
+            if is_primitive(mask):
+                return mask
+    return (1 << order) | 3  # pragma: no cover - degrees 2 to 32 all have one of three or five terms
+
+
+def is_primitive(polynomial: int) -> bool:
+    """Whether x generates every non-zero residue: x^(2^n − 1) = 1, and no smaller divisor of 2^n − 1 does it."""
+    order = polynomial.bit_length() - 1
+    whole = (1 << order) - 1
+    return _power_of_x(whole, polynomial) == 1 and all(
+        _power_of_x(whole // prime, polynomial) != 1 for prime in _primes_of(whole)
+    )
+
+
+def _power_of_x(exponent: int, polynomial: int) -> int:
+    order = polynomial.bit_length() - 1
+    result, base = 1, 2
+    if order == 1:
+        base ^= polynomial
+    while exponent:
+        if exponent & 1:
+            result = _product(result, base, polynomial, order)
+        base = _product(base, base, polynomial, order)
+        exponent >>= 1
+    return result
+
+
+def _product(a: int, b: int, polynomial: int, order: int) -> int:
+    result = 0
+    while b:
+        if b & 1:
+            result ^= a
+        b >>= 1
+        a <<= 1
+        if a >> order & 1:
+            a ^= polynomial
+    return result
+
+
+@cache
+def _primes_of(number: int) -> tuple[int, ...]:
+    found, factor = [], 2
+    while factor * factor <= number:
+        if number % factor == 0:
+            found.append(factor)
+            while number % factor == 0:
+                number //= factor
+        factor += 1
+    return (*found, number) if number > 1 else tuple(found)
+
+
+def multisine(
+    length: int,
+    dt: float,
+    band: tuple[float, float],
+    *,
+    lines: int | None = None,
+    rms: float = 1.0,
+    periods: int = 1,
+    phases: str = "schroeder",
+    seed: int = 0,
+) -> Array:
+    """A periodic sum of sines of equal size between band[0] and band[1] (Hz): `periods` times `length` samples of dt.
+
+    The sines lie on the lines k/(length·dt) of the period, all of the band or `lines` of them evenly picked, so that a
+    discrete Fourier transform over whole periods has no leakage. `phases="schroeder"` keeps the crest factor low;
+    `"random"` draws them from `seed`.
+    """
+    length, periods = _whole("length", length, 2), _whole("periods", periods, 1)
+    _positive("dt", dt)
+    low, high = float(band[0]), float(band[1])
+    if not 0 <= low <= high <= 0.5 / dt:
+        raise LinkwrightError(
+            f"the band {low:g} to {high:g} Hz must lie between 0 and half the sampling, {0.5 / dt:g} Hz"
+        )
+    step = 1.0 / (length * dt)
+    first, last = max(1, int(np.ceil(low / step - 1e-9))), int(np.floor(high / step + 1e-9))
+    last = min(last, (length - 1) // 2)  # the line at half the sampling has no phase of its own
+    if last < first:
+        raise LinkwrightError(
+            f"no line of {step:g} Hz lies between {low:g} and {high:g} Hz: take a longer period than {length} samples"
+        )
+    chosen = np.arange(first, last + 1)
+    if lines is not None:
+        lines = _whole("lines", lines, 1)
+        chosen = np.unique(np.linspace(first, last, min(lines, len(chosen))).round().astype(int))
+    count = len(chosen)
+    if phases == "schroeder":
+        k = np.arange(1, count + 1)
+        angles = -np.pi * k * (k - 1) / count
+    elif phases == "random":
+        angles = np.random.default_rng(seed).uniform(0.0, 2 * np.pi, count)
+    else:
+        raise LinkwrightError(f"phases are 'schroeder' or 'random', not {phases!r}")
+    spectrum = np.zeros(length // 2 + 1, complex)
+    spectrum[chosen] = np.exp(1j * angles)
+    period = np.fft.irfft(spectrum, length)
+    return np.tile(period * (rms / np.sqrt(np.mean(period**2))), periods)
+
+
+def chirp(length: int, dt: float, band: tuple[float, float], *, amplitude: float = 1.0, sweep: str = "linear") -> Array:
+    """A sine that sweeps from band[0] to band[1] (Hz) in `length` samples of dt; `sweep`: linear or logarithmic."""
+    length = _whole("length", length, 2)
+    _positive("dt", dt)
+    f0, f1 = float(band[0]), float(band[1])
+    if not (0 <= f0 <= 0.5 / dt and 0 <= f1 <= 0.5 / dt):
+        raise LinkwrightError(
+            f"the sweep {f0:g} to {f1:g} Hz must lie between 0 and half the sampling, {0.5 / dt:g} Hz"
+        )
+    t, whole = np.arange(length) * dt, length * dt
+    if sweep == "linear" or (sweep == "logarithmic" and f0 == f1):
+        phase = 2 * np.pi * (f0 * t + 0.5 * (f1 - f0) / whole * t**2)
+    elif sweep == "logarithmic":
+        if f0 <= 0 or f1 <= 0:
+            raise LinkwrightError("a logarithmic sweep cannot start or end at 0 Hz: take sweep='linear'")
+        rate = np.log(f1 / f0) / whole
+        phase = 2 * np.pi * f0 * np.expm1(rate * t) / rate
+    else:
+        raise LinkwrightError(f"a sweep is 'linear' or 'logarithmic', not {sweep!r}")
+    return np.asarray(amplitude * np.sin(phase))
+
+
+def _whole(name: str, value: int, least: int) -> int:
+    if isinstance(value, bool) or int(value) != value or value < least:
+        raise LinkwrightError(f"{name} is a whole number of at least {least}, not {value!r}")
+    return int(value)
+
+
+def _positive(name: str, value: float) -> None:
+    if not (np.isfinite(value) and value > 0):
+        raise LinkwrightError(f"{name} is a positive number, not {value!r}")
