@@ -114,5 +114,14 @@ class AssemblyError(ModelError):
         self.misses = misses
 
 
+class DesignError(LinkwrightError, ValueError):
+    """A controller that cannot be designed; carries the modes that stand in the way and the γ that were tried."""
+
+    def __init__(self, message: str, *, modes: Sequence[complex] = (), history: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.modes = tuple(modes)
+        self.history = tuple(history)
+
+
 class LinkwrightWarning(UserWarning):
     """Something was repaired or slowed down; the result is still right."""
