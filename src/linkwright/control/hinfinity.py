@@ -16,6 +16,7 @@ from linkwright.control.systems import System, lft, system, to_continuous, to_sa
 from linkwright.errors import DesignError, LinkwrightWarning
 
 Complexes = NDArray[np.complex128]
+_ABOVE = "the measured norm is above γ"
 _SURE = 1e-6  # by so much, relatively, may a measured norm exceed the γ it was designed for
 _EPSILONS = (1e-3, 1e-5)  # relative sizes of what makes a singular problem regular; the best verified one is kept
 
@@ -133,8 +134,8 @@ def _backed_off(
     """The controller at (1 + back_off) γ_opt, or a little above where rounding spoils it there."""
     for factor in (1.0, 1.02, 1.1, 1.5, 3.0):
         gamma = (1 + back_off) * gamma_opt * factor
-        K, norm, _ = search.attempt(gamma)
-        if K is not None and norm is not None:
+        K, norm, accepted = search.attempt(gamma)
+        if accepted and K is not None and norm is not None:
             return gamma, K, norm
     return gamma_opt, optimal, hinf_norm(lft(search.given, optimal))
 
@@ -144,56 +145,63 @@ class _Search:
 
     def __init__(self, given: System, plant: Plant, epsilon: float, history: list[Trial]) -> None:
         self.given, self.plant, self.epsilon, self.history = given, plant, epsilon, history
+        self.found: tuple[float, System] | None = None
 
-    def attempt(self, gamma: float) -> tuple[System | None, Norm | None, str]:
-        """A controller at γ with its measured norm, or why there is none."""
+    def attempt(self, gamma: float) -> tuple[System | None, Norm | None, bool]:
+        """A stabilising controller designed for γ, its measured norm, and whether that is under γ."""
         K = central(self.plant, gamma)
         if K is None:
-            return self._said(gamma, None, np.inf, "the Riccati equations have no admissible solution")
+            return self._refused(gamma, "the Riccati equations have no stabilising solution")
         try:
             if self.given.dt is not None:
                 K = to_sampled(K, self.given.dt)
             loop = lft(self.given, K)
         except (np.linalg.LinAlgError, ValueError):
-            return self._said(gamma, None, np.inf, "the controller is not well posed")
+            return self._refused(gamma, "the controller is not well posed")
         norm = hinf_norm(loop)
         if not np.isfinite(norm.upper):
-            return self._said(gamma, None, np.inf, "the closed loop is not stable")
-        if norm.upper > gamma * (1 + _SURE):
-            return self._said(gamma, None, norm.upper, "the measured norm is above γ")
-        self._said(gamma, K, norm.upper, "")
-        return K, norm, ""
+            return self._refused(gamma, "the closed loop is not stable")
+        accepted = norm.upper <= gamma * (1 + _SURE)
+        self.history.append(Trial(float(gamma), accepted, norm.upper, "" if accepted else _ABOVE))
+        return K, norm, accepted
 
-    def _said(self, gamma: float, K: System | None, norm: float, reason: str) -> tuple[None, None, str]:
-        self.history.append(Trial(float(gamma), K is not None, float(norm), reason))
-        return None, None, reason
+    def _refused(self, gamma: float, reason: str) -> tuple[None, None, bool]:
+        self.history.append(Trial(float(gamma), False, np.inf, reason))
+        return None, None, False
 
     def bisect(self, tolerance: float, gamma_max: float, known: float | None) -> tuple[float, System] | None:
-        """The smallest accepted γ and its controller."""
-        low = self.plant.floor
-        high = known if known is not None else min(max(2.0 * low, 1.0), gamma_max)
-        found: tuple[float, System] | None = None
-        while found is None:
-            K, norm, _ = self.attempt(high)
-            if K is not None and norm is not None:
-                found = (norm.upper, K)
-            elif high >= gamma_max:
-                return None
-            else:
-                # Not raising `low`: far above the optimum rounding, not theory, may be what refused.
-                high = min(high * 4.0, gamma_max)
-        low = max(low, 0.0)
+        """The smallest norm that was measured, and its controller."""
+        floor = self.plant.floor
+        high = known * (1 + _SURE) if known is not None else min(max(2.0 * floor, 1.0), gamma_max)
+        while not self._try(high):
+            if high >= gamma_max:
+                return self.found
+            # `low` stays: far above the optimum rounding, not theory, may be what refused.
+            high = min(high * 4.0, gamma_max)
+        assert self.found is not None
+        low, high = floor, self.found[0]
         for _ in range(200):
-            top = found[0]
-            if top - low <= tolerance * top or top < 1e-12:
+            if high - low <= tolerance * high or high < 1e-12:
                 break
-            middle = np.sqrt(low * top) if low > 1e-3 * top else (low + top) / 2 if low > 0 else top / 4
-            K, norm, _ = self.attempt(middle)
-            if K is not None and norm is not None and norm.upper < top:
-                found = (norm.upper, K)
+            middle = float(np.sqrt(low * high)) if low > 1e-3 * high else max((low + high) / 2, high / 4)
+            if self._try(middle):
+                high = min(middle, self.found[0])
             else:
                 low = middle
-        return found
+        # Rounding makes refusals irregular: look about the best one too.
+        first = self.found[0]
+        spoiled = any(t.reason == _ABOVE for t in self.history)
+        for factor in np.linspace(0.85, 1.04, 20) if spoiled else (0.99, 0.95):
+            if factor * first > floor:
+                self._try(factor * first)
+        return self.found
+
+    def _try(self, gamma: float) -> bool:
+        """Whether γ is accepted; a controller whose measured norm is the smallest so far is kept in any case."""
+        K, norm, accepted = self.attempt(gamma)
+        if K is not None and norm is not None and (self.found is None or norm.upper < self.found[0]):
+            self.found = (norm.upper, K)
+        return accepted
 
 
 def _nothing(history: list[Trial], gamma_max: float) -> str:

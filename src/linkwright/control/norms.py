@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,24 +53,30 @@ def hinf_norm(given: Any, *, tolerance: float = 1e-8, grid: int = 0) -> Norm:
     if grid:
         rates = np.abs(C.poles())
         w = np.concatenate([w, np.geomspace(1e-3 * rates.min(), 1e3 * rates.max(), grid)])
-    lower, peak = _largest(C, w)
+    response = _response(S)
+    lower, peak = _largest(response, w)
     top = _sigma(C.D[None])[0]
     if top > lower:
         lower, peak = top, np.inf
     if lower == 0.0:
         # Zero on a whole set of frequencies: zero everywhere.
         return Norm(0.0, 0.0, 0.0)
+    rates = np.abs(C.poles())
+    check = np.concatenate([[0.0], np.geomspace(1e-2 * rates.min(), 1e2 * rates.max(), 200), _near_poles(C, 21)])
     for _ in range(60):
         level = lower * (1 + tolerance)
         crossings, clear = _crossings(C, level)
         middles = np.concatenate([crossings, (crossings[1:] + crossings[:-1]) / 2]) if crossings.size else crossings
-        better, where = _largest(C, middles)
+        if clear:
+            # The response itself has the last word: near a flat peak the eigenvalues leave the axis too early.
+            middles = _polished(response, np.append(check, peak), lower)
+        better, where = _largest(response, middles)
         if better > lower:
             rise, lower, peak = better / lower - 1, better, where
             if rise > tolerance / 2:
                 continue
         if clear:
-            return Norm(lower, level, back(peak))
+            return Norm(lower, level * (1 + _noise(S, C, response, check, lower)), back(peak))
         break
     # Rounding leaves eigenvalues near the axis: go up until they have left it.
     for step in range(40):
@@ -79,6 +86,31 @@ def hinf_norm(given: Any, *, tolerance: float = 1e-8, grid: int = 0) -> Norm:
     return Norm(lower, np.inf, back(peak))
 
 
+def _polished(response: Callable[[Floats], Any], w: Floats, lower: float) -> Floats:
+    """The tops of the response's highest hills, each climbed between the neighbours of its best grid point."""
+    w = np.unique(w[np.isfinite(w)])
+    values = _sigma(response(w))
+    padded = np.concatenate([[-np.inf], values, [-np.inf]])
+    hills = np.flatnonzero((values >= padded[:-2]) & (values >= padded[2:]) & (values > 0.99 * lower))
+    hills = hills[np.argsort(values[hills])[-4:]]
+    tops = []
+    for i in hills:
+        a, b = w[max(i - 1, 0)], w[min(i + 1, w.size - 1)]
+        for _ in range(9):
+            inner = np.linspace(a, b, 13)
+            best = int(np.argmax(_sigma(response(inner))))
+            tops.append(inner[best])
+            a, b = inner[max(best - 1, 0)], inner[min(best + 1, 12)]
+    return np.array(tops)
+
+
+def _noise(S: System, C: System, response: Callable[[Floats], Any], w: Floats, peak: float) -> float:
+    """How far two evaluations of the response are apart, relatively, where it is near its peak."""
+    one, other = _sigma(response(w)), _sigma(C.at(w))
+    near = one > 0.99 * peak
+    return 2 * float(np.max(np.abs(one - other)[near], initial=0.0)) / peak
+
+
 def grid_norm(given: Any, points: int = 20000) -> tuple[float, float]:
     """The largest singular value on a dense grid, refined about every pole's frequency; and where (rad/s)."""
     S = system(given)
@@ -86,7 +118,7 @@ def grid_norm(given: Any, points: int = 20000) -> tuple[float, float]:
     rates = np.abs(C.poles()) if C.order else np.ones(1)
     rates = rates[rates > 0] if np.any(rates > 0) else np.ones(1)
     w = np.concatenate([[0.0], np.geomspace(1e-3 * rates.min(), 1e3 * rates.max(), points), _near_poles(C, 41)])
-    value, where = _largest(C, w)
+    value, where = _largest(_response(S), w)
     top = float(_sigma(C.D[None])[0])
     return (value, _frequencies(S.dt)(where)) if value >= top else (top, _frequencies(S.dt)(np.inf))
 
@@ -110,10 +142,15 @@ def _sigma(G: Any) -> Floats:
     return np.asarray(np.linalg.svd(G, compute_uv=False)[:, 0])
 
 
-def _largest(C: System, w: Floats) -> tuple[float, float]:
+def _response(S: System) -> Callable[[Floats], Any]:
+    """The response of S at the frequencies of its continuous image."""
+    return S.at if S.dt is None else lambda w: S.at(2 * np.arctan(w) / S.dt)
+
+
+def _largest(response: Callable[[Floats], Any], w: Floats) -> tuple[float, float]:
     if not w.size:
         return 0.0, 0.0
-    values = _sigma(C.at(w))
+    values = _sigma(response(w))
     best = int(np.argmax(values))
     return float(values[best]), float(w[best])
 
