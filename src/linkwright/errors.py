@@ -145,6 +145,13 @@ class UnstableModelError(LinkwrightError, ValueError):
     def __init__(self, message: str, *, model: Any) -> None:
         super().__init__(message)
         self.model = model
+class DesignError(LinkwrightError, ValueError):
+    """A controller that cannot be designed; carries the modes that stand in the way and the γ that were tried."""
+
+    def __init__(self, message: str, *, modes: Sequence[complex] = (), history: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.modes = tuple(modes)
+        self.history = tuple(history)
 
 
 class LinkwrightWarning(UserWarning):

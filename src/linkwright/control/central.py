@@ -1,0 +1,143 @@
+"""The central H∞ controller at one γ: two Riccati equations after Glover and Doyle, for any D11 and D22."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.control.systems import System, balanced
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A continuous generalised plant with D12 = [0; I], D21 = [0 I], D22 = 0, and the way back to its own signals."""
+
+    A: Floats
+    B1: Floats
+    B2: Floats
+    C1: Floats
+    C2: Floats
+    D11: Floats
+    # u = from_control ũ, ỹ = to_measured y; D22 and the clock belong to the plant that was given.
+    from_control: Floats
+    to_measured: Floats
+    D22: Floats
+    rate: float
+
+    @property
+    def floor(self) -> float:
+        """No γ at or below it is possible, whatever the dynamics (Parrott's bound on D11)."""
+        m2, p2 = self.B2.shape[1], self.C2.shape[0]
+        k, j = self.D11.shape[0] - m2, self.D11.shape[1] - p2
+        rows, columns = self.D11[:k], self.D11[:, :j]
+        return max((float(np.linalg.norm(M, 2)) if M.size else 0.0) for M in (rows, columns))
+
+
+def normalised(P: System, nmeas: int, ncon: int) -> Plant:
+    """The plant in normal form: unitary in w and z, so that the norm stays; scaled in u and y; time in its own unit."""
+    rates = np.abs(P.poles())
+    rates = rates[rates > 1e-12 * max(rates.max(initial=0.0), 1e-300)]
+    rate = float(np.exp(np.mean(np.log(rates)))) if rates.size else 1.0
+    P = balanced(System(P.A / rate, P.B / np.sqrt(rate), P.C / np.sqrt(rate), P.D))
+    m1, p1 = P.inputs - ncon, P.outputs - nmeas
+    B1, B2, C1, C2 = P.B[:, :m1], P.B[:, m1:], P.C[:p1], P.C[p1:]
+    D11, D12, D21, D22 = P.D[:p1, :m1], P.D[:p1, m1:], P.D[p1:, :m1], P.D[p1:, m1:]
+    U, s, Vt = np.linalg.svd(D12)
+    turn = np.roll(U, -ncon, axis=1)  # the outputs that u reaches come last
+    scale_u = Vt.T / s
+    X, t, Yt = np.linalg.svd(D21)
+    spin = np.roll(Yt.T, -nmeas, axis=1)
+    scale_y = X.T / t[:, None]
+    return Plant(
+        P.A, B1 @ spin, B2 @ scale_u, turn.T @ C1, scale_y @ C2, turn.T @ D11 @ spin, scale_u, scale_y, D22, rate
+    )
+
+
+def central(plant: Plant, gamma: float) -> System | None:
+    """The central controller u = K y at γ, or None where the Riccati equations have no stabilising solution.
+
+    That X, Y ≥ 0 and ρ(XY) < γ² is left to the caller to see: these decide whether K stabilises, and where X or Y is
+    nearly zero rounding spoils the test, but not the controller.
+    Glover and Doyle (1988), in the form of Zhou, Doyle and Glover, "Robust and Optimal Control", theorem 17.1.
+    """
+    A, B1, B2, C1, C2, D11 = plant.A, plant.B1, plant.B2, plant.C1, plant.C2, plant.D11
+    n, m1, m2, p1, p2 = A.shape[0], B1.shape[1], B2.shape[1], C1.shape[0], C2.shape[0]
+    if gamma <= plant.floor:
+        return None
+    B, C = np.hstack([B1, B2]), np.vstack([C1, C2])
+    D1 = np.hstack([D11, np.eye(p1, m2, k=m2 - p1)])
+    D2 = np.vstack([D11, np.eye(p2, m1, k=m1 - p2)])
+    R = D1.T @ D1
+    R[:m1, :m1] -= gamma**2 * np.eye(m1)
+    Rt = D2 @ D2.T
+    Rt[:p1, :p1] -= gamma**2 * np.eye(p1)
+    X = _riccati(A, B, C1, D1, R)
+    Y = _riccati(A.T, C.T, B1.T, D2.T, Rt)
+    if X is None or Y is None:
+        return None
+    F = -np.linalg.solve(R, D1.T @ C1 + B.T @ X)
+    L = -np.linalg.solve(Rt, (B1 @ D2.T + Y @ C.T).T).T
+    j, k = m1 - p2, p1 - m2
+    F12, F2, L12, L2 = F[j:m1], F[m1:], L[:, k:p1], L[:, p1:]
+    D1111, D1112, D1121, D1122 = D11[:k, :j], D11[:k, j:], D11[k:, :j], D11[k:, j:]
+    E = np.linalg.inv(gamma**2 * np.eye(k) - D1111 @ D1111.T) if k else np.zeros((0, 0))
+    K11 = -D1121 @ D1111.T @ E @ D1112 - D1122
+    # Â + B̂1 D̂21⁻¹ Ĉ2 with Ĉ2 = −D̂21 (C2 + F12): D̂12 and D̂21 cancel in the central controller.
+    S = C2 + F12
+    C_hat = F2 - K11 @ S
+    Z = np.eye(n) - Y @ X / gamma**2
+    try:
+        B_hat = np.linalg.solve(Z, -L2 + (B2 + L12) @ K11)
+    except np.linalg.LinAlgError:
+        return None
+    A_hat = A + B @ F - B_hat @ S
+    DK = plant.from_control @ K11 @ plant.to_measured
+    root = np.sqrt(plant.rate)
+    K = System(
+        A_hat * plant.rate, root * B_hat @ plant.to_measured, root * plant.from_control @ C_hat, DK
+    )
+    return _without_feedthrough(K, plant.D22)
+
+
+def _without_feedthrough(K: System, D22: Floats) -> System | None:
+    """K (I + D22 K)⁻¹: the controller of the plant whose D22 was taken off."""
+    if not np.any(D22):
+        return K
+    loop = np.eye(D22.shape[0]) + D22 @ K.D
+    if np.linalg.cond(loop) > 1e12:
+        return None
+    E = np.linalg.inv(loop)
+    A = K.A - K.B @ E @ D22 @ K.C
+    C = K.C - K.D @ E @ D22 @ K.C
+    return System(A, K.B @ E, C, K.D @ E)
+
+
+def _riccati(A: Floats, B: Floats, C: Floats, D: Floats, R: Floats) -> Floats | None:
+    """The stabilising solution X of AᵀX + XA + CᵀC − (XB + CᵀD) R⁻¹ (BᵀX + DᵀC) = 0, R indefinite."""
+    from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov
+
+    if not A.shape[0]:
+        return np.zeros((0, 0))
+    try:
+        X = solve_continuous_are(A, B, C.T @ C, R, s=C.T @ D)
+    except (np.linalg.LinAlgError, ValueError):
+        return None
+    X = (X + X.T) / 2
+    if not np.all(np.isfinite(X)):
+        return None
+    for _ in range(3):
+        # Newton's step on the residual: where the solution is nearly zero, the pencil's rounding is larger than it.
+        feed = B.T @ X + D.T @ C
+        closed = A - B @ np.linalg.solve(R, feed)
+        if not np.all(np.linalg.eigvals(closed).real < 0):
+            return None
+        residual = A.T @ X + X @ A + C.T @ C - feed.T @ np.linalg.solve(R, feed)
+        better = X + solve_continuous_lyapunov(closed.T, -residual)
+        if not np.all(np.isfinite(better)):
+            break
+        X = (better + better.T) / 2
+    return X

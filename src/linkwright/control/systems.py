@@ -1,0 +1,317 @@
+"""Linear systems as four matrices, how they are put together, and the way to and from python-control."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import ModelError, ShapeError
+
+Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
+
+
+@dataclass(frozen=True)
+class System:
+    """x' = A x + B u, y = C x + D u; x' is the derivative (dt None) or the next sample (dt in s)."""
+
+    A: Floats
+    B: Floats
+    C: Floats
+    D: Floats
+    dt: float | None = None
+
+    def __post_init__(self) -> None:
+        matrices = [np.atleast_2d(np.asarray(m, dtype=float)) for m in (self.A, self.B, self.C, self.D)]
+        outputs, inputs = matrices[3].shape
+        n = matrices[0].shape[0] if matrices[0].size else 0
+        wanted = [(n, n), (n, inputs), (outputs, n), (outputs, inputs)]
+        for name, matrix, shape in zip("ABCD", matrices, wanted, strict=True):
+            if matrix.size != shape[0] * shape[1] or (matrix.size and matrix.shape != shape):
+                text = f"{name} of a system with {n} states, {inputs} inputs and {outputs} outputs is {shape}"
+                raise ShapeError(f"{text}, not {matrix.shape}", given=matrix.shape, wanted=shape)
+            if not np.all(np.isfinite(matrix)):
+                raise ModelError(f"{name} of a system holds numbers that are not finite; see where they come from")
+            object.__setattr__(self, name, matrix.reshape(shape))
+        if self.dt is not None and not (np.isfinite(self.dt) and self.dt > 0):
+            raise ModelError(f"a sampling period is a positive number of seconds, not {self.dt!r}")
+
+    @property
+    def order(self) -> int:
+        """The number of states."""
+        return self.A.shape[0]
+
+    @property
+    def inputs(self) -> int:
+        """The number of inputs."""
+        return self.D.shape[1]
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs."""
+        return self.D.shape[0]
+
+    def poles(self) -> Complexes:
+        """The eigenvalues of A: in s (1/s), or in z where sampled."""
+        return np.asarray(np.linalg.eigvals(self.A) if self.order else np.zeros(0), dtype=complex)
+
+    def stable(self) -> bool:
+        """Every pole strictly left of the imaginary axis, or inside the unit circle."""
+        poles = self.poles()
+        return bool(np.all(poles.real < 0) if self.dt is None else np.all(np.abs(poles) < 1))
+
+    def at(self, w: Any) -> Complexes:
+        """The frequency response (..., outputs, inputs) at the frequencies w (rad/s)."""
+        w = np.asarray(w, dtype=float)
+        points = 1j * w if self.dt is None else np.exp(1j * w * self.dt)
+        return self.evaluate(points)
+
+    def evaluate(self, points: Any) -> Complexes:
+        """The transfer matrix (..., outputs, inputs) at complex points s or z; infinity gives D."""
+        points = np.asarray(points, dtype=complex)
+        flat = points.reshape(-1)
+        answer = np.broadcast_to(self.D.astype(complex), (flat.size, *self.D.shape)).copy()
+        finite = np.isfinite(flat)
+        if self.order and np.any(finite):
+            from scipy.linalg import schur  # type: ignore[import-untyped]  # SciPy has no types
+
+            # A triangular A: each frequency costs one back-substitution, for all of them at once.
+            T, U = schur(self.A, output="complex")
+            right, left = U.conj().T @ self.B, self.C @ U
+            p = flat[finite]
+            x = np.empty((self.order, self.inputs, p.size), dtype=complex)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                for i in range(self.order - 1, -1, -1):
+                    known = right[i, :, None] + np.einsum("j,jkp->kp", T[i, i + 1 :], x[i + 1 :])
+                    x[i] = known / (p - T[i, i])
+                answer[finite] += np.einsum("ij,jkp->pik", left, x)
+        return answer.reshape(*points.shape, *self.D.shape)
+
+    def __neg__(self) -> System:
+        return System(self.A, self.B, -self.C, -self.D, self.dt)
+
+    def __matmul__(self, other: System) -> System:
+        """In series: first the other, then this one."""
+        return series(self, other)
+
+    def select(self, outputs: Sequence[int] | slice, inputs: Sequence[int] | slice) -> System:
+        """Some of the outputs and inputs, with all the states."""
+        return System(self.A, self.B[:, inputs], self.C[outputs], self.D[outputs][:, inputs], self.dt)
+
+    def to_control(self) -> Any:
+        """python-control's `StateSpace`."""
+        return control_package().StateSpace(self.A, self.B, self.C, self.D, 0 if self.dt is None else self.dt)
+
+
+def control_package() -> Any:
+    """python-control, or one sentence that says how to get it."""
+    try:
+        import control
+    except ImportError:
+        text = 'linear systems as StateSpace need python-control: pip install "linkwright[control]"'
+        raise ModelError(text) from None
+    return control
+
+
+def system(given: Any, name: str = "the system", dt: float | None = None) -> System:
+    """A `System` from a number, a matrix, (num, den), (A, B, C, D), a `StateSpace` or a `TransferFunction`.
+
+    Plain numbers and (num, den) are sampled with dt, where dt is given.
+    """
+    if isinstance(given, System):
+        return given
+    if isinstance(given, tuple) and len(given) == 4:
+        return System(*given, dt)
+    if isinstance(given, tuple) and len(given) == 2:
+        return from_polynomials(given[0], given[1], dt, name)
+    if all(hasattr(given, m) for m in "ABCD"):
+        return System(given.A, given.B, given.C, given.D, _period(given, name))
+    if hasattr(given, "num") and hasattr(given, "den"):
+        return _from_transfer(given, name)
+    try:
+        gain = np.atleast_2d(np.asarray(given, dtype=float))
+    except (TypeError, ValueError):
+        text = "a StateSpace, a TransferFunction, (num, den), (A, B, C, D) or a number"
+        raise ModelError(f"{name} must be {text}, not {type(given).__name__}") from None
+    return gains(gain, dt)
+
+
+def gains(D: Any, dt: float | None = None) -> System:
+    """A system without states."""
+    D = np.atleast_2d(np.asarray(D, dtype=float))
+    return System(np.zeros((0, 0)), np.zeros((0, D.shape[1])), np.zeros((D.shape[0], 0)), D, dt)
+
+
+def from_polynomials(num: Any, den: Any, dt: float | None = None, name: str = "the system") -> System:
+    """One input, one output, from the coefficients of falling powers; companion form, balanced."""
+    num, den = (np.trim_zeros(np.atleast_1d(np.asarray(p, dtype=float)), "f") for p in (num, den))
+    if den.size == 0:
+        raise ModelError(f"the denominator of {name} is zero")
+    if num.size > den.size:
+        text = "add poles well above the frequencies of interest, such as 1/(0.001 s + 1)"
+        raise ModelError(f"{name} is improper: degree {num.size - 1} over {den.size - 1}; {text}")
+    n = den.size - 1
+    num, den = np.concatenate([np.zeros(n + 1 - num.size), num]) / den[0], den / den[0]
+    A = np.zeros((n, n))
+    A[1:, :-1] = np.eye(max(n - 1, 0))
+    if n:
+        A[0] = -den[1:]
+    B = np.zeros((n, 1))
+    B[:1] = 1.0
+    return balanced(System(A, B, (num[1:] - num[0] * den[1:])[None, :], num[:1, None], dt))
+
+
+def _from_transfer(given: Any, name: str) -> System:
+    dt = _period(given, name)
+    rows = []
+    for num_row, den_row in zip(given.num, given.den, strict=True):
+        parts = [from_polynomials(n, d, dt, name) for n, d in zip(num_row, den_row, strict=True)]
+        joined = block_diagonal(parts)
+        ones = np.ones((1, len(parts)))
+        rows.append(System(joined.A, joined.B, ones @ joined.C, ones @ joined.D, dt))
+    return stack(rows)
+
+
+def _period(given: Any, name: str) -> float | None:
+    dt = getattr(given, "dt", None)
+    if dt is True:
+        raise ModelError(f"{name} is sampled with an unspecified period: give its dt in seconds")
+    return None if dt is None or dt == 0 else float(dt)
+
+
+def period(*systems: System) -> float | None:
+    """The one sampling period of the systems (static gains fit to any), or an error that names both."""
+    found = {s.dt for s in systems if s.order} or {s.dt for s in systems if s.dt is not None} or {None}
+    if len(found) > 1:
+        said = " and ".join(sorted("continuous" if dt is None else f"sampled every {dt:g} s" for dt in found))
+        raise ModelError(f"the systems do not go together: {said}; convert them first with lw.control.discretise")
+    return found.pop()
+
+
+def series(after: System, before: System) -> System:
+    """after · before."""
+    if after.inputs != before.outputs:
+        text = f"a system of {after.inputs} inputs cannot follow one of {before.outputs} outputs"
+        raise ShapeError(text, given=before.outputs, wanted=after.inputs)
+    n, m = before.order, after.order
+    A = np.block([[before.A, np.zeros((n, m))], [after.B @ before.C, after.A]])
+    B = np.vstack([before.B, after.B @ before.D])
+    return System(A, B, np.hstack([after.D @ before.C, after.C]), after.D @ before.D, period(after, before))
+
+
+def block_diagonal(systems: Sequence[System]) -> System:
+    """Side by side, each with its own inputs and outputs."""
+    from scipy.linalg import block_diag
+
+    blocks = [block_diag(*[getattr(s, name) for s in systems]) for name in "ABCD"]
+    n, m, p = (sum(getattr(s, k) for s in systems) for k in ("order", "inputs", "outputs"))
+    shapes = [(n, n), (n, m), (p, n), (p, m)]
+    return System(*[b.reshape(s) for b, s in zip(blocks, shapes, strict=True)], period(*systems))
+
+
+def stack(systems: Sequence[System]) -> System:
+    """One above the other: the same inputs, all the outputs."""
+    joined = block_diagonal(systems)
+    together = np.tile(np.eye(systems[0].inputs), (len(systems), 1))
+    return System(joined.A, joined.B @ together, joined.C, joined.D @ together, joined.dt)
+
+
+def diagonal(given: Any, size: int, name: str, dt: float | None) -> System:
+    """A weight for so many signals: a weight of one signal is repeated along the diagonal."""
+    weight = system(given, name, dt)
+    if weight.inputs == weight.outputs == 1 and size > 1:
+        return block_diagonal([weight] * size)
+    if weight.inputs != size:
+        text = f"{name} has {weight.inputs} inputs where {size} signals are weighted; give one for each, or a single one"
+        raise ShapeError(text, given=weight.inputs, wanted=size)
+    return weight
+
+
+def lft(P: System, K: System) -> System:
+    """The lower loop: u = K y closed around the last inputs and outputs of P (K's sign is +)."""
+    m2, p2 = K.outputs, K.inputs
+    B1, B2 = P.B[:, : P.inputs - m2], P.B[:, P.inputs - m2 :]
+    C1, C2 = P.C[: P.outputs - p2], P.C[P.outputs - p2 :]
+    D11, D12 = P.D[: P.outputs - p2, : P.inputs - m2], P.D[: P.outputs - p2, P.inputs - m2 :]
+    D21, D22 = P.D[P.outputs - p2 :, : P.inputs - m2], P.D[P.outputs - p2 :, P.inputs - m2 :]
+    loop = np.eye(p2) - D22 @ K.D
+    if np.linalg.cond(loop) > 1e12:
+        raise ModelError("the loop is not well posed: I - D22 K(∞) is singular; add a delay or a roll-off")
+    # y = E (C2 x + D21 w + D22 Ck xk), u = Dk y + Ck xk.
+    E = np.linalg.inv(loop)
+    y = [E @ C2, E @ D22 @ K.C, E @ D21]
+    u = [K.D @ y[0], K.D @ y[1] + K.C, K.D @ y[2]]
+    A = np.block([[P.A + B2 @ u[0], B2 @ u[1]], [K.B @ y[0], K.A + K.B @ y[1]]])
+    B = np.vstack([B1 + B2 @ u[2], K.B @ y[2]])
+    C = np.hstack([C1 + D12 @ u[0], D12 @ u[1]])
+    return System(A, B, C, D11 + D12 @ u[2], period(P, K))
+
+
+def balanced(S: System) -> System:
+    """The same system with its states scaled, so that A, B and C hold numbers of like size."""
+    if not S.order:
+        return S
+    from scipy.linalg import matrix_balance
+
+    n = S.order
+    M = np.zeros((n + 1, n + 1))
+    M[:n, :n] = S.A
+    M[:n, n] = np.abs(S.B).max(axis=1, initial=0.0)
+    M[n, :n] = np.abs(S.C).max(axis=0, initial=0.0)
+    _, (scale, _) = matrix_balance(M, permute=False, separate=True)
+    t = scale[:n] / scale[n]
+    if not np.all(np.isfinite(t)) or np.any(t <= 0):
+        return S
+    return System(S.A * t / t[:, None], S.B / t[:, None], S.C * t, S.D, S.dt)
+
+
+def to_continuous(S: System) -> System:
+    """z = (1 + s)/(1 − s): the same H∞ norm and Hankel singular values; an s on jΩ is ω = 2 atan(Ω)/dt."""
+    if S.dt is None:
+        return S
+    n = S.order
+    M = np.linalg.inv(np.eye(n) + S.A)
+    root = np.sqrt(2.0)
+    return System(M @ (S.A - np.eye(n)), root * M @ S.B, root * S.C @ M, S.D - S.C @ M @ S.B)
+
+
+def to_sampled(S: System, dt: float, a: float = 1.0) -> System:
+    """s = a (z − 1)/(z + 1), the way back of `to_continuous`; a = 2/dt is Tustin's rule."""
+    n = S.order
+    M = np.linalg.inv(a * np.eye(n) - S.A)
+    root = np.sqrt(2.0 * a)
+    return System(M @ (a * np.eye(n) + S.A), root * M @ S.B, root * S.C @ M, S.D + S.C @ M @ S.B, dt)
+
+
+def delay(seconds: float, dt: float | None = None, *, order: int = 3) -> System:
+    """A pure delay: z⁻ᵏ where sampled (a whole number of periods), else its Padé approximant of that order.
+
+    The approximant is all-pass; with order 3 its phase is right to 1° up to ω · seconds = 3.6 rad.
+    """
+    if not (np.isfinite(seconds) and seconds >= 0):
+        raise ModelError(f"a delay is a number of seconds, not negative; {seconds!r} is not")
+    if seconds == 0:
+        return gains(1.0, dt)
+    if dt is None:
+        k = np.arange(order + 1)
+        from scipy.special import comb  # type: ignore[import-untyped]
+
+        c = np.array([comb(order, i) / np.prod(np.arange(2 * order - i + 1, 2 * order + 1)) for i in k])
+        c = c * float(seconds) ** k
+        return from_polynomials((c * (-1.0) ** k)[::-1], c[::-1])
+    steps = round(seconds / dt)
+    if abs(steps * dt - seconds) > 1e-6 * dt:
+        text = f"a delay of {seconds:g} s is no whole number of periods of {dt:g} s"
+        raise ModelError(f"{text}: sample the plant with its delay, or round it")
+    A = np.eye(steps, k=-1)
+    return System(A, np.eye(steps, 1), np.eye(1, steps, k=steps - 1), np.zeros((1, 1)), dt)
+
+
+def in_hertz(pole: complex, dt: float | None) -> float:
+    """The frequency of a pole in Hz (of its continuous counterpart where sampled)."""
+    s = pole if dt is None else np.log(pole if pole else 1e-300) / dt
+    return float(abs(s) / (2 * np.pi))
