@@ -187,8 +187,7 @@ def motion(
 
 
 def _solved(a: Floats, b: Floats) -> Floats:
-    found: Floats = np.linalg.solve(a, b[..., None])[..., 0]
-    return found
+    return np.asarray(np.linalg.solve(a, b[..., None])[..., 0], dtype=np.float64)
 
 
 def _velocity_products(geometry: Geometry, legs: Legs, position: Floats, rates: Floats) -> Floats:
