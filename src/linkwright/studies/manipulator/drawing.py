@@ -32,9 +32,9 @@ def draw(b: Builder, p: dict[str, Name], *, rotors: bool) -> None:
         _cylinder(b, f"rod{leg}", link, (rod / 2.0, 0, 0), (1, 0, 0), (ROD * crank, rod), STEEL)
         b.shape(outer, "cylinder", (0.6 * JOINT * crank, 0.2 * crank), BRASS, name=f"outer{leg}")
         b.shape(inner, "sphere", (JOINT * crank,), BRASS, name=f"ball{leg}")
-    _cylinder(b, "disc", "plate", (0, 0, 0.02), (0, 0, 1), (1.06 * p["plate_radius"], 0.04), BLUE)
-    b.shape(b.triad("plate", (0.55 * p["plate_radius"], 0, 0.045), name="mark"), "box", (bar * 3, bar, 0.02), WHITE)
-    b.trace("plate", BRASS, name="path")
+    _cylinder(b, "disc", "plate", (0, 0, 0.05), (0, 0, 1), (1.06 * p["plate_radius"], 0.04), BLUE)
+    b.shape(b.triad("plate", (0.55 * p["plate_radius"], 0, 0.075), name="mark"), "box", (bar * 3, bar, 0.02), WHITE)
+    b.trace("mark", BRASS, name="path")
 
 
 def _cylinder(b: Builder, name: str, body: Any, at: Any, along: Any, size: Any, color: str) -> None:
