@@ -55,6 +55,10 @@ MAY = {
     },
     "symbolic": {"model", "programs", "sources", "formats", "mechanism", "spatial", "tape", "kernels"},
     "viewer": {"results", "mechanism", "spatial"},
+    "studies": {
+        *("building", "control", "kernels", "mechanism", "model", "programs", "results", "simulation", "sources"),
+        *("spatial", "tape"),
+    },
     "cli": {"model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"},
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an

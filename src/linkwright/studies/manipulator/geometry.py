@@ -30,6 +30,15 @@ class Inertia(NamedTuple):
     moments: tuple[float, float, float]
 
 
+# Table 3. It draws rods along its z axis, ours lie along x: (x, y, z) there is (y, z, x) here.
+CRANK = Inertia(6.90, (0.255, 0.0, 0.0), (0.0123, 0.153, 0.146))
+UNIVERSAL = Inertia(3.79, (0.0, 0.0, 0.0), (0.00938, 0.00398, 0.0114))
+ROD = Inertia(8.35, (0.435, 0.0, 0.0), (0.0101, 0.526, 0.525))
+FIRST_CROSS = Inertia(5.10, (0.0, 0.0, 0.0), (0.0197, 0.00480, 0.0171))
+SECOND_CROSS = Inertia(3.79, (0.0, 0.0, 0.0), (0.0152, 0.00788, 0.0133))
+PLATE = Inertia(30.0, (0.0, 0.0, 0.0), (1.14, 1.14, 2.28))
+
+
 @dataclass(frozen=True)
 class Geometry:
     """Dimensions (m, rad) and inertias; the defaults are inferred from table 3 of the paper, whose figures are lost.
@@ -48,13 +57,12 @@ class Geometry:
     plate_half_angle: float = np.deg2rad(15.0)
     home_height: float = 0.75
     gravity: float = 9.80665
-    # Table 3 draws rods along its z axis, ours lie along x: (x, y, z) there is (y, z, x) here.
-    crank_inertia: Inertia = Inertia(6.90, (0.255, 0.0, 0.0), (0.0123, 0.153, 0.146))
-    universal_inertia: Inertia = Inertia(3.79, (0.0, 0.0, 0.0), (0.00938, 0.00398, 0.0114))
-    rod_inertia: Inertia = Inertia(8.35, (0.435, 0.0, 0.0), (0.0101, 0.526, 0.525))
-    first_cross_inertia: Inertia = Inertia(5.10, (0.0, 0.0, 0.0), (0.0197, 0.00480, 0.0171))
-    second_cross_inertia: Inertia = Inertia(3.79, (0.0, 0.0, 0.0), (0.0152, 0.00788, 0.0133))
-    plate_inertia: Inertia = Inertia(30.0, (0.0, 0.0, 0.0), (1.14, 1.14, 2.28))
+    crank_inertia: Inertia = CRANK
+    universal_inertia: Inertia = UNIVERSAL
+    rod_inertia: Inertia = ROD
+    first_cross_inertia: Inertia = FIRST_CROSS
+    second_cross_inertia: Inertia = SECOND_CROSS
+    plate_inertia: Inertia = PLATE
     pairs: tuple[float, ...] = field(default=(0.0, 2.0 * np.pi / 3.0, 4.0 * np.pi / 3.0))
 
     @property

@@ -1,0 +1,203 @@
+"""The six-leg manipulator as a mechanism: rigid, or with elastic drives and friction.
+
+Six legs of six revolute joints: `crank1` (driven), `u1a`, `u1b` (universal, between crank and rod), `s1a`, `s1b`,
+`s1c` (spherical, between rod and plate), and so on to leg 6. Bodies: `arm1` (the crank), `fork1` (the universal's
+cross), `rod1`, `outer1` and `inner1` (the spherical's crosses), `plate`. The plate hangs on one leg, the `holder`; the
+loops are closed at the last joints of the others.
+
+With drives a rotor on ground (`rotor1`, joint `motor1`, driven) turns each crank through a spring and a damper,
+
+    stiffness (θ_m − θ_c) + damping (ω_m − ω_c),
+
+and `crank1` is passive. Friction is coulomb · tanh(ω / speed) + viscous · ω on all joints. Dimensions, masses and what
+is in `Drives` are parameters (`mech.parameters`, `mech.with_parameters`); a link's moments of inertia grow with its
+mass, and `payload` is a point mass at the plate's centre of mass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.building import Builder
+from linkwright.errors import ModelError
+from linkwright.mechanism.expression import Expression, Name
+from linkwright.model import Mechanism
+from linkwright.studies.manipulator.drawing import draw
+from linkwright.studies.manipulator.geometry import LEGS, Geometry
+from linkwright.studies.manipulator.kinematics import about, check_reach, legs_at, motion
+
+Floats = NDArray[np.float64]
+LINKS = ("arm", "fork", "rod", "outer", "inner")  # a leg's bodies
+MASSES = ("crank", "universal", "rod", "first_cross", "second_cross", "plate")  # what `Geometry` calls their inertias
+DIMENSIONS = (
+    *("base_radius", "base_half_angle", "crank_turn", "crank", "rod"),
+    *("plate_radius", "plate_half_angle", "gravity"),
+)
+ROTOR_MASS = 1.0  # kg; a rotor's axis stands still, so that its mass only loads the base
+#: Joint axes in the legs' own axes, from crank to plate.
+AXES = ((0, 0, 1), (0, 0, 1), (0, 1, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0))
+_X_IS_H = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # a frame whose h axis is x
+
+
+@dataclass(frozen=True)
+class Drives:
+    """A motor with its gear, seen at the crank, and friction; each number is a parameter of the machine.
+
+    Stiffness in N m/rad, damping and viscous friction in N m s/rad, rotor inertia in kg m², Coulomb friction in N m,
+    speed (where Coulomb friction has 76 % of its size) in rad/s. Passive joints are the universal and spherical ones.
+    With rotors that stand still, the default plate rings at 16 Hz up and down at home.
+    """
+
+    stiffness: float = 9.2e4
+    damping: float = 50.0
+    rotor_inertia: float = 5.0
+    motor_coulomb: float = 60.0
+    motor_viscous: float = 100.0
+    crank_coulomb: float = 0.0
+    crank_viscous: float = 0.0
+    passive_coulomb: float = 0.5
+    passive_viscous: float = 0.2
+    friction_speed: float = 0.01
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            positive = entry.name in ("stiffness", "rotor_inertia", "friction_speed")
+            if not (np.isfinite(value) and value >= 0.0) or (positive and value == 0.0):
+                text = f"Drives.{entry.name} is {value}; give a finite number {'above' if positive else 'from'} 0"
+                raise ModelError(text, element=entry.name)
+
+
+def leg_joints(leg: int) -> tuple[str, ...]:
+    """The names of a leg's six joints, from crank to plate; legs count from 1."""
+    return (f"crank{leg}", f"u{leg}a", f"u{leg}b", f"s{leg}a", f"s{leg}b", f"s{leg}c")
+
+
+def machine(
+    geometry: Geometry | None = None,
+    *,
+    drives: Drives | None = None,
+    holder: int = 1,
+    name: str = "six_leg",
+) -> Mechanism:
+    """The machine, drawn at home; with `drives`, elastic ones. `holder` is the leg whose last joint is not cut.
+
+    31 rates of the spanning tree, 25 equations, 6 degrees of freedom; with drives 37 and 12.
+    """
+    g = Geometry() if geometry is None else geometry
+    if holder not in range(1, LEGS + 1):
+        raise ModelError(f"holder is {holder!r}; name one of the legs 1 to {LEGS}")
+    legs = legs_at(g, g.home)
+    check_reach(g, legs)
+    b = Builder(name)
+    p = _parameters(b, g)
+    b.gravity((0.0, 0.0, -p["gravity"]))
+    plate = b.body("plate", p["plate_mass"] + p["payload"], g.plate_inertia.com, _moments(p, g, "plate"))
+    b.place(plate, g.home[:3])
+    for leg in range(1, LEGS + 1):
+        _leg(b, p, g, leg, legs.angles[leg - 1], cut=leg != holder, passive=drives is not None)
+    if drives is not None:
+        _drive(b, g, drives, legs.angles[:, 0])
+    draw(b, p, rotors=drives is not None)
+    return b.build()
+
+
+def state(
+    mech: Mechanism,
+    geometry: Geometry,
+    pose: ArrayLike,
+    twist: ArrayLike | None = None,
+    acceleration: ArrayLike | None = None,
+    *,
+    torques: ArrayLike | None = None,
+    knee: int = -1,
+) -> tuple[Floats, Floats, Floats]:
+    """q, v and a (..., nq) of the machine whose plate is at poses (..., 7) and moves so; motors turn with their cranks.
+
+    Twist and acceleration (..., 6): of the plate's origin (m/s, m/s²), then angular (rad/s, rad/s²), in ground's axes;
+    zero unless given. With elastic drives the motors lead their cranks by what their springs need for `torques`
+    (..., 6, N m), such as the cranks' of the rigid machine. `Unreachable` and `SingularPose` say what is wrong.
+    """
+    where = np.asarray(pose, dtype=np.float64)
+    found = motion(geometry, where, twist, acceleration, knee=knee)
+    places = {name: (leg, k) for leg in range(LEGS) for k, name in enumerate(leg_joints(leg + 1))}
+    places |= {f"motor{leg + 1}": (leg, 0) for leg in range(LEGS)}
+    order = np.array([places[joint.name] for joint in mech.joints]).T
+    q, v, a = (x[..., order[0], order[1]] for x in found)
+    if torques is not None:
+        motors = [mech.joints[f"motor{leg}"].q_slice.start for leg in range(1, LEGS + 1)]
+        q[..., motors] += np.asarray(torques, dtype=np.float64) / mech.parameters["stiffness"]
+    return q, v, a
+
+
+def _parameters(b: Builder, g: Geometry) -> dict[str, Name]:
+    """The machine's numbers, by their names in `Geometry`."""
+    found = {name: b.parameter(name, getattr(g, name)) for name in DIMENSIONS}
+    for link in MASSES:
+        found[f"{link}_mass"] = b.parameter(f"{link}_mass", getattr(g, f"{link}_inertia").mass)
+    found["payload"] = b.parameter("payload", 0.0)
+    return found
+
+
+def _moments(p: dict[str, Name], g: Geometry, link: str) -> list[Any]:
+    """Moments of inertia that grow with the mass: the link's shape stays."""
+    mass, _, moments = getattr(g, f"{link}_inertia")
+    return [moment / mass * p[f"{link}_mass"] if mass else moment for moment in moments]
+
+
+def _ring(radius: Name, angle: Expression) -> list[Any]:
+    return [radius * angle.cos(), radius * angle.sin(), 0.0]
+
+
+def _leg(b: Builder, p: dict[str, Name], g: Geometry, leg: int, angles: Floats, *, cut: bool, passive: bool) -> None:
+    """A leg's five bodies and six joints, drawn at these angles."""
+    arm, fork, rod, outer, inner = bodies = tuple(f"{link}{leg}" for link in LINKS)
+    for body, link in zip(bodies, MASSES, strict=False):
+        longer = p[link] / getattr(g, link) if link in ("crank", "rod") else 1.0
+        com = [x * longer for x in getattr(g, f"{link}_inertia").com]
+        b.body(body, p[f"{link}_mass"], com, _moments(p, g, link))
+
+    pair, side = float(g.directions[leg - 1]), float(g.sides[leg - 1])
+    angle = pair + side * (p["base_half_angle"] + p["crank_turn"])
+    x, z = (angle.cos(), angle.sin(), 0.0), (angle.sin(), -angle.cos(), 0.0)
+    base = _ring(p["base_radius"], pair + side * p["base_half_angle"])
+    held = _ring(p["plate_radius"], pair + side * p["plate_half_angle"])
+    foot = b.frame(b.ground, np.array([x, (0.0, 0.0, 1.0), z], dtype=object).T, base, f"foot{leg}")
+    wrist = b.frame("plate", np.array([(0.0, 0.0, 1.0), z, x], dtype=object).T, held, f"wrist{leg}")
+    names = leg_joints(leg)
+    b.joint("revolute", foot, arm, names[0], actuated=not passive)
+    b.joint("revolute", arm, fork, names[1], axis=AXES[1], at=(p["crank"], 0.0, 0.0), actuated=False)
+    b.joint("revolute", fork, rod, names[2], axis=AXES[2], actuated=False)
+    b.joint("revolute", rod, outer, names[3], axis=AXES[3], at=(p["rod"], 0.0, 0.0), actuated=False)
+    b.joint("revolute", outer, inner, names[4], axis=AXES[4], actuated=False)
+    b.joint("revolute", b.frame(inner, _X_IS_H), wrist, names[5], actuated=False, cut=cut)
+
+    axes, at = g.frames[leg - 1], g.base_points[leg - 1]
+    before = {fork: g.crank, outer: g.rod}  # from the body inward, along its x axis
+    for body, axis, turn in zip(bodies, AXES, angles, strict=False):
+        at = at + axes[:, 0] * before.get(body, 0.0)
+        axes = axes @ about(axis.index(1), turn)
+        b.place(body, at, rotation=axes)
+
+
+def _drive(b: Builder, g: Geometry, drives: Drives, angles: Floats) -> None:
+    """Rotors, their couplings to the cranks, and friction on all joints."""
+    k = {entry.name: b.parameter(entry.name, getattr(drives, entry.name)) for entry in fields(drives)}
+    across = k["rotor_inertia"] / 2.0
+    for leg in range(1, LEGS + 1):
+        motor, crank = f"motor{leg}", f"crank{leg}"
+        rotor = b.body(f"rotor{leg}", ROTOR_MASS, inertia=(across, across, k["rotor_inertia"]))
+        b.place(rotor, g.base_points[leg - 1], rotation=g.frames[leg - 1] @ about(2, angles[leg - 1]))
+        b.joint("revolute", f"foot{leg}", rotor, motor)
+        twisted = k["stiffness"] * (b.coordinate(motor) - b.coordinate(crank))
+        torque = twisted + k["damping"] * (b.rate(motor) - b.rate(crank))
+        b.joint_force(crank, torque, name=f"coupling{leg}")
+        b.joint_force(motor, -torque, name=f"coupling{leg} back")
+        for joint in (motor, *leg_joints(leg)):
+            kind = joint[:5] if joint in (motor, crank) else "passive"
+            rubbing = k[f"{kind}_coulomb"] * (b.rate(joint) / k["friction_speed"]).tanh()
+            b.joint_force(joint, -rubbing - k[f"{kind}_viscous"] * b.rate(joint), name=f"{joint} friction")
