@@ -1,0 +1,205 @@
+"""Where the plate is when the cranks stand so: Newton's method on the six rods' lengths, from a pose nearby.
+
+With the knees C_i known, d_i = p + R P_i − C_i must be as long as the rod, r:
+
+    (|d_i|² − r²) / 2r + d̂_i · δp + (R P_i × d̂_i) · δφ = 0,   p ← p + δp,   R ← exp(δφ) R.
+
+The six rows are orthogonalised, J = L Q, with turns measured at the plate's radius; L's diagonal tells how near the
+machine is to where its motors lose a direction. The factors of the last round serve the caller: J (v, ω) = b θ̇ and
+τ_A = b J⁻ᵀ τ_G, with b_i = d̂_i · ∂C_i/∂θ_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
+from linkwright.studies.manipulator.geometry import LEGS, Geometry
+from linkwright.studies.manipulator.legs import cross, every_leg, minus, onto_ground, plus
+from linkwright.tape.build import ProgramBuilder, Ref, trace
+from linkwright.tape.functions import absolute, less_equal, maximum, minimum, where
+from linkwright.tape.program import Copy, Each, Loop, Program, Zero
+
+TOLERANCE = 1e-13  # m, of every rod's length: poses then are good to 1e-12
+ROUNDS = 8  # at most so many corrections
+STRIDE = 0.1  # m: a longer correction leaves the neighbourhood, and perhaps the branch, of the start
+
+Vector = Sequence[Any]
+
+
+def knees(geometry: Geometry) -> Callable[[Any], tuple[Any, Any]]:
+    """Driven angles (6) to the cranks' ends C_i and ∂C_i/∂θ_i, each (6, 3) in ground's axes."""
+    legs, crank = every_leg(geometry), geometry.crank
+
+    def of(theta: Any) -> tuple[Any, Any]:
+        c, s = np.cos(theta), np.sin(theta)
+        ends, slopes = [], []
+        for k, leg in enumerate(legs):
+            ends.append(onto_ground(leg, plus(leg.base, [crank * c[k], crank * s[k], 0.0])))
+            slopes.append(onto_ground(leg, [-crank * s[k], crank * c[k], 0.0]))
+        return np.array(ends), np.array(slopes)
+
+    return of
+
+
+def dot(a: Vector, b: Vector) -> Any:
+    """a · b, summed as a tree: sums in a row would wait for each other."""
+    terms = [x * y for x, y in zip(a, b, strict=True)]
+    while len(terms) > 1:
+        paired = [x + y for x, y in zip(terms[::2], terms[1::2], strict=False)]
+        terms = paired + terms[2 * len(paired) :]
+    return terms[0]
+
+
+def factored(rows: Sequence[Vector]) -> tuple[list[list[Any]], list[list[Any]]]:
+    """J = L Q of square rows by modified Gram–Schmidt: L's rows up to the diagonal, which holds 1/L_ii; and Q."""
+    lower: list[list[Any]] = []
+    ortho: list[list[Any]] = []
+    rest = [list(row) for row in rows]
+    found: list[list[Any]] = [[] for _ in rest]
+    for k, own in enumerate(rest):
+        inverse = 1.0 / np.sqrt(dot(own, own))
+        q = [x * inverse for x in own]
+        ortho.append(q)
+        found[k].append(inverse)
+        for i in range(k + 1, len(rest)):
+            factor = dot(rest[i], q)
+            found[i].append(factor)
+            rest[i] = [x - factor * y for x, y in zip(rest[i], q, strict=True)]
+    lower = found
+    return lower, ortho
+
+
+def solved(lower: Sequence[Vector], ortho: Sequence[Vector], right: Vector) -> list[Any]:
+    """x of L Q x = right."""
+    y: list[Any] = []
+    for own, r in zip(lower, right, strict=True):
+        rest = r - dot(own[:-1], y) if y else r
+        y.append(rest * own[-1])
+    return [dot([q[i] for q in ortho], y) for i in range(len(y))]
+
+
+def solved_transposed(lower: Sequence[Vector], ortho: Sequence[Vector], right: Vector) -> list[Any]:
+    """y of (L Q)ᵀ y = right."""
+    n = len(lower)
+    y: list[Any] = [dot(q, right) for q in ortho]
+    for i in reversed(range(n)):
+        below = range(i + 1, n)
+        rest = y[i] - dot([lower[k][i] for k in below], [y[k] for k in below]) if i + 1 < n else y[i]
+        y[i] = rest * lower[i][-1]
+    return y
+
+
+def evenness(lower: Sequence[Vector]) -> Any:
+    """The smallest of L's diagonal over its largest: about 1 over the condition."""
+    least = most = lower[0][-1]
+    for own in lower[1:]:
+        least, most = minimum(least, own[-1]), maximum(most, own[-1])
+    return least / most
+
+
+def packed(lower: Sequence[Vector]) -> Any:
+    return np.array([x for own in lower for x in own])
+
+
+def unpacked(numbers: Vector, n: int = LEGS) -> list[list[Any]]:
+    return [list(numbers[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2]) for i in range(n)]
+
+
+def moved(pose: Vector, shift: Vector, turn: Vector) -> list[Any]:
+    """A pose (7) moved by a shift and turned by a small rotation vector, in ground's axes."""
+    half = [1.0, *(0.5 * x for x in turn)]
+    e = quaternion_product(np.array(half), np.array(list(pose[3:])))
+    size = 1.0 / np.sqrt(dot(e, e))
+    return [*plus(pose[:3], shift), *(x * size for x in e)]
+
+
+def correction(geometry: Geometry, tolerance: float) -> Callable[..., tuple[Any, ...]]:
+    """One round: knees, slopes, pose (7), rounds so far to the next pose, rounds, whether to end, residual, L, Q, b."""
+    legs, rod, size = every_leg(geometry), geometry.rod, geometry.plate_radius
+
+    def of(ends: Any, slopes: Any, pose: Any, count: Any) -> tuple[Any, ...]:
+        r = euler_parameters_matrix(pose[3:])
+        rows, misses, driven, worst = [], [], [], 0.0
+        for k, leg in enumerate(legs):
+            arm = [dot(r[i], leg.wrist) for i in range(3)]
+            d = minus(plus(pose[:3], arm), ends[k])
+            miss = (dot(d, d) - rod * rod) * (0.5 / rod)
+            unit = [x * (1.0 / rod) for x in d]
+            rows.append([*unit, *(x * (1.0 / size) for x in cross(arm, unit))])
+            misses.append(-miss)
+            driven.append(dot(unit, slopes[k]))
+            worst = maximum(worst, absolute(miss))
+        lower, ortho = factored(rows)
+        step = solved(lower, ortho, misses)
+        near = less_equal(dot(step, step), STRIDE * STRIDE)
+        good = less_equal(worst, tolerance)
+        go = near * (1.0 - good)
+        after = moved(pose, step[:3], [x * (1.0 / size) for x in step[3:]])
+        following = [where(go, a, b) for a, b in zip(after, pose, strict=True)]
+        return np.array(following), count + go, 1.0 - go, worst, packed(lower), np.array(ortho), np.array(driven)
+
+    return of
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the search leaves in its buffers."""
+
+    pose: Ref
+    rounds: Ref
+    residual: Ref
+    lower: Ref
+    ortho: Ref
+    driven: Ref
+
+
+def add_search(
+    builder: ProgramBuilder, geometry: Geometry, theta: Ref, start: Ref, tolerance: float = TOLERANCE
+) -> Found:
+    """Add the search for the pose at `theta`, from the pose in `start`, to a program."""
+    b = builder
+    ends, slopes = b.temporary("knees", (LEGS, 3)), b.temporary("slopes", (LEGS, 3))
+    b.call(knees(geometry), [theta], [ends, slopes])
+    pose, count = b.temporary("pose", (7,)), b.temporary("rounds", ())
+    b.add(Copy(start.operand, pose.operand))
+    b.add(Zero(count.operand))
+    following, counted = b.temporary("next pose", (7,)), b.temporary("next rounds", ())
+    done, residual = b.temporary("done", ()), b.temporary("residual", ())
+    lower, ortho = b.temporary("lower", (LEGS * (LEGS + 1) // 2,)), b.temporary("ortho", (LEGS, LEGS))
+    driven = b.temporary("driven", (LEGS,))
+    inputs = [ends, slopes, pose, count]
+    outputs = [following, counted, done, residual, lower, ortho, driven]
+    block, _, _ = trace(correction(geometry, tolerance), [x.shape for x in inputs])
+    carried = ((pose.operand, following.operand), (count.operand, counted.operand))
+    b.add(Loop(ROUNDS + 1, (Each(1, (b.case(block, inputs, outputs),)),), carried, done.operand))
+    return Found(pose, count, residual, lower, ortho, driven)
+
+
+def forward_kinematics(geometry: Geometry | None = None, *, tolerance: float = TOLERANCE) -> Program:
+    """The program (theta (6), start (7)) → (pose (7), report (3)): angles in rad, poses x, y, z (m) and e0 … e3.
+
+    The report is whether the pose was found (else the pose is `start`), the corrections taken, and the residual of the
+    rods' lengths (m). From the pose of one sample before, 2 or 3 corrections are usual. The pose of the same branch as
+    `start` is found: a correction that leaves its neighbourhood ends the search.
+    """
+    g = Geometry() if geometry is None else geometry
+    b = ProgramBuilder("forward_kinematics")
+    theta, start = b.input("theta", (LEGS,)), b.input("start", (7,))
+    pose, report = b.output("found", (7,)), b.output("report", (3,))
+    found = add_search(b, g, theta, start, tolerance)
+
+    def ending(start: Any, pose: Any, rounds: Any, residual: Any) -> tuple[Any, Any]:
+        good = less_equal(residual, tolerance)
+        kept = [where(good, x, y) for x, y in zip(pose, start, strict=True)]
+        return np.array(kept), np.array([good, rounds, residual])
+
+    b.call(ending, [start, found.pose, found.rounds, found.residual], [pose, report])
+    return b.build(single=False)
+
+
+__all__ = ["TOLERANCE", "forward_kinematics"]

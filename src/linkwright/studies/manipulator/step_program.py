@@ -1,0 +1,308 @@
+"""The control step as programs: forward kinematics, six legs, torque transformation, over numbers of fixed layout.
+
+    theta (6), rate (6), previous (25), reference (19), gains (13)  →  tau (6), state (25), report (22)
+
+`previous` is the `state` that the step before left: pose (7), twist (6), commanded acceleration (6), torques (6).
+`reference` is x_d (7), ẋ_d (6), ẍ_d (6); twists and accelerations are of the plate's origin, then angular, in ground's
+axes. `gains` are K_P (6), K_V (6) and the period (s), by which the previous pose is moved ahead before the search.
+`report` is a sum of `Flag`s, corrections taken, residual of the rods (m), evenness of S (1/condition, about), then for
+the six legs the reach left (m), that of the reference's pose (m), and the cosine of the wrist's middle angle.
+
+A step with a flag gives the torques of the step before; if the pose was not found, it keeps pose and twist too. So
+nothing that comes out is NaN as long as `previous` is not.
+
+The plate hangs on no leg: what it needs is a wrench on itself, which Wᵀ Jᵀ = 1 hands through any leg unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntFlag
+from typing import Any, Literal
+
+import numpy as np
+
+from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
+from linkwright.studies.manipulator import forward, legs
+from linkwright.studies.manipulator.forward import dot, evenness, factored, moved, solved_transposed, unpacked
+from linkwright.studies.manipulator.geometry import LEGS, Geometry, Inertia
+from linkwright.studies.manipulator.legs import cross, minus, plus
+from linkwright.tape.build import ProgramBuilder, Ref, trace
+from linkwright.tape.functions import less, less_equal, maximum, minimum, where
+from linkwright.tape.program import ITEM, Case, Each, Program
+
+STATE, REFERENCE, GAINS, REPORT = 25, 19, 13, 22
+POSE, TWIST, ACCELERATION, TORQUES = slice(0, 7), slice(7, 13), slice(13, 19), slice(19, 25)
+
+EVEN = 1e-6  # of S, below which it counts as singular
+CLEAR = 1e-3  # of a leg's sines and cosines, below which it does
+FAR = 0.1  # m (and at the plate's radius): a plate that is farther from where it was predicted has jumped
+HUGE = 1e18  # squares beyond it are no motions and no torques of a machine
+
+_COMMON = 36  # what all legs need to know of the plate
+_OUT = 9  # what a leg gives; with its row of S, 7 more
+_ROW = 7
+
+Order = Literal["serial", "lanes"]
+
+
+class Flag(IntFlag):
+    """What was wrong with a step."""
+
+    LOST = 1  # the forward kinematics found no pose
+    JUMPED = 2  # it found one too far from the last, or a leg's crank on the other side of its rod
+    SINGULAR = 4  # the motors lose a direction
+    UNREACHABLE = 8  # the reference's pose is out of a leg's reach
+    WRIST = 16  # a wrist's middle joint is at 90°, or a crank and its rod are in line
+    NOT_FINITE = 32  # rates, reference or torques are no numbers, or huge
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the programs of one machine are made of."""
+
+    geometry: Geometry
+    payload: Inertia | None = None
+    measured: bool = True  # the twist from the driven joints' rates; else from the change of the pose
+
+    # -- blocks ------------------------------------------------------------------------------------------
+    def predicted(self, previous: Any, period: Any) -> tuple[list[Any], list[Any]]:
+        """Pose and twist one period after `previous`."""
+        v, a = previous[TWIST], previous[ACCELERATION]
+        change = [period * x for x in a]
+        mean = [x + 0.5 * y for x, y in zip(v, change, strict=True)]
+        pose = moved(previous[POSE], [period * x for x in mean[:3]], [period * x for x in mean[3:]])
+        return pose, plus(v, change)
+
+    def beginning(self, previous: Any, gains: Any) -> Any:
+        return np.array(self.predicted(previous, gains[12])[0])
+
+    def plate_state(
+        self, rate: Any, previous: Any, gains: Any, start: Any, found: Sequence[Any]
+    ) -> tuple[list[Any], list[Any], Any]:
+        """Pose, twist and flags from what the search left."""
+        pose, residual, lower, ortho, driven = found
+        size = self.geometry.plate_radius
+        good = less_equal(residual, forward.TOLERANCE)
+        shift = minus(pose[:3], start[:3])
+        spin = [size * x for x in _turned(pose[3:], start[3:])]
+        near = less_equal(dot(shift, shift) + dot(spin, spin), FAR * FAR)
+        least = driven[0]
+        for x in driven[1:]:
+            least = minimum(least, x)
+        near = near * less(0.0, -legs.KNEE * least)
+        if self.measured:
+            right = [b * x for b, x in zip(driven, rate, strict=True)]
+            x = forward.solved(unpacked(lower), ortho, right)
+            twist = [*x[:3], *(y * (1.0 / size) for y in x[3:])]
+        else:
+            each = 1.0 / gains[12]
+            before = previous[POSE]
+            twist = [each * x for x in (*minus(pose[:3], before[:3]), *_turned(pose[3:], before[3:]))]
+        finite = less(dot(twist, twist), HUGE)
+        flag = _flag(good, Flag.LOST) + good * _flag(near, Flag.JUMPED) + good * _flag(finite, Flag.NOT_FINITE)
+        use = good * near
+        pose = [where(use, x, y) for x, y in zip(pose, previous[POSE], strict=True)]
+        twist = [where(use * finite, x, y) for x, y in zip(twist, previous[TWIST], strict=True)]
+        return pose, twist, flag
+
+    def resolved(self, pose: Any, twist: Any, reference: Any, gains: Any) -> list[Any]:
+        """ẍ = ẍ_d + K_V (ẋ_d − ẋ) + K_P (x_d − x); of the turn that is left, twice the sine of half its angle."""
+        target, speed, rise = reference[:7], reference[7:13], reference[13:]
+        miss = [*minus(target[:3], pose[:3]), *_turned(target[3:], pose[3:])]
+        return [
+            a + kv * (v - x) + kp * e
+            for a, kv, v, x, kp, e in zip(rise, gains[6:12], speed, twist, gains[:6], miss, strict=True)
+        ]
+
+    def plate_wrench(self, turn: Any, twist: Any, rise: Any) -> list[Any]:
+        """Force and moment about the plate's origin, in ground's axes, that move plate and payload."""
+        back = np.array(turn).T
+        w, dw = ([dot(r, u) for r in back] for u in (twist[3:], rise[3:]))
+        a = plus(rise[:3], [0.0, 0.0, self.geometry.gravity])
+        a = [dot(r, a) for r in back]
+        f, n = legs.link_wrench(self.geometry.plate_inertia, w, dw, a)
+        if self.payload is not None:
+            more, turning = legs.link_wrench(self.payload, w, dw, a)
+            f, n = plus(f, more), plus(n, turning)
+        return [dot(r, u) for u in (f, n) for r in turn]
+
+    def common(self, pose: Any, twist: Any, rise: Any, reference: Any) -> tuple[Any, Any]:
+        """What the legs are given, and the plate's own wrench."""
+        turn, wanted = euler_parameters_matrix(pose[3:]), euler_parameters_matrix(reference[3:7])
+        given = [*pose[:3], *turn.ravel(), *twist, *rise, *reference[:3], *wanted.ravel()]
+        return np.array(given), np.array(self.plate_wrench(turn, twist, rise))
+
+    def leg(self, *given: Any, rows: bool = False) -> list[Any]:
+        """One leg: its constants and the common numbers, to its share of τ_G, its margins (and its row of S)."""
+        g, leg, common = self.geometry, legs.leg_of(given[:-1]), given[-1]
+        place, turn, v, w, a, dw = common[:3], common[3:12].reshape(3, 3), *common[12:24].reshape(4, 3)
+        at, p = legs.posture(g, leg, place, turn)
+        rates = legs.joint_rates(g, leg, at, v, w)
+        rise = legs.joint_accelerations(g, leg, at, rates, w, a, dw)
+        force, moment = legs.share(g, leg, at, legs.newton_euler(g, at, rates, rise))
+        _, wanted = legs.wrist_point(leg, common[24:27], common[27:36].reshape(3, 3))
+        found = [*force, *moment, legs.reach_margin(g, p), legs.reach_margin(g, wanted), at.c5]
+        if rows:
+            direction, driven = legs.row(g, leg, at)
+            found += [*direction, driven]
+        return found
+
+    def ending(self, previous: Any, kept: Any, plate: Any, shares: Any, flag: Any, factors: Any) -> tuple[Any, ...]:
+        """Torques, state and report (less corrections and residual) from the legs' shares."""
+        lower, ortho, driven = factors
+        size = self.geometry.plate_radius
+        total = [dot([1.0] * LEGS, shares[k]) + plate[k] for k in range(6)]
+        total = [*total[:3], *(x * (1.0 / size) for x in total[3:])]
+        tau = [b * x for b, x in zip(driven, solved_transposed(lower, ortho, total), strict=True)]
+        even = evenness(lower)
+        wanted, clear = shares[7][0], minimum(shares[8][0], -legs.KNEE / self.geometry.crank * driven[0])
+        for k in range(1, LEGS):
+            wanted = minimum(wanted, shares[7][k])
+            clear = minimum(clear, minimum(shares[8][k], -legs.KNEE / self.geometry.crank * driven[k]))
+        finite = less(dot(tau, tau), HUGE)
+        flag = flag + _flag(less(EVEN, even), Flag.SINGULAR) + _flag(less_equal(0.0, wanted), Flag.UNREACHABLE)
+        # What is not finite is no news where the machine is singular or a flag tells why.
+        clean = less_equal(flag, 0.0)
+        clear = less(CLEAR, clear)
+        flag = flag + clean * _flag(clear, Flag.WRIST) + clean * clear * _flag(finite, Flag.NOT_FINITE)
+        use = less_equal(flag, 0.0)
+        tau = [where(use, x, y) for x, y in zip(tau, previous[TORQUES], strict=True)]
+        rise = [where(use, x, 0.0) for x in kept[ACCELERATION]]
+        state = np.array([*kept[:13], *rise, *tau])
+        margins = [_finite(x) for k in (6, 7, 8) for x in shares[k]]
+        return np.array(tau), state, flag, _finite(even), margins
+
+    # -- programs ----------------------------------------------------------------------------------------
+    def add_legs(self, b: ProgramBuilder, common: Ref, order: Order, *, rows: bool = False, part: slice | None = None,
+                 shares: Ref | None = None) -> Ref:
+        """Add the map over the legs: its results lie by kind, then by leg, so that legs are neighbours."""
+        names = "legs" if part is None else f"legs {part.start}"
+        table = b.data(names, legs.leg_table(self.geometry))
+        if shares is None:
+            shares = b.temporary("shares", (_OUT + (_ROW if rows else 0), LEGS))
+        first, count = (0, LEGS) if part is None else (part.start, part.stop - part.start)
+
+        def column(ref: Ref, k: int) -> Ref:
+            return ref.part(k * LEGS + first, ()).at((1, ITEM))
+
+        inputs = [*(column(table, k) for k in range(legs.COLUMNS)), common]
+        outputs = [column(shares, k) for k in range(shares.shape[0])]
+        block, _, _ = trace(lambda *given: np.array(self.leg(*given, rows=rows)), [x.shape for x in inputs])
+        case: Case = b.case(block, inputs, outputs)
+        if order == "serial":
+            b.add(Each(count, (case,)))
+        else:
+            b.add(Each(count, (case,), "outward", None, b.column([0, count])))
+        return shares
+
+    def add_state(self, b: ProgramBuilder, theta: Ref, rate: Ref, previous: Ref, gains: Ref) -> tuple[forward.Found, Ref]:
+        start = b.temporary("start", (7,))
+        b.call(self.beginning, [previous, gains], [start])
+        return forward.add_search(b, self.geometry, theta, start), start
+
+    def whole(self, order: Order = "serial") -> Program:
+        """The whole step."""
+        b = ProgramBuilder("control_step")
+        theta, rate, previous = b.input("theta", (LEGS,)), b.input("rate", (LEGS,)), b.input("previous", (STATE,))
+        reference, gains = b.input("reference", (REFERENCE,)), b.input("gains", (GAINS,))
+        tau, state, report = b.output("tau", (LEGS,)), b.output("state", (STATE,)), b.output("report", (REPORT,))
+        found, start = self.add_state(b, theta, rate, previous, gains)
+        common, plate, kept, flag = self._middle_buffers(b)
+
+        def middle(rate: Any, previous: Any, reference: Any, gains: Any, start: Any, *found: Any) -> tuple[Any, ...]:
+            pose, twist, flag = self.plate_state(rate, previous, gains, start, found)
+            rise = self.resolved(pose, twist, reference, gains)
+            given, wrench = self.common(pose, twist, rise, reference)
+            return given, wrench, np.array([*pose, *twist, *rise]), flag
+
+        inputs = [rate, previous, reference, gains, start]
+        b.call(middle, [*inputs, *_factors(found, first=True)], [common, plate, kept, flag])
+        shares = self.add_legs(b, common, order)
+        self._end(b, [previous, kept, plate, shares, flag], found, [tau, state, report])
+        return b.build(single=False)
+
+    def _middle_buffers(self, b: ProgramBuilder) -> tuple[Ref, Ref, Ref, Ref]:
+        return (
+            b.temporary("common", (_COMMON,)),
+            b.temporary("plate", (6,)),
+            b.temporary("kept", (19,)),
+            b.temporary("flag", ()),
+        )
+
+    def _end(self, b: ProgramBuilder, inputs: list[Ref], found: forward.Found, outputs: list[Ref]) -> None:
+        def end(*given: Any) -> tuple[Any, ...]:
+            *known, lower, ortho, driven, rounds, residual = given
+            tau, state, flag, even, margins = self.ending(*known, (unpacked(lower), ortho, driven))
+            return tau, state, np.array([flag, rounds, _finite(residual), even, *margins])
+
+        b.call(end, [*inputs, *_factors(found), found.rounds, found.residual], outputs)
+
+    def torques_ahead(self, order: Order = "serial") -> Program:
+        """(previous, reference, gains) → (tau, state, report): torques at the pose predicted from the sample before."""
+        b = ProgramBuilder("torques_ahead")
+        previous, reference = b.input("previous", (STATE,)), b.input("reference", (REFERENCE,))
+        gains = b.input("gains", (GAINS,))
+        tau, state, report = b.output("tau", (LEGS,)), b.output("state", (STATE,)), b.output("report", (REPORT,))
+        common, plate, kept, flag = self._middle_buffers(b)
+
+        def middle(previous: Any, reference: Any, gains: Any) -> tuple[Any, ...]:
+            pose, twist = self.predicted(previous, gains[12])
+            rise = self.resolved(pose, twist, reference, gains)
+            given, wrench = self.common(pose, twist, rise, reference)
+            return given, wrench, np.array([*pose, *twist, *rise]), previous[0] * 0.0
+
+        def end(previous: Any, kept: Any, plate: Any, shares: Any, flag: Any) -> tuple[Any, ...]:
+            rows = [[*shares[_OUT : _OUT + 3, k], *(x * (1.0 / self.geometry.plate_radius) for x in shares[_OUT + 3 : _OUT + 6, k])] for k in range(LEGS)]
+            lower, ortho = factored(rows)
+            tau, state, flag, even, margins = self.ending(
+                previous, kept, plate, shares, flag, (lower, ortho, list(shares[_OUT + 6]))
+            )
+            return tau, state, np.array([flag, 0.0, 0.0, even, *margins])
+
+        b.call(middle, [previous, reference, gains], [common, plate, kept, flag])
+        shares = self.add_legs(b, common, order, rows=True)
+        b.call(end, [previous, kept, plate, shares, flag], [tau, state, report])
+        return b.build(single=False)
+
+    def plate_found(self) -> Program:
+        """(theta, rate, previous, gains) → (state (13), report (3)): pose and twist, with flag, corrections, residual."""
+        b = ProgramBuilder("plate_found")
+        theta, rate, previous = b.input("theta", (LEGS,)), b.input("rate", (LEGS,)), b.input("previous", (STATE,))
+        gains = b.input("gains", (GAINS,))
+        state, report = b.output("state", (13,)), b.output("report", (3,))
+        found, start = self.add_state(b, theta, rate, previous, gains)
+
+        def end(rate: Any, previous: Any, gains: Any, start: Any, rounds: Any, *found: Any) -> tuple[Any, Any]:
+            pose, twist, flag = self.plate_state(rate, previous, gains, start, found)
+            return np.array([*pose, *twist]), np.array([flag, rounds, _finite(found[1])])
+
+        inputs = [rate, previous, gains, start, found.rounds, *_factors(found, first=True)]
+        b.call(end, inputs, [state, report])
+        return b.build(single=False)
+
+
+def _factors(found: forward.Found, *, first: bool = False) -> list[Ref]:
+    rest = [found.lower, found.ortho, found.driven]
+    return [found.pose, found.residual, *rest] if first else rest
+
+
+def _flag(good: Any, flag: Flag) -> Any:
+    return (1.0 - good) * float(flag)
+
+
+def _finite(x: Any) -> Any:
+    """x, or −1 where it is no number: a margin that is none."""
+    return where(less(x * x, HUGE), x, -1.0)
+
+
+def _turned(e: Any, before: Any) -> list[Any]:
+    """The turn (rad, in ground's axes) from one orientation to another nearby: twice the sine of half its angle."""
+    back = np.array([before[0], *(-x for x in before[1:])])
+    turn = quaternion_product(np.array(list(e)), back)
+    side = where(less(turn[0], 0.0), -2.0, 2.0)
+    return [side * x for x in turn[1:]]
+
+
+__all__ = ["ACCELERATION", "POSE", "TORQUES", "TWIST", "Flag", "Parts"]
