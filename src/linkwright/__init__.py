@@ -34,7 +34,6 @@ _PUBLIC = {
     "set_threads": "linkwright.kernels.kernel",
     "threads": "linkwright.kernels.kernel",
     "TIME": "linkwright.mechanism.expression",
-    "control": "linkwright.control",
     "errors": "linkwright.errors",
     "operation_counts": "linkwright.recursions.generic",
     "Solution": "linkwright.results.solution",

@@ -121,6 +121,8 @@ class ControlError(LinkwrightError, RuntimeError):
         super().__init__(message)
         self.reason = reason
         self.joints = tuple(joints)
+
+
 class DataError(LinkwrightError, ValueError):
     """Recorded data that cannot be used; carries the row (of an array, or the line of a file) and the column."""
 
@@ -145,6 +147,8 @@ class UnstableModelError(LinkwrightError, ValueError):
     def __init__(self, message: str, *, model: Any) -> None:
         super().__init__(message)
         self.model = model
+
+
 class DesignError(LinkwrightError, ValueError):
     """A controller that cannot be designed; carries the modes that stand in the way and the γ that were tried."""
 
