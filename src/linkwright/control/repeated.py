@@ -1,0 +1,191 @@
+"""Identification and design by turns: identify the plant, design a compensator, insert it, identify again.
+
+The experiment is a function: given the compensator in the loop (None at first), it excites the plant and returns the
+record of what went into the plant, what came out, and the excitation from outside.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.control.identify import identify
+from linkwright.control.mixed_sensitivity import MixedSensitivity, mixed_sensitivity
+from linkwright.control.models import Model
+from linkwright.control.records import Record
+from linkwright.control.reduction import reduce
+from linkwright.control.spectra import Spectrum, multiplicative_error, spectrum
+from linkwright.control.two_dof import TwoDof, two_dof
+from linkwright.control.weights import magnitude_from_above
+from linkwright.errors import DesignError, LinkwrightError, LinkwrightWarning, ModelError, UnstableModelError
+
+Floats = NDArray[np.float64]
+Experiment = Callable[[TwoDof | None], Record]
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """How W_T and W_S come from a round's spectra.
+
+    W_T lies above the multiplicative error of the model where the record is coherent, and above `floor` everywhere;
+    beyond `trusted` (Hz) nothing is believed: it rises as ω/(2π·trusted). W_S has the gain 1 up to `bandwidth` (Hz) and
+    falls beyond. `order` is that of W_T.
+    """
+
+    bandwidth: float = 50.0
+    floor: float = 0.2
+    trusted: float = 16.0
+    coherence: float = 0.8
+    safety: float = 1.0
+    order: int = 2
+
+    def robustness(self, measured: Spectrum, model: Model) -> Any:
+        """W_T, sampled."""
+        top = np.pi / measured.dt
+        w = np.geomspace(0.5, 0.99 * top, 120)
+        need = np.maximum(self.floor, self.floor * w / (2.0 * np.pi * self.trusted))
+        try:
+            seen = measured.where(coherence=self.coherence, low=2.0, high=0.9 * top)
+        except LinkwrightError:
+            seen = None
+        if seen is not None and len(seen.w) > 1:
+            need = np.maximum(need, self.safety * _envelope(w, seen.w, multiplicative_error(seen, model)))
+        return magnitude_from_above(w, np.minimum(need, 50.0), self.order, dt=measured.dt)
+
+    def performance(self, dt: float) -> Any:
+        """W_S, sampled: (1 + s/w₂)/(1 + s/w₁)."""
+        from linkwright.control.discrete import sampled
+        from linkwright.control.systems import from_polynomials
+
+        w = 2.0 * np.pi * self.bandwidth
+        return sampled(from_polynomials([1.0 / (8.0 * w), 1.0], [1.0 / w, 1.0]), dt)
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round: what was recorded and identified, the design for it, and the compensator that it gave."""
+
+    number: int
+    record: Record
+    model: Model
+    measured: Spectrum
+    W_T: Any
+    W_S: Any
+    design: MixedSensitivity
+    order: int  # of K after reduction, of `full_order`
+    full_order: int
+    compensator: TwoDof
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        modes = sorted({f"{p.frequency:.1f} Hz (ζ = {p.damping:.3f})" for p in self.model.poles() if p.z.imag > 0})
+        lines = [
+            f"round {self.number}: fit {self.model.fit:.1f} % on held-out data, modes {', '.join(modes) or 'none'}",
+            f"  γ = {self.design.gamma_opt:.3g}, verified {self.design.norm.upper:.3g}; without control "
+            f"{'unstable' if self.design.baseline is None else f'{self.design.baseline:.3g}'}",
+            f"  K has {self.order} states of {self.full_order}; {self.compensator.margins}",
+        ]
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """The rounds of a repeated design; the last one's compensator is the result."""
+
+    rounds: tuple[Round, ...]
+    ended: str
+    refused: tuple[str, ...] = field(default=())
+
+    @property
+    def compensator(self) -> TwoDof:
+        """The compensator of the last round that succeeded."""
+        return self.rounds[-1].compensator
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.rounds), *self.refused, self.ended])
+
+
+def repeated_design(
+    experiment: Experiment,
+    G_D: Any,
+    F: Any,
+    *,
+    dt: float,
+    rounds: int = 2,
+    orders: Any = (4, 5, 2, 2, 1),
+    weighting: Weighting | None = None,
+    keep: float = 0.05,
+    tolerance: float = 0.02,
+    progress: Callable[[str], None] | None = None,
+) -> Repeated:
+    """Identify → design → insert → repeat, until γ changes by less than `tolerance` or the rounds are over.
+
+    `G_D` is the wanted response, `F` the sensor's low-pass, `orders` those of the Box–Jenkins model (None: selected).
+    K is reduced as far as the cost allows (`keep`). A round whose model is unstable or has no stabilising K ends the
+    repetition with what the rounds before gave; in the first round that is an error.
+    """
+    if rounds < 1:
+        raise ModelError(f"rounds must be a whole number from 1 on, not {rounds!r}")
+    chosen = Weighting() if weighting is None else weighting
+    done: list[Round] = []
+    for number in range(1, rounds + 1):
+        if progress is not None:
+            progress(f"round {number}: experiment and identification")
+        record = experiment(done[-1].compensator if done else None)
+        try:
+            one = _round(number, record, G_D, F, dt, orders, chosen, keep)
+        except (DesignError, UnstableModelError) as error:
+            if not done:
+                raise
+            why = f"round {number} gave no compensator: {error}"
+            return Repeated(tuple(done), f"kept the compensator of round {number - 1}", (why,))
+        done.append(one)
+        if len(done) > 1:
+            before, now = done[-2].design.gamma_opt, one.design.gamma_opt
+            if abs(now - before) <= tolerance * before:
+                return Repeated(tuple(done), f"γ changed by less than {tolerance:.0%}: ended after round {number}")
+    return Repeated(tuple(done), f"ended after {rounds} round{'s' if rounds > 1 else ''}, as asked")
+
+
+def _round(
+    number: int, record: Record, G_D: Any, F: Any, dt: float, orders: Sequence[int] | None, how: Weighting, keep: float
+) -> Round:
+    from linkwright.control.discrete import sampled
+    from linkwright.control.systems import system
+
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", LinkwrightWarning)
+        model = identify(record, "box-jenkins", orders, stable="refuse")
+        measured = spectrum(record)
+        W_T, W_S = how.robustness(measured, model), how.performance(dt)
+        plant, low_pass = system(model.to_control()), sampled(system(F, "F"), dt)
+        design = mixed_sensitivity(plant, W_T, W_S, filter=low_pass)
+        small = reduce(design.system, keep_norm=keep, loop=design)
+        both = two_dof(plant, small.system, G_D, low_pass, dt=dt)
+    notes += [str(w.message) for w in told if issubclass(w.category, LinkwrightWarning)]
+    notes += [str(note) for note in both.notes]
+    return Round(
+        number,
+        record,
+        model,
+        measured,
+        W_T,
+        W_S,
+        design,
+        small.system.order,
+        design.system.order,
+        both,
+        tuple(dict.fromkeys(notes)),
+    )
+
+
+def _envelope(w: Floats, at: Floats, size: Floats) -> Floats:
+    """The largest size within a third of an octave of each frequency; 0 where nothing was measured."""
+    near = np.abs(np.log2(w[:, None] / at[None, :])) <= 1.0 / 3.0
+    return np.asarray(np.max(np.where(near, size[None, :], 0.0), axis=1))
