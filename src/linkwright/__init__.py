@@ -15,6 +15,7 @@ _PUBLIC = {
     "Builder": "linkwright.building",
     "Event": "linkwright.simulation.events",
     "analyse": "linkwright.analysis",
+    "control": "linkwright.control",
     "equations": "linkwright.symbolic.equations",
     "rollout": "linkwright.simulation.rollout",
     "simulate": "linkwright.simulation.simulate",
@@ -54,6 +55,7 @@ __all__ = [
     "__version__",
     "analyse",
     "chain",
+    "control",
     "equal",
     "equations",
     "errors",
@@ -80,7 +82,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from linkwright import errors
+    from linkwright import control, errors
     from linkwright.analysis import analyse
     from linkwright.building import Builder
     from linkwright.kernels.kernel import set_threads, threads
@@ -103,7 +105,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'linkwright' has no attribute {name!r}")
     module = import_module(_PUBLIC[name])
-    value = module if name == "errors" else getattr(module, name)
+    value = module if name in ("control", "errors") else getattr(module, name)
     globals()[name] = value
     return value
 

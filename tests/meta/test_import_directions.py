@@ -42,6 +42,7 @@ MAY = {
     "sources": {"model", "building", "formats", "mechanism", "tape"},
     "results": {"mechanism", "spatial", "tape", "targets"},
     "simulation": {"model", "sources", "programs", "results", "kernels", "mechanism", "tape", "targets"},
+    "control": {"model", "programs", "simulation", "kernels", "mechanism", "results", "spatial", "tape", "sources"},
     "symbolic": {"model", "programs", "sources", "formats", "mechanism", "spatial", "tape", "kernels"},
     "viewer": {"results", "mechanism", "spatial"},
     "cli": {"model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"},

@@ -24,7 +24,7 @@ _PUBLIC = {
     "two_dof": "linkwright.control.two_dof",
 }
 
-__all__ = sorted(_PUBLIC)  # noqa: PLE0605
+__all__ = sorted(_PUBLIC)
 
 
 def __getattr__(name: str) -> Any:
