@@ -53,6 +53,7 @@ MAY = {
         "tape",
         "sources",
     },
+    "control": {"model", "programs", "simulation", "kernels", "mechanism", "results", "spatial", "tape", "sources"},
     "symbolic": {"model", "programs", "sources", "formats", "mechanism", "spatial", "tape", "kernels"},
     "viewer": {"results", "mechanism", "spatial"},
     "studies": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,43 +65,63 @@ def central(plant: Plant, gamma: float) -> System | None:
     nearly zero rounding spoils the test, but not the controller.
     Glover and Doyle (1988), in the form of Zhou, Doyle and Glover, "Robust and Optimal Control", theorem 17.1.
     """
-    A, B1, B2, C1, C2, D11 = plant.A, plant.B1, plant.B2, plant.C1, plant.C2, plant.D11
-    n, m1, m2, p1, p2 = A.shape[0], B1.shape[1], B2.shape[1], C1.shape[0], C2.shape[0]
     if gamma <= plant.floor:
         return None
+    A, B1, B2, C1, C2, D11 = (_wide(M) for M in (plant.A, plant.B1, plant.B2, plant.C1, plant.C2, plant.D11))
+    n, m1, m2, p1, p2 = A.shape[0], B1.shape[1], B2.shape[1], C1.shape[0], C2.shape[0]
     B, C = np.hstack([B1, B2]), np.vstack([C1, C2])
     D1 = np.hstack([D11, np.eye(p1, m2, k=m2 - p1)])
     D2 = np.vstack([D11, np.eye(p2, m1, k=m1 - p2)])
     R = D1.T @ D1
-    R[:m1, :m1] -= gamma**2 * np.eye(m1)
+    R[:m1, :m1] -= _wide(gamma) ** 2 * np.eye(m1)
     Rt = D2 @ D2.T
-    Rt[:p1, :p1] -= gamma**2 * np.eye(p1)
-    X = _riccati(A, B, C1, D1, R)
-    Y = _riccati(A.T, C.T, B1.T, D2.T, Rt)
-    if X is None or Y is None:
-        return None
-    F = -np.linalg.solve(R, D1.T @ C1 + B.T @ X)
-    L = -np.linalg.solve(Rt, (B1 @ D2.T + Y @ C.T).T).T
+    Rt[:p1, :p1] -= _wide(gamma) ** 2 * np.eye(p1)
     j, k = m1 - p2, p1 - m2
-    F12, F2, L12, L2 = F[j:m1], F[m1:], L[:, k:p1], L[:, p1:]
     D1111, D1112, D1121, D1122 = D11[:k, :j], D11[:k, j:], D11[k:, :j], D11[k:, j:]
-    E = np.linalg.inv(gamma**2 * np.eye(k) - D1111 @ D1111.T) if k else np.zeros((0, 0))
+    try:
+        X = _riccati(A, B, C1, D1, R)
+        Y = None if X is None else _riccati(A.T, C.T, B1.T, D2.T, Rt)
+        if X is None or Y is None:
+            return None
+        F = -_inverse(R) @ (D1.T @ C1 + B.T @ X)
+        L = -(B1 @ D2.T + Y @ C.T) @ _inverse(Rt)
+        E = _inverse(_wide(gamma) ** 2 * np.eye(k) - D1111 @ D1111.T)
+        Z = _inverse(np.eye(n) - Y @ X / _wide(gamma) ** 2)
+    except (np.linalg.LinAlgError, ValueError):
+        return None
+    F12, F2, L12, L2 = F[j:m1], F[m1:], L[:, k:p1], L[:, p1:]
     K11 = -D1121 @ D1111.T @ E @ D1112 - D1122
-    # Â + B̂1 D̂21⁻¹ Ĉ2 with Ĉ2 = −D̂21 (C2 + F12): D̂12 and D̂21 cancel in the central controller.
+    # Â = A + B F + B̂1 D̂21⁻¹ Ĉ2 with Ĉ2 = −D̂21 (C2 + F12): D̂12 and D̂21 cancel in the central controller.
     S = C2 + F12
     C_hat = F2 - K11 @ S
-    Z = np.eye(n) - Y @ X / gamma**2
-    try:
-        B_hat = np.linalg.solve(Z, -L2 + (B2 + L12) @ K11)
-    except np.linalg.LinAlgError:
-        return None
+    B_hat = Z @ (-L2 + (B2 + L12) @ K11)
     A_hat = A + B @ F - B_hat @ S
-    DK = plant.from_control @ K11 @ plant.to_measured
     root = np.sqrt(plant.rate)
-    K = System(
-        A_hat * plant.rate, root * B_hat @ plant.to_measured, root * plant.from_control @ C_hat, DK
+    parts = (
+        A_hat * plant.rate,
+        root * B_hat @ plant.to_measured,
+        root * plant.from_control @ C_hat,
+        plant.from_control @ K11 @ plant.to_measured,
     )
-    return _without_feedthrough(K, plant.D22)
+    narrow = [np.asarray(M, dtype=float) for M in parts]
+    if not all(np.isfinite(M).all() for M in narrow):
+        return None
+    return _without_feedthrough(balanced(System(*narrow)), plant.D22)
+
+
+def _wide(M: Any) -> Any:
+    """In the widest floating point there is: the controller's slow poles are small differences of large numbers."""
+    return np.asarray(M, dtype=np.longdouble)
+
+
+def _inverse(M: Any) -> Any:
+    """The inverse in wide numbers, by Newton's iteration from the double one."""
+    if not M.size:
+        return M
+    X = _wide(np.linalg.inv(M.astype(float)))
+    for _ in range(3):
+        X = X @ (2 * np.eye(len(M)) - M @ X)
+    return X
 
 
 def _without_feedthrough(K: System, D22: Floats) -> System | None:
@@ -116,28 +137,26 @@ def _without_feedthrough(K: System, D22: Floats) -> System | None:
     return System(A, K.B @ E, C, K.D @ E)
 
 
-def _riccati(A: Floats, B: Floats, C: Floats, D: Floats, R: Floats) -> Floats | None:
-    """The stabilising solution X of AᵀX + XA + CᵀC − (XB + CᵀD) R⁻¹ (BᵀX + DᵀC) = 0, R indefinite."""
-    from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov
+def _riccati(A: Any, B: Any, C: Any, D: Any, R: Any) -> Any:
+    """The stabilising solution X of AᵀX + XA + CᵀC − (XB + CᵀD) R⁻¹ (BᵀX + DᵀC) = 0, R indefinite; or None."""
+    from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov  # type: ignore[import-untyped]
 
     if not A.shape[0]:
         return np.zeros((0, 0))
+    double = [M.astype(float) for M in (A, B, C.T @ C, R, C.T @ D)]
     try:
-        X = solve_continuous_are(A, B, C.T @ C, R, s=C.T @ D)
+        X = _wide(solve_continuous_are(*double[:4], s=double[4]))
     except (np.linalg.LinAlgError, ValueError):
         return None
-    X = (X + X.T) / 2
-    if not np.all(np.isfinite(X)):
-        return None
-    for _ in range(3):
-        # Newton's step on the residual: where the solution is nearly zero, the pencil's rounding is larger than it.
+    inverse = _inverse(R)
+    for _ in range(4):
+        # Newton's step on a residual in wide numbers: where X is nearly zero, the pencil's rounding is larger than it.
         feed = B.T @ X + D.T @ C
-        closed = A - B @ np.linalg.solve(R, feed)
-        if not np.all(np.linalg.eigvals(closed).real < 0):
+        gain = inverse @ feed
+        closed = (A - B @ gain).astype(float)
+        if not np.isfinite(closed).all() or not np.all(np.linalg.eigvals(closed).real < 0):
             return None
-        residual = A.T @ X + X @ A + C.T @ C - feed.T @ np.linalg.solve(R, feed)
-        better = X + solve_continuous_lyapunov(closed.T, -residual)
-        if not np.all(np.isfinite(better)):
-            break
-        X = (better + better.T) / 2
+        residual = A.T @ X + X @ A + C.T @ C - feed.T @ gain
+        X = X - solve_continuous_lyapunov(closed.T, residual.astype(float))
+        X = (X + X.T) / 2
     return X

@@ -19,6 +19,7 @@ Complexes = NDArray[np.complex128]
 _ABOVE = "the measured norm is above γ"
 _SURE = 1e-6  # by so much, relatively, may a measured norm exceed the γ it was designed for
 _EPSILONS = (1e-3, 1e-5)  # relative sizes of what makes a singular problem regular; the best verified one is kept
+_GENTLE = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)  # those tried for the backed-off controller, the largest first
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,9 @@ def hinf(
 
     nmeas and ncon count the measured outputs y and the controls u: P's last outputs and inputs. γ is bisected to a
     relative tolerance; a γ is accepted only if the closed loop with the plant as given is stable and its measured norm
-    is not above γ. K is designed at (1 + back_off) γ_opt. A singular problem (D12 or D21 without full rank, zeros on the
-    imaginary axis or the unit circle) is made regular by ε times a fictitious noise and control cost, relative to the
-    plant's own sizes; the norm is still that of the plant as given. epsilon chooses ε; 0 forbids it.
+    is not above γ. K is designed at (1 + back_off) γ_opt. A singular problem (D12 or D21 without full rank, zeros on
+    the imaginary axis or the unit circle) is made regular by ε times a fictitious noise and control cost, relative to
+    the plant's own sizes; the norm is still that of the plant as given. epsilon chooses ε; 0 forbids it.
 
     Raises DesignError where P cannot be stabilised from u or detected from y (it names the modes in Hz), or where no K
     brings the norm under gamma_max.
@@ -117,10 +118,19 @@ def hinf(
     if best is None:
         raise DesignError(_nothing(history, gamma_max), history=tuple(history))
     gamma_opt, optimal, plant, size = best
+    # The largest ε that serves gives the controller with the least bandwidth.
+    for trial in [e for e in _GENTLE if e > size] if notes and not epsilon else []:
+        gentle = _Search(given, normalised(*regularised(flat, nmeas, ncon, trial)), trial, history)
+        kept = gentle.under((1 + back_off) * gamma_opt)
+        if kept is not None:
+            size, (K, norm) = trial, kept
+            gamma = (1 + back_off) * gamma_opt
+            break
+    else:
+        gamma, K, norm = _backed_off(_Search(given, plant, size, history), gamma_opt, optimal, back_off)
     if notes:
         text = f"made regular by ε = {size:g} of the plant's own sizes; the norm is verified without it"
         notes = [f"{'; '.join(notes)}: {text}"]
-    gamma, K, norm = _backed_off(_Search(given, plant, size, history), gamma_opt, optimal, back_off)
     if gamma > 1.5 * (1 + back_off) * gamma_opt:
         notes.append(f"no well-conditioned controller near γ_opt: backed off to {gamma:.4g}")
     for note in notes:
@@ -128,9 +138,7 @@ def hinf(
     return Design(K, gamma_opt, gamma, norm, given, tuple(history), tuple(notes), size, optimal)
 
 
-def _backed_off(
-    search: _Search, gamma_opt: float, optimal: System, back_off: float
-) -> tuple[float, System, Norm]:
+def _backed_off(search: _Search, gamma_opt: float, optimal: System, back_off: float) -> tuple[float, System, Norm]:
     """The controller at (1 + back_off) γ_opt, or a little above where rounding spoils it there."""
     for factor in (1.0, 1.02, 1.1, 1.5, 3.0):
         gamma = (1 + back_off) * gamma_opt * factor
@@ -195,6 +203,14 @@ class _Search:
             if factor * first > floor:
                 self._try(factor * first)
         return self.found
+
+    def under(self, gamma: float) -> tuple[System, Norm] | None:
+        """A controller whose measured norm is under γ, whatever γ the regular plant was asked for."""
+        for factor in (1.0, 1.03, 1.1, 1.3, 2.0):
+            K, norm, _ = self.attempt(factor * gamma)
+            if K is not None and norm is not None and norm.upper <= gamma:
+                return K, norm
+        return None
 
     def _try(self, gamma: float) -> bool:
         """Whether γ is accepted; a controller whose measured norm is the smallest so far is kept in any case."""

@@ -65,7 +65,11 @@ def loop_margins(G: System, K: System, F: System, W_T: System | None) -> Margins
     if W_T is not None and W_T.inputs == nu:
         weighted = _over(hinf_norm(series(W_T, T)).upper)
     each = [_opened(L, i) for i in range(nu)]
-    up, down, phase, delay = (min(e[0] for e in each), max(e[1] for e in each), *(min(e[i] for e in each) for i in (2, 3)))
+    up, down, phase, delay = (
+        min(e[0] for e in each),
+        max(e[1] for e in each),
+        *(min(e[i] for e in each) for i in (2, 3)),
+    )
     return Margins(True, up, down, phase, delay, hinf_norm(S).upper, _over(hinf_norm(T).upper), weighted)
 
 

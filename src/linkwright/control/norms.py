@@ -76,7 +76,8 @@ def hinf_norm(given: Any, *, tolerance: float = 1e-8, grid: int = 0) -> Norm:
             if rise > tolerance / 2:
                 continue
         if clear:
-            return Norm(lower, level * (1 + _noise(S, C, response, check, lower)), back(peak))
+            peak = 0.0 if _largest(response, np.zeros(1))[0] >= lower * (1 - 1e-12) else peak
+            return Norm(lower, level * (1 + _noise(C, response, check, lower)), back(peak))
         break
     # Rounding leaves eigenvalues near the axis: go up until they have left it.
     for step in range(40):
@@ -92,9 +93,9 @@ def _polished(response: Callable[[Floats], Any], w: Floats, lower: float) -> Flo
     values = _sigma(response(w))
     padded = np.concatenate([[-np.inf], values, [-np.inf]])
     hills = np.flatnonzero((values >= padded[:-2]) & (values >= padded[2:]) & (values > 0.99 * lower))
-    hills = hills[np.argsort(values[hills])[-4:]]
+    hills = np.array(sorted(hills, key=lambda i: float(values[i]))[-4:], dtype=int)
     tops = []
-    for i in hills:
+    for i in map(int, hills):
         a, b = w[max(i - 1, 0)], w[min(i + 1, w.size - 1)]
         for _ in range(9):
             inner = np.linspace(a, b, 13)
@@ -104,7 +105,7 @@ def _polished(response: Callable[[Floats], Any], w: Floats, lower: float) -> Flo
     return np.array(tops)
 
 
-def _noise(S: System, C: System, response: Callable[[Floats], Any], w: Floats, peak: float) -> float:
+def _noise(C: System, response: Callable[[Floats], Any], w: Floats, peak: float) -> float:
     """How far two evaluations of the response are apart, relatively, where it is near its peak."""
     one, other = _sigma(response(w)), _sigma(C.at(w))
     near = one > 0.99 * peak
@@ -161,7 +162,7 @@ def _near_poles(C: System, points: int) -> Floats:
     spread = np.concatenate([[0.0], np.geomspace(1e-3, 30.0, points // 2)])
     spread = np.concatenate([-spread[:0:-1], spread])
     around = np.abs(poles.imag)[:, None] + np.abs(poles.real)[:, None] * spread
-    return np.abs(np.concatenate([around.ravel(), np.abs(poles)]))
+    return np.asarray(np.abs(np.concatenate([around.ravel(), np.abs(poles)])))
 
 
 def _start(C: System) -> Floats:

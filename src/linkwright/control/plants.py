@@ -1,4 +1,4 @@
-"""What a generalised plant must be for H∞ design: checks that name the modes, and the regularisation of singular ones."""
+"""What a generalised plant must be for H∞ design: checks that name the modes; singular plants made regular."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _axis_zeros(S: System) -> list[float]:
     size = max(float(np.linalg.norm(S.A, 2)) if S.order else 0.0, 1e-300)
     candidates = [0.0, *np.abs(S.poles().imag)]
     if S.order and S.inputs:
-        from scipy.linalg import eigvals
+        from scipy.linalg import eigvals  # type: ignore[import-untyped]  # SciPy has no types
 
         # Two random squarings have the true zeros in common; a false one is thrown out by the rank below.
         mix = np.random.default_rng(0).normal(size=(S.inputs, S.outputs))

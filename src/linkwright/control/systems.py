@@ -43,17 +43,17 @@ class System:
     @property
     def order(self) -> int:
         """The number of states."""
-        return self.A.shape[0]
+        return int(self.A.shape[0])
 
     @property
     def inputs(self) -> int:
         """The number of inputs."""
-        return self.D.shape[1]
+        return int(self.D.shape[1])
 
     @property
     def outputs(self) -> int:
         """The number of outputs."""
-        return self.D.shape[0]
+        return int(self.D.shape[0])
 
     def poles(self) -> Complexes:
         """The eigenvalues of A: in s (1/s), or in z where sampled."""
@@ -210,7 +210,8 @@ def block_diagonal(systems: Sequence[System]) -> System:
     blocks = [block_diag(*[getattr(s, name) for s in systems]) for name in "ABCD"]
     n, m, p = (sum(getattr(s, k) for s in systems) for k in ("order", "inputs", "outputs"))
     shapes = [(n, n), (n, m), (p, n), (p, m)]
-    return System(*[b.reshape(s) for b, s in zip(blocks, shapes, strict=True)], period(*systems))
+    A, B, C, D = (b.reshape(s) for b, s in zip(blocks, shapes, strict=True))
+    return System(A, B, C, D, period(*systems))
 
 
 def stack(systems: Sequence[System]) -> System:
@@ -226,7 +227,9 @@ def diagonal(given: Any, size: int, name: str, dt: float | None) -> System:
     if weight.inputs == weight.outputs == 1 and size > 1:
         return block_diagonal([weight] * size)
     if weight.inputs != size:
-        text = f"{name} has {weight.inputs} inputs where {size} signals are weighted; give one for each, or a single one"
+        text = (
+            f"{name} has {weight.inputs} inputs where {size} signals are weighted; give one for each, or a single one"
+        )
         raise ShapeError(text, given=weight.inputs, wanted=size)
     return weight
 
