@@ -194,7 +194,7 @@ def test_the_model_file_rests_where_the_geometry_has_home() -> None:
 
 def test_parameters_change_the_plant() -> None:
     mech = elastic()
-    q, v, _ = state(mech, GEOMETRY, GEOMETRY.home)
+    q = state(mech, GEOMETRY, GEOMETRY.home)[0]
     heavy = mech.with_parameters(plate_mass=36.0, payload=10.0, stiffness=1e5)
     assert np.isclose(heavy.bodies["plate"].mass, 46.0)
     assert np.allclose(heavy.bodies["plate"].inertia, 1.2 * mech.bodies["plate"].inertia)

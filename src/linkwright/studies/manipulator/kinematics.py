@@ -49,6 +49,7 @@ class Legs(NamedTuple):
     knees: Floats  # (..., 6, 3): the cranks' ends (m)
     wrists: Floats  # (..., 6, 3): the wrist points (m)
     short: Floats  # (..., 6): how far the wrist point is out of the leg's reach (m), 0 where it is in it
+    slack: Floats  # (..., 6): √(p_x² + p_y²) − |k| (m): negative out of reach, 0 where crank and rod are in line
     axes: Floats  # (..., 6, 6, 3): the axes of the six joints, unit vectors
 
 
@@ -109,6 +110,7 @@ def legs_at(geometry: Geometry, pose: ArrayLike, *, knee: int = -1) -> Legs:
         base + np.einsum("lij,...lj->...li", frames, end),
         wrists,
         short,
+        flat - np.abs(k),
         np.einsum("lij,...lkj->...lki", frames, np.stack(local, axis=-2)),
     )
 
@@ -132,7 +134,7 @@ def check_reach(geometry: Geometry, legs: Legs) -> None:
 
 def check_regular(geometry: Geometry, legs: Legs, jacobians: Floats, worst: float = WORST) -> None:
     """Refuse poses where a leg's W = J⁻¹ is of no use, with the direction that the leg cannot follow."""
-    size = np.array([1.0, 1.0, 1.0, *[geometry.plate_radius] * 3])
+    size = np.array([1.0, 1.0, 1.0, *[geometry.turn_length] * 3])
     condition = np.linalg.cond(size[:, None] * jacobians)
     if (condition <= worst).all():
         return
@@ -163,6 +165,40 @@ def leg_jacobians(geometry: Geometry, legs: Legs, position: ArrayLike) -> Floats
     points = np.stack([base, legs.knees, legs.knees, legs.wrists, legs.wrists, legs.wrists], axis=-2)
     arms = at[..., None, None, :] - points
     return np.concatenate([np.cross(legs.axes, arms), legs.axes], axis=-1).swapaxes(-1, -2)
+
+
+def motor_rows(geometry: Geometry, legs: Legs, position: ArrayLike) -> tuple[Floats, Floats]:
+    """S = ∂θ_A/∂x (..., 6, 6) as numerators A (..., 6, 6) and denominators (..., 6): row i of S is A_i / b_i.
+
+    With u along the rod and t the way of the crank's end a radian, u·ẋ_P = (u·t) θ̇: A_i = [u, (P − x) × u], b_i = u·t.
+    A singular A lets the plate move with all motors held; b_i = 0 is a leg whose crank and rod are in line.
+    """
+    u = (legs.wrists - legs.knees) / np.linalg.norm(legs.wrists - legs.knees, axis=-1, keepdims=True)
+    arms = legs.wrists - np.asarray(position, dtype=np.float64)[..., None, :]
+    tangents = np.cross(legs.axes[..., 0, :], legs.knees - geometry.base_points)
+    return np.concatenate([u, np.cross(arms, u)], axis=-1), (u * tangents).sum(axis=-1)
+
+
+def check_motors(geometry: Geometry, legs: Legs, position: ArrayLike, worst: float = WORST) -> float:
+    """The condition of S at one pose (turns measured at `turn_length`); above `worst` the pose is refused."""
+    rows, ways = motor_rows(geometry, legs, position)
+    size = np.array([1.0, 1.0, 1.0, *[geometry.turn_length] * 3])
+    scaled, b = rows / size, ways / geometry.crank
+    with np.errstate(divide="ignore"):
+        s = scaled / b[:, None]
+    condition = float(np.linalg.cond(s)) if np.isfinite(s).all() else np.inf
+    if condition <= worst:
+        return condition
+    if np.linalg.cond(scaled) > 1.0 / np.abs(b).min():  # the motors held, the plate still moves
+        lost = np.linalg.svd(scaled)[2][-1] / size
+        what = f"the motors do not hold the plate against {in_words(lost / np.linalg.norm(lost))}"
+    else:
+        leg = int(np.argmin(np.abs(b)))
+        lost = rows[leg]
+        what = f"crank and rod of leg {leg + 1} are in line, and no motor moves the plate along its rod: "
+        what += in_words(lost / np.linalg.norm(lost))
+    text = f"the pose is singular (condition of S {condition:.2g}): {what}; keep the path away from it"
+    raise SingularPose(text, which="S", leg=0, condition=condition, direction=lost)
 
 
 def motion(
