@@ -18,17 +18,22 @@ def bound(kernel: Kernel, inputs: Sequence[Floats], outputs: Sequence[Floats]) -
 
     The arrays are held and must stay plain (float64, contiguous); change their numbers in place. For one thread.
     """
-    s = kernel.signature
-    for array, port in zip((*inputs, *outputs), (*s.inputs, *s.outputs), strict=True):
-        if array.dtype != np.float64 or array.shape != port.shape or not array.flags.c_contiguous:
-            text = f"{s.name}: {port.name} must be a contiguous float64 array of shape {port.shape}, not {array.shape}"
-            raise ShapeError(text, given=array.shape, wanted=port.shape)
+    arrays, strides = checked(kernel, inputs, outputs)
     if not native():
         given = list(outputs) if len(outputs) > 1 else outputs[0]
         return lambda: kernel(*inputs, out=given)
-    variant = kernel.variant(1)
-    arrays = [*inputs, *outputs]
-    return variant.bound(arrays, [port.size for port in (*s.inputs, *s.outputs)])
+    return kernel.variant(1).bound(arrays, strides)
+
+
+def checked(kernel: Kernel, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> tuple[list[Floats], list[int]]:
+    """The arrays of one state, each of its port's shape, and the ports' sizes."""
+    s = kernel.signature
+    ports = (*s.inputs, *s.outputs)
+    for array, port in zip((*inputs, *outputs), ports, strict=True):
+        if array.dtype != np.float64 or array.shape != port.shape or not array.flags.c_contiguous:
+            text = f"{s.name}: {port.name} must be a contiguous float64 array of shape {port.shape}, not {array.shape}"
+            raise ShapeError(text, given=array.shape, wanted=port.shape)
+    return [*inputs, *outputs], [port.size for port in ports]
 
 
 def marched(

@@ -373,6 +373,14 @@ class _Variant:
 
         return call
 
+    def job(self, arrays: Sequence[Floats], strides: Sequence[int]) -> tuple[list[int], Any]:
+        """One state on these arrays for native code to call: the code's address and its first three arguments.
+
+        They hold as long as what is given back with them.
+        """
+        room, memory = self._prepared([address(a) for a in arrays], strides)
+        return [self.code.address, room.pointers, room.strides, memory.address], (arrays, room, memory, self)
+
     def _prepared(self, addresses: list[int], strides: Sequence[int]) -> tuple[_Room, scratch.Scratch]:
         """The memory of a call, with its addresses in place."""
         # A room is taken out of the list while it is used: another thread, a signal handler or a finaliser

@@ -2,6 +2,10 @@
 
 `@NAME(ptrs, scratch, constants)` computes a scan alone; `@NAME_team(..., rank, size, barrier)` is one member's part.
 Long runs are shared out; short ones are the first member's, while the others wait at the next barrier.
+
+Where every operand of a case is either one for all items or a single number beside its neighbours', lanes are read and
+written as they lie, and a mask leaves out those beyond the last item. Elsewhere rows are turned over into lanes, and
+the items that are left over come one by one.
 """
 
 from __future__ import annotations
@@ -27,10 +31,10 @@ _USUAL = "ptr %ptrs, ptr %scratch, ptr %constants"
 
 def runs_text(low: Lowering, each: Each, name: str) -> list[str]:
     """Emit the functions of a scan in runs; the name to call."""
-    kept: dict[Case, list[str]] = {}
+    kept: dict[Case, list[tuple[str, int]]] = {}
     for case in each.cases:
         if case not in kept:
-            kept[case] = [_part(low, case, f"{name}_case{len(kept)}_by{w}", w) for w in _widths(low)]
+            kept[case] = [(_part(low, case, f"{name}_case{len(kept)}_by{w}", w), w) for w in _widths(low, case)]
     low.helper("barrier", barrier_text)
     f = low.open(f"{name}_team", _TEAM)
     assert each.runs is not None
@@ -60,9 +64,9 @@ def runs_text(low: Lowering, each: Each, name: str) -> list[str]:
 
         def call(case: Case) -> None:
             start = low_end
-            for part, width in zip(kept[case], _widths(low), strict=True):
+            for part, width in kept[case]:
                 f.lines.append(f"  call void @{part}({_USUAL}, i64 {start}, i64 {high_end})")
-                if width > 1:
+                if width > 1 and len(kept[case]) > 1:
                     rest = f.op(f"srem i64 {f.op(f'sub i64 {high_end}, {start}')}, {width}")
                     start = f.op(f"sub i64 {high_end}, {rest}")
 
@@ -87,16 +91,81 @@ def runs_text(low: Lowering, each: Each, name: str) -> list[str]:
     return low.close(alone)
 
 
-def _widths(low: Lowering) -> list[int]:
+def _widths(low: Lowering, case: Case) -> list[int]:
     """The widths that a run is computed by, one after another: as many items as fit, then the rest."""
-    return [low.pack, 1] if low.width == 1 and low.pack > 1 else [1]
+    if low.width > 1 or low.pack == 1:
+        return [1]
+    return [low.pack] if side_by_side(case) else [low.pack, 1]
+
+
+def side_by_side(case: Case) -> bool:
+    """Whether lanes can be read and written as they lie: results side by side, inputs too or one for all items."""
+    return all(_beside(o) for o in case.outputs) and all(_beside(o) or not o.steps for o in case.inputs)
+
+
+def _beside(operand: Operand) -> bool:
+    """Whether an operand is one number an item, next to those of the items before and after."""
+    return operand.size == 1 and operand.steps == ((1, ITEM),)
 
 
 def _part(low: Lowering, case: Case, name: str, width: int) -> str:
     """A function that computes items begin..end of one case, `width` at a time."""
+    if width > 1 and side_by_side(case):
+        return _masked_part(low, case, name, width)
     f = low.open(name, _PART) if width == 1 else LaneFunction(low, name, width)
     f.between("%begin", "%end", lambda i: f.block(case, item=i), width)
     return low.close(f)[0]
+
+
+def _masked_part(low: Lowering, case: Case, name: str, width: int) -> str:
+    f = MaskedFunction(low, name, width)
+    last = f.op(f"add i64 %end, {width - 1}")  # so that the last group, whole or not, is one of them
+
+    def group(i: str) -> None:
+        f.choose(i)
+        f.block(case, item=i)
+
+    f.between("%begin", last, group, width)
+    return low.close(f)[0]
+
+
+class MaskedFunction(Function):
+    """A function over `width` neighbouring items whose numbers lie side by side; a mask leaves out those past the end.
+
+    The lanes left out hold zeros and whatever comes of them; none of it is stored.
+    """
+
+    def __init__(self, lowering: Lowering, name: str, width: int) -> None:
+        super().__init__(lowering, name, _PART)
+        self.width, self.type = width, vector(width)
+        self.mask = ""
+        lowering.helper(f"masked{width}", lambda: masked_declarations(width))
+
+    def choose(self, item: str) -> None:
+        """Mask the items from `item` on that are before the end."""
+        numbers = f"<{self.width} x i64>"
+        lanes = "<" + ", ".join(f"i64 {k}" for k in range(self.width)) + ">"
+        left = self.op(f"sub i64 %end, {item}")
+        first = self.op(f"insertelement {numbers} poison, i64 {left}, i32 0")
+        spread = self.op(f"shufflevector {numbers} {first}, {numbers} poison, <{self.width} x i32> zeroinitializer")
+        self.mask = self.op(f"icmp sgt {numbers} {spread}, {lanes}")
+
+    def address(self, operand: Operand, item: str, ancestor: str = "0") -> Start:
+        pointer, step, _ = super().address(operand, item, ancestor)
+        return pointer, step, not operand.steps
+
+    def _moved(self, case: Case, plan: Plan, start_of: Callable[[Operand], Start]) -> bool:
+        return False  # neighbours past the end are not to be touched
+
+    def load_at(self, start: Start, k: int | str) -> str:
+        if start[2]:
+            return super().load_at(start, k)
+        load = f"call {self.type} @llvm.masked.load.v{self.width}f64.p0"
+        return self.op(f"{load}(ptr {start[0]}, i32 8, <{self.width} x i1> {self.mask}, {self.type} zeroinitializer)")
+
+    def store_at(self, value: str, start: Start, k: int | str) -> None:
+        store = f"call void @llvm.masked.store.v{self.width}f64.p0"
+        self.lines.append(f"  {store}({self.type} {value}, ptr {start[0]}, i32 8, <{self.width} x i1> {self.mask})")
 
 
 class LaneFunction(Function):

@@ -7,8 +7,8 @@ angle in the crank's plane (θ₁ + θ₂), l and r the lengths of crank and rod
     v_P,3 = θ̇₁ l (c₃ s₂, c₂, s₃ s₂) + α̇ r c₃ e_y − θ̇₃ r e_z,    ω_plate,4 − ω_3,4 = θ̇₄ e_z + θ̇₅ e_y + θ̇₆ (c₅, 0, −s₅).
 
 Their solutions are rates and accelerations; their transposes take the joint forces τ_O of Newton and Euler's equations
-to a force at P and a moment on the plate, Wᵀ τ_O. W is never formed. Both have 1/c₅: the crosses have inertia, and at the
-wrist's singular ±90° their motion itself is unbounded.
+to a force at P and a moment on the plate, Wᵀ τ_O. W is never formed. Both have 1/c₅: the crosses have inertia, and at
+the wrist's singular ±90° their motion itself is unbounded.
 """
 
 from __future__ import annotations

@@ -16,10 +16,10 @@ The plate hangs on no leg: what it needs is a wrench on itself, which Wᵀ Jᵀ 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntFlag
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,10 +27,10 @@ from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_prod
 from linkwright.studies.manipulator import forward, legs
 from linkwright.studies.manipulator.forward import dot, evenness, factored, moved, solved_transposed, unpacked
 from linkwright.studies.manipulator.geometry import LEGS, Geometry, Inertia
-from linkwright.studies.manipulator.legs import cross, minus, plus
+from linkwright.studies.manipulator.legs import minus, plus
 from linkwright.tape.build import ProgramBuilder, Ref, trace
-from linkwright.tape.functions import less, less_equal, maximum, minimum, where
-from linkwright.tape.program import ITEM, Case, Each, Program
+from linkwright.tape.functions import arctan2, less, less_equal, maximum, minimum, where
+from linkwright.tape.program import ITEM, Each, Program
 
 STATE, REFERENCE, GAINS, REPORT = 25, 19, 13, 22
 POSE, TWIST, ACCELERATION, TORQUES = slice(0, 7), slice(7, 13), slice(13, 19), slice(19, 25)
@@ -108,9 +108,14 @@ class Parts:
         return pose, twist, flag
 
     def resolved(self, pose: Any, twist: Any, reference: Any, gains: Any) -> list[Any]:
-        """ẍ = ẍ_d + K_V (ẋ_d − ẋ) + K_P (x_d − x); of the turn that is left, twice the sine of half its angle."""
+        """ẍ = ẍ_d + K_V (ẋ_d − ẋ) + K_P (x_d − x); the turn that is left by its axis and angle."""
         target, speed, rise = reference[:7], reference[7:13], reference[13:]
-        miss = [*minus(target[:3], pose[:3]), *_turned(target[3:], pose[3:])]
+        half = [0.5 * x for x in _turned(target[3:], pose[3:])]
+        square = dot(half, half)
+        sine = np.sqrt(square)
+        angle = 2.0 * arctan2(sine, np.sqrt(maximum(1.0 - square, 0.0)))
+        scale = where(less(square, 1e-16), 2.0, angle / sine)
+        miss = [*minus(target[:3], pose[:3]), *(scale * x for x in half)]
         return [
             a + kv * (v - x) + kp * e
             for a, kv, v, x, kp, e in zip(rise, gains[6:12], speed, twist, gains[:6], miss, strict=True)
@@ -137,7 +142,8 @@ class Parts:
     def leg(self, *given: Any, rows: bool = False) -> list[Any]:
         """One leg: its constants and the common numbers, to its share of τ_G, its margins (and its row of S)."""
         g, leg, common = self.geometry, legs.leg_of(given[:-1]), given[-1]
-        place, turn, v, w, a, dw = common[:3], common[3:12].reshape(3, 3), *common[12:24].reshape(4, 3)
+        place, turn = common[:3], common[3:12].reshape(3, 3)
+        v, w, a, dw = (common[k : k + 3] for k in range(12, 24, 3))
         at, p = legs.posture(g, leg, place, turn)
         rates = legs.joint_rates(g, leg, at, v, w)
         rise = legs.joint_accelerations(g, leg, at, rates, w, a, dw)
@@ -175,117 +181,167 @@ class Parts:
         return np.array(tau), state, flag, _finite(even), margins
 
     # -- programs ----------------------------------------------------------------------------------------
-    def add_legs(self, b: ProgramBuilder, common: Ref, order: Order, *, rows: bool = False, part: slice | None = None,
-                 shares: Ref | None = None) -> Ref:
-        """Add the map over the legs: its results lie by kind, then by leg, so that legs are neighbours."""
-        names = "legs" if part is None else f"legs {part.start}"
-        table = b.data(names, legs.leg_table(self.geometry))
-        if shares is None:
-            shares = b.temporary("shares", (_OUT + (_ROW if rows else 0), LEGS))
-        first, count = (0, LEGS) if part is None else (part.start, part.stop - part.start)
-
-        def column(ref: Ref, k: int) -> Ref:
-            return ref.part(k * LEGS + first, ()).at((1, ITEM))
-
-        inputs = [*(column(table, k) for k in range(legs.COLUMNS)), common]
-        outputs = [column(shares, k) for k in range(shares.shape[0])]
-        block, _, _ = trace(lambda *given: np.array(self.leg(*given, rows=rows)), [x.shape for x in inputs])
-        case: Case = b.case(block, inputs, outputs)
-        if order == "serial":
-            b.add(Each(count, (case,)))
-        else:
-            b.add(Each(count, (case,), "outward", None, b.column([0, count])))
-        return shares
-
-    def add_state(self, b: ProgramBuilder, theta: Ref, rate: Ref, previous: Ref, gains: Ref) -> tuple[forward.Found, Ref]:
-        start = b.temporary("start", (7,))
-        b.call(self.beginning, [previous, gains], [start])
-        return forward.add_search(b, self.geometry, theta, start), start
-
     def whole(self, order: Order = "serial") -> Program:
         """The whole step."""
         b = ProgramBuilder("control_step")
-        theta, rate, previous = b.input("theta", (LEGS,)), b.input("rate", (LEGS,)), b.input("previous", (STATE,))
-        reference, gains = b.input("reference", (REFERENCE,)), b.input("gains", (GAINS,))
-        tau, state, report = b.output("tau", (LEGS,)), b.output("state", (STATE,)), b.output("report", (REPORT,))
-        found, start = self.add_state(b, theta, rate, previous, gains)
-        common, plate, kept, flag = self._middle_buffers(b)
-
-        def middle(rate: Any, previous: Any, reference: Any, gains: Any, start: Any, *found: Any) -> tuple[Any, ...]:
-            pose, twist, flag = self.plate_state(rate, previous, gains, start, found)
-            rise = self.resolved(pose, twist, reference, gains)
-            given, wrench = self.common(pose, twist, rise, reference)
-            return given, wrench, np.array([*pose, *twist, *rise]), flag
-
-        inputs = [rate, previous, reference, gains, start]
-        b.call(middle, [*inputs, *_factors(found, first=True)], [common, plate, kept, flag])
-        shares = self.add_legs(b, common, order)
-        self._end(b, [previous, kept, plate, shares, flag], found, [tau, state, report])
+        given = _inputs(b)
+        middle = self._add_middle(b, given)
+        shares = b.temporary("shares", (_OUT, LEGS))
+        self._add_legs(b, middle.common, shares, order)
+        self._add_end(b, given["previous"], middle, [shares])
         return b.build(single=False)
 
-    def _middle_buffers(self, b: ProgramBuilder) -> tuple[Ref, Ref, Ref, Ref]:
-        return (
-            b.temporary("common", (_COMMON,)),
-            b.temporary("plate", (6,)),
-            b.temporary("kept", (19,)),
-            b.temporary("flag", ()),
-        )
+    def before(self) -> Program:
+        """All that comes before the legs, as its own program: the inputs to `Middle`, whose parts are its outputs."""
+        b = ProgramBuilder("before_the_legs")
+        for ref in self._add_middle(b, _inputs(b)):
+            name = b.buffers[ref.operand.buffer].name
+            b.make_output(ref, name)
+        return b.build(single=False)
 
-    def _end(self, b: ProgramBuilder, inputs: list[Ref], found: forward.Found, outputs: list[Ref]) -> None:
-        def end(*given: Any) -> tuple[Any, ...]:
-            *known, lower, ortho, driven, rounds, residual = given
-            tau, state, flag, even, margins = self.ending(*known, (unpacked(lower), ortho, driven))
-            return tau, state, np.array([flag, rounds, _finite(residual), even, *margins])
+    def some_legs(self, first: int, count: int) -> Program:
+        """Some legs as a program of their own: common (36) → shares (9, count)."""
+        b = ProgramBuilder(f"legs_{first + 1}_to_{first + count}")
+        common, shares = b.input("common", (_COMMON,)), b.output("shares", (_OUT, count))
+        self._add_legs(b, common, shares, "serial", first=first)
+        return b.build(single=True)
 
-        b.call(end, [*inputs, *_factors(found), found.rounds, found.residual], outputs)
+    def after(self, counts: Sequence[int]) -> Program:
+        """All that comes after the legs: previous, `Middle`, shares of so many legs each, to the outputs."""
+        b = ProgramBuilder("after_the_legs")
+        previous = b.input("previous", (STATE,))
+        middle = Middle(*(b.input(name, shape) for name, shape in Middle.shapes().items()))
+        shares = [b.input(f"shares {k}", (_OUT, count)) for k, count in enumerate(counts)]
+        self._add_end(b, previous, middle, shares)
+        return b.build(single=False)
 
     def torques_ahead(self, order: Order = "serial") -> Program:
-        """(previous, reference, gains) → (tau, state, report): torques at the pose predicted from the sample before."""
+        """(previous, reference, gains) → (tau, command (12), report): at the pose predicted from the sample before.
+
+        The command is the acceleration and the torques: the second half of `state`.
+        """
         b = ProgramBuilder("torques_ahead")
         previous, reference = b.input("previous", (STATE,)), b.input("reference", (REFERENCE,))
         gains = b.input("gains", (GAINS,))
-        tau, state, report = b.output("tau", (LEGS,)), b.output("state", (STATE,)), b.output("report", (REPORT,))
-        common, plate, kept, flag = self._middle_buffers(b)
+        tau, command, report = b.output("tau", (LEGS,)), b.output("command", (12,)), b.output("report", (REPORT,))
+        common, plate, kept = b.temporary("common", (_COMMON,)), b.temporary("plate", (6,)), b.temporary("kept", (19,))
+        shares = b.temporary("shares", (_OUT + _ROW, LEGS))
+        size = self.geometry.plate_radius
 
         def middle(previous: Any, reference: Any, gains: Any) -> tuple[Any, ...]:
             pose, twist = self.predicted(previous, gains[12])
             rise = self.resolved(pose, twist, reference, gains)
-            given, wrench = self.common(pose, twist, rise, reference)
-            return given, wrench, np.array([*pose, *twist, *rise]), previous[0] * 0.0
+            return *self.common(pose, twist, rise, reference), np.array([*pose, *twist, *rise])
 
-        def end(previous: Any, kept: Any, plate: Any, shares: Any, flag: Any) -> tuple[Any, ...]:
-            rows = [[*shares[_OUT : _OUT + 3, k], *(x * (1.0 / self.geometry.plate_radius) for x in shares[_OUT + 3 : _OUT + 6, k])] for k in range(LEGS)]
-            lower, ortho = factored(rows)
-            tau, state, flag, even, margins = self.ending(
-                previous, kept, plate, shares, flag, (lower, ortho, list(shares[_OUT + 6]))
-            )
-            return tau, state, np.array([flag, 0.0, 0.0, even, *margins])
+        def end(previous: Any, kept: Any, plate: Any, shares: Any) -> tuple[Any, ...]:
+            rods, driven = shares[_OUT : _OUT + 6], shares[_OUT + 6]
+            rows = [[*rods[:3, k], *(x * (1.0 / size) for x in rods[3:, k])] for k in range(LEGS)]
+            factors = (*factored(rows), driven)
+            tau, state, flag, even, margins = self.ending(previous, kept, plate, shares, 0.0, factors)
+            return tau, state[13:], np.array([flag, 0.0, 0.0, even, *margins])
 
-        b.call(middle, [previous, reference, gains], [common, plate, kept, flag])
-        shares = self.add_legs(b, common, order, rows=True)
-        b.call(end, [previous, kept, plate, shares, flag], [tau, state, report])
+        b.call(middle, [previous, reference, gains], [common, plate, kept])
+        self._add_legs(b, common, shares, order)
+        b.call(end, [previous, kept, plate, shares], [tau, command, report])
         return b.build(single=False)
 
     def plate_found(self) -> Program:
-        """(theta, rate, previous, gains) → (state (13), report (3)): pose and twist, with flag, corrections, residual."""
+        """(theta, rate, previous, gains) → (plate (13), report (3)): pose and twist; flag, corrections, residual."""
         b = ProgramBuilder("plate_found")
         theta, rate, previous = b.input("theta", (LEGS,)), b.input("rate", (LEGS,)), b.input("previous", (STATE,))
         gains = b.input("gains", (GAINS,))
-        state, report = b.output("state", (13,)), b.output("report", (3,))
-        found, start = self.add_state(b, theta, rate, previous, gains)
+        plate, report = b.output("plate", (13,)), b.output("report", (3,))
+        start, found = self._add_search(b, theta, previous, gains)
 
         def end(rate: Any, previous: Any, gains: Any, start: Any, rounds: Any, *found: Any) -> tuple[Any, Any]:
             pose, twist, flag = self.plate_state(rate, previous, gains, start, found)
             return np.array([*pose, *twist]), np.array([flag, rounds, _finite(found[1])])
 
-        inputs = [rate, previous, gains, start, found.rounds, *_factors(found, first=True)]
-        b.call(end, inputs, [state, report])
+        b.call(end, [rate, previous, gains, start, found.rounds, *_left(found)], [plate, report])
         return b.build(single=False)
 
+    # -- their parts -------------------------------------------------------------------------------------
+    def _add_search(self, b: ProgramBuilder, theta: Ref, previous: Ref, gains: Ref) -> tuple[Ref, forward.Found]:
+        start = b.temporary("start", (7,))
+        b.call(self.beginning, [previous, gains], [start])
+        return start, forward.add_search(b, self.geometry, theta, start)
 
-def _factors(found: forward.Found, *, first: bool = False) -> list[Ref]:
-    rest = [found.lower, found.ortho, found.driven]
-    return [found.pose, found.residual, *rest] if first else rest
+    def _add_middle(self, b: ProgramBuilder, given: dict[str, Ref]) -> Middle:
+        """Forward kinematics, and what the legs need to know."""
+        start, found = self._add_search(b, given["theta"], given["previous"], given["gains"])
+        common, plate = b.temporary("common", (_COMMON,)), b.temporary("plate", (6,))
+        kept, flag = b.temporary("kept", (19,)), b.temporary("flag", ())
+
+        def middle(rate: Any, previous: Any, reference: Any, gains: Any, start: Any, *found: Any) -> tuple[Any, ...]:
+            pose, twist, flag = self.plate_state(rate, previous, gains, start, found)
+            rise = self.resolved(pose, twist, reference, gains)
+            return *self.common(pose, twist, rise, reference), np.array([*pose, *twist, *rise]), flag
+
+        inputs = [given[name] for name in ("rate", "previous", "reference", "gains")]
+        b.call(middle, [*inputs, start, *_left(found)], [common, plate, kept, flag])
+        return Middle(
+            common, plate, kept, flag, found.lower, found.ortho, found.driven, found.rounds, found.residual
+        )
+
+    def _add_legs(self, b: ProgramBuilder, common: Ref, shares: Ref, order: Order, *, first: int = 0) -> None:
+        """The map over the legs from `first` on. Its results lie by kind, then by leg: as lanes hold them."""
+        kinds, count = shares.shape
+        table = b.data("legs", legs.leg_table(self.geometry)[:, first : first + count])
+
+        def neighbours(ref: Ref, number: int) -> list[Ref]:
+            return [ref.part(k * count, ()).at((1, ITEM)) for k in range(number)]
+
+        inputs, outputs = [*neighbours(table, legs.COLUMNS), common], neighbours(shares, kinds)
+
+        def leg(*given: Any) -> Any:
+            return np.array(self.leg(*given, rows=kinds > _OUT))
+
+        block, _, _ = trace(leg, [ref.shape for ref in inputs])
+        case = b.case(block, inputs, outputs)
+        lanes = order == "lanes"
+        b.add(Each(count, (case,), "outward" if lanes else "map", None, b.column([0, count]) if lanes else None))
+
+    def _add_end(self, b: ProgramBuilder, previous: Ref, middle: Middle, shares: Sequence[Ref]) -> None:
+        """The torque transformation, and the outputs."""
+        outputs = [b.output("tau", (LEGS,)), b.output("state", (STATE,)), b.output("report", (REPORT,))]
+
+        def end(previous: Any, plate: Any, kept: Any, flag: Any, *given: Any) -> tuple[Any, ...]:
+            lower, ortho, driven, rounds, residual, *shares = given
+            every = np.concatenate(shares, axis=1)
+            factors = (unpacked(lower), ortho, driven)
+            tau, state, flag, even, margins = self.ending(previous, kept, plate, every, flag, factors)
+            return tau, state, np.array([flag, rounds, _finite(residual), even, *margins])
+
+        b.call(end, [previous, *middle[1:], *shares], outputs)
+
+
+class Middle(NamedTuple):
+    """What is known before the legs begin: what they are given, the plate's wrench, its state, and J's factors."""
+
+    common: Ref
+    plate: Ref
+    kept: Ref
+    flag: Ref
+    lower: Ref
+    ortho: Ref
+    driven: Ref
+    rounds: Ref
+    residual: Ref
+
+    @staticmethod
+    def shapes() -> dict[str, tuple[int, ...]]:
+        """The parts' shapes, in their order."""
+        sizes = ((_COMMON,), (6,), (19,), (), (LEGS * (LEGS + 1) // 2,), (LEGS, LEGS), (LEGS,), (), ())
+        return dict(zip(Middle._fields, sizes, strict=True))
+
+
+def _inputs(b: ProgramBuilder) -> dict[str, Ref]:
+    sizes = {"theta": LEGS, "rate": LEGS, "previous": STATE, "reference": REFERENCE, "gains": GAINS}
+    return {name: b.input(name, (size,)) for name, size in sizes.items()}
+
+
+def _left(found: forward.Found) -> list[Ref]:
+    return [found.pose, found.residual, found.lower, found.ortho, found.driven]
 
 
 def _flag(good: Any, flag: Flag) -> Any:

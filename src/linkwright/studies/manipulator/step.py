@@ -1,0 +1,390 @@
+"""`ControlStep`: the whole control step of the manipulator as one call, in several forms that give the same torques."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.errors import ModelError, ShapeError
+from linkwright.kernels import compiled
+from linkwright.kernels.bound import bound
+from linkwright.kernels.callpath import shortcut
+from linkwright.kernels.crew import Crew
+from linkwright.studies.manipulator.geometry import LEGS, Geometry, Inertia
+from linkwright.studies.manipulator.kinematics import SingularPose, Unreachable, check_reach, legs_at
+from linkwright.studies.manipulator.step_c import c_file
+from linkwright.studies.manipulator.step_program import (
+    GAINS,
+    POSE,
+    REFERENCE,
+    REPORT,
+    STATE,
+    TORQUES,
+    TWIST,
+    Flag,
+    Parts,
+)
+from linkwright.tape.program import Program
+
+Floats = NDArray[np.float64]
+Form = Literal["serial", "threads", "simd", "pipelined"]
+Run = Callable[[Any, Any, Floats, Any, Floats], tuple[Floats, Floats, Floats]]
+
+
+class StepError(ModelError):
+    """A control step whose torques are of no use; carries its `report`. The step before still counts."""
+
+    def __init__(self, message: str, *, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class Report(NamedTuple):
+    """What a step tells besides torques."""
+
+    flags: Flag
+    iterations: int  # corrections of the forward kinematics
+    residual: float  # of the rods' lengths (m)
+    evenness: float  # of S with turns measured at the plate's radius: about 1/condition
+    reach: Floats  # (6): how far the wrist points may go before crank and rod are in line (m)
+    reference_reach: Floats  # (6): the same at the reference's pose; negative: out of reach
+    wrist: Floats  # (6): the cosines of the wrists' middle angles; 0 is singular
+
+    @classmethod
+    def of(cls, numbers: Floats) -> Report:
+        legs = numbers[4:].reshape(3, LEGS)
+        flags, iterations, residual, evenness = numbers[:4].tolist()
+        return cls(Flag(int(flags)), int(iterations), residual, evenness, *legs)
+
+
+class ControlStep:
+    """Torques of the six motors (N m) from their measured angles and a reference: section 2.3 of the paper.
+
+        step = ControlStep(Geometry(), 2000.0, 285.0)
+        tau = step(theta, theta_rate, (x_d, xd_d, xdd_d))
+
+    Forward kinematics from θ_A (6, rad), warm-started by the step before; resolved acceleration
+    ẍ = ẍ_d + K_V (ẋ_d − ẋ) + K_P (x_d − x); per leg inverse kinematics, rates, accelerations and Newton–Euler; then
+    τ_A = S⁻ᵀ τ_G. `kp` (1/s²) and `kv` (1/s) are one number or six: x, y, z and turns about them. References are x_d
+    (x, y, z and Euler parameters, or a rotation vector), twist and acceleration of the plate's origin in ground's axes,
+    as three arrays or as one of 19 numbers.
+
+    `payload` is a mass (kg) at the plate's centre of mass, or an `Inertia` in the plate's axes. `rates="difference"`
+    takes the plate's twist from its change since the step before, and no rates of the motors. The forms:
+
+    - "serial": leg after leg.
+    - "simd": the six legs in the lanes of vector registers.
+    - "threads": the legs shared out to `threads` threads that wait spinning; `close()` gives the cores back. At this
+      size it does not pay.
+    - "pipelined": as in the paper's figure 4, torques are those at the pose predicted one `period` ahead from the
+      sample before, while the forward kinematics of this sample runs beside them for the next. A step then takes as
+      long as the longer of the two; what is measured acts one period later, and in between the plate is taken to
+      accelerate as commanded (an error of the acceleration δ is an error of δ T²/2 in place and δ T in speed).
+
+    A step that fails raises `Unreachable`, `SingularPose` or `StepError`; with `hold=True` it gives the torques of the
+    step before instead, and `report.flags` says why. Neither ever gives NaN.
+    """
+
+    reference: Any = None
+
+    def __init__(
+        self,
+        geometry: Geometry | None = None,
+        kp: ArrayLike = 2.00e3,
+        kv: ArrayLike = 2.85e2,
+        *,
+        payload: float | Inertia = 0.0,
+        period: float = 2e-3,
+        form: Form = "simd",
+        rates: Literal["measured", "difference"] = "measured",
+        threads: int | None = None,
+        hold: bool = False,
+        reference: Any = None,
+    ) -> None:
+        if form not in get_args(Form):
+            raise ModelError(f"form is {form!r}; it can be {', '.join(map(repr, get_args(Form)))}")
+        if rates not in ("measured", "difference"):
+            raise ModelError(f"rates is {rates!r}; it can be 'measured' or 'difference'")
+        if not (np.isfinite(period) and period > 0.0):
+            raise ModelError(f"period is {period!r}; give the time between two steps, in s")
+        self.geometry = Geometry() if geometry is None else geometry
+        self.form, self.period, self.hold, self.rates = form, float(period), bool(hold), rates
+        self.gains = np.array([*_gain("kp", kp), *_gain("kv", kv), self.period])
+        self.parts = Parts(self.geometry, _load(self.geometry, payload), rates == "measured")
+        self.reference = reference
+        self.threads = _threads(form, threads)
+        self._crew: Crew | None = None
+        self._run: Run | None = None
+        self._numbers = np.zeros(REPORT)
+        self._state = np.zeros(STATE)
+        self.reset()
+
+    # -- what is known -----------------------------------------------------------------------------------
+    def reset(self, pose: ArrayLike | None = None, twist: ArrayLike | None = None) -> None:
+        """Begin at a pose (7; home unless given) within about 0.1 m of where the plate is, moving with a twist (6)."""
+        state = np.zeros(STATE)
+        state[POSE] = self.geometry.home if pose is None else _pose(pose)
+        state[TWIST] = 0.0 if twist is None else _numbers("twist", twist, (6,))
+        check_reach(self.geometry, legs_at(self.geometry, state[POSE]))
+        self._state = state
+
+    @property
+    def pose(self) -> Floats:
+        """Where the last step found the plate: x, y, z (m) and Euler parameters."""
+        return self._state[POSE].copy()
+
+    @property
+    def twist(self) -> Floats:
+        """How it found it moving: velocity (m/s) and angular velocity (rad/s), in ground's axes."""
+        return self._state[TWIST].copy()
+
+    @property
+    def report(self) -> Report:
+        """What the last step told."""
+        return Report.of(self._numbers)
+
+    # -- steps -------------------------------------------------------------------------------------------
+    def __call__(self, theta: Any, theta_rate: Any, reference: Any) -> Floats:
+        """The torques (6) for measured angles (6), rates (6; None with rates="difference") and a reference."""
+        if type(reference) is not np.ndarray:
+            reference = joined(reference)
+        if theta_rate is None:
+            theta_rate = self._no_rates()
+        run = self._run or self._made()
+        tau, state, numbers = run(theta, theta_rate, self._state, reference, self.gains)
+        self._numbers = numbers
+        if numbers[0] and not self.hold:
+            raise self._error(reference)
+        self._state = state
+        return tau
+
+    def start(self, measured: Any) -> None:
+        """As a controller in a loop: begin where the plate was last said to be."""
+
+    def follow(self, t: float, measured: Any, target: Any) -> Floats:
+        """As a controller in a loop: the torques for what is measured and a target."""
+        if target is None:
+            raise ModelError("a control step follows a reference; give ControlStep(..., reference=...)")
+        return self(measured.q, measured.v, target)
+
+    def step(self, k: int, t: float, measured: Any) -> Floats:
+        """As a controller in a loop: the torques at sample k, for the step's own `reference`."""
+        return self.follow(t, measured, None if self.reference is None else self.reference.at(t))
+
+    @property
+    def signals(self) -> Mapping[str, Any]:
+        """As a controller in a loop: what a record of the run should have."""
+        return {"plate.pose": self.pose, "plate.twist": self.twist, "flags": float(self._numbers[0])}
+
+    def close(self) -> None:
+        """Give the cores of the waiting threads back; the next step takes them anew."""
+        if self._crew is not None:
+            self._crew.close()
+
+    # -- programs ----------------------------------------------------------------------------------------
+    def program(self) -> Program:
+        """The whole step as a program (see `step_program`); for "threads" and "pipelined" the serial one."""
+        return self.parts.whole("lanes" if self.form == "simd" else "serial")
+
+    def to_c(self, name: str = "control_step") -> str:
+        """The step as one C99 file: no dependency but the mathematics library, fixed memory, bounded loops."""
+        return c_file(self.parts.whole("serial"), name, self.geometry, self.gains)
+
+    def _made(self) -> Run:
+        make = {"threads": self._shared_out, "pipelined": self._pipelined}.get(self.form, self._whole)
+        self._run = make()
+        return self._run
+
+    def _whole(self) -> Run:
+        program = self.program()
+        quick: Run | None = shortcut(compiled(program), program, "control_step")
+        return program if quick is None else quick
+
+    def _shared_out(self) -> Run:
+        """Before the legs, the legs on their threads, after the legs."""
+        crew = self._crew = Crew(self.threads)
+        edges = [LEGS * k // self.threads for k in range(self.threads + 1)]
+        counts = [b - a for a, b in pairwise(edges)]
+        before, after = self.parts.before(), self.parts.after(counts)
+        inputs = [np.zeros(b.shape) for b in before.inputs]
+        middle = {b.name: np.zeros(b.shape) for b in before.outputs}
+        shares = [np.zeros((after.inputs[-1].shape[0], n)) for n in counts]
+        outputs = [np.zeros(b.shape) for b in after.outputs]
+        legs = [
+            (self.parts.some_legs(first, n), [middle["common"]], [own])
+            for first, n, own in zip(edges, counts, shares, strict=False)
+        ]
+        known = [middle[b.name] for b in after.inputs[1 : 1 + len(middle)]]
+        run = crew.plan(
+            legs,
+            before=(before, inputs, [middle[b.name] for b in before.outputs]),
+            after=(after, [inputs[2], *known, *shares], outputs),
+        )
+
+        def step(*given: Any) -> tuple[Floats, Floats, Floats]:
+            for own, array in zip(inputs, given, strict=True):
+                own[...] = _given(array, own.shape)
+            run()
+            tau, state, report = (x.copy() for x in outputs)
+            return tau, state, report
+
+        return step
+
+    def _pipelined(self) -> Run:
+        """The torques at the predicted pose beside the forward kinematics."""
+        ahead, found = self.parts.torques_ahead("lanes"), self.parts.plate_found()
+        theta, rate, state = np.zeros(LEGS), np.zeros(LEGS), np.zeros(STATE)
+        reference, gains = np.zeros(REFERENCE), np.zeros(GAINS)
+        tau, command, report = np.zeros(LEGS), np.zeros(12), np.zeros(REPORT)
+        plate, told = np.zeros(13), np.zeros(3)
+        torques = (ahead, [state, reference, gains], [tau, command, report])
+        kinematics = (found, [theta, rate, state, gains], [plate, told])
+        if self.threads > 1:
+            self._crew = Crew(2)
+            both: Callable[[], None] = self._crew.plan([torques, kinematics])
+        else:
+            one, two = (bound(compiled(p), inputs, outputs) for p, inputs, outputs in (torques, kinematics))
+
+            def both() -> None:
+                one()
+                two()
+
+        inputs = (theta, rate, state, reference, gains)
+
+        def step(*given: Any) -> tuple[Floats, Floats, Floats]:
+            for own, array in zip(inputs, given, strict=True):
+                own[...] = _given(array, own.shape)
+            both()
+            numbers = report.copy()
+            # Flags of the two are different ones, but for what is not finite.
+            numbers[0] = float(int(report[0]) | int(told[0]))
+            numbers[1:3] = told[1:]
+            wrong = bool(numbers[0])
+            result = state[TORQUES].copy() if wrong else tau.copy()
+            return result, np.concatenate([plate, command[:6], result]), numbers
+
+        return step
+
+    # -- trouble -----------------------------------------------------------------------------------------
+    def _no_rates(self) -> Floats:
+        if self.rates == "measured":
+            raise ModelError("give the rates of the motors, or make the step with rates='difference'")
+        return np.zeros(LEGS)
+
+    def _error(self, reference: Any) -> ModelError:
+        """Why a step failed, and what to try."""
+        report = self.report
+        flags = report.flags
+        if Flag.LOST in flags:
+            text = (
+                f"no pose of the plate fits the measured angles (rods miss their length by {report.residual:.3g} m "
+                f"after {report.iterations} corrections from the last pose); check the encoders, or reset(pose) near "
+                "where the plate is"
+            )
+            return StepError(text, report=report)
+        if Flag.JUMPED in flags:
+            text = (
+                "the measured angles jumped: the plate would be 0.1 m or more from where it was predicted, or a crank "
+                "on the other side of its rod; check the encoders and the period, or reset(pose)"
+            )
+            return StepError(text, report=report)
+        if Flag.UNREACHABLE in flags:
+            pose = np.asarray(reference, dtype=np.float64)[:7]
+            try:
+                check_reach(self.geometry, legs_at(self.geometry, pose))
+            except Unreachable as error:
+                text = f"the reference is out of reach: {error}"
+                return Unreachable(text, leg=error.leg, short=error.short, index=error.index)
+            except ShapeError:
+                pass
+            worst = int(np.argmin(report.reference_reach))
+            text = f"the reference's pose is out of leg {worst + 1}'s reach, or is no pose; check x_d"
+            return Unreachable(text, leg=worst + 1, short=-float(report.reference_reach[worst]), index=())
+        if Flag.SINGULAR in flags:
+            condition = 1.0 / max(report.evenness, 1e-300)
+            text = (
+                f"the motors lose a direction of the plate here (condition of S about {condition:.2g}): torques "
+                "would be unbounded; keep the path away from this pose"
+            )
+            return SingularPose(text, which="S", leg=0, condition=condition, direction=np.zeros(6))
+        if Flag.WRIST in flags:
+            wrist, reach = int(np.argmin(report.wrist)), int(np.argmin(report.reach))
+            folded = report.wrist[wrist] < 0.01
+            leg = (wrist if folded else reach) + 1
+            why = "its wrist's middle joint is at 90°" if folded else "its crank and rod are in line"
+            text = f"leg {leg} is singular here: {why}; keep the path away from this pose, or turn the plate otherwise"
+            size = float(report.wrist[wrist]) if folded else 1e-3
+            return SingularPose(text, which="W", leg=leg, condition=1.0 / max(size, 1e-300), direction=np.zeros(6))
+        text = "rates, reference or torques are not finite, or beyond 1e9; check what the step is given"
+        return StepError(text, report=report)
+
+
+def joined(reference: Any) -> Floats:
+    """A reference as one array (19): from x_d (7, or 6 with a rotation vector), ẋ_d (6) and ẍ_d (6)."""
+    if not isinstance(reference, Sequence) or len(reference) != 3:
+        text = "a reference is (x_d, its twist, its acceleration), or one array of 19 numbers"
+        raise ShapeError(text, given=np.shape(reference), wanted=(REFERENCE,))
+    x, xd, xdd = reference
+    return np.concatenate([_pose(x), _numbers("the reference's twist", xd, (6,)), _numbers("ẍ_d", xdd, (6,))])
+
+
+def _pose(given: Any) -> Floats:
+    pose = np.asarray(given, dtype=np.float64)
+    if pose.shape == (6,):
+        angle = float(np.sqrt(pose[3:] @ pose[3:]))
+        e = [np.cos(0.5 * angle), *(np.sinc(0.5 * angle / np.pi) * 0.5 * pose[3:])]
+        return np.concatenate([pose[:3], e])
+    if pose.shape != (7,):
+        text = f"a pose has shape {pose.shape}; give x, y, z and four Euler parameters, or a rotation vector"
+        raise ShapeError(text, given=pose.shape, wanted=(7,))
+    size = float(np.sqrt(pose[3:] @ pose[3:]))
+    if abs(size - 1.0) > 1e-6:
+        raise ModelError(f"the Euler parameters of a pose have the length {size:.6g}; give unit ones")
+    return pose
+
+
+def _numbers(name: str, given: Any, shape: tuple[int, ...]) -> Floats:
+    array = np.asarray(given, dtype=np.float64)
+    if array.shape != shape:
+        raise ShapeError(f"{name} has shape {array.shape}; needed is {shape}", given=array.shape, wanted=shape)
+    return array
+
+
+def _given(array: Any, shape: tuple[int, ...]) -> Any:
+    if np.shape(array) != shape:
+        text = f"control_step: an array has shape {np.shape(array)}; needed is {shape}"
+        raise ShapeError(text, given=np.shape(array), wanted=shape)
+    return array
+
+
+def _gain(name: str, given: ArrayLike) -> Floats:
+    gain = np.asarray(given, dtype=np.float64)
+    if gain.shape not in ((), (6,)):
+        raise ShapeError(f"{name} has shape {gain.shape}; give one number or six", given=gain.shape, wanted=(6,))
+    if not np.isfinite(gain).all() or (gain < 0.0).any():
+        raise ModelError(f"{name} must be finite and not negative, not {given!r}")
+    return np.broadcast_to(gain, (6,))
+
+
+def _load(geometry: Geometry, payload: float | Inertia) -> Inertia | None:
+    if isinstance(payload, Inertia):
+        return payload
+    if not (np.isfinite(payload) and payload >= 0.0):
+        raise ModelError(f"payload is {payload!r}; give a mass in kg, or an Inertia in the plate's axes")
+    return Inertia(float(payload), geometry.plate_inertia.com, (0.0, 0.0, 0.0)) if payload else None
+
+
+def _threads(form: str, given: int | None) -> int:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = min(cores, LEGS if form == "threads" else 2) if given is None else given
+    if not 1 <= threads <= LEGS:
+        raise ModelError(f"threads is {threads!r}; give 1 to {LEGS}")
+    return threads
+
+
+__all__ = ["ControlStep", "Report", "StepError"]
