@@ -48,7 +48,8 @@ class Drives:
     """A motor with its gear, seen at the crank, and friction; each number is a parameter of the machine.
 
     Stiffness in N m/rad, damping and viscous friction in N m s/rad, rotor inertia in kg m², Coulomb friction in N m,
-    speed (where Coulomb friction has 76 % of its size) in rad/s. Passive joints are the universal and spherical ones.
+    speed (where Coulomb friction has 76 % of its size) in rad/s. The motors' friction is larger at rest: it goes from
+    static to Coulomb friction as e^-(ω/ω_s)², ω_s the Stribeck speed. Passive joints are the universal and spherical.
     With rotors that stand still, the default plate rings at 16 Hz up and down at home.
     """
 
@@ -56,17 +57,19 @@ class Drives:
     damping: float = 50.0
     rotor_inertia: float = 5.0
     motor_coulomb: float = 60.0
+    motor_static: float = 60.0
     motor_viscous: float = 100.0
     crank_coulomb: float = 0.0
     crank_viscous: float = 0.0
     passive_coulomb: float = 0.5
     passive_viscous: float = 0.2
     friction_speed: float = 0.01
+    stribeck_speed: float = 0.02
 
     def __post_init__(self) -> None:
         for entry in fields(self):
             value = getattr(self, entry.name)
-            positive = entry.name in ("stiffness", "rotor_inertia", "friction_speed")
+            positive = entry.name in ("stiffness", "rotor_inertia", "friction_speed", "stribeck_speed")
             if not (np.isfinite(value) and value >= 0.0) or (positive and value == 0.0):
                 text = f"Drives.{entry.name} is {value}; give a finite number {'above' if positive else 'from'} 0"
                 raise ModelError(text, element=entry.name)
@@ -199,5 +202,8 @@ def _drive(b: Builder, g: Geometry, drives: Drives, angles: Floats) -> None:
         b.joint_force(motor, -torque, name=f"coupling{leg} back")
         for joint in (motor, *leg_joints(leg)):
             kind = joint[:5] if joint in (motor, crank) else "passive"
-            rubbing = k[f"{kind}_coulomb"] * (b.rate(joint) / k["friction_speed"]).tanh()
+            size = k[f"{kind}_coulomb"]
+            if joint == motor:
+                size = size + (k["motor_static"] - size) * (-((b.rate(joint) / k["stribeck_speed"]) ** 2)).exp()
+            rubbing = size * (b.rate(joint) / k["friction_speed"]).tanh()
             b.joint_force(joint, -rubbing - k[f"{kind}_viscous"] * b.rate(joint), name=f"{joint} friction")
