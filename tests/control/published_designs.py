@@ -76,7 +76,7 @@ PUBLISHED = [
     _two_by_two(3, 6.73, 25.0, 0.25),
     _standard(
         "all-pass plant",
-        "the mixed-sensitivity example of MATLAB's hinfsyn; 0.1854 in its older manual",
+        "the mixed-sensitivity example of MATLAB's hinfsyn, as others quote it",
         0.1844,
         0.00005,
         from_polynomials([1.0, -1.0], [1.0, 1.0]),
