@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 # Where each public name lives.
@@ -25,6 +27,18 @@ _PUBLIC = {
 }
 
 __all__ = sorted(_PUBLIC)
+
+
+class _Room(ModuleType):
+    """Importing a module of the name of what it holds (`two_dof`) would put the module in its place: not here."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _PUBLIC and isinstance(value, ModuleType):
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Room
 
 
 def __getattr__(name: str) -> Any:
