@@ -4,8 +4,18 @@ import numpy as np
 import pytest
 from linear_cases import random_system
 
-from linkwright.control.systems import System, delay, from_polynomials, gains, lft, period, series, system, to_continuous
-from linkwright.control.systems import to_sampled as back
+from linkwright.control.systems import (
+    System,
+    delay,
+    from_polynomials,
+    gains,
+    lft,
+    period,
+    series,
+    system,
+    to_continuous,
+    to_sampled,
+)
 from linkwright.errors import ModelError, ShapeError
 
 
@@ -43,7 +53,7 @@ def test_the_bilinear_map_goes_there_and_back() -> None:
     w = np.array([3.0, 200.0])
     flat = to_continuous(S)
     np.testing.assert_allclose(flat.at(np.tan(w * 0.01 / 2)), S.at(w), rtol=1e-9)
-    np.testing.assert_allclose(back(flat, 0.01).at(w), S.at(w), rtol=1e-9)
+    np.testing.assert_allclose(to_sampled(flat, 0.01).at(w), S.at(w), rtol=1e-9)
 
 
 def test_a_delay_turns_the_phase_and_nothing_else() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,10 +104,10 @@ def central(plant: Plant, gamma: float) -> System | None:
         root * plant.from_control @ C_hat,
         plant.from_control @ K11 @ plant.to_measured,
     )
-    narrow = [np.asarray(M, dtype=float) for M in parts]
-    if not all(np.isfinite(M).all() for M in narrow):
+    if not all(np.isfinite(M).all() for M in parts):
         return None
-    return _without_feedthrough(balanced(System(*narrow)), plant.D22)
+    AK, BK, CK, DK = (np.asarray(M, dtype=float) for M in parts)
+    return _without_feedthrough(balanced(System(AK, BK, CK, DK)), plant.D22)
 
 
 def _wide(M: Any) -> Any:
@@ -144,11 +145,14 @@ def _riccati(A: Any, B: Any, C: Any, D: Any, R: Any) -> Any:
     if not A.shape[0]:
         return np.zeros((0, 0))
     double = [M.astype(float) for M in (A, B, C.T @ C, R, C.T @ D)]
+    inverse = _inverse(R)
     try:
         X = _wide(solve_continuous_are(*double[:4], s=double[4]))
     except (np.linalg.LinAlgError, ValueError):
-        return None
-    inverse = _inverse(R)
+        # It refuses whatever is near the axis, such as the slow pole of a weight.
+        X = _by_hamiltonian(*[M.astype(float) for M in (A, B, C, D, inverse)])
+        if X is None:
+            return None
     for _ in range(4):
         # Newton's step on a residual in wide numbers: where X is nearly zero, the pencil's rounding is larger than it.
         feed = B.T @ X + D.T @ C
@@ -157,6 +161,22 @@ def _riccati(A: Any, B: Any, C: Any, D: Any, R: Any) -> Any:
         if not np.isfinite(closed).all() or not np.all(np.linalg.eigvals(closed).real < 0):
             return None
         residual = A.T @ X + X @ A + C.T @ C - feed.T @ gain
-        X = X - solve_continuous_lyapunov(closed.T, residual.astype(float))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # nearly singular: the closed loop's norm will tell
+            X = X - solve_continuous_lyapunov(closed.T, residual.astype(float))
         X = (X + X.T) / 2
     return X
+
+
+def _by_hamiltonian(A: Floats, B: Floats, C: Floats, D: Floats, inverse: Floats) -> Any:
+    """The same from the stable invariant subspace of the Hamiltonian matrix."""
+    from scipy.linalg import schur
+
+    n = A.shape[0]
+    A = A - B @ inverse @ D.T @ C
+    Q = C.T @ C - C.T @ D @ inverse @ D.T @ C
+    _, U, count = schur(np.block([[A, -B @ inverse @ B.T], [-Q, -A.T]]), sort="lhp")
+    if count != n or np.linalg.cond(U[:n, :n]) > 1e14:
+        return None
+    X = np.linalg.solve(U[:n, :n].T, U[n:, :n].T)
+    return _wide((X + X.T) / 2)

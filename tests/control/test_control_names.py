@@ -1,0 +1,38 @@
+"""The names of `lw.control` are what they say, whatever was imported before."""
+
+import importlib
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import linkwright as lw
+
+
+@pytest.mark.parametrize("name", lw.control.__all__)
+def test_every_name_is_there_with_a_docstring_even_after_its_module(name: str) -> None:
+    importlib.import_module(lw.control._PUBLIC[name])
+    value = getattr(lw.control, name)
+    assert callable(value)
+    text = inspect.getdoc(value)
+    assert text
+    assert text[-1] in ".)`:"
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'hinfsyn'"):
+        lw.control.hinfsyn  # noqa: B018  (reading it is the test)
+
+
+def test_the_room_is_light_and_does_without_python_control() -> None:
+    code = (
+        "import sys; sys.modules['control'] = None\n"
+        "import linkwright as lw\n"
+        "lw.control; assert 'scipy' not in sys.modules\n"
+        "G = lw.control.System([[-1.0]], [[1.0]], [[1.0]], [[0.0]])\n"
+        "d = lw.control.mixed_sensitivity(G, W_T=1.0, W_S=2.0)\n"
+        "try:\n    d.K\nexcept lw.errors.ModelError as e:\n    print(e)\n"
+    )
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    assert 'pip install "linkwright[control]"' in run.stdout
