@@ -13,7 +13,8 @@ def block(mass: float = 2.0) -> lw.Mechanism:
         b.gravity((0, 0, -9.81))
         m = b.parameter("m", mass)
         body = b.body("block", m, (0, 0, 0), (1, 1, 1))
-        b.joint("prismatic", b.triad(b.ground, h=(1, 0, 0), f=(0, 1, 0)), b.triad(body, h=(1, 0, 0), f=(0, 1, 0)), "slide")
+        along = {"h": (1, 0, 0), "f": (0, 1, 0)}
+        b.joint("prismatic", b.triad(b.ground, **along), b.triad(body, **along), "slide")
     return b.build()
 
 

@@ -26,13 +26,13 @@ def test_errors_of_a_tree_obey_the_linear_equation_to_first_order_of_the_period(
     errors = [arm_error(period) for period in (4e-3, 2e-3, 1e-3)]
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     assert errors[-1] < 2e-3
-    assert np.all((0.9 < orders) & (orders < 1.2))
+    assert np.all((orders > 0.9) & (orders < 1.2))
 
 
 def test_errors_of_a_closed_chain_obey_the_same_equation() -> None:
     mech = five_bar()
     q = five_bar_start(mech)
-    goal = q[:2] + [0.1, -0.15]
+    goal = q[:2] + np.array([0.1, -0.15])
     errors = []
     for period in (2e-3, 1e-3):
         controller = lw.control.computed_torque(mech, KP, KD, lw.control.Hold(goal), guess=q)
@@ -46,7 +46,7 @@ def test_errors_of_a_closed_chain_obey_the_same_equation() -> None:
 def test_the_law_without_sampling_obeys_it_exactly() -> None:
     mech = five_bar()
     q = five_bar_start(mech)
-    goal = q[:2] + [0.1, -0.15]
+    goal = q[:2] + np.array([0.1, -0.15])
     law = lw.control.computed_torque(mech, KP, KD, lw.control.Hold(goal), guess=q).law()
     sol = lw.simulate(mech, 0.3, q0=q, tau=law, rtol=1e-9)
     assert sol.status
@@ -77,5 +77,5 @@ def test_a_model_that_differs_from_the_plant_leaves_an_error_that_gains_make_sma
 
 
 def test_a_joint_that_nothing_measures_is_told() -> None:
-    with pytest.raises(ModelError, match="'elbow'.*not measured|not measured.*'elbow'"):
+    with pytest.raises(ModelError, match=r"not measured \('elbow'\)"):
         lw.control.computed_torque(planar_arm(), 1.0, 1.0, lw.control.Hold([0.0]), joints=["shoulder"])

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from closed_mechanisms import four_bar, platform
 from controlled import five_bar, five_bar_start, planar_arm
 
 import linkwright as lw
+from closed_mechanisms import four_bar, platform
 from linkwright.errors import ControlError, ModelError
 
 
@@ -51,7 +51,7 @@ def test_a_jump_of_the_joints_is_refused_and_the_state_kept() -> None:
     state = lw.control.ModelState(mech, guess=q)
     state.start(q[:2], np.zeros(2))
     with pytest.raises(ControlError, match="posture"):
-        state.update(q[:2] + [1.2, -1.2], np.zeros(2))
+        state.update(q[:2] + np.array([1.2, -1.2]), np.zeros(2))
     assert np.allclose(state.q, q, atol=1e-9)
 
 
@@ -62,10 +62,9 @@ def test_a_singular_posture_is_told_by_its_joints() -> None:
     state = lw.control.ModelState(mech, guess=q)
     theta = q[:2].copy()
     state.start(theta, np.zeros(2))
+    steps = theta + np.outer(np.arange(2000), [1e-3, -1e-3])
     with pytest.raises(ControlError) as caught:
-        for _ in range(2000):
-            theta = theta + [1e-3, -1e-3]
-            state.update(theta, np.zeros(2))
+        [state.update(theta, np.zeros(2)) for theta in steps]
     assert caught.value.reason in ("singular pose", "no posture", "jump")
     assert caught.value.joints
 
