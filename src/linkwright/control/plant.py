@@ -113,8 +113,10 @@ class Plant:
 
     @property
     def failed(self) -> tuple[Floats, Floats, Floats]:
-        """The state that was no good."""
-        return self._next
+        """The state that was no good; numbers whose squares are none are infinite in it."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            q, v, a = (np.where(np.isfinite(x * x), x, np.inf) for x in self._next)
+        return q, v, a
 
     def observer(self, frame: str) -> tuple[Callable[[], None], Floats, Floats, Floats]:
         """A function that puts pose (4, 4), twist (6) and its rate (6) of a frame, in ground's axes, into arrays."""

@@ -8,7 +8,7 @@ virtual cut needs: with θ as generalised coordinates, τ_A = Wᵀ τ_O, and S�
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -122,10 +122,9 @@ class ModelState:
             raise ModelError(f"{text}; name as many as it has, {all_rows - rank}")
         _, _, order = qr(g.T, mode="economic", pivoting=True)
         self._rows = np.sort(order[:rank])
-        self._matrix, self._right = np.zeros((nv, nv)), np.zeros((nv, 1))
+        self._matrix, self._right = np.zeros((nv, nv)), np.zeros(nv)
         self._matrix[rank:] = self._held()
-        self._units = np.zeros((nv, n))
-        self._units[rank + np.arange(n), np.arange(n)] = 1.0
+        self._units = np.eye(nv)[rank:]
 
     def _held(self) -> Floats:
         held = np.zeros((self.n, self.mech.nv))
@@ -151,10 +150,18 @@ class ModelState:
             raise ModelError(f"{text}; name the same joints, in the same order, for encoders and controller")
 
     def _close(self, theta: Floats, rates: Floats) -> None:
+        """Newton's method from the last state; that is kept if it leads nowhere."""
+        before = self.q.copy()
+        try:
+            self._newton(before, theta, rates)
+        except ControlError:
+            self.q[:] = before
+            raise
+
+    def _newton(self, before: Floats, theta: Floats, rates: Floats) -> None:
         from scipy.linalg.lapack import dgetrf, dgetrs  # type: ignore[import-untyped]  # SciPy has no types
 
         mech, rows = self.mech, self._rows
-        before = self.q.copy()
         limit = CLOSED * self._size
         m = len(rows)
         a, right = self._matrix, self._right
@@ -162,34 +169,42 @@ class ModelState:
             self._loops()
             a[:m] = self._g[rows]
             lu, pivots, info = dgetrf(a)
-            self._check_regular(a, lu, pivots, info)
             miss = theta - self.q[self._q_at]
-            if np.abs(self._phi[rows]).max() <= limit and np.abs(miss).max() <= 1e-12 * (1.0 + np.abs(theta).max()):
+            met = np.abs(self._phi[rows]).max() <= limit and np.abs(miss).max() <= 1e-12 * (1.0 + np.abs(theta).max())
+            if met or not self.iterations:  # on the way it may be anywhere
+                self._check_regular(a, lu, info)
+            if met:
                 break
-            if self.iterations == ITERATIONS:
-                self._lost(before, "does not close from the last one")
-            right[:m, 0], right[m:, 0] = -self._phi[rows], miss
-            move = dgetrs(lu, pivots, right)[0][:, 0]
+            if self.iterations == ITERATIONS or info > 0:
+                self._lost("does not close from the last one")
+            right[:m], right[m:] = -self._phi[rows], miss
+            move = dgetrs(lu, pivots, right)[0]
             # A step may be long in one joint at the first round; what ends far away is refused below.
             self.q[:] = mech.integrate(self.q, move)
         moved = mech.difference(before, self.q)
         if np.abs(moved).max() > self.jump:
             far = self._moving(moved)
-            self._lost(before, f"would jump by {np.abs(moved).max():.3g} at {_names(far)}", far)
-        self.W = np.ascontiguousarray(dgetrs(lu, pivots, self._units)[0])
+            self._lost(f"would jump by {np.abs(moved).max():.3g} at {_names(far)}", far)
+        self._check_branch(lu, pivots)
+        # Column by column: many at once are shared out to threads, which wait for each other on a busy machine.
+        for k, unit in enumerate(self._units):
+            self.W[:, k] = dgetrs(lu, pivots, unit)[0]
         self.v[:] = self.W @ rates
         self._loops()
-        right[:m, 0], right[m:, 0] = -self._bend[rows], 0.0
-        self.drift = dgetrs(lu, pivots, right)[0][:, 0]
+        right[:m], right[m:] = -self._bend[rows], 0.0
+        self.drift = dgetrs(lu, pivots, right)[0]
 
-    def _check_regular(self, a: Floats, lu: Floats, pivots: Any, info: int) -> None:
-        """Refuse a posture at which the loops no longer tell the joints, or behind one."""
+    def _check_regular(self, a: Floats, lu: Floats, info: int) -> None:
+        """Refuse a posture at which the loops no longer tell the joints."""
         from scipy.linalg.lapack import dgecon
 
         if info > 0 or not dgecon(lu, np.abs(a).sum(axis=0).max())[0] * self.condition > 1.0:
             names = self._weak()
             text = f"the posture is singular: with {_names(self.joints)} held, {_names(names)} can still move"
             raise ControlError(f"{text}; keep the path away from there", reason="singular pose", joints=names)
+
+    def _check_branch(self, lu: Floats, pivots: Any) -> None:
+        """Refuse a posture behind a singular one: the determinant has another sign there."""
         swaps = int(np.count_nonzero(pivots != np.arange(len(pivots))))
         sign = float(np.prod(np.sign(np.diagonal(lu)))) * (-1.0) ** swaps
         if self._sign and sign != self._sign:
@@ -218,8 +233,7 @@ class ModelState:
                 found.append(joint.name)
         return found
 
-    def _lost(self, before: Floats, what: str, joints: Sequence[str] = ()) -> None:
-        self.q[:] = before
+    def _lost(self, what: str, joints: Sequence[str] = ()) -> NoReturn:
         text = f"the posture for the measured joints {what} (warm start, {ITERATIONS} iterations)"
         advice = "they are out of reach, moved too far in one sample, or are noisy; sample faster, or slow down"
         raise ControlError(f"{text}: {advice}", reason="no posture", joints=joints or self.joints)

@@ -1,0 +1,230 @@
+"""The sampled loop: exact periods and delays, guards against bad commands, seeds, parameters, what is kept."""
+
+import numpy as np
+import pytest
+from controlled import block, five_bar, five_bar_start, pendulum, planar_arm
+
+import linkwright as lw
+from linkwright.errors import ModelError, NameNotFound, ShapeError
+
+
+class Played:
+    """Commands from a list, then the last one."""
+
+    def __init__(self, *rows: object) -> None:
+        self.rows = rows
+
+    def step(self, k, t, measured):
+        return self.rows[min(k, len(self.rows) - 1)]
+
+
+class Law:
+    """A command by a function of k, t and what is measured."""
+
+    def __init__(self, function) -> None:
+        self.step = function
+
+
+def moved(forces: list[tuple[float, float]], mass: float = 2.0) -> float:
+    """Where a block is after constant forces (duration, force), from rest at 0."""
+    x = v = 0.0
+    for h, f in forces:
+        x, v = x + h * v + 0.5 * h * h * f / mass, v + h * f / mass
+    return x
+
+
+@pytest.mark.parametrize(
+    ("delay", "forces"),
+    [
+        (0, [(0.1, 3.0), (0.1, -1.0), (0.1, 2.0), (0.1, 2.0)]),
+        (1, [(0.1, 0.0), (0.1, 3.0), (0.1, -1.0), (0.1, 2.0)]),
+        (2, [(0.1, 0.0), (0.1, 0.0), (0.1, 3.0), (0.1, -1.0)]),
+        (0.25, [(0.025, 0.0), (0.1, 3.0), (0.1, -1.0), (0.175, 2.0)]),
+        (1.5, [(0.1, 0.0), (0.05, 0.0), (0.1, 3.0), (0.1, -1.0), (0.05, 2.0)]),
+    ],
+)
+def test_commands_act_after_whole_and_fractional_delays_exactly(delay: float, forces: list) -> None:
+    run = lw.control.Loop(block(), Played([3.0], [-1.0], [2.0]), period=0.1, delay=delay).run(0.4, [0.0])
+    assert abs(run.q[-1, 0] - moved(forces)) < 1e-14
+
+
+def test_what_acts_before_the_first_command_is_given_or_told_by_the_controller() -> None:
+    class Starts(Played):
+        def start(self, measured):
+            return [4.0]
+
+    mech = block()
+    given = lw.control.Loop(mech, Played([1.0]), period=0.1, delay=1).run(0.1, [0.0], tau0=[5.0])
+    told = lw.control.Loop(mech, Starts([1.0]), period=0.1, delay=1).run(0.1, [0.0])
+    assert abs(given.q[-1, 0] - moved([(0.1, 5.0)])) < 1e-14
+    assert abs(told.q[-1, 0] - moved([(0.1, 4.0)])) < 1e-14
+
+
+def test_the_plant_moves_as_a_simulation_with_the_same_steps() -> None:
+    mech = five_bar()
+    q = five_bar_start(mech)
+    run = lw.control.Loop(mech, Played([0.3, -0.2]), period=2e-3, substeps=4).run(0.1, q)
+    tau = np.zeros(mech.nv)
+    tau[:2] = 0.3, -0.2
+    sol = lw.simulate(mech, 0.1, q0=q, v0=np.zeros(mech.nv), tau=tau, method="rk4", dt=5e-4)
+    assert np.allclose(run.q[-1], sol.q[-1], atol=1e-12)
+    assert np.allclose(run.v[-1], sol.v[-1], atol=1e-11)
+    assert np.allclose(run.a[-1], sol.a[-1], atol=1e-8)
+
+
+def test_a_command_that_is_not_finite_never_reaches_the_plant() -> None:
+    bad = Law(lambda k, t, m: [np.nan] if k in (3, 4) else [1.0 + k])
+    run = lw.control.Loop(block(), bad, period=0.1).run(1.0, [0.0])
+    assert run.status
+    assert run.held == 2
+    assert "2 times, first at t = 0.3 s" in str(run.status)
+    assert np.isfinite(run.torque).all()
+    assert np.array_equal(run.torque[3:5, 0], [3.0, 3.0])
+    assert np.isnan(run.command[3:5]).all()
+
+
+def test_too_many_in_a_row_stop_the_run_with_a_sentence() -> None:
+    bad = Law(lambda k, t, m: [np.inf] if k > 5 else [1.0])
+    run = lw.control.Loop(block(), bad, period=0.1, patience=3).run(2.0, [0.0])
+    assert not run.status
+    assert run.status.reason == "no finite force"
+    assert "not finite 3 times in a row" in str(run.status)
+    assert len(run) == 9
+    assert np.isfinite(run.q).all()
+    assert np.array_equal(run.torque[-1], [1.0])
+
+
+def test_forces_are_cut_at_their_limit_and_counted() -> None:
+    mech = planar_arm()
+    swing = Law(lambda k, t, m: [10.0 if k < 3 else 1.0, -0.5])
+    run = lw.control.Loop(mech, swing, period=0.01, torque_limit=[4.0, 2.0]).run(0.1, [0.0, 0.0])
+    assert run.saturated == 3
+    assert run.torque[:, 0].max() == 4.0
+    assert run.command[:, 0].max() == 10.0
+    assert "cut at their limit in 3 of 11 samples, first at t = 0 s, most often at 'shoulder'" in str(run.status)
+
+
+def test_forces_change_no_faster_than_the_slew() -> None:
+    run = lw.control.Loop(block(), Played([1.0]), period=0.1, slew=2.0).run(1.0, [0.0])
+    assert np.allclose(run.torque[:, 0], np.minimum(0.2 * np.arange(1, 12), 1.0))
+
+
+def test_a_plant_that_blows_up_ends_with_what_was_computed_and_why() -> None:
+    mech = pendulum()
+    run = lw.control.Loop(mech, Law(lambda k, t, m: [1e4 * m.v[0] + 1.0]), period=0.01).run(10.0, [0.1])
+    assert not run.status
+    assert run.status.reason == "no value"
+    assert "joint 'hinge'" in str(run.status)
+    assert "unstable loop" in str(run.status)
+    assert 2 < len(run) < 1000
+    assert np.isfinite(run.q).all()
+
+
+def test_a_controller_that_raises_ends_the_run_at_its_time() -> None:
+    def fail(k, t, measured):
+        if k == 4:
+            raise ZeroDivisionError("by nothing")
+        return [1.0]
+
+    run = lw.control.Loop(block(), Law(fail), period=0.1).run(1.0, [0.0])
+    assert run.status.reason == "controller failed"
+    assert "at t = 0.4 s" in str(run.status)
+    assert "ZeroDivisionError: by nothing" in str(run.status)
+    assert len(run) == 5
+
+
+def test_forces_of_the_wrong_shape_are_told() -> None:
+    run = lw.control.Loop(block(), Played([1.0, 2.0])).run(0.1, [0.0])
+    assert not run.status
+    assert "the loop has 1 drives" in str(run.status)
+    run = lw.control.Loop(block(), Played("text")).run(0.1, [0.0])
+    assert "no array of 1 forces" in str(run.status)
+
+
+def test_the_controller_sees_no_state_unless_it_is_asked_for() -> None:
+    seen = []
+    watch = Law(lambda k, t, m: (seen.append(m.state is None), [0.0])[1])
+    mech = block()
+    lw.control.Loop(mech, watch).run(0.01, [0.0])
+    lw.control.Loop(mech, watch, sensors="exact").run(0.01, [0.0])
+    assert seen == [True] * 5 + [False] * 5
+
+
+def noisy(seed: int) -> lw.Solution:
+    mech = pendulum()
+    sensors = [lw.control.Accelerometer("tip", noise=0.1)]
+    encoders = lw.control.Encoder(counts=5000, noise=1e-4)
+    damp = Law(lambda k, t, m: -0.3 * m.v - 0.01 * m.signals["tip.acceleration"][:1])
+    return lw.control.Loop(mech, damp, encoders=encoders, sensors=sensors, seed=seed).run(0.2, [0.5])
+
+
+def test_a_run_is_the_same_to_the_bit_from_the_same_seed() -> None:
+    first, second, other = noisy(3), noisy(3), noisy(4)
+    for name in first.series:
+        assert np.array_equal(first.series[name].values, second.series[name].values)
+    assert np.array_equal(first.q, second.q)
+    assert not np.array_equal(first.q, other.q)
+
+
+def test_a_loop_runs_again_from_the_start() -> None:
+    mech = block()
+    loop = lw.control.Loop(mech, lw.control.pid(mech, 50.0, 20.0, 30.0, lw.control.Hold([1.0])), delay=0.5)
+    first, second = loop.run(0.1, [0.0]), loop.run(0.1, [0.0])
+    assert np.array_equal(first.q, second.q)
+    assert np.array_equal(first.command, second.command)
+
+
+def test_plants_with_other_parameters_share_one_compiled_plant() -> None:
+    mech = five_bar()
+    q = five_bar_start(mech)
+    loop = lw.control.Loop(mech, Played([0.3, -0.2]), free=("m",))
+    for m in (0.7, 1.0, 1.6):
+        run = loop.run(0.05, q, parameters={"m": m})
+        other = lw.control.Loop(five_bar(m), Played([0.3, -0.2])).run(0.05, q)
+        assert np.allclose(run.q, other.q, atol=1e-12)
+    assert np.allclose(loop.run(0.05, q).q, lw.control.Loop(mech, Played([0.3, -0.2])).run(0.05, q).q, atol=1e-12)
+
+
+def test_every_signal_is_in_the_series_and_in_the_file(tmp_path) -> None:
+    run = noisy(1)
+    names = ["hinge.command", "hinge.torque", "hinge.encoder", "hinge.encoder_rate", "tip.acceleration.z"]
+    assert set(names) <= set(run.series)
+    assert run.series["hinge.encoder"].unit == "rad"
+    run.save(tmp_path / "run.nc")
+    kept = lw.open(tmp_path / "run.nc")
+    assert np.array_equal(kept.series["hinge.torque"].values, run.torque[:, 0])
+    assert run.data["series"].sel(name="tip.acceleration.x").shape == (len(run),)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"period": 0.0}, ModelError, "period must be a time"),
+        ({"substeps": 0}, ModelError, "substeps must be a whole number"),
+        ({"delay": -1}, ModelError, "delay is a number of periods"),
+        ({"drives": ["slid"]}, NameNotFound, "slide"),
+        ({"drives": ["slide", "slide"]}, ModelError, "twice"),
+        ({"torque_limit": [1.0, 2.0]}, ShapeError, "torque_limit has shape"),
+        ({"torque_limit": -1.0}, ModelError, "greater than zero"),
+        ({"sensors": "all"}, ModelError, "'exact'"),
+        ({"encoders": "fine"}, ModelError, "counts a turn"),
+        ({"free": ("mass",)}, NameNotFound, "parameter named 'mass'"),
+        ({"method": "radau"}, NameNotFound, "method named 'radau'"),
+        ({"slew": 0.0}, ModelError, "slew must be"),
+    ],
+)
+def test_bad_options_are_told_before_anything_runs(options: dict, error: type, text: str) -> None:
+    with pytest.raises(error, match=text):
+        lw.control.Loop(block(), Played([0.0]), **options)
+
+
+def test_bad_beginnings_are_told() -> None:
+    loop = lw.control.Loop(block(), Played([0.0]))
+    with pytest.raises(ShapeError, match=r"q0 has shape \(2,\)"):
+        loop.run(0.1, [0.0, 1.0])
+    with pytest.raises(ModelError, match="t_end"):
+        loop.run(0.0, [0.0])
+    with pytest.raises(ModelError, match="fixed in this plant"):
+        loop.run(0.1, [0.0], parameters={"m": 3.0})
+    with pytest.raises(ModelError, match="has start"):
+        lw.control.Loop(block(), object())
