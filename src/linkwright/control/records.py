@@ -122,11 +122,11 @@ class Record:
             even = [np.interp(grid, times, x) for x in signals]
             return cls(even[0], even[1], step, even[2] if len(even) > 2 else None)
         # Times are written with few digits: what must be even is the grid, not each difference of rounded numbers.
-        grid_miss = np.abs(times - times[0] - step * np.arange(len(times)))
-        bad = np.abs(steps - step) > max(UNEVEN * step, 2 * _resolution(times))
-        if dt is None and not bad.any() and grid_miss.max() > 0.5 * step:
-            step = float((times[-1] - times[0]) / (len(times) - 1))
-            bad = np.abs(steps - step) > max(UNEVEN * step, 2 * _resolution(times))
+        grain = 2.2 * _resolution(times)
+        mean = float((times[-1] - times[0]) / (len(times) - 1)) if dt is None else step
+        if np.abs(times - times[0] - mean * np.arange(len(times))).max() <= UNEVEN * mean + grain:
+            return cls(signals[0], signals[1], mean, signals[2] if len(signals) > 2 else None)
+        bad = np.abs(steps - step) > UNEVEN * step + grain
         if bad.any():
             k = int(np.argmax(bad))
             missing = steps[k] / step
@@ -136,7 +136,7 @@ class Record:
                 f"({int(bad.sum())} such steps). Cut the record there, or pass uneven='interpolate'",
                 row=int(row[k + 1]),
             )
-        return cls(signals[0], signals[1], step, signals[2] if len(signals) > 2 else None)
+        return cls(signals[0], signals[1], mean, signals[2] if len(signals) > 2 else None)
 
     # -- working with one -----------------------------------------------------------------------------------
     def __len__(self) -> int:

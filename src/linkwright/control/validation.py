@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import toeplitz  # type: ignore[import-untyped]  # SciPy has no types
 from scipy.stats import chi2, norm  # type: ignore[import-untyped]  # SciPy has no types
 
 from linkwright.control.prediction import Orders, Predictor, stable
@@ -22,11 +21,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ResidualTests:
-    """Two tests of residuals e, each a sum of squared correlations beside the limit of its χ² distribution.
+    """Two tests of residuals e, each a number beside its limit.
 
     `autocorrelation` (lags) at lags 1, 2, ...: white residuals lie within ±`auto_limit` at each single lag, and
-    `whiteness` (Ljung and Box) under `whiteness_limit` together. `crosscorrelation` (lags + 1) of e(t) with u(t − k),
-    k = 0, 1, ...: where the plant's model is complete, within ±`cross_limit`, and `independence` under
+    `whiteness`, the weighted sum of their squares (Ljung and Box), under `whiteness_limit`, the χ² quantile.
+    `crosscorrelation` (lags + 1) of e(t) with u(t − k), k = 0, 1, ...: where the plant's model is complete, within
+    ±`cross_limit` at each single lag, and `independence`, the largest of all in standard deviations, under
     `independence_limit`. Only past inputs are looked at, so that feedback does not count against the model. Where the
     noise is not modelled (OE), residuals need not be white.
     """
@@ -93,23 +93,17 @@ def residual_tests(model: Model, record: Record, lags: int, level: float) -> Res
     spread = (re[0] * ru[0] + 2 * float(re[1:] @ ru[1:])) / n
     k = float(norm.ppf(0.5 + 0.5 * level))
     scale = float(np.sqrt(re[0] * ru[0]))
-    # Jointly: r is normal with the covariance P(j, k) = Σ_m R_e(m) R_u(m + j − k) / n.
-    far = _correlation(u, u, 3 * lags)
-    both = np.concatenate([far[:0:-1], far])
-    weight = np.concatenate([re[:0:-1], re])
-    p = [float(weight @ both[3 * lags + j - lags : 3 * lags + j + lags + 1]) for j in range(lags + 1)]
-    size, axes = np.linalg.eigh(toeplitz(p) / n)
-    seen = size > 1e-6 * size[-1]
-    together = float(np.sum((axes.T @ reu)[seen] ** 2 / size[seen]))
+    deviation = float(np.sqrt(max(spread, 1e-300)))
+    together = 0.5 * (1.0 - level) / (lags + 1)  # so that the largest of all is over its limit that seldom
     return ResidualTests(
         rho,
         k / np.sqrt(n),
         q,
         float(chi2.ppf(level, lags - noise_count)),
         reu / scale,
-        k * float(np.sqrt(max(spread, 0.0))) / scale,
-        together,
-        float(chi2.ppf(level, int(seen.sum()))),
+        k * deviation / scale,
+        float(np.abs(reu).max()) / deviation,
+        float(norm.ppf(1.0 - together)),
         level,
     )
 
