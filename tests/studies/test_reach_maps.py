@@ -107,6 +107,8 @@ def test_bad_requests_say_what_to_give() -> None:
         check_pose(GEOMETRY, HOME + np.eye(7)[2])
     with pytest.raises(ShapeError, match="x, y, z and Euler parameters"):
         check_pose(GEOMETRY, HOME[:6])
+    with pytest.raises(ModelError, match="not finite"):
+        check_pose(GEOMETRY, HOME * np.nan)
     with pytest.raises(ShapeError, match="not all zero"):
         check_pose(GEOMETRY, np.zeros(7))
     with pytest.raises(ModelError, match="one of xy, xz, yz, tilt"):

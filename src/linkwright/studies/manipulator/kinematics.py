@@ -10,7 +10,7 @@ The upper sign has the knee outside (`knee=-1`, as the machine is built), the lo
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -68,29 +68,33 @@ def rotation(euler_parameters: ArrayLike) -> Floats:
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
+def finite(values: ArrayLike, last: int, what: str) -> Floats:
+    """Numbers (..., last) as an array; a wrong shape, or one that is not finite, is an error."""
+    found = np.asarray(values, dtype=np.float64)
+    if found.shape[-1:] != (last,):
+        text = f"{what} have shape {found.shape}; give (..., {last})"
+        raise ShapeError(text, given=found.shape, wanted=(last,))
+    if not np.isfinite(found).all():
+        raise ModelError(f"{what} have numbers that are not finite; give the legs a place to go to")
+    return found
+
+
 def legs_at(geometry: Geometry, pose: ArrayLike, *, knee: int = -1) -> Legs:
     """The legs at poses (..., 7): x, y, z (m) and Euler parameters.
 
     An unreachable leg is stretched (or folded) towards its wrist point as far as it goes and has `short` > 0.
     """
-    where = np.asarray(pose, dtype=np.float64)
-    if where.shape[-1:] != (7,):
-        text = f"poses have shape {where.shape}; give (..., 7): x, y, z and four Euler parameters"
-        raise ShapeError(text, given=where.shape, wanted=(7,))
+    where = finite(pose, 7, "poses (x, y, z and Euler parameters)")
     turn = rotation(where[..., 3:])
     base, attached, frames = geometry.base_points, geometry.wrist_points, geometry.frames
     wrists = where[..., None, :3] + np.einsum("...ij,lj->...li", turn, attached)
     p = np.einsum("lji,...lj->...li", frames, wrists - base)
-    flat = np.hypot(p[..., 0], p[..., 1])
-    k = ((p * p).sum(axis=-1) + geometry.crank**2 - geometry.rod**2) / (2.0 * geometry.crank)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cosine = np.clip(np.where(flat > 0.0, k / flat, np.sign(k)), -1.0, 1.0)
-    first = np.arctan2(p[..., 1], p[..., 0]) + knee * np.arccos(cosine)
+    first, slack = crank_angles(p, geometry.crank, geometry.rod, knee)
     end = geometry.crank * np.stack([np.cos(first), np.sin(first), np.zeros_like(first)], axis=-1)
     along = p - end
     reach = np.linalg.norm(along, axis=-1)
     direction = along / np.where(reach > 0.0, reach, 1.0)[..., None]
-    short = np.where(np.abs(k) > flat, np.abs(reach - geometry.rod), 0.0)
+    short = np.where(slack < 0.0, np.abs(reach - geometry.rod), 0.0)
     tilt = -np.arcsin(np.clip(direction[..., 2], -1.0, 1.0))
     raised = np.arctan2(direction[..., 1], direction[..., 0])
     rod = about(2, raised) @ about(1, tilt)
@@ -110,9 +114,18 @@ def legs_at(geometry: Geometry, pose: ArrayLike, *, knee: int = -1) -> Legs:
         base + np.einsum("lij,...lj->...li", frames, end),
         wrists,
         short,
-        flat - np.abs(k),
+        slack,
         np.einsum("lij,...lkj->...lki", frames, np.stack(local, axis=-2)),
     )
+
+
+def crank_angles(p: Floats, crank: float, rod: float, knee: int) -> tuple[Floats, Floats]:
+    """Crank angles (...) with which a rod reaches p (..., 3) in the leg's axes, and what `Legs` calls slack."""
+    flat = np.hypot(p[..., 0], p[..., 1])
+    k = ((p * p).sum(axis=-1) + crank**2 - rod**2) / (2.0 * crank)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cosine = np.clip(np.where(flat > 0.0, k / flat, np.sign(k)), -1.0, 1.0)
+    return np.arctan2(p[..., 1], p[..., 0]) + knee * np.arccos(cosine), flat - np.abs(k)
 
 
 def check_reach(geometry: Geometry, legs: Legs) -> None:
@@ -215,8 +228,8 @@ def motion(
         return legs.angles, np.zeros_like(legs.angles), np.zeros_like(legs.angles)
     jacobian = leg_jacobians(geometry, legs, where[..., :3])
     check_regular(geometry, legs, jacobian)
-    w = np.zeros(6) if twist is None else np.asarray(twist, dtype=np.float64)
-    b = np.zeros(6) if acceleration is None else np.asarray(acceleration, dtype=np.float64)
+    w = np.zeros(6) if twist is None else finite(twist, 6, "twists of the plate")
+    b = np.zeros(6) if acceleration is None else finite(acceleration, 6, "accelerations of the plate")
     rates = _solved(jacobian, w[..., None, :] + np.zeros_like(legs.angles))
     left = b[..., None, :] - _velocity_products(geometry, legs, where[..., :3], rates)
     return legs.angles, rates, _solved(jacobian, left)
@@ -240,10 +253,10 @@ def _velocity_products(geometry: Geometry, legs: Legs, position: Floats, rates: 
     return np.concatenate([total, alpha[..., 5, :]], axis=-1)
 
 
-def about(axis: int, angle: Floats) -> Any:
-    """(..., 3, 3): the turn about a coordinate axis."""
+def about(axis: int, angle: ArrayLike) -> Floats:
+    """(..., 3, 3): the turn by angles (...) about coordinate axis 0, 1 or 2."""
     c, s = np.cos(angle), np.sin(angle)
-    found = np.zeros((*angle.shape, 3, 3))
+    found = np.zeros((*np.shape(angle), 3, 3))
     i, j = (axis + 1) % 3, (axis + 2) % 3
     found[..., axis, axis] = 1.0
     found[..., i, i] = found[..., j, j] = c
