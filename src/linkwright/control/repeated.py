@@ -80,12 +80,13 @@ class Round:
     order: int  # of K after reduction, of `full_order`
     full_order: int
     compensator: TwoDof
+    which: int  # of the wanted responses
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         modes = sorted({f"{p.frequency:.1f} Hz (ζ = {p.damping:.3f})" for p in self.model.poles() if p.z.imag > 0})
         lines = [
-            f"round {self.number}: fit {self.model.fit:.1f} % on held-out data, modes {', '.join(modes) or 'none'}",
+            f"round {self.number}: fit {100.0 * self.model.fit:.1f} % on held-out data, modes {', '.join(modes) or 'none'}",
             f"  γ = {self.design.gamma_opt:.3g}, verified {self.design.norm.upper:.3g}; without control "
             f"{'unstable' if self.design.baseline is None else f'{self.design.baseline:.3g}'}",
             f"  K has {self.order} states of {self.full_order}; {self.compensator.margins}",
@@ -116,6 +117,7 @@ def repeated_design(
     F: Any,
     *,
     dt: float,
+    effort: float | None = None,
     rounds: int = 2,
     orders: Any = (4, 5, 2, 2, 1),
     weighting: Weighting | None = None,
@@ -125,20 +127,23 @@ def repeated_design(
 ) -> Repeated:
     """Identify → design → insert → repeat, until γ changes by less than `tolerance` or the rounds are over.
 
-    `G_D` is the wanted response, `F` the sensor's low-pass, `orders` those of the Box–Jenkins model (None: selected).
+    `G_D` is the wanted response, or several: the first is taken whose compensator answers a unit step of the reference
+    with no more than `effort` at its peak (where none does, the last). `F` is the sensor's low-pass, `orders` are
+    those of the Box–Jenkins model (None: selected).
     K is reduced as far as the cost allows (`keep`). A round whose model is unstable or has no stabilising K ends the
     repetition with what the rounds before gave; in the first round that is an error.
     """
     if rounds < 1:
         raise ModelError(f"rounds must be a whole number from 1 on, not {rounds!r}")
     chosen = Weighting() if weighting is None else weighting
+    wanted = list(G_D) if isinstance(G_D, list | tuple) and not _polynomials(G_D) else [G_D]
     done: list[Round] = []
     for number in range(1, rounds + 1):
         if progress is not None:
             progress(f"round {number}: experiment and identification")
         record = experiment(done[-1].compensator if done else None)
         try:
-            one = _round(number, record, G_D, F, dt, orders, chosen, keep)
+            one = _round(number, record, wanted, F, dt, effort, orders, chosen, keep)
         except (DesignError, UnstableModelError) as error:
             if not done:
                 raise
@@ -153,7 +158,15 @@ def repeated_design(
 
 
 def _round(
-    number: int, record: Record, G_D: Any, F: Any, dt: float, orders: Sequence[int] | None, how: Weighting, keep: float
+    number: int,
+    record: Record,
+    wanted: Sequence[Any],
+    F: Any,
+    dt: float,
+    effort: float | None,
+    orders: Sequence[int] | None,
+    how: Weighting,
+    keep: float,
 ) -> Round:
     from linkwright.control.discrete import sampled
     from linkwright.control.systems import system
@@ -167,7 +180,10 @@ def _round(
         plant, low_pass = system(model.to_control()), sampled(system(F, "F"), dt)
         design = mixed_sensitivity(plant, W_T, W_S, filter=low_pass)
         small = reduce(design.system, keep_norm=keep, loop=design)
-        both = two_dof(plant, small.system, G_D, low_pass, dt=dt)
+        for which, G_D in enumerate(wanted):
+            both = two_dof(plant, small.system, G_D, low_pass, dt=dt)
+            if effort is None or _peak(both) <= effort:
+                break
     notes += [str(w.message) for w in told if issubclass(w.category, LinkwrightWarning)]
     notes += [str(note) for note in both.notes]
     return Round(
@@ -181,8 +197,24 @@ def _round(
         small.system.order,
         design.system.order,
         both,
+        which,
         tuple(dict.fromkeys(notes)),
     )
+
+
+def _peak(both: TwoDof) -> float:
+    """The largest answer of the feedforward to a unit step of the reference."""
+    Q = both.feedforward
+    x, largest = np.zeros(Q.order), 0.0
+    for _ in range(250):
+        largest = max(largest, abs(float((Q.C @ x)[0] + Q.D[0, 0])))
+        x = Q.A @ x + Q.B[:, 0]
+    return largest
+
+
+def _polynomials(given: Any) -> bool:
+    """Whether this is one system as (numerator, denominator), and not several."""
+    return len(given) == 2 and all(np.ndim(part) == 1 for part in given)
 
 
 def _envelope(w: Floats, at: Floats, size: Floats) -> Floats:
