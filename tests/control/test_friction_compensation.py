@@ -44,7 +44,7 @@ def test_compensation_takes_away_most_of_the_error(of: str) -> None:
 def test_named_joints_alone_are_compensated() -> None:
     one = lw.control.friction(1.0, [2.0], joints=["elbow"])
     measured = lw.control.Measured(
-        1e-3, np.zeros(2), np.array([0.5, -0.5]), np.zeros(2), ("shoulder", "elbow"), ("m1", "m2")
+        1e-3, np.zeros(2), np.array([0.5, -0.5]), np.zeros(2), np.zeros(2), ("shoulder", "elbow"), ("m1", "m2")
     )
     one.start(measured)
     assert np.allclose(one.step(0, 0.0, measured), [0.0, -1.0 - 1.0])

@@ -76,6 +76,8 @@ def test_too_few_and_too_many_joints_are_told() -> None:
         lw.control.ModelState(mech, ["A"], guess=q).start(q[:1], np.zeros(1))
     with pytest.raises(ModelError, match="more than the mechanism's degrees of freedom"):
         lw.control.ModelState(mech, ["A", "B", "C"], guess=q).start(q[:3], np.zeros(3))
+    with pytest.raises(ModelError, match="name 2 of them"):
+        lw.control.ModelState(mech, ["A", "B", "C", "D"], guess=q).start(q, np.zeros(4))
     with pytest.raises(ModelError, match="3 joints are measured and the model has 2"):
         lw.control.ModelState(mech, guess=q).start(q[:3], np.zeros(3))
 

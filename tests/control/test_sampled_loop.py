@@ -60,6 +60,24 @@ def test_what_acts_before_the_first_command_is_given_or_told_by_the_controller()
     assert abs(told.q[-1, 0] - moved([(0.1, 4.0)])) < 1e-14
 
 
+def test_a_controller_with_a_model_holds_the_weight_until_its_first_command_arrives() -> None:
+    mech = five_bar()
+    q = five_bar_start(mech)
+    controller = lw.control.computed_torque(mech, 100.0, 20.0, lw.control.Hold(q[:2]), guess=q)
+    run = lw.control.Loop(mech, controller, delay=2).run(0.1, q)
+    assert np.abs(run.q - q).max() < 1e-6
+
+
+def test_an_outer_loop_may_wrap_a_sum() -> None:
+    mech = block()
+    inner = lw.control.pid(mech, 50.0, 20.0, 0.0, lw.control.Hold([0.0]))
+    shifted = lw.control.Corrected(
+        inner + Played([0.5]), lambda k, t, measured, target: (target.x + 1.0, target.xd, target.xdd)
+    )
+    run = lw.control.Loop(mech, shifted).run(4.0, [0.0])
+    assert abs(run.q[-1, 0] - 1.0 - 0.5 / 50.0) < 1e-4
+
+
 def test_the_plant_moves_as_a_simulation_with_the_same_steps() -> None:
     mech = five_bar()
     q = five_bar_start(mech)

@@ -42,15 +42,16 @@ class Measured:
     """What a controller is told at a sample: never the true state, unless the loop was asked for it.
 
     `q` and `v` are the measured coordinates (rad, m) and rates of the joints with encoders, `signals` what further
-    sensors give, by their names, `applied` the forces that the actuators were last given (after saturation, as wide as
-    there are drives), `period` the time between samples; `joints` and `drives` name what q and the forces are of. The
-    arrays are the loop's own: copy what is kept.
+    sensors give, by their names; `applied` the forces that the actuators were last given (as wide as there are drives)
+    and `cut` what slew and saturation took off the last command; `period` the time between samples; `joints` and
+    `drives` name what q and the forces are of. The arrays are the loop's own: copy what is kept.
     """
 
     period: float
     q: Floats
     v: Floats
     applied: Floats
+    cut: Floats
     joints: tuple[str, ...] = ()
     drives: tuple[str, ...] = ()
     signals: dict[str, Floats] = field(default_factory=dict)
@@ -120,16 +121,18 @@ class Sum(Controller):
         return _total([x.start(measured) for x in self.parts if hasattr(x, "start")])
 
     def follow(self, t: float, measured: Measured, target: Target | None) -> Any:
-        """The sum of their forces, all of them for the target."""
-        return _total([x.follow(t, measured, target) for x in self.parts])
+        """The sum of their forces, for the target those of all that follow the leader's reference or none."""
+        return self._sum(round(t / measured.period), t, measured, target)
 
     def step(self, k: int, t: float, measured: Measured) -> Any:
         """The sum of their forces."""
-        target = None if self.reference is None else self.reference.at(t)
+        return self._sum(k, t, measured, None if self.reference is None else self.reference.at(t))
+
+    def _sum(self, k: int, t: float, measured: Measured, target: Target | None) -> Any:
         found = []
         for x in self.parts:
             own = x is self.leader or (isinstance(x, Controller) and x.reference is None)
-            follows = own and isinstance(x, Controller) and type(x).step is Controller.step
+            follows = own and type(x).step is Controller.step
             found.append(x.follow(t, measured, target) if follows else x.step(k, t, measured))
         return _total(found)
 

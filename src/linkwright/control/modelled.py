@@ -25,9 +25,13 @@ class Modelled(Controller):
         self.state, self.reference = state, reference
 
     def start(self, measured: Measured) -> Any:
-        """Find the model's first state."""
+        """Find the model's first state; the forces that hold the motion as it was before."""
         self.state.started = False
-        self.see(measured)
+        return self.follow(-measured.period, measured, self.before(measured))
+
+    def before(self, measured: Measured) -> Target | None:
+        """What the reference asked for a period before the first sample."""
+        return None if self.reference is None else self.reference.at(-measured.period)
 
     def see(self, measured: Measured) -> None:
         """Bring the model's state up to date."""

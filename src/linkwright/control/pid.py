@@ -78,22 +78,21 @@ class Pid(Modelled):
         check_target(reference.at(0.0), state.n if task is None else 6, "pid")
         self._needs_model = task is not None or gravity
         self.integral, self._error = np.zeros(n), np.zeros(n)
-        self._asked: Floats | None = None
         self._period, self._cut = 0.0, np.zeros(state.n)
 
     def start(self, measured: Measured) -> Any:
-        """Begin with no integral."""
-        self.integral[:] = 0.0
-        self._asked, self._period, self._cut = None, measured.period, np.zeros(self.state.n)
-        if self._needs_model:
-            super().start(measured)
-        else:
-            self.state._check(measured.q)
+        """Begin with no integral; the forces that hold the motion as it was before."""
+        self.state._check(measured.q)
+        self.state.started = False
+        self.integral = np.zeros_like(self.integral)
+        self._period = 0.0  # nothing is integrated yet
+        held = self.follow(-measured.period, measured, self.before(measured))
+        self._period = measured.period
+        return held
 
     def follow(self, t: float, measured: Measured, target: Target | None) -> Any:
         """The forces for a target, from what is measured; the integral goes on."""
-        # What of the last command did not get through: its sign tells where the integral must not go.
-        self._cut = np.zeros(self.state.n) if self._asked is None else self._asked - measured.applied
+        self._cut = measured.cut  # its sign tells where the integral must not go
         if self._needs_model:
             self.see(measured)
             return self.forces(t, target)
@@ -125,8 +124,7 @@ class Pid(Modelled):
             moved = np.where(further, self.integral, moved)
             u = self._drive(e, ed, moved, turn)
         self.integral = moved
-        self._asked = u if self.limit is None else np.clip(u, -self.limit, self.limit)
-        return self._asked
+        return u if self.limit is None else np.clip(u, -self.limit, self.limit)
 
     def _drive(self, e: Floats, ed: Floats, integral: Floats, turn: Floats | None) -> Floats:
         f = self.kp * e + self.kd * ed + self.ki * integral

@@ -116,10 +116,11 @@ class ModelState:
             names = self._moving(free)
             text = f"with the joints {_names(self.joints)} held, {_names(names)} can still move; measure one of these"
             raise ControlError(f"{text}, or begin away from a singular position", reason="singular pose", joints=names)
-        all_rows = np.linalg.matrix_rank(np.concatenate([self._g, self._held()]), tol=1e-9 * max(1.0, sizes[0]))
-        if np.linalg.matrix_rank(self._g, tol=1e-9 * max(1.0, sizes[0])) + n > all_rows:
+        small = 1e-9 * max(1.0, float(np.abs(self._g).max()))
+        freedom = nv - int(np.linalg.matrix_rank(self._g, tol=small))
+        if n > freedom:
             text = f"the joints {_names(self.joints)} are more than the mechanism's degrees of freedom"
-            raise ModelError(f"{text}; name as many as it has, {all_rows - rank}")
+            raise ModelError(f"{text}; name {freedom} of them")
         _, _, order = qr(g.T, mode="economic", pivoting=True)
         self._rows = np.sort(order[:rank])
         self._matrix, self._right = np.zeros((nv, nv)), np.zeros(nv)

@@ -141,7 +141,7 @@ class _Run:
         self.slew = None if loop.slew is None else Slew(loop.slew, loop.period, n)
         state = State(plant.q, plant.v, plant.a) if loop.exact else None
         shown, names = (self.encoders.q, self.encoders.v), (self.encoders.joints, loop.drives)
-        self.measured = Measured(loop.period, *shown, np.zeros(n), *names, {}, state)
+        self.measured = Measured(loop.period, *shown, np.zeros(n), np.zeros(n), *names, {}, state)
         rows = samples + 1
         m = plant.mech
         self.q, self.v, self.a = np.empty((rows, m.nq)), np.empty((rows, m.nv)), np.empty((rows, m.nv))
@@ -214,10 +214,13 @@ class _Run:
         if guard.row and guard.tired:
             self._repeat(k, self.command[k])
             return self._tired(t)
+        asked = u
         if self.slew is not None:
             u = self.slew(u)
         if self.saturation is not None:
             u = self.saturation(t, u)
+        if u is not asked:
+            self.measured.cut[:] = asked - u
         self.measured.applied[:] = u
         begin = t
         for part, force in self.line(u):
