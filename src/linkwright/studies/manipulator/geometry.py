@@ -45,7 +45,7 @@ class Geometry:
 
     Uniform rods with the table's inertias, l = √(12 I/m), make a crank of 0.51 m and a rod of 0.87 m; a disc of the
     plate's inertia has a radius of 0.39 m. The base was chosen for clear legs and an even S: its condition is about 2
-    in the whole range of motion (with turns measured at 0.3 m).
+    in the whole range of motion.
     """
 
     base_radius: float = 0.40
@@ -56,6 +56,7 @@ class Geometry:
     plate_radius: float = 0.39
     plate_half_angle: float = np.deg2rad(15.0)
     home_height: float = 0.75
+    turn_length: float = 0.30  # where turns of the plate are measured in metres, for conditions
     gravity: float = 9.80665
     crank_inertia: Inertia = CRANK
     universal_inertia: Inertia = UNIVERSAL

@@ -10,7 +10,7 @@ The upper sign has the knee outside (`knee=-1`, as the machine is built), the lo
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,6 +49,7 @@ class Legs(NamedTuple):
     knees: Floats  # (..., 6, 3): the cranks' ends (m)
     wrists: Floats  # (..., 6, 3): the wrist points (m)
     short: Floats  # (..., 6): how far the wrist point is out of the leg's reach (m), 0 where it is in it
+    slack: Floats  # (..., 6): √(p_x² + p_y²) − |k| (m): negative out of reach, 0 where crank and rod are in line
     axes: Floats  # (..., 6, 6, 3): the axes of the six joints, unit vectors
 
 
@@ -67,29 +68,33 @@ def rotation(euler_parameters: ArrayLike) -> Floats:
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
+def finite(values: ArrayLike, last: int, what: str) -> Floats:
+    """Numbers (..., last) as an array; a wrong shape, or one that is not finite, is an error."""
+    found = np.asarray(values, dtype=np.float64)
+    if found.shape[-1:] != (last,):
+        text = f"{what} have shape {found.shape}; give (..., {last})"
+        raise ShapeError(text, given=found.shape, wanted=(last,))
+    if not np.isfinite(found).all():
+        raise ModelError(f"{what} have numbers that are not finite; give the legs a place to go to")
+    return found
+
+
 def legs_at(geometry: Geometry, pose: ArrayLike, *, knee: int = -1) -> Legs:
     """The legs at poses (..., 7): x, y, z (m) and Euler parameters.
 
     An unreachable leg is stretched (or folded) towards its wrist point as far as it goes and has `short` > 0.
     """
-    where = np.asarray(pose, dtype=np.float64)
-    if where.shape[-1:] != (7,):
-        text = f"poses have shape {where.shape}; give (..., 7): x, y, z and four Euler parameters"
-        raise ShapeError(text, given=where.shape, wanted=(7,))
+    where = finite(pose, 7, "poses (x, y, z and Euler parameters)")
     turn = rotation(where[..., 3:])
     base, attached, frames = geometry.base_points, geometry.wrist_points, geometry.frames
     wrists = where[..., None, :3] + np.einsum("...ij,lj->...li", turn, attached)
     p = np.einsum("lji,...lj->...li", frames, wrists - base)
-    flat = np.hypot(p[..., 0], p[..., 1])
-    k = ((p * p).sum(axis=-1) + geometry.crank**2 - geometry.rod**2) / (2.0 * geometry.crank)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cosine = np.clip(np.where(flat > 0.0, k / flat, np.sign(k)), -1.0, 1.0)
-    first = np.arctan2(p[..., 1], p[..., 0]) + knee * np.arccos(cosine)
+    first, slack = crank_angles(p, geometry.crank, geometry.rod, knee)
     end = geometry.crank * np.stack([np.cos(first), np.sin(first), np.zeros_like(first)], axis=-1)
     along = p - end
     reach = np.linalg.norm(along, axis=-1)
     direction = along / np.where(reach > 0.0, reach, 1.0)[..., None]
-    short = np.where(np.abs(k) > flat, np.abs(reach - geometry.rod), 0.0)
+    short = np.where(slack < 0.0, np.abs(reach - geometry.rod), 0.0)
     tilt = -np.arcsin(np.clip(direction[..., 2], -1.0, 1.0))
     raised = np.arctan2(direction[..., 1], direction[..., 0])
     rod = about(2, raised) @ about(1, tilt)
@@ -109,8 +114,18 @@ def legs_at(geometry: Geometry, pose: ArrayLike, *, knee: int = -1) -> Legs:
         base + np.einsum("lij,...lj->...li", frames, end),
         wrists,
         short,
+        slack,
         np.einsum("lij,...lkj->...lki", frames, np.stack(local, axis=-2)),
     )
+
+
+def crank_angles(p: Floats, crank: float, rod: float, knee: int) -> tuple[Floats, Floats]:
+    """Crank angles (...) with which a rod reaches p (..., 3) in the leg's axes, and what `Legs` calls slack."""
+    flat = np.hypot(p[..., 0], p[..., 1])
+    k = ((p * p).sum(axis=-1) + crank**2 - rod**2) / (2.0 * crank)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cosine = np.clip(np.where(flat > 0.0, k / flat, np.sign(k)), -1.0, 1.0)
+    return np.arctan2(p[..., 1], p[..., 0]) + knee * np.arccos(cosine), flat - np.abs(k)
 
 
 def check_reach(geometry: Geometry, legs: Legs) -> None:
@@ -132,7 +147,7 @@ def check_reach(geometry: Geometry, legs: Legs) -> None:
 
 def check_regular(geometry: Geometry, legs: Legs, jacobians: Floats, worst: float = WORST) -> None:
     """Refuse poses where a leg's W = J⁻¹ is of no use, with the direction that the leg cannot follow."""
-    size = np.array([1.0, 1.0, 1.0, *[geometry.plate_radius] * 3])
+    size = np.array([1.0, 1.0, 1.0, *[geometry.turn_length] * 3])
     condition = np.linalg.cond(size[:, None] * jacobians)
     if (condition <= worst).all():
         return
@@ -165,6 +180,40 @@ def leg_jacobians(geometry: Geometry, legs: Legs, position: ArrayLike) -> Floats
     return np.concatenate([np.cross(legs.axes, arms), legs.axes], axis=-1).swapaxes(-1, -2)
 
 
+def motor_rows(geometry: Geometry, legs: Legs, position: ArrayLike) -> tuple[Floats, Floats]:
+    """S = ∂θ_A/∂x (..., 6, 6) as numerators A (..., 6, 6) and denominators (..., 6): row i of S is A_i / b_i.
+
+    With u along the rod and t the way of the crank's end a radian, u·ẋ_P = (u·t) θ̇: A_i = [u, (P − x) × u], b_i = u·t.
+    A singular A lets the plate move with all motors held; b_i = 0 is a leg whose crank and rod are in line.
+    """
+    u = (legs.wrists - legs.knees) / np.linalg.norm(legs.wrists - legs.knees, axis=-1, keepdims=True)
+    arms = legs.wrists - np.asarray(position, dtype=np.float64)[..., None, :]
+    tangents = np.cross(legs.axes[..., 0, :], legs.knees - geometry.base_points)
+    return np.concatenate([u, np.cross(arms, u)], axis=-1), (u * tangents).sum(axis=-1)
+
+
+def check_motors(geometry: Geometry, legs: Legs, position: ArrayLike, worst: float = WORST) -> float:
+    """The condition of S at one pose (turns measured at `turn_length`); above `worst` the pose is refused."""
+    rows, ways = motor_rows(geometry, legs, position)
+    size = np.array([1.0, 1.0, 1.0, *[geometry.turn_length] * 3])
+    scaled, b = rows / size, ways / geometry.crank
+    with np.errstate(divide="ignore"):
+        s = scaled / b[:, None]
+    condition = float(np.linalg.cond(s)) if np.isfinite(s).all() else np.inf
+    if condition <= worst:
+        return condition
+    if np.linalg.cond(scaled) > 1.0 / np.abs(b).min():  # the motors held, the plate still moves
+        lost = np.linalg.svd(scaled)[2][-1] / size
+        what = f"the motors do not hold the plate against {in_words(lost / np.linalg.norm(lost))}"
+    else:
+        leg = int(np.argmin(np.abs(b)))
+        lost = rows[leg]
+        what = f"crank and rod of leg {leg + 1} are in line, and no motor moves the plate along its rod: "
+        what += in_words(lost / np.linalg.norm(lost))
+    text = f"the pose is singular (condition of S {condition:.2g}): {what}; keep the path away from it"
+    raise SingularPose(text, which="S", leg=0, condition=condition, direction=lost)
+
+
 def motion(
     geometry: Geometry, pose: ArrayLike, twist: ArrayLike | None, acceleration: ArrayLike | None, *, knee: int = -1
 ) -> tuple[Floats, Floats, Floats]:
@@ -179,16 +228,15 @@ def motion(
         return legs.angles, np.zeros_like(legs.angles), np.zeros_like(legs.angles)
     jacobian = leg_jacobians(geometry, legs, where[..., :3])
     check_regular(geometry, legs, jacobian)
-    w = np.zeros(6) if twist is None else np.asarray(twist, dtype=np.float64)
-    b = np.zeros(6) if acceleration is None else np.asarray(acceleration, dtype=np.float64)
+    w = np.zeros(6) if twist is None else finite(twist, 6, "twists of the plate")
+    b = np.zeros(6) if acceleration is None else finite(acceleration, 6, "accelerations of the plate")
     rates = _solved(jacobian, w[..., None, :] + np.zeros_like(legs.angles))
     left = b[..., None, :] - _velocity_products(geometry, legs, where[..., :3], rates)
     return legs.angles, rates, _solved(jacobian, left)
 
 
 def _solved(a: Floats, b: Floats) -> Floats:
-    found: Floats = np.linalg.solve(a, b[..., None])[..., 0]
-    return found
+    return np.asarray(np.linalg.solve(a, b[..., None])[..., 0], dtype=np.float64)
 
 
 def _velocity_products(geometry: Geometry, legs: Legs, position: Floats, rates: Floats) -> Floats:
@@ -205,10 +253,10 @@ def _velocity_products(geometry: Geometry, legs: Legs, position: Floats, rates: 
     return np.concatenate([total, alpha[..., 5, :]], axis=-1)
 
 
-def about(axis: int, angle: Floats) -> Any:
-    """(..., 3, 3): the turn about a coordinate axis."""
+def about(axis: int, angle: ArrayLike) -> Floats:
+    """(..., 3, 3): the turn by angles (...) about coordinate axis 0, 1 or 2."""
     c, s = np.cos(angle), np.sin(angle)
-    found = np.zeros((*angle.shape, 3, 3))
+    found = np.zeros((*np.shape(angle), 3, 3))
     i, j = (axis + 1) % 3, (axis + 2) % 3
     found[..., axis, axis] = 1.0
     found[..., i, i] = found[..., j, j] = c

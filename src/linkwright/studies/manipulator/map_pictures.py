@@ -1,0 +1,158 @@
+"""Pictures of reach maps: what ends the workspace, and the conditions of S and W with singular poses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwright.errors import LinkwrightError
+from linkwright.studies.manipulator.kinematics import legs_at
+
+if TYPE_CHECKING:
+    from linkwright.studies.manipulator.maps import Map
+
+COLORS = ("#d9ead3", "#f1f1f1", "#f6d5a8", "#cdb9e6")
+SINGULAR = "#d6006e"
+LEVELS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+
+
+def plot(made: Map, path: Path) -> Path:
+    """Write the picture (PNG, SVG, PDF by the ending of the path)."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise LinkwrightError('pictures need matplotlib: pip install "linkwright[plot]"') from error
+    x, y = _grid(made)
+    tall = (y[-1] - y[0]) / (x[-1] - x[0])
+    figure = Figure(figsize=(15.0, float(np.clip(1.7 + 4.1 * tall, 3.6, 8.0))), layout="constrained")
+    ends, driven, legs = figure.subplots(1, 3, sharex=True, sharey=True)
+    handles = _ends(made, ends)
+    _condition(made, driven, made.quality.s, "condition of S (motors)", figure)
+    _condition(made, legs, made.quality.w, "condition of W (worst leg)", figure)
+    degrees = ("tilt about x (°)", "tilt about y (°)")
+    names = degrees if made.plane == "tilt" else tuple(f"{axis} (m)" for axis in made.plane)
+    for axes in (ends, driven, legs):
+        axes.set_xlabel(names[0])
+        axes.set_aspect("equal")
+        _machine(made, axes)
+    ends.set_ylabel(names[1])
+    figure.suptitle(_title(made))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=9, frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
+    return path
+
+
+def _title(made: Map) -> str:
+    stays = next((axis for axis in "xyz" if axis not in made.plane), "z")
+    where = f"{stays} = {made.at:.3g} m" if made.plane != "tilt" else f"at home, z = {made.at:.3g} m"
+    many = f", worst of {made.orientations} orientations" if made.orientations > 1 else ""
+    return f"Six-leg manipulator: {'tilts' if made.plane == 'tilt' else made.plane + ' plane'}, {where}{many}"
+
+
+def _grid(made: Map) -> tuple[Any, Any]:
+    scale = 180.0 / np.pi if made.plane == "tilt" else 1.0
+    return scale * made.first, scale * made.second
+
+
+def _ends(made: Map, axes: Any) -> list[Any]:
+    """What ends the workspace where; the entries of a legend."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    from linkwright.studies.manipulator.maps import ENDS, FINE
+
+    x, y, q = *_grid(made), made.quality
+    colors = ListedColormap(COLORS)
+    axes.pcolormesh(x, y, q.end, cmap=colors, vmin=-0.5, vmax=3.5, shading="nearest", rasterized=True)
+    for leg in range(1, 7):
+        mask = ((q.end != FINE) & (q.leg == leg)).astype(float)
+        if mask.any() and not mask.all():
+            axes.contour(x, y, mask, levels=[0.5], colors="0.7", linewidths=0.5)
+        _leg_number(made, axes, leg)
+    _borders(made, axes)
+    axes.set_title("where it reaches, and which leg ends it")
+    shown = [Patch(color=COLORS[k], label=ENDS[k]) for k in range(4) if (q.end == k).any()]
+    known = [Line2D([], [], color="0.1", linewidth=1.4, label="joint limits")] if (q.room < 0.0).any() else []
+    if _singular(made, axes):
+        known.append(Line2D([], [], color=SINGULAR, label="singular: the motors do not hold the plate"))
+    return [*shown, *known]
+
+
+def _borders(made: Map, axes: Any) -> None:
+    """The ends of reach (thin) and of reach within joint limits (thick)."""
+    x, y, q = *_grid(made), made.quality
+    if (q.slack < 0.0).any() and (q.slack > 0.0).any():
+        axes.contour(x, y, q.slack, levels=[0.0], colors="0.25", linewidths=0.9)
+    left = np.where(q.slack < 0.0, np.nan, q.room)
+    if (left < 0.0).any() and (left > 0.0).any():
+        axes.contour(x, y, np.ma.masked_invalid(left), levels=[0.0], colors="0.1", linewidths=1.4)
+
+
+def _leg_number(made: Map, axes: Any, leg: int) -> None:
+    """A leg's number, in the largest part of the map that it ends."""
+    from linkwright.studies.manipulator.maps import FINE
+
+    mask = (made.quality.end != FINE) & (made.quality.leg == leg)
+    if mask.sum() < 0.01 * mask.size:
+        return
+    depth = _depth(mask)
+    j, i = np.unravel_index(int(np.argmax(depth)), depth.shape)
+    x, y = _grid(made)
+    axes.text(x[i], y[j], str(leg), ha="center", va="center", fontsize=10, color="0.35")
+
+
+def _depth(mask: Any) -> Any:
+    """How many cells lie between a cell of the mask and its border."""
+    from scipy.ndimage import distance_transform_edt  # type: ignore[import-untyped]  # SciPy ships no types
+
+    return distance_transform_edt(np.pad(mask, 1))[1:-1, 1:-1]
+
+
+def _condition(made: Map, axes: Any, values: Any, title: str, figure: Any) -> None:
+    from matplotlib.colors import LogNorm
+
+    x, y = _grid(made)
+    shown = np.ma.masked_invalid(np.where(np.isfinite(values), values, np.nan))
+    norm = LogNorm(1.0, 200.0)
+    mesh = axes.pcolormesh(x, y, shown, cmap="viridis_r", norm=norm, shading="nearest", rasterized=True)
+    bar = figure.colorbar(mesh, ax=axes, shrink=0.85, extend="max")
+    bar.set_ticks([1, 2, 5, 10, 20, 50, 100, 200], labels=["1", "2", "5", "10", "20", "50", "100", "200"])
+    if shown.count() and shown.min() < LEVELS[-1] and shown.max() > LEVELS[0]:
+        lines = axes.contour(x, y, shown, levels=LEVELS, colors="white", linewidths=0.7)
+        axes.clabel(lines, fmt="%g", fontsize=7)
+    _borders(made, axes)
+    _singular(made, axes)
+    axes.set_title(title)
+
+
+def _singular(made: Map, axes: Any) -> bool:
+    """Where the determinant of S's numerators changes its sign."""
+    sign = made.quality.sign
+    known = sign[np.isfinite(sign)]
+    if not (known.size and known.min() < 0.0 < known.max()):
+        return False
+    x, y = _grid(made)
+    axes.contour(x, y, np.ma.masked_invalid(sign), levels=[0.0], colors=SINGULAR, linewidths=1.8)
+    return True
+
+
+def _machine(made: Map, axes: Any) -> None:
+    """The machine at home, seen along the axis that stays; of tilts, the middle."""
+    if made.plane == "tilt":
+        axes.plot(0.0, 0.0, "+", color="0.2")
+        return
+    g = made.geometry
+    legs = legs_at(g, g.home)
+    one, two = ("xyz".index(axis) for axis in made.plane)
+    for base, knee, wrist in zip(g.base_points, legs.knees, legs.wrists, strict=True):
+        line = np.stack([base, knee, wrist])
+        axes.plot(line[:, one], line[:, two], color="0.25", linewidth=1.0, alpha=0.45)
+        axes.plot(base[one], base[two], "o", color="0.25", markersize=3, alpha=0.6)
+    ring = np.vstack([legs.wrists, legs.wrists[:1]])
+    axes.plot(ring[:, one], ring[:, two], color="#35608f", linewidth=2.0, alpha=0.7)
+    axes.set_xlim(made.first[0], made.first[-1])
+    axes.set_ylim(made.second[0], made.second[-1])
