@@ -356,7 +356,33 @@ def moved_rows(n: int = 300) -> Program:
     return b.build()
 
 
+def side_by_side(items: int = 11) -> Program:
+    """Items whose numbers lie beside their neighbours', in runs of 6, 1 and the rest, with numbers shared by all.
+
+    The second run reads what the first wrote in its place, and one result is added to.
+    """
+    b = ProgramBuilder("side_by_side")
+    x, shared, y = b.input("x", (3, items)), b.input("shared", (2,)), b.output("y", (2, items))
+    table, kept = b.data("table", np.linspace(0.5, 2.0, items)), b.temporary("kept", (items,))
+
+    def beside(ref, k=0, add=False):
+        return ref.part(k * items, ()).at((1, ITEM), add=add)
+
+    def f(a, c, d, t, s):
+        return np.sin(a) * t + s[0] / (c * c + 1.0), F.where(d < s[1], a, c * t), a - d
+
+    inputs = [beside(x), beside(x, 1), beside(x, 2), beside(table), shared]
+    outputs = [beside(y), beside(y, 1), beside(kept)]
+    block = trace(f, [r.shape for r in inputs])[0]
+    runs = b.column([0, 6, 7, items])
+    b.add(Each(items, (b.case(block, inputs, outputs),), "outward", None, runs))
+    double = trace(lambda own, s: 2.0 * own + s[1], [(), (2,)])[0]
+    b.add(Each(items, (b.case(double, [beside(kept), shared], [beside(y, add=True)]),), "outward", None, runs))
+    return b.build()
+
+
 ALL: dict[str, Callable[[], Program]] = {
+    "side by side": side_by_side,
     "smooth": smooth,
     "corners": corners,
     "tree_scan": tree_scan,

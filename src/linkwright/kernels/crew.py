@@ -46,7 +46,7 @@ class Crew:
         if size < 1:
             raise KernelError(f"a crew has at least 1 thread, not {size}")
         self.size = size
-        self._room = np.zeros(48, np.int64)
+        self._at = 0  # the address of the room that the threads of now look at
         self._open = False
         self._lock = threading.Lock()
         self._close: Callable[[], Any] = lambda: None
@@ -82,13 +82,12 @@ class Crew:
             words += job
             kept += [life, kernel]
         jobs = np.array(words, np.uint64)
-        lead, room, size = _lead(), self._room, self.size
-        at, there = room.ctypes.data, jobs.ctypes.data
+        lead, size, there = _lead(), self.size, jobs.ctypes.data
 
         def run(kept: Any = (kept, jobs)) -> None:
             if not self._open:
                 self._begin()
-            lead(at, there, size)
+            lead(self._at, there, size)
 
         return run
 
@@ -97,8 +96,8 @@ class Crew:
         with self._lock:
             if self._open:
                 return
-            room = self._room
-            room[:] = 0
+            # A room of their own for these threads: those of a crew that was closed may still be looking at the last.
+            room = np.zeros(48, np.int64)
             serve = _serve()
             for rank in range(1, self.size):
                 # A thread keeps the room alive, and not the crew: a crew that nobody has any more is closed.
@@ -110,6 +109,7 @@ class Crew:
                     raise KernelError(f"of a crew of {self.size} threads only {int(room[_HERE]) + 1} began in time")
                 time.sleep(1e-4)
             self._close = weakref.finalize(self, _stop, room)
+            self._at = room.ctypes.data
             self._open = True
 
     def close(self) -> None:
@@ -118,7 +118,6 @@ class Crew:
             if self._open:
                 self._open = False
                 self._close()
-                self._room = np.zeros_like(self._room)
 
     def __enter__(self) -> Crew:
         return self

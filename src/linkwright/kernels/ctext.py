@@ -252,12 +252,6 @@ class Lowering:
         lines += [f"out:  {shapes['output']}", *rest]
         return "\n".join([f"/* {lines[0]}", *(f" * {line}" for line in lines[1:]), " */"])
 
-    def _most(self) -> str:
-        """The operations of one state at worst: loops that may end early are counted to their last round."""
-        counts = sorted(self.program.count().items(), key=lambda entry: -entry[1])
-        parts = ", ".join(f"{number} {name}" for name, number in counts)
-        return f"At most {sum(self.program.count().values())} operations a state" + (f": {parts}." if parts else ".")
-
     def c_file(self) -> str:
         name, names = self.name, self.names
         driver = self.driver(name)
@@ -283,7 +277,6 @@ class Lowering:
                 f"work: {name}_WORK doubles" + ("" if self.layout.size else "; may be NULL"),
                 "Arrays are row-major; outputs must not overlap inputs.",
                 f"{name}_batch runs `count` states, each array holding one state after another.",
-                self._most(),
             ]
         )
         top = ["#include <math.h>", "", f"#define {name}_WORK {self.layout.size}"]

@@ -168,7 +168,7 @@ class Parts:
             wanted = minimum(wanted, shares[7][k])
             clear = minimum(clear, minimum(shares[8][k], -legs.KNEE / self.geometry.crank * driven[k]))
         finite = less(dot(tau, tau), HUGE)
-        flag = flag + _flag(less(EVEN, even), Flag.SINGULAR) + _flag(less_equal(0.0, wanted), Flag.UNREACHABLE)
+        flag = flag + less_equal(even, EVEN) * float(Flag.SINGULAR) + _flag(less_equal(0.0, wanted), Flag.UNREACHABLE)
         # What is not finite is no news where the machine is singular or a flag tells why.
         clean = less_equal(flag, 0.0)
         clear = less(CLEAR, clear)
