@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from linkwright.errors import DataError
 
 Array = NDArray[np.float64]
 
+ENOUGH = 20_000  # samples for a starting point
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -28,6 +30,7 @@ class Fitted:
     covariance: Array
     loss: float  # sum of squared residuals
     samples: int  # residuals that initial conditions do not take up
+    total: int  # samples of the record, the same for all orders that are compared
     evaluations: int
     converged: bool
 
@@ -38,14 +41,17 @@ class Fitted:
     @property
     def aic(self) -> float:
         """Akaike's criterion, N ln(loss/N) + 2p."""
-        return self.samples * float(np.log(max(self.loss, 1e-300) / self.samples)) + 2 * self.count
+        return self._likelihood + 2 * self.count
 
     @property
     def bic(self) -> float:
         """Schwarz's criterion, N ln(loss/N) + p ln N."""
-        return self.samples * float(np.log(max(self.loss, 1e-300) / self.samples)) + self.count * float(
-            np.log(self.samples)
-        )
+        return self._likelihood + self.count * float(np.log(self.total))
+
+    @property
+    def _likelihood(self) -> float:
+        # The mean over the residuals that count, times the same N for all orders: longer delays leave fewer residuals.
+        return self.total * float(np.log(max(self.loss, 1e-300) / self.samples))
 
 
 def fit(
@@ -59,21 +65,32 @@ def fit(
     seed: int = 0,
     first: Array | None = None,
     evaluations: int = 200,
+    tolerance: float = 1e-10,
 ) -> Fitted:
     """The coefficients of least squared residuals; `first` is a vector to start from beside the usual ones."""
+    total = len(y)
+    if orders.nk + orders.nb > total // 2:
+        raise DataError(f"a delay of {orders.nk} samples cannot be fitted to a record of {total}: record for longer")
+    if initial == "estimate" and orders.nk > 1:
+        # The first outputs answer to inputs before the record: without them a long delay needs no unknowns of its own.
+        late = orders.nk - 1
+        fitted = replace(orders, nk=1)
+        u, y = u[: total - late], y[late:]
+    else:
+        fitted = orders
     su, sy = float(np.std(u)) or 1.0, float(np.std(y)) or 1.0
-    predictor = Predictor(u / su, y / sy, orders, shared=shared, initial=initial)
+    predictor = Predictor(u / su, y / sy, fitted, shared=shared, initial=initial)
     if len(y) < 3 * predictor.size + 10:
         raise DataError(
-            f"{len(y)} samples are too few for the orders {orders} ({predictor.size} unknowns with the initial "
-            f"conditions): record at least {3 * predictor.size + 10}, or take smaller orders"
+            f"{total} samples are too few for the orders {orders} ({predictor.size} unknowns with the initial "
+            f"conditions): record at least {total - len(y) + 3 * predictor.size + 10}, or take smaller orders"
         )
     units = np.ones(predictor.count)
     units[: orders.nb] = sy / su
-    found = _candidates(predictor, orders, shared, most_starts, seed, None if first is None else first / units)
+    found = _candidates(predictor, fitted, shared, most_starts, seed, None if first is None else first / units)
     best = None
     for x0 in found:
-        solution = _levenberg_marquardt(predictor, x0, evaluations)
+        solution = _levenberg_marquardt(predictor, x0, evaluations, tolerance)
         if best is None or solution.cost < best.cost:
             best = solution
     assert best is not None
@@ -90,6 +107,7 @@ def fit(
         covariance,
         loss * sy**2,
         len(y) - (predictor.size - predictor.count),
+        total,
         int(best.nfev),
         bool(best.success),
     )
@@ -100,7 +118,7 @@ def _candidates(
 ) -> list[Array]:
     """The best starts by their loss, then perturbed copies of the best where more are asked for."""
     thetas = [] if first is None else [first]
-    thetas += list(starts(predictor.u, predictor.y, orders, shared=shared))
+    thetas += list(starts(predictor.u[:ENOUGH], predictor.y[:ENOUGH], orders, shared=shared))
     scored: list[tuple[float, Array]] = []
     for theta in thetas:
         if predictor.allowed(theta):
@@ -122,7 +140,7 @@ def _candidates(
     return found
 
 
-def _levenberg_marquardt(predictor: Predictor, x0: Array, evaluations: int) -> Any:
+def _levenberg_marquardt(predictor: Predictor, x0: Array, evaluations: int, tolerance: float) -> Any:
     """MINPACK's, kept to stable predictors: beyond the border residuals are huge, so that the step is shortened."""
     n = len(predictor.y)
     wall = np.full(n, 1e3 * max(1.0, float(np.sqrt(np.mean(predictor.residuals(x0) ** 2)))))
@@ -140,8 +158,8 @@ def _levenberg_marquardt(predictor: Predictor, x0: Array, evaluations: int) -> A
         predictor.jacobian,
         method="lm",
         x_scale="jac",
-        ftol=1e-10,
-        xtol=1e-10,
+        ftol=tolerance,
+        xtol=tolerance,
         gtol=1e-12,
         max_nfev=evaluations,
     )

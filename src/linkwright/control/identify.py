@@ -16,7 +16,7 @@ from linkwright.control.prediction import Orders, split
 from linkwright.control.records import Record
 from linkwright.control.selection import select
 from linkwright.control.validation import predicted_fit, simulated_fit
-from linkwright.errors import LinkwrightError, LinkwrightWarning, UnstableModelError
+from linkwright.errors import DataError, LinkwrightError, LinkwrightWarning, UnstableModelError
 
 Array = NDArray[np.float64]
 
@@ -64,6 +64,11 @@ def identify(
         raise LinkwrightError(f"holdout is a fraction of the record from 0 to 0.9, not {holdout!r}")
     if isinstance(starts, bool) or int(starts) != starts or starts < 1:
         raise LinkwrightError(f"starts is a whole number of at least one, not {starts!r}")
+    if np.ptp(record.y) == 0.0:
+        raise DataError(
+            f"the output is constant ({record.y[0]:g}) over all {len(record)} samples: there is no response to model. "
+            "Check the column, the sensor, and that the input reached the plant"
+        )
     notes = _notes(record)
     shared = family in SHARED
     options: dict[str, Any] = {"shared": shared, "initial": initial, "most_starts": int(starts), "seed": seed}

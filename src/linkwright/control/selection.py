@@ -113,6 +113,7 @@ class _Grid:
                     initial=self.initial,
                     most_starts=1,
                     evaluations=60,
+                    tolerance=1e-7,
                 )
             except DataError:
                 continue  # too few samples for so many coefficients
