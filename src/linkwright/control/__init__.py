@@ -73,6 +73,11 @@ _NAMES = {
     "performance_weight": "weights",
     "reduce": "reduction",
     "two_dof": "two_dof",
+    # acceleration feedback, and what is measured on responses
+    "Move": "responses",
+    # identification and design by turns
+    "Weighting": "repeated",
+    "repeated_design": "repeated",
 }
 
 __all__ = [
@@ -93,6 +98,7 @@ __all__ = [
     "MinimumJerk",
     "Model",
     "ModelState",
+    "Move",
     "Orders",
     "Pose",
     "Record",
@@ -104,6 +110,7 @@ __all__ = [
     "Sweep",
     "System",
     "Washout",
+    "Weighting",
     "bode",
     "chirp",
     "computed_torque",
@@ -128,6 +135,7 @@ __all__ = [
     "performance_weight",
     "pid",
     "reduce",
+    "repeated_design",
     "resolved_acceleration",
     "spectrum",
     "t50",
@@ -159,8 +167,9 @@ if TYPE_CHECKING:
     from linkwright.control.records import Record
     from linkwright.control.reduction import hankel_singular_values, reduce
     from linkwright.control.references import Accelerations, Curve, Hold, MinimumJerk, Sine, Sweep, up_and_down
+    from linkwright.control.repeated import Weighting, repeated_design
     from linkwright.control.resolved import resolved_acceleration
-    from linkwright.control.responses import crossing_time, move, path_error, t50, vibration
+    from linkwright.control.responses import Move, crossing_time, move, path_error, t50, vibration
     from linkwright.control.sampled import Loop
     from linkwright.control.sensors import Accelerometer, Encoder, LowPass
     from linkwright.control.sequences import chirp, m_sequence, multisine

@@ -86,7 +86,7 @@ class Round:
     def __str__(self) -> str:
         modes = sorted({f"{p.frequency:.1f} Hz (ζ = {p.damping:.3f})" for p in self.model.poles() if p.z.imag > 0})
         lines = [
-            f"round {self.number}: fit {100.0 * self.model.fit:.1f} % on held-out data, modes {', '.join(modes) or 'none'}",
+            f"round {self.number}: fit {100.0 * self.model.fit:.1f} % on held-out data; modes: {', '.join(modes)}",
             f"  γ = {self.design.gamma_opt:.3g}, verified {self.design.norm.upper:.3g}; without control "
             f"{'unstable' if self.design.baseline is None else f'{self.design.baseline:.3g}'}",
             f"  K has {self.order} states of {self.full_order}; {self.compensator.margins}",
@@ -180,8 +180,8 @@ def _round(
         plant, low_pass = system(model.to_control()), sampled(system(F, "F"), dt)
         design = mixed_sensitivity(plant, W_T, W_S, filter=low_pass)
         small = reduce(design.system, keep_norm=keep, loop=design)
-        for which, G_D in enumerate(wanted):
-            both = two_dof(plant, small.system, G_D, low_pass, dt=dt)
+        for which in range(len(wanted)):
+            both = two_dof(plant, small.system, wanted[which], low_pass, dt=dt)
             if effort is None or _peak(both) <= effort:
                 break
     notes += [str(w.message) for w in told if issubclass(w.category, LinkwrightWarning)]

@@ -157,7 +157,8 @@ class Accelerometer:
         _check_noise(noise)
         self.frame, self.axes, self.noise = frame, axes, float(noise)
         self.cutoff, self.order, self.gravity = cutoff, order, gravity
-        self.name, self.labels = name or f"{frame}.acceleration", ("x", "y", "z")
+        self.name = name or f"{frame}.acceleration"
+        self.labels: tuple[str, ...] = ("x", "y", "z")
 
     def bind(self, plant: Plant, period: float, rng: np.random.Generator) -> Callable[[], Floats]:
         """A function that reads the plant."""

@@ -202,7 +202,7 @@ def _drive(b: Builder, g: Geometry, drives: Drives, angles: Floats) -> None:
         b.joint_force(motor, -torque, name=f"coupling{leg} back")
         for joint in (motor, *leg_joints(leg)):
             kind = joint[:5] if joint in (motor, crank) else "passive"
-            size = k[f"{kind}_coulomb"]
+            size: Expression = k[f"{kind}_coulomb"]
             if joint == motor:
                 size = size + (k["motor_static"] - size) * (-((b.rate(joint) / k["stribeck_speed"]) ** 2)).exp()
             rubbing = size * (b.rate(joint) / k["friction_speed"]).tanh()

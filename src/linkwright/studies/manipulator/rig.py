@@ -160,7 +160,7 @@ class Rig:
         hold = self._weights * self.variation.mass
         for _ in range(20):
             lead = legs_at(g, pose).angles[:, 0] + hold / stiffness - wanted
-            above = pose + [0, 0, 1e-6, 0, 0, 0, 0]
+            above = pose + 1e-6 * np.eye(7)[2]
             slope = (legs_at(g, above).angles[:, 0] - legs_at(g, pose).angles[:, 0]) / 1e-6
             pose[2] -= np.mean(lead) / np.mean(slope)
         q, v, _ = state(self.plant, g, pose, torques=hold * self.drives.stiffness / stiffness)

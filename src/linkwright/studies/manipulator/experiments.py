@@ -1,0 +1,269 @@
+"""The paper's experiments on the rig, each as plain data: what was asked for, what came, and its measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.control import (
+    Accelerations,
+    Curve,
+    Move,
+    Pose,
+    Record,
+    SampledRun,
+    Sine,
+    m_sequence,
+    move,
+    path_error,
+    t50,
+    vibration,
+)
+from linkwright.errors import LinkwrightError
+from linkwright.studies.manipulator.rig import SENSOR, Law, Rig, Variation
+
+if TYPE_CHECKING:
+    from linkwright.control.repeated import Repeated, Weighting
+    from linkwright.control.two_dof import TwoDof
+
+Floats = NDArray[np.float64]
+LAWS: tuple[Law, ...] = ("pid", "dynamic", "friction")
+UP = 2  # the vertical axis
+
+#: The wanted responses (rad/s), from the fastest: the paper has 100. See docs/manipulator.md.
+BANDWIDTHS = (340.0, 320.0, 300.0, 280.0, 260.0, 240.0, 220.0, 200.0, 180.0, 160.0, 140.0, 120.0, 100.0)
+PAPER_BANDWIDTH = 100.0
+#: How many times the step of the reference a corrected acceleration may be: 5 m/s² by 45 is what the motors can do.
+EFFORT = 45.0
+FILTER = 300.0  # rad/s, the low-pass F
+STEP, STEP_TIME, BEFORE = 5.0, 0.2, 0.02  # the acceleration of figures 11 and 14: m/s², s, s
+#: Each round's excitation: an M-sequence (m/s²) without what is below `EXCITED` Hz, which would take the plate away.
+EXCITATION, EXCITED, HELD, ORDER = 30.0, 2.5, 2, 11
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Positions under PID, dynamic control and dynamic control with friction compensation (figures 8 to 10)."""
+
+    time: Floats
+    reference: Floats  # (T, 3)
+    position: Mapping[str, Floats]  # (T, 3) by law
+    moves: Mapping[str, Move]  # along the main direction
+    path: Mapping[str, float]  # largest distance from the reference's curve (m)
+    rms: Mapping[str, float]  # of the distance from the reference in time (m)
+    runs: Mapping[str, SampledRun]
+
+
+@dataclass(frozen=True)
+class Jump:
+    """The measured acceleration for ± 5 m/s² (figures 11 and 14)."""
+
+    time: Floats
+    reference: Floats
+    measured: Floats
+    t50: float  # s
+    vibration: float  # m/s²
+    run: SampledRun
+
+
+@dataclass(frozen=True)
+class Waves:
+    """Answers to sines of the reference acceleration: complex amplitude ratios at frequencies (Hz)."""
+
+    frequencies: Floats
+    without: NDArray[np.complex128]
+    with_feedback: NDArray[np.complex128]
+
+
+@dataclass(frozen=True)
+class Wave:
+    """One sine in time (figures 15 and 16)."""
+
+    frequency: float
+    time: Floats
+    reference: Floats
+    without: Floats
+    with_feedback: Floats
+
+
+@dataclass(frozen=True)
+class Perturbed:
+    """A perturbed plant: measures (t50 in s, vibration in m/s²) without feedback, with the fixed K, and redesigned.
+
+    `bandwidth` is the wanted response of the redesign (rad/s); `why` says what went wrong, if something did.
+    """
+
+    variation: Variation
+    without: tuple[float, float]
+    fixed: tuple[float, float] | None
+    redesigned: tuple[float, float] | None
+    bandwidth: float = float("nan")
+    why: str = ""
+
+    def ratios(self, which: str) -> tuple[float, float]:
+        """t50 and vibration over those without feedback; infinite where there is no result."""
+        found = getattr(self, which)
+        if found is None:
+            return float("inf"), float("inf")
+        return found[0] / self.without[0], found[1] / self.without[1]
+
+
+def straight(rig: Rig, laws: Sequence[Law] = LAWS, *, acceleration: float = 10.0, time: float = 0.1) -> Tracking:
+    """Up with 10 m/s² for 0.1 s, as much against it for 0.1 s, then still (figures 8 and 10)."""
+    a = np.array([[0.0, 0.0, acceleration], [0.0, 0.0, -acceleration], [0.0, 0.0, 0.0]])
+    reference = Accelerations(rig.geometry.home[:3], a, [time, time, 10.0], start=0.05)
+    return _tracking(rig, Pose(reference, np.zeros(3)), 1.0, laws, np.array([0.0, 0.0, 1.0]))
+
+
+def curve(rig: Rig, laws: Sequence[Law] = LAWS, *, radius: float = 0.1, duration: float = 0.4) -> Tracking:
+    """A quarter of a circle in the horizontal plane, from lower right to upper left, in 0.4 s (figure 9)."""
+    angle = np.linspace(0.0, np.pi / 2.0, 13)
+    points = radius * np.stack([-np.sin(angle), 1.0 - np.cos(angle), 0.0 * angle], axis=1)
+    reference = Curve(rig.geometry.home[:3] + points, duration, start=0.05)
+    return _tracking(rig, Pose(reference, np.zeros(3)), 1.0, laws, np.array([-1.0, 1.0, 0.0]) / np.sqrt(2.0))
+
+
+def _tracking(rig: Rig, reference: Pose, t_end: float, laws: Sequence[Law], along: Floats) -> Tracking:
+    runs: dict[str, SampledRun] = {law: checked(rig.run(reference, t_end, law=law)) for law in laws}
+    first = next(iter(runs.values()))
+    wanted = reference.table(first.time).x[:, :3]
+    position = {law: run.position("plate") for law, run in runs.items()}
+    return Tracking(
+        time=first.time,
+        reference=wanted,
+        position=position,
+        moves={law: move(first.time, wanted @ along, p @ along) for law, p in position.items()},
+        path={law: path_error(wanted, p) for law, p in position.items()},
+        rms={law: float(np.sqrt(np.mean(np.sum((p - wanted) ** 2, axis=1)))) for law, p in position.items()},
+        runs=runs,
+    )
+
+
+def jump(rig: Rig, two: TwoDof | None = None, *, size: float = STEP, time: float = STEP_TIME, seed: int = 0) -> Jump:
+    """± 5 m/s² upward, without feedback or with a compensator of the vertical axis.
+
+    Measured is the plate's acceleration, without the sensor's noise; the vibration is that of the second half of the
+    first 0.2 s.
+    """
+    a = np.array([[0.0, 0.0, size], [0.0, 0.0, -size], [0.0, 0.0, 0.0]])
+    reference = Pose(Accelerations(rig.geometry.home[:3], a, [time, time, 10.0], start=BEFORE), np.zeros(3))
+    run = checked(rig.run(reference, BEFORE + 3.0 * time, compensators=_vertical(two), seed=seed))
+    y = run.acceleration("plate")[:, UP]
+    window = (BEFORE + 0.5 * time, BEFORE + time)
+    return Jump(
+        time=run.time,
+        reference=reference.table(run.time).xdd[:, UP],
+        measured=y,
+        t50=t50(run.time, y, size, start=BEFORE),
+        vibration=vibration(run.time, y, window),
+        run=run,
+    )
+
+
+def excited(rig: Rig, two: TwoDof | None = None, *, axis: int = UP, samples: int = 5000, seed: int = 1) -> Record:
+    """The record of an identification experiment at home: the corrected acceleration in, the measured one out."""
+    from scipy.signal import butter, lfilter  # type: ignore[import-untyped]  # SciPy has no types
+
+    m = m_sequence(ORDER, samples, amplitude=EXCITATION, hold=HELD, seed=seed)
+    m = np.asarray(lfilter(*butter(2, 2.0 * EXCITED * rig.period, "high"), m))
+    compensators = None if two is None else {axis: two}
+    run = rig.run(rig.hold(), samples * rig.period, compensators=compensators, excitation={axis: m}, seed=seed)
+    checked(run)
+    return Record(run.signals["correction"][:samples, 0], run.sensors[SENSOR][:samples, axis], rig.period, r=m)
+
+
+def designed(
+    rig: Rig,
+    *,
+    rounds: int = 2,
+    samples: int = 5000,
+    bandwidths: Sequence[float] = BANDWIDTHS,
+    effort: float | None = EFFORT,
+    weighting: Weighting | None = None,
+    seed: int = 1,
+    progress: Callable[[str], None] | None = None,
+) -> Repeated:
+    """Identify → design → insert → repeat on the vertical axis."""
+    from linkwright.control.repeated import repeated_design
+
+    def experiment(two: TwoDof | None) -> Record:
+        return excited(rig, two, samples=samples, seed=seed)
+
+    wanted = [([w * w], [1.0, 2.0 * w, w * w]) for w in bandwidths]
+    low_pass = ([FILTER], [1.0, FILTER])
+    options: dict[str, Any] = {"rounds": rounds, "weighting": weighting, "progress": progress}
+    return repeated_design(experiment, wanted, low_pass, dt=rig.period, effort=effort, **options)
+
+
+def wave(rig: Rig, two: TwoDof, *, frequency: float = 16.0, amplitude: float = 3.0) -> Wave:
+    """A sine of the reference acceleration, while the plate slowly rises: at rest the motors would stick."""
+    runs = [_wave(rig, which, frequency, amplitude) for which in (None, two)]
+    (reference, without), (_, with_feedback) = runs
+    y = [run.acceleration("plate")[:, UP] for run in (without, with_feedback)]
+    return Wave(frequency, without.time, reference.table(without.time).xdd[:, UP], *y)
+
+
+def sweep(rig: Rig, two: TwoDof, frequencies: Sequence[float], *, amplitude: float = 3.0) -> Waves:
+    """Amplitude ratios of sines, each measured over its last whole periods."""
+    found: dict[bool, list[complex]] = {False: [], True: []}
+    for f in frequencies:
+        for which in (None, two):
+            reference, run = _wave(rig, which, f, amplitude)
+            wanted = reference.table(run.time).xdd[:, UP]
+            got = run.acceleration("plate")[:, UP]
+            found[which is not None].append(_amplitude(run.time, got, f) / _amplitude(run.time, wanted, f))
+    return Waves(np.asarray(frequencies, dtype=np.float64), np.array(found[False]), np.array(found[True]))
+
+
+RISING, WAVE_START, WAVE_END = 0.15, 0.2, 1.2  # m/s, s, s
+
+
+def _wave(rig: Rig, two: TwoDof | None, frequency: float, amplitude: float) -> tuple[Pose, SampledRun]:
+    a = np.array([[0.0, 0.0, RISING / 0.1], [0.0, 0.0, 0.0]])
+    rise = Accelerations(rig.geometry.home[:3], a, [0.1, 10.0], start=BEFORE)
+    sine = Sine(np.zeros(3), [0.0, 0.0, amplitude], frequency, of="acceleration", ramp=0.1, start=WAVE_START)
+    reference = Pose(rise + sine, np.zeros(3))
+    return reference, checked(rig.run(reference, WAVE_END, compensators=_vertical(two)))
+
+
+def _amplitude(time: Floats, value: Floats, frequency: float) -> complex:
+    last = max(1, int(0.6 * frequency)) / frequency
+    inside = (time >= time[-1] - last - 1e-9) & (time < time[-1] - 1e-9)
+    return complex(2.0 * np.mean(value[inside] * np.exp(-2j * np.pi * frequency * time[inside])))
+
+
+def perturbed(rig: Rig, variation: Variation, two: TwoDof, *, samples: int = 4000, redesign: bool = True) -> Perturbed:
+    """One perturbed plant: without feedback, with the nominal plant's compensator, and with one of its own."""
+    other = rig.varied(variation)
+    alone = jump(other)
+    without, why = (alone.t50, alone.vibration), []
+    fixed = own = None
+    bandwidth = float("nan")
+    try:
+        kept = jump(other, two)
+        fixed = (kept.t50, kept.vibration)
+    except LinkwrightError as error:
+        why.append(f"fixed K: {error}")
+    if redesign:
+        try:
+            made = designed(other, rounds=1, samples=samples)
+            new = jump(other, made.compensator)
+            own, bandwidth = (new.t50, new.vibration), BANDWIDTHS[made.rounds[-1].which]
+        except LinkwrightError as error:
+            why.append(f"redesign: {error}")
+    return Perturbed(variation, without, fixed, own, bandwidth, "; ".join(why))
+
+
+def checked(run: SampledRun) -> SampledRun:
+    """A run that went to its end; one that did not is an error that says why."""
+    if not run.status:
+        raise LinkwrightError(str(run.status))
+    return run
+
+
+def _vertical(two: TwoDof | None) -> dict[int, TwoDof] | None:
+    return None if two is None else {UP: two}
