@@ -77,7 +77,8 @@ class Round:
     W_T: Any
     W_S: Any
     design: MixedSensitivity
-    order: int  # of K after reduction, of `full_order`
+    K: Any  # after reduction
+    order: int  # of it, of `full_order`
     full_order: int
     compensator: TwoDof
     which: int  # of the wanted responses
@@ -194,6 +195,7 @@ def _round(
         W_T,
         W_S,
         design,
+        small.system,
         small.system.order,
         design.system.order,
         both,

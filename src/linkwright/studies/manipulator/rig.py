@@ -139,6 +139,10 @@ class Rig:
             other.__dict__[name] = getattr(self, name)
         return other
 
+    def plain(self) -> Rig:
+        """The same without what was compiled: to be sent to another process."""
+        return replace(self)
+
     @property
     def parameters(self) -> dict[str, float]:
         """The varied plant's values of the free parameters."""

@@ -1,0 +1,249 @@
+"""The whole study, in order and from fixed seeds: every experiment, the design, perturbed plants, and what they show."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from linkwright.errors import ModelError
+from linkwright.studies.manipulator.experiments import (
+    BANDWIDTHS,
+    PAPER_BANDWIDTH,
+    Jump,
+    Perturbed,
+    Tracking,
+    Wave,
+    Waves,
+    curve,
+    designed,
+    jump,
+    perturbed,
+    straight,
+    sweep,
+    wave,
+)
+from linkwright.studies.manipulator.rig import Rig, Variation
+from linkwright.studies.manipulator.timing import Timing, measured
+
+if TYPE_CHECKING:
+    from linkwright.control.repeated import Repeated
+    from linkwright.control.two_dof import TwoDof
+
+Progress = Callable[[str, float], None]
+FREQUENCIES = (4.0, 6.0, 8.0, 10.0, 12.0, 13.0, 14.0, 15.0, 16.0, 17.0, 18.0, 20.0, 24.0, 30.0, 40.0)
+
+
+class Claim(NamedTuple):
+    """Something that the paper says and this study measures: the two values, the bound, and whether it is met."""
+
+    what: str
+    paper: str
+    found: str
+    bound: str
+    met: bool
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that the study found."""
+
+    rig: Rig
+    seed: int
+    straight: Tracking  # figures 8 and 10
+    curve: Tracking  # figure 9
+    without: Jump  # figure 11
+    design: Repeated  # figure 12
+    with_feedback: Jump  # figure 14
+    paper_response: Jump  # the same with the paper's own G_D
+    wave: Wave  # figures 15 and 16
+    sweep: Waves
+    plants: tuple[Perturbed, ...]
+    timing: Timing  # tables 1 and 2
+    seconds: float = 0.0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def bandwidth(self) -> float:
+        """Of the wanted response that was taken (rad/s)."""
+        return BANDWIDTHS[self.design.rounds[-1].which]
+
+    def claims(self) -> list[Claim]:
+        """What the paper says beside what was found."""
+        return [*_tracking_claims(self.straight, self.curve), *_feedback_claims(self), *_plant_claims(self.plants)]
+
+    @property
+    def met(self) -> bool:
+        """Whether every claim is."""
+        return all(claim.met for claim in self.claims())
+
+
+def run_study(
+    rig: Rig | None = None,
+    *,
+    plants: int = 20,
+    quick: bool = False,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Study:
+    """Run it all. `quick` takes shorter records, fewer frequencies and at most four perturbed plants.
+
+    `progress` is told the part that begins and how much is done (0 to 1). Perturbed plants are shared out to `workers`
+    processes (by default one a core).
+    """
+    if plants < 0:
+        raise ModelError(f"plants is a number of perturbed plants, zero or more, not {plants!r}")
+    began = time.perf_counter()
+    tell = progress or (lambda what, part: None)
+    own = Rig(seed=seed) if rig is None else rig
+    count = min(plants, 4) if quick else plants
+    samples = 2500 if quick else 5000
+    tell("control step: timing", 0.0)
+    timing = measured(own.geometry, steps=2000 if quick else 20_000)
+    tell("straight up, by three controllers", 0.03)
+    up = straight(own)
+    tell("the curve, by three controllers", 0.12)
+    around = curve(own)
+    tell("acceleration without feedback", 0.16)
+    before = jump(own)
+    tell("identification and design", 0.18)
+    design = designed(own, rounds=1 if quick else 2, samples=samples, seed=seed + 1)
+    two = design.compensator
+    tell("acceleration with feedback", 0.30)
+    after = jump(own, two)
+    slow = jump(own, _slow(design))
+    tell("the 16 Hz sine and the sweep", 0.33)
+    sine = wave(own, two)
+    waves = sweep(own, two, FREQUENCIES[::3] if quick else FREQUENCIES)
+    found = []
+    for done, one in enumerate(_plants(own, two, count, samples, seed, workers)):
+        found.append(one)
+        tell(f"perturbed plant {done + 1} of {count}", 0.40 + 0.60 * (done + 1) / count)
+    notes = ("a quick run: shorter records, fewer frequencies and plants",) if quick else ()
+    spent = time.perf_counter() - began
+    return Study(own, seed, up, around, before, design, after, slow, sine, waves, tuple(found), timing, spent, notes)
+
+
+def _slow(design: Repeated) -> TwoDof:
+    """The last round's K with the paper's own wanted response."""
+    from linkwright.control import two_dof
+
+    last = design.rounds[-1]
+    w = PAPER_BANDWIDTH
+    return two_dof(
+        last.design.problem.G, last.K, ([w * w], [1.0, 2.0 * w, w * w]), last.design.problem.F, dt=last.record.dt
+    )
+
+
+def _plants(
+    rig: Rig, two: TwoDof, count: int, samples: int, seed: int, workers: int | None
+) -> Iterator[Perturbed]:
+    variations = Variation.drawn(count, seed)
+    many = min(count, workers if workers is not None else (os.cpu_count() or 1))
+    if many <= 1:
+        for variation in variations:
+            yield perturbed(rig, variation, two, samples=min(samples, 4000))
+        return
+    jobs = [(variation, two, min(samples, 4000)) for variation in variations]
+    # Spawned, because compiled code and its threads do not survive a fork.
+    with ProcessPoolExecutor(many, mp_context=get_context("spawn"), initializer=_begin, initargs=(rig.plain(),)) as pool:
+        yield from pool.map(_one, jobs)
+
+
+_RIG: list[Rig] = []
+
+
+def _begin(rig: Rig) -> None:
+    """A worker's own rig; its code comes from the cache."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    _RIG[:] = [rig]
+
+
+def _one(job: tuple[Variation, TwoDof, int]) -> Perturbed:
+    variation, two, samples = job
+    return perturbed(_RIG[0], variation, two, samples=samples)
+
+
+def _tracking_claims(up: Tracking, around: Tracking) -> list[Claim]:
+    def smaller(what: str, pid: float, dynamic: float, unit: str, scale: float, paper: str) -> Claim:
+        found = f"{scale * dynamic:.3g} {unit} against {scale * pid:.3g} {unit}"
+        return Claim(what, paper, found, "smaller than PID's", bool(dynamic < pid))
+
+    p, d, f = (up.moves[law] for law in ("pid", "dynamic", "friction"))
+    return [
+        smaller("Straight up, delay", p.delay, d.delay, "ms", 1e3, "improved (fig. 8)"),
+        smaller("Straight up, overshoot", p.overshoot, d.overshoot, "mm", 1e3, "improved (fig. 8)"),
+        smaller("Straight up, steady error", p.steady_error, d.steady_error, "mm", 1e3, "improved (fig. 8)"),
+        smaller("Curve, distance from the path", around.path["pid"], around.path["dynamic"], "mm", 1e3, "improved (fig. 9)"),
+        Claim(
+            "Friction compensation, rms error straight up",
+            "improved further (fig. 10)",
+            f"{1e3 * f.rms_error:.3g} mm against {1e3 * d.rms_error:.3g} mm",
+            "smaller than without",
+            f.rms_error < d.rms_error,
+        ),
+    ]
+
+
+def _feedback_claims(study: Study) -> list[Claim]:
+    before, after = study.without, study.with_feedback
+    delay, shake = after.t50 / before.t50, after.vibration / before.vibration
+    w = study.sweep
+    peak = int(np.argmin(np.abs(w.frequencies - 16.0)))
+    lost, left = abs(w.without[peak]), abs(w.with_feedback[peak])
+    flat = float(np.max(np.abs(w.with_feedback)))
+    return [
+        Claim(
+            "Rise delay (t50) with acceleration feedback",
+            "about 1/4",
+            f"{delay:.3f} ({1e3 * before.t50:.1f} → {1e3 * after.t50:.1f} ms)",
+            "≤ 1/4",
+            delay <= 0.25,
+        ),
+        Claim(
+            "Vibration amplitude with acceleration feedback",
+            "about 1/3",
+            f"{shake:.3f} ({before.vibration:.2f} → {after.vibration:.2f} m/s²)",
+            "≤ 1/3",
+            shake <= 1.0 / 3.0,
+        ),
+        Claim(
+            f"Gain at {w.frequencies[peak]:g} Hz",
+            "resonance removed (figs 15, 16)",
+            f"{lost:.2f} → {left:.2f}; {flat:.2f} at most anywhere",
+            "no peak above 1.2",
+            bool(flat <= 1.2 < lost),
+        ),
+    ]
+
+
+def _plant_claims(plants: tuple[Perturbed, ...]) -> list[Claim]:
+    if not plants:
+        return []
+    n = len(plants)
+    claims = []
+    for which, text, bounds in (
+        ("fixed", "the same K", (0.6, 0.6)),
+        ("redesigned", "K redesigned for each", (0.25, 1.0 / 3.0)),
+    ):
+        ratios = np.array([plant.ratios(which) for plant in plants])
+        good = int(np.sum((ratios <= bounds).all(axis=1)))
+        worst = ratios.max(axis=0)
+        claims.append(
+            Claim(
+                f"{n} perturbed plants, {text}",
+                "–",
+                f"stable on {int(np.isfinite(ratios).all(axis=1).sum())}, met on {good}; "
+                f"worst t50 × {worst[0]:.2f}, vibration × {worst[1]:.2f}",
+                f"t50 × {bounds[0]:.2g}, vibration × {bounds[1]:.2g}",
+                good == n,
+            )
+        )
+    return claims
