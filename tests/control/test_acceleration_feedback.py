@@ -12,16 +12,18 @@ PERIOD = 2e-3
 
 
 def measured(y=0.0, **others):
-    return Measured(PERIOD, np.zeros(1), np.zeros(1), np.zeros(1), signals={"plate": np.array([0.0, 0.0, y])}, **others)
+    still = {name: np.zeros(1) for name in ("q", "v", "applied", "cut")}
+    return Measured(PERIOD, **{**still, **others}, signals={"plate": np.array([0.0, 0.0, y])})
 
 
 class Gain:
     """u = r + k (r − y)."""
 
     def __init__(self, k):
-        self.k = k
+        self.k, self.told = k, []
 
-    def step(self, r, y):
+    def step(self, r, y, saturated=False):
+        self.told.append(saturated)
         return r + self.k * (r - y)
 
     def reset(self):
@@ -74,6 +76,15 @@ def test_corrections_are_cut_at_the_limit():
     outer = control.AccelerationFeedback({2: Gain(1e6)}, sensor="plate", limit=50.0)
     outer.start(measured())
     assert outer(0, 0.0, measured(0.0), target(1.0)).xdd[2] == 51.0
+
+
+def test_compensators_are_told_when_the_drives_could_not_follow():
+    gain = Gain(1.0)
+    outer = control.AccelerationFeedback({2: gain}, sensor="plate")
+    outer.start(measured())
+    outer(0, 0.0, measured(), target())
+    outer(1, PERIOD, measured(cut=np.array([3.0])), target())
+    assert gain.told == [False, True]
 
 
 def test_an_excitation_is_washed_out_and_ends():
