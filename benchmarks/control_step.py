@@ -3,8 +3,8 @@
     python benchmarks/control_step.py [--write] [--quick] [--rounds N]
 
 Times are the best of the rounds. Parts are native times a step, many steps in one call; forms are calls from Python, as
-a controller makes them. Steps go along a path, so that forward kinematics takes the corrections that it takes in use. The
-loop wakes at fixed times under SCHED_OTHER: it sleeps until shortly before and then spins. `--quick` makes it short.
+a controller makes them. Steps go along a path, so that forward kinematics takes the corrections that it takes in use.
+The loop wakes at fixed times under SCHED_OTHER: it sleeps until shortly before, then spins. `--quick` makes it short.
 """
 
 from __future__ import annotations
