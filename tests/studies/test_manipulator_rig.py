@@ -141,7 +141,7 @@ class _Broken:
 
 
 def test_a_reference_out_of_reach_is_told_with_its_leg(rig):
-    far = Pose(Hold(rig.geometry.home[:3] + [0.0, 0.0, 0.8]), np.zeros(3))
+    far = Pose(Hold(rig.geometry.home[:3] + 0.8 * np.eye(3)[2]), np.zeros(3))
     run = rig.run(far, 0.1)
     assert not run.status
     assert "leg" in str(run.status)
