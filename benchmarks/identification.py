@@ -73,7 +73,7 @@ def coverage_table(draws: int, processes: int) -> tuple[list[str], float]:
     share = " | ".join(f"{100 * x / draws / len(CASES):.1f} %" for x in total)
     lines.append(f"| all {draws * len(CASES):,} draws | {share} | |")
     all_counts = len(CASES) * (len(names) + 1 + 13)
-    lines += ["", f"{outside} of {all_counts} counts lie outside; {0.01 * all_counts:.1f} at most are to be expected."]
+    lines += ["", f"{outside} of {all_counts} counts lie outside; by chance about {0.01 * all_counts:.1f} would."]
     return lines, float(np.mean([seconds for _, seconds in results]))
 
 

@@ -12,7 +12,7 @@ import linkwright as lw
 
 @pytest.mark.parametrize("name", lw.control.__all__)
 def test_every_name_is_there_with_a_docstring_even_after_its_module(name: str) -> None:
-    importlib.import_module(lw.control._PUBLIC[name])
+    importlib.import_module(f"linkwright.control.{lw.control._NAMES[name]}")
     value = getattr(lw.control, name)
     assert callable(value)
     text = inspect.getdoc(value)

@@ -49,7 +49,10 @@ MAY = {
         *("building", "control", "kernels", "mechanism", "model", "programs", "results", "simulation", "sources"),
         *("spatial", "tape"),
     },
-    "cli": {"model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"},
+    "cli": {
+        *("model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"),
+        "studies",
+    },
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
 #: answer that is compiled already needs no recursion.

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -149,6 +150,31 @@ def test_a_rotation_vector_may_stand_for_euler_parameters():
         step.reset(pose)
         found.append(step(plate.theta, plate.rate, (pose, plate.twist, plate.acceleration)))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+
+
+class Sample(NamedTuple):
+    q: np.ndarray
+    v: np.ndarray
+
+
+def test_in_a_loop_it_follows_its_reference_tells_what_it_wants_and_starts_anew():
+    some = plates(GEOMETRY, 2)
+
+    class Jumping:
+        def at(self, t):
+            return some[int(t)].pose, some[int(t)].twist, some[int(t)].acceleration
+
+    step = ControlStep(GEOMETRY, reference=Jumping())
+    step.reset(some[0].pose)
+    first = step.step(0, 0.0, Sample(some[0].theta, some[0].rate))
+    np.testing.assert_allclose(step.desired_rates, some[0].rate, rtol=1e-9)
+    np.testing.assert_allclose(step.signals["plate.pose"], some[0].pose, atol=1e-11)
+    step(some[0].theta, some[0].rate, some[0].reference)
+    step.start(None)
+    assert step.desired_rates is None
+    assert (step.step(0, 0.0, Sample(some[0].theta, some[0].rate)) == first).all()
+    with pytest.raises(ModelError, match="follows a reference"):
+        ControlStep(GEOMETRY).step(0, 0.0, Sample(some[0].theta, some[0].rate))
 
 
 # -- trouble -----------------------------------------------------------------------------------------------
@@ -314,5 +340,5 @@ def test_the_c_file_needs_nothing_and_says_its_worst_count(steps):
     text = steps["serial"].to_c()
     assert re.findall(r"#include (\S+)", text) == ["<math.h>"]
     assert "malloc" not in text
-    most = int(re.search(r"At most (\d+) operations a state", text).group(1))
+    most = int(re.search(r"At most (\d+) operations a step", text).group(1))
     assert most == sum(steps["serial"].program().count().values())

@@ -17,8 +17,8 @@ Floats = NDArray[np.float64]
 class Compensates(Protocol):
     """A compensator of one axis: the reference and the measured acceleration in, the corrected reference out."""
 
-    def step(self, r: float, y: float) -> float:
-        """The corrected reference acceleration for this sample."""
+    def step(self, r: float, y: float, saturated: bool = False) -> float:
+        """The corrected reference acceleration for this sample; `saturated`: the drives could not give the last one."""
 
     def reset(self) -> None:
         """Back to rest."""
@@ -93,11 +93,12 @@ class AccelerationFeedback:
 
     def __call__(self, k: int, t: float, measured: Measured, target: Target) -> Target:
         """The corrected target."""
-        wanted = np.zeros(len(self.axes))
+        wanted, saturated = np.zeros(len(self.axes)), bool(measured.cut.any())
         for i, axis in enumerate(self.axes):
             r = float(target.xdd[axis])
             if axis in self.compensators:
-                wanted[i] = self.compensators[axis].step(r, float(measured.signals[self.sensor][axis])) - r
+                y = float(measured.signals[self.sensor][axis])
+                wanted[i] = self.compensators[axis].step(r, y, saturated) - r
             if axis in self.excitation and k < len(self.excitation[axis]):
                 wanted[i] += self.excitation[axis][k]
         dx, dv, da = self.washout.step(np.clip(wanted, -self.limit, self.limit))

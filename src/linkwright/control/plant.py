@@ -51,9 +51,13 @@ class Plant:
         self._run = bound(self._kernels.advance, inputs, [*self._next, self.summary])
 
     def begin(
-        self, q: ArrayLike | None, v: ArrayLike | None, parameters: Mapping[str, float] | None = None
+        self,
+        q: ArrayLike | None,
+        v: ArrayLike | None,
+        parameters: Mapping[str, float] | None = None,
+        tau: ArrayLike = 0.0,
     ) -> list[str]:
-        """Put the plant at the nearest state to this one; what a person should know of it."""
+        """Put the plant at the nearest state to this one, under forces tau (nv); what a person should know of it."""
         mech, notes = self.mech, list[str]()
         self._set_parameters(parameters or {})
         if q is None:
@@ -61,7 +65,7 @@ class Plant:
             v = rates if v is None else v
             q = start
         state = [_vector("q0", q, mech.nq), _vector("v0", np.zeros(mech.nv) if v is None else v, mech.nv)]
-        self.tau[:] = 0.0
+        self.tau[:] = tau
         found = self._kernels.begin(*state, np.array(0.0), self.tau, *self._more)
         if mech.closed and not found[3][0] <= CLOSED and not self.free:
             found = self._kernels.begin(*mech.project(*state), np.array(0.0), self.tau)

@@ -185,7 +185,8 @@ def _round(
             both = two_dof(plant, small.system, wanted[which], low_pass, dt=dt)
             if effort is None or _peak(both) <= effort:
                 break
-    notes += [str(w.message) for w in told if issubclass(w.category, LinkwrightWarning)]
+    # That a strictly proper plant had to be made regular is in `design.warnings`, and true of every round.
+    notes += [str(w.message) for w in told if str(w.message) not in design.warnings]
     notes += [str(note) for note in both.notes]
     return Round(
         number,

@@ -129,7 +129,12 @@ class _Run:
     def __init__(self, loop: Loop, samples: int, q0: Any, v0: Any, tau0: Any, parameters: Any) -> None:
         self.loop, self.samples = loop, samples
         plant = self.plant = loop.plant
-        self.notes = plant.begin(q0, v0, parameters)
+        before = np.zeros(loop.mech.nv)
+        if tau0 is not None:
+            before[loop._drive_at] = np.asarray(tau0, dtype=np.float64)
+            if not np.isfinite(before).all():
+                raise ModelError("tau0 must be finite numbers, one a drive")
+        self.notes = plant.begin(q0, v0, parameters, before)
         n = len(loop.drives)
         seeds = np.random.SeedSequence(loop.seed).spawn(1 + len(loop.sensors))
         generators = [np.random.default_rng(s) for s in seeds]

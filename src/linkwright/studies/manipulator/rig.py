@@ -135,7 +135,7 @@ class Rig:
     def varied(self, variation: Variation) -> Rig:
         """Another plant on the same rig."""
         other = replace(self, variation=variation)
-        for name in ("plant", "model", "free", "_shared", "_weights"):
+        for name in ("plant", "model", "free", "_shared"):
             other.__dict__[name] = getattr(self, name)
         return other
 
@@ -150,19 +150,18 @@ class Rig:
         factors = {"stiffness": v.stiffness, "damping": np.sqrt(v.stiffness * v.mass)}
         return {n: x * factors.get(n, v.mass if n.endswith("_mass") else v.friction) for n, x in self.free.items()}
 
-    @cached_property
-    def _weights(self) -> Floats:
-        """The torques (6) that hold the nominal machine at home."""
-        q, v, a = state(self.model, self.geometry, self.geometry.home)
-        return np.asarray(self.model.inverse_dynamics(q, v, a)[self.model.actuated])
+    def _weights(self, pose: Floats) -> Floats:
+        """The torques (6) that hold the plant's masses at a pose."""
+        nominal = self.model.inverse_dynamics(*state(self.model, self.geometry, pose))
+        return np.asarray(nominal[self.model.actuated]) * self.variation.mass
 
     @cached_property
     def start(self) -> tuple[Floats, Floats, Floats]:
         """q, v and the holding torques with the motors at home's angles: the plate hangs a little lower."""
         g, stiffness = self.geometry, self.parameters["stiffness"]
         wanted, pose = legs_at(g, g.home).angles[:, 0], g.home.copy()
-        hold = self._weights * self.variation.mass
         for _ in range(20):
+            hold = self._weights(pose)
             lead = legs_at(g, pose).angles[:, 0] + hold / stiffness - wanted
             above = pose + 1e-6 * np.eye(7)[2]
             slope = (legs_at(g, above).angles[:, 0] - legs_at(g, pose).angles[:, 0]) / 1e-6

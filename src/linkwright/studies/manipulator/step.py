@@ -16,7 +16,7 @@ from linkwright.kernels.bound import bound
 from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.crew import Crew
 from linkwright.studies.manipulator.geometry import LEGS, Geometry, Inertia
-from linkwright.studies.manipulator.kinematics import SingularPose, Unreachable, check_reach, legs_at
+from linkwright.studies.manipulator.kinematics import SingularPose, Unreachable, check_reach, legs_at, motion
 from linkwright.studies.manipulator.step_c import c_file
 from linkwright.studies.manipulator.step_program import (
     GAINS,
@@ -121,7 +121,7 @@ class ControlStep:
         self._crew: Crew | None = None
         self._run: Run | None = None
         self._numbers = np.zeros(REPORT)
-        self._state = np.zeros(STATE)
+        self._speed: Any = None
         self.reset()
 
     # -- what is known -----------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class ControlStep:
         state[POSE] = self.geometry.home if pose is None else _pose(pose)
         state[TWIST] = 0.0 if twist is None else _numbers("twist", twist, (6,))
         check_reach(self.geometry, legs_at(self.geometry, state[POSE]))
-        self._state = state
+        self._state, self._first = state, state.copy()
 
     @property
     def pose(self) -> Floats:
@@ -164,13 +164,20 @@ class ControlStep:
         return tau
 
     def start(self, measured: Any) -> None:
-        """As a controller in a loop: begin where the plate was last said to be."""
+        """As a controller in a loop: begin where `reset` last said that the plate is."""
+        self._state, self._speed = self._first, None
 
     def follow(self, t: float, measured: Any, target: Any) -> Floats:
         """As a controller in a loop: the torques for what is measured and a target."""
         if target is None:
             raise ModelError("a control step follows a reference; give ControlStep(..., reference=...)")
+        self._speed = target[1]
         return self(measured.q, measured.v, target)
+
+    @property
+    def desired_rates(self) -> Floats | None:
+        """As a controller in a loop: the rates (6) of the motors at which the plate would move as it should."""
+        return None if self._speed is None else motion(self.geometry, self.pose, self._speed, None)[1][:, 0]
 
     def step(self, k: int, t: float, measured: Any) -> Floats:
         """As a controller in a loop: the torques at sample k, for the step's own `reference`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.studies.manipulator.forward import ROUNDS
 from linkwright.studies.manipulator.geometry import Geometry
 from linkwright.tape.program import Program
 
@@ -13,7 +14,10 @@ Floats = NDArray[np.float64]
 
 def c_file(program: Program, name: str, geometry: Geometry, gains: Floats) -> str:
     """The program's text, and around it the step that keeps its own state and memory."""
-    text = program.to_c(name=name)
+    counts = sorted(program.count().items(), key=lambda entry: -entry[1])
+    most = ", ".join(f"{number} {operation}" for operation, number in counts)
+    worst = f" * At most {sum(program.count().values())} operations a step, with all {ROUNDS} corrections: {most}.\n */"
+    text = program.to_c(name=name).replace(" */", worst, 1)
     home = ", ".join(repr(float(x)) for x in geometry.home)
     given = ", ".join(repr(float(x)) for x in gains)
     return f"""{text}

@@ -199,11 +199,11 @@ class Parts:
             b.make_output(ref, name)
         return b.build(single=False)
 
-    def some_legs(self, first: int, count: int) -> Program:
+    def some_legs(self, first: int = 0, count: int = LEGS, order: Order = "serial") -> Program:
         """Some legs as a program of their own: common (36) → shares (9, count)."""
         b = ProgramBuilder(f"legs_{first + 1}_to_{first + count}")
         common, shares = b.input("common", (_COMMON,)), b.output("shares", (_OUT, count))
-        self._add_legs(b, common, shares, "serial", first=first)
+        self._add_legs(b, common, shares, order, first=first)
         return b.build(single=True)
 
     def after(self, counts: Sequence[int]) -> Program:

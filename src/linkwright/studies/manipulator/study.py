@@ -1,4 +1,4 @@
-"""The whole study, in order and from fixed seeds: every experiment, the design, perturbed plants, and what they show."""
+"""The whole study, in order and from fixed seeds: every experiment, the design, perturbed plants, what they show."""
 
 from __future__ import annotations
 
@@ -142,9 +142,7 @@ def _slow(design: Repeated) -> TwoDof:
     )
 
 
-def _plants(
-    rig: Rig, two: TwoDof, count: int, samples: int, seed: int, workers: int | None
-) -> Iterator[Perturbed]:
+def _plants(rig: Rig, two: TwoDof, count: int, samples: int, seed: int, workers: int | None) -> Iterator[Perturbed]:
     variations = Variation.drawn(count, seed)
     many = min(count, workers if workers is not None else (os.cpu_count() or 1))
     if many <= 1:
@@ -153,7 +151,9 @@ def _plants(
         return
     jobs = [(variation, two, min(samples, 4000)) for variation in variations]
     # Spawned, because compiled code and its threads do not survive a fork.
-    with ProcessPoolExecutor(many, mp_context=get_context("spawn"), initializer=_begin, initargs=(rig.plain(),)) as pool:
+    with ProcessPoolExecutor(
+        many, mp_context=get_context("spawn"), initializer=_begin, initargs=(rig.plain(),)
+    ) as pool:
         yield from pool.map(_one, jobs)
 
 
@@ -181,7 +181,9 @@ def _tracking_claims(up: Tracking, around: Tracking) -> list[Claim]:
         smaller("Straight up, delay", p.delay, d.delay, "ms", 1e3, "improved (fig. 8)"),
         smaller("Straight up, overshoot", p.overshoot, d.overshoot, "mm", 1e3, "improved (fig. 8)"),
         smaller("Straight up, steady error", p.steady_error, d.steady_error, "mm", 1e3, "improved (fig. 8)"),
-        smaller("Curve, distance from the path", around.path["pid"], around.path["dynamic"], "mm", 1e3, "improved (fig. 9)"),
+        smaller(
+            "Curve, distance from the path", around.path["pid"], around.path["dynamic"], "mm", 1e3, "improved (fig. 9)"
+        ),
         Claim(
             "Friction compensation, rms error straight up",
             "improved further (fig. 10)",

@@ -1,0 +1,61 @@
+"""`linkwright study`: whole studies from one command, with a report of figures and numbers."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from linkwright.cli.screen import Bar, console, tell_warning
+from linkwright.errors import LinkwrightWarning, NameNotFound
+
+STUDIES = ("parallel-manipulator",)
+
+
+def study(
+    name: Annotated[str, typer.Argument(help=f"The study: {', '.join(STUDIES)}.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The folder of the report.", show_default="out/parallel-manipulator")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Shorter records, fewer frequencies and plants.")] = False,
+    plants: Annotated[int, typer.Option(min=0, max=1000, help="How many perturbed plants.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Of noise, sequences and perturbations.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Processes for perturbed plants.", show_default="one a core")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is in the folder.")] = False,
+) -> int:
+    """Run a whole study and write its report: the parallel manipulator of Nakamura, Yamane, Okada and Komine.
+
+    The exit code is 3 where something that the paper shows was not met.
+    """
+    if name not in STUDIES:
+        raise NameNotFound("study", name, list(STUDIES))
+    from linkwright.studies.manipulator.report import check_folder, write_report
+    from linkwright.studies.manipulator.study import run_study
+
+    folder = Path("out") / name if out is None else out
+    check_folder(folder, overwrite=overwrite)
+    screen = console()
+    with warnings.catch_warnings(record=True) as caught, Bar(screen, "study") as bar:
+        warnings.simplefilter("always", LinkwrightWarning)
+
+        def tell(what: str, part: float) -> None:
+            bar.tell(what, part, 1.0)
+
+        found = run_study(plants=plants, quick=quick, seed=seed, workers=workers, progress=tell)
+        tell("writing the report", 1.0)
+        page = write_report(found, folder, overwrite=overwrite)
+    table = Table("what", "paper", "here", "bound", "met", title="Parallel manipulator")
+    for claim in found.claims():
+        table.add_row(*claim[:4], "yes" if claim.met else "NO")
+    screen.print(table)
+    for warning in dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, LinkwrightWarning)):
+        tell_warning(warning)
+    for note in found.notes:
+        screen.print(note)
+    screen.print(f"{found.seconds:.0f} s; the report: {page}", soft_wrap=True)
+    return 0 if found.met else 3
