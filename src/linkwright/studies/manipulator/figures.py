@@ -243,7 +243,12 @@ def slow_figure(without: Jump, after: Jump, slow: Jump) -> Figure:
     ax.plot(1e3 * t, own, **Line("$100^2/(s+100)^2$ itself", INK, (0, (1, 1.4))).of(linewidth=1.2))
     ax.axhline(STEP / 2.0, color=FAINT, linewidth=0.8)
     ax.annotate(
-        "half", (1e3 * (STEP_TIME - 1e-3), STEP / 2.0), xytext=(-4, 3), textcoords="offset points", ha="right", color=FAINT
+        "half",
+        (1e3 * (STEP_TIME - 1e-3), STEP / 2.0),
+        xytext=(-4, 3),
+        textcoords="offset points",
+        ha="right",
+        color=FAINT,
     )
     ax.set_xlim(-5.0, 1e3 * (STEP_TIME - 1e-3))
     ax.set_ylim(bottom=-0.2 * STEP)

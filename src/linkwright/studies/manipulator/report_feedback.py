@@ -21,6 +21,7 @@ from linkwright.studies.manipulator.report_parts import (
     paragraph,
     picture,
     table,
+    thousands,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def before_section(study: Study, pictures: Pictures) -> Section:
         pictures["before"],
         "Measured acceleration over time without feedback, beside the reference.",
         f"Under dynamic control alone the motors stick at first, so that half of the step is reached after "
-        f"{1e3 * one.t50:.1f} ms, and the elastic gears ring with {one.vibration:.2f} m/s².",
+        f"{thousands(one.t50)} ms, and the elastic gears ring with {number(one.vibration)} m/s².",
     )
     return Section("before", "Acceleration without feedback", "fig. 11", inside)
 
@@ -125,6 +126,8 @@ def _above(one: Round) -> str:
     """How many of the errors lie under W_T."""
     error, weight = coherent_error(one)[1:]
     good, many = int(np.sum(error <= weight)), len(error)
+    if not many:
+        return "here it is so nowhere."
     return f"W<sub>T</sub> lies above {'all' if good == many else good} of these {many}."
 
 
@@ -135,9 +138,10 @@ def feedback_section(study: Study, pictures: Pictures) -> Section:
     inside = picture(
         pictures["jump"],
         "Measured acceleration with and without feedback beside the reference, and the first step at a larger scale.",
-        f"Half of the step is reached after {1e3 * after.t50:.1f} ms instead of {1e3 * before.t50:.1f} ms "
-        f"(× {after.t50 / before.t50:.3f}; the paper: about 1/4), and the vibration is {after.vibration:.2f} m/s² "
-        f"instead of {before.vibration:.2f} m/s² (× {after.vibration / before.vibration:.3f}; the paper: about 1/3).",
+        f"Half of the step is reached after {thousands(after.t50)} ms instead of {thousands(before.t50)} ms "
+        f"(× {number(after.t50 / before.t50)}; the paper: about 1/4), and the vibration is {number(after.vibration)} "
+        f"m/s² instead of {number(before.vibration)} m/s² (× {number(after.vibration / before.vibration)}; the paper: "
+        "about 1/3).",
     )
     heads = columns("", numbers=("t50 (ms)", "vibration (m/s²)", "t50, ratio", "vibration, ratio"))
     rows = [_jump_row(name, one, before) for name, one in (("without", before), ("with feedback", after))]
@@ -157,7 +161,7 @@ def _why(study: Study) -> str:
     w = f"{PAPER_BANDWIDTH:g}"
     text = (
         f"The paper's wanted response G<sub>D</sub> = {w}²/(s + {w})² alone needs {own:.1f} ms to half of a step, "
-        f"whatever K does; a quarter of the time without feedback is {quarter:.1f} ms"
+        f"whatever K does; a quarter of the time without feedback is {number(quarter)} ms"
     )
     text += ", which it cannot reach. " if quarter < own else ". "
     return text + (

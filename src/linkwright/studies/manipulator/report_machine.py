@@ -21,6 +21,7 @@ from linkwright.studies.manipulator.report_parts import (
     paragraph,
     picture,
     table,
+    thousands,
 )
 from linkwright.studies.manipulator.rig import COMPENSATION, DYNAMIC, PID, Rig
 from linkwright.studies.manipulator.timing import PAPER, PAPER_PARALLEL, Timing
@@ -224,9 +225,9 @@ def straight_section(up: Tracking, pictures: Pictures) -> Section:
     inside += picture(
         pictures["straight"],
         "Height and its error over time under PID and under dynamic control, beside the reference.",
-        f"Dynamic control follows {1e3 * d.delay:.1f} ms late, PID {1e3 * p.delay:.1f} ms; it passes its end by "
-        f"{1e3 * d.overshoot:.2g} mm against {1e3 * p.overshoot:.2g} mm, and stops {1e3 * d.steady_error:.2g} mm away "
-        f"against {1e3 * p.steady_error:.2g} mm. What is left is friction, which the controller does not know.",
+        f"Dynamic control follows {thousands(d.delay)} ms late, PID {thousands(p.delay)} ms; it passes its end by "
+        f"{thousands(d.overshoot)} mm against {thousands(p.overshoot)} mm, and stops {thousands(d.steady_error)} mm "
+        f"away against {thousands(p.steady_error)} mm. What is left is friction, which the controller does not know.",
     )
     return Section("straight", "Straight up: PID and dynamic control", "fig. 8", inside + _moves(up, along="z"))
 
@@ -241,8 +242,8 @@ def friction_section(rig: Rig, up: Tracking, pictures: Pictures) -> Section:
     inside += picture(
         pictures["friction"],
         "Height and its error over time under dynamic control with and without friction compensation.",
-        f"The rms error goes from {1e3 * d.rms_error:.3g} to {1e3 * f.rms_error:.3g} mm, the error at the end from "
-        f"{1e3 * d.steady_error:.3g} to {1e3 * f.steady_error:.3g} mm. The motors stick at "
+        f"The rms error goes from {thousands(d.rms_error)} to {thousands(f.rms_error)} mm, the error at the end from "
+        f"{thousands(d.steady_error)} to {thousands(f.steady_error)} mm. The motors stick at "
         f"{number(rig.drives.motor_static, 4)} N m, far more than what is compensated, so an error remains, as in the "
         "paper.",
     )
@@ -256,9 +257,9 @@ def curve_section(around: Tracking, pictures: Pictures) -> Section:
     inside += picture(
         pictures["curve"],
         "Left the path from above, right the distance from the reference over time, of all three controllers.",
-        f"Under PID the plate leaves the path by up to {1e3 * path['pid']:.3g} mm, as nothing holds it against the "
+        f"Under PID the plate leaves the path by up to {thousands(path['pid'])} mm, as nothing holds it against the "
         f"centrifugal force but the error itself; dynamic control, which computes that force, by "
-        f"{1e3 * path['dynamic']:.3g} mm. The distance in time, right, is larger: it holds the delay too.",
+        f"{thousands(path['dynamic'])} mm. The distance in time, right, is larger: it holds the delay too.",
     )
     return Section("curve", "The curve", "fig. 9", inside + _moves(around, along="the chord"))
 

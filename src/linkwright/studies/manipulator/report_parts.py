@@ -53,6 +53,11 @@ def number(value: float | None, digits: int = 3, scale: float = 1.0) -> str:
     return f"{exact:,.0f}" if 1e3 <= abs(exact) < 1e7 else f"{exact:.{digits}g}"
 
 
+def thousands(value: float | None) -> str:
+    """Of seconds or metres, their thousandths in three digits."""
+    return number(value, 3, 1e3)
+
+
 def table(
     heads: Sequence[Column],
     rows: Iterable[Sequence[str | Cell]],
