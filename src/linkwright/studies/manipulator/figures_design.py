@@ -1,0 +1,142 @@
+"""The study's figures of identification and design: Bode plots with bands, weights, the loop and its cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.studies.manipulator.figures import ALARM, FAINT, INK, dressed, legend, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from linkwright.control.models import Model
+    from linkwright.control.repeated import Round
+
+Floats = NDArray[np.float64]
+MODEL, MEASURED, OTHER = "#0072B2", "#D55E00", "#009E73"
+LEVEL, LOW = 0.95, 0.5  # of the band; Hz, where the plots begin
+
+
+def frequencies(model: Model) -> Floats:
+    """Frequencies (Hz) for curves up to half the sampling rate, dense about lightly damped modes."""
+    top = 0.5 / model.dt
+    grid = [np.geomspace(LOW, 0.999 * top, 400)]
+    for pole in model.poles():
+        if pole.z.imag > 0 and pole.stable and pole.damping < 0.2:
+            grid.append(pole.frequency * (1.0 + max(pole.damping, 0.005) * np.linspace(-6.0, 6.0, 49)))
+    joined = np.unique(np.concatenate(grid))
+    return np.asarray(joined[(joined >= LOW) & (joined < top)])
+
+
+def bode_figure(one: Round) -> Figure:
+    """Figure 12: the identified model with its band, the measured response and its coherence."""
+    figure = new_figure(6.4)
+    size, phase, trust = figure.subplots(3, 1, sharex=True, height_ratios=[3, 2, 1.1])
+    dressed(size, "", "gain (dB)")
+    dressed(phase, "", "phase (°)")
+    dressed(trust, "frequency (Hz)", "coherence")
+    hertz = frequencies(one.model)
+    w = 2.0 * np.pi * hertz
+    response = one.model.frequency_response(w)
+    model_phase = np.degrees(np.unwrap(np.angle(response)))
+    seen = one.measured.hertz >= LOW
+    at, answer = one.measured.hertz[seen], one.measured.response[seen]
+    # The measured phase is taken on the turn that is nearest to the model's.
+    near = np.interp(at, hertz, model_phase)
+    angle = np.degrees(np.angle(answer))
+    dots: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 3.5, "color": MEASURED}
+    size.plot(at, _decibel(answer), label="measured", **dots)
+    phase.plot(at, angle + 360.0 * np.round((near - angle) / 360.0), **dots)
+    if one.model.covariance is not None:
+        band = one.model.band(w, LEVEL)
+        low, high = _decibel(band.magnitude)
+        shade: dict[str, Any] = {"color": MODEL, "alpha": 0.25, "linewidth": 0}
+        size.fill_between(hertz, low, high, label=f"its {LEVEL:.0%} band", **shade)
+        phase.fill_between(hertz, *np.degrees(band.phase), **shade)
+    size.plot(hertz, _decibel(response), color=MODEL, linewidth=1.5, label="Box–Jenkins model G")
+    phase.plot(hertz, model_phase, color=MODEL, linewidth=1.5)
+    trust.plot(one.measured.hertz, one.measured.coherence, color=MEASURED, linewidth=1.0)
+    trust.set_ylim(0.0, 1.05)
+    values = _decibel(response)
+    size.set_ylim(values.min() - 12.0, values.max() + 12.0)
+    phase.set_ylim(model_phase.min() - 60.0, model_phase.max() + 60.0)
+    _by_frequency(trust, hertz)
+    legend(figure, size, columns=3)
+    return figure
+
+
+def weights_figure(one: Round) -> Figure:
+    """The weights: W_T above what the measured response differs from the model, W_S over what is to be improved."""
+    from linkwright.control.spectra import multiplicative_error
+    from linkwright.control.systems import system
+
+    figure = new_figure(3.7)
+    ax = dressed(figure.subplots(), "frequency (Hz)", "gain")
+    hertz = frequencies(one.model)
+    w = 2.0 * np.pi * hertz
+    seen = (one.measured.hertz >= LOW) & (one.measured.coherence >= 0.8)
+    error = multiplicative_error(one.measured, one.model)[seen]
+    at = one.measured.hertz[seen]
+    ax.plot(at, error, ".", color=MEASURED, markersize=4, label="|measured/model − 1|, coherence ≥ 0.8")
+    for weight, label, color, dashes in (
+        (one.W_T, "$|W_T|$", MODEL, "solid"),
+        (one.W_S, "$|W_S|$", OTHER, (0, (5, 1.6))),
+    ):
+        values = np.abs(system(weight).at(w)[:, 0, 0])
+        ax.plot(hertz, values, color=color, linestyle=dashes, linewidth=1.6, label=label)
+    ax.set_yscale("log")
+    ax.set_ylim(bottom=max(ax.get_ylim()[0], 3e-3))
+    _by_frequency(ax, hertz)
+    legend(figure, ax, columns=3)
+    return figure
+
+
+def loop_figure(one: Round) -> Figure:
+    """The stacked cost over frequency under γ, and the loop's S and T under what W_T allows."""
+    from linkwright.control.systems import gains, series, system
+
+    figure = new_figure(5.9)
+    cost, loop = figure.subplots(2, 1, sharex=True)
+    dressed(cost, "", "largest singular value", "the cost")
+    dressed(loop, "frequency (Hz)", "gain", "the loop")
+    problem, K = one.design.problem, system(one.K, "K")
+    hertz = frequencies(one.model)
+    w = 2.0 * np.pi * hertz
+    nothing = gains(np.zeros((problem.G.inputs, problem.F.outputs)), problem.G.dt)
+    for made, label, color, dashes in (
+        (problem.loop(nothing), "K = 0", FAINT, (0, (4, 2))),
+        (problem.loop(one.design.system), f"K as designed, {one.full_order} states", MODEL, "solid"),
+        (problem.loop(K), f"K reduced, {one.order} states", MEASURED, (0, (1.6, 1.2))),
+    ):
+        values = np.linalg.svd(made.at(w), compute_uv=False)[:, 0]
+        cost.plot(hertz, values, color=color, linestyle=dashes, linewidth=1.5, label=label)
+    cost.axhline(one.design.gamma_opt, color=INK, linewidth=0.9, label=f"γ_opt = {one.design.gamma_opt:.3g}")
+    L = series(K, series(problem.F, problem.G)).at(w)[:, 0, 0]
+    S, T = np.abs(1.0 / (1.0 + L)), np.abs(L / (1.0 + L))
+    loop.plot(hertz, S, color=MODEL, linewidth=1.5, label="|S| = |1/(1 + KFG)|")
+    loop.plot(hertz, T, color=OTHER, linestyle=(0, (5, 1.6)), linewidth=1.5, label="|T| = |KFG/(1 + KFG)|")
+    allowed = one.design.gamma_opt / np.abs(system(one.W_T).at(w)[:, 0, 0])
+    loop.plot(hertz, allowed, color=ALARM, linestyle=(0, (1.6, 1.2)), linewidth=1.2, label="γ_opt/|W_T|")
+    loop.axhline(1.0, color=FAINT, linewidth=0.8)
+    for ax, values in ((cost, None), (loop, np.concatenate([S, T]))):
+        ax.set_yscale("log")
+        low, high = ax.get_ylim()
+        ax.set_ylim(max(low, 1e-2), high if values is None else 2.0 * values.max())
+        ax.legend(frameon=False, loc="best")
+    _by_frequency(loop, hertz)
+    return figure
+
+
+def _decibel(response: Any) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(20.0 * np.log10(np.maximum(np.abs(response), 1e-12)))
+
+
+def _by_frequency(ax: Axes, hertz: Floats) -> None:
+    ax.set_xscale("log")
+    ax.set_xlim(hertz[0], hertz[-1])
+    ax.xaxis.set_major_formatter("{x:g}")

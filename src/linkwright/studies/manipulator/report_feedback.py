@@ -1,0 +1,248 @@
+"""The report's sections about acceleration feedback: identification, design, what it does, perturbed plants, effort."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwright.studies.manipulator.experiments import EFFORT, EXCITATION, EXCITED, FILTER, PAPER_BANDWIDTH, STEP
+from linkwright.studies.manipulator.figures import BOUNDS
+from linkwright.studies.manipulator.report_data import modes
+from linkwright.studies.manipulator.report_machine import Pictures
+from linkwright.studies.manipulator.report_parts import (
+    Cell,
+    Column,
+    Section,
+    escaped,
+    listed,
+    number,
+    paragraph,
+    picture,
+    table,
+)
+
+if TYPE_CHECKING:
+    from linkwright.control.repeated import Round
+    from linkwright.studies.manipulator.experiments import Jump
+    from linkwright.studies.manipulator.study import Study
+
+#: When 1 − (1 + ω t) e^(−ω t) is a half: ω t.
+HALF = 1.67834699
+
+
+def before_section(study: Study, pictures: Pictures) -> Section:
+    """Figure 11."""
+    one = study.without
+    inside = paragraph(
+        f"The reference acceleration jumps to {STEP:g} m/s² upward, after 0.2 s to {-STEP:g} m/s², and ends."
+    )
+    inside += picture(
+        pictures["before"],
+        "Measured acceleration over time beside the reference: it begins late and rings about it.",
+        f"Under dynamic control alone the motors stick at first, so that half of the step is reached after "
+        f"{1e3 * one.t50:.1f} ms, and the elastic gears ring with {one.vibration:.2f} m/s².",
+    )
+    return Section("before", "Acceleration without feedback", "fig. 11", inside)
+
+
+# -- identification and design ----------------------------------------------------------------------------------------
+def identification_section(study: Study, pictures: Pictures) -> Section:
+    """Figure 12, per round."""
+    rounds = study.design.rounds
+    inside = paragraph(
+        "From the reference acceleration to the measured one the controlled machine is taken as a linear system. An "
+        f"M-sequence of ± {EXCITATION:g} m/s², without what is below {EXCITED:g} Hz, excites it; a Box–Jenkins model is "
+        "fitted by prediction errors; from the second round on the compensator of the round before is in the loop."
+    )
+    for one in rounds:
+        found = ", ".join(f"{m['hertz']:.1f} Hz (damping {m['damping']:.3f})" for m in modes(one)) or "none"
+        inside += picture(
+            pictures[f"bode{one.number}"],
+            f"Bode plot of round {one.number}: gain and phase of the model with its band, the measured response as "
+            "dots, and its coherence below.",
+            f"Round {one.number}: the model with its 95 % band, the response measured without a model, and the "
+            f"coherence, which tells where that can be trusted. Modes of the model: {escaped(found)}.",
+        )
+    return Section("identification", "Identification", "fig. 12", inside)
+
+
+def design_section(study: Study, pictures: Pictures) -> Section:
+    """The rounds, weights and loops."""
+    design = study.design
+    inside = paragraph(
+        "K minimises ‖[W<sub>T</sub> K(1 + GK)<sup>−1</sup>G; W<sub>S</sub> G(1 + KG)<sup>−1</sup>]‖<sub>∞</sub>. "
+        "W<sub>T</sub> lies above what the measured response differs from the model, W<sub>S</sub> says up to where "
+        f"the response is to be improved; the low-pass F = {FILTER:g}/(s + {FILTER:g}) is part of the loop."
+    )
+    heads = ["round", *(Column(x, True) for x in ("fit", "γ_opt", "verified norm", "K = 0", "states of K"))]
+    heads += ["modes", "margins"]
+    inside += table(heads, [_row(one) for one in design.rounds], cards=True)
+    notes = [f"Round {one.number}: {escaped(note)}" for one in design.rounds for note in one.notes]
+    notes += [escaped(text) for text in design.refused]
+    inside += listed([*notes, f"The rounds {escaped(design.ended)}." if design.ended.startswith("ended") else
+                      f"{escaped(design.ended[:1].upper() + design.ended[1:])}."])
+    for one in design.rounds:
+        inside += picture(
+            pictures[f"weights{one.number}"],
+            f"Gains of the weights of round {one.number} over frequency, W_T above the dots of the model's error.",
+            f"Round {one.number}: the weights. Dots are the error of the model where the record is coherent; "
+            "W<sub>T</sub> lies above all of them.",
+        )
+        inside += picture(
+            pictures[f"loop{one.number}"],
+            f"Round {one.number}: above the cost's largest singular value over frequency, flat at γ, far below that "
+            "without control near the resonance; below the sensitivity S and T.",
+            f"Round {one.number}: with K the cost is flat just above γ<sub>opt</sub>, as an H∞ optimum is; without "
+            "control it peaks at the resonance. Below 1, |S| says by how much feedback reduces an error there.",
+        )
+    return Section("design", "H∞ design", "section 5", inside)
+
+
+def _row(one: Round) -> tuple[str | Cell, ...]:
+    base = "unstable" if one.design.baseline is None else number(one.design.baseline)
+    found = ", ".join(f"{m['hertz']:.1f} Hz, ζ {m['damping']:.3f}" for m in modes(one)) or "–"
+    m = one.compensator.margins
+    margins = f"gain × {number(m.gain_up)}, phase {np.degrees(m.phase):.0f}°, delay {number(m.delay, 3, 1e3)} ms"
+    return (
+        str(one.number),
+        f"{100.0 * one.model.fit:.1f} %",
+        number(one.design.gamma_opt),
+        number(one.design.norm.upper),
+        base,
+        f"{one.order} of {one.full_order}",
+        found,
+        margins,
+    )
+
+
+# -- what it does -----------------------------------------------------------------------------------------------------
+def feedback_section(study: Study, pictures: Pictures) -> Section:
+    """Figure 14, and the paper's own wanted response."""
+    before, after, slow = study.without, study.with_feedback, study.paper_response
+    inside = picture(
+        pictures["jump"],
+        "Measured acceleration with and without feedback beside the reference, and the first step at a larger scale.",
+        f"Half of the step is reached after {1e3 * after.t50:.1f} ms instead of {1e3 * before.t50:.1f} ms "
+        f"(× {after.t50 / before.t50:.3f}; the paper: about 1/4), and the vibration is {after.vibration:.2f} m/s² "
+        f"instead of {before.vibration:.2f} m/s² (× {after.vibration / before.vibration:.3f}; the paper: about 1/3).",
+    )
+    heads = ["", *(Column(x, True) for x in ("t50 (ms)", "vibration (m/s²)", "t50, ratio", "vibration, ratio"))]
+    rows = [_jump_row(name, one, before) for name, one in (("without", before), ("with feedback", after))]
+    rows.append(_jump_row("with feedback, paper's G_D", slow, before))
+    inside += table(heads, rows)
+    inside += "<h3>The wanted response</h3>\n" + paragraph(_why(study))
+    inside += picture(
+        pictures["slow"],
+        "The first step with the paper's wanted response and with the faster one, beside that response itself.",
+        "The dotted curve is the paper's wanted response alone: nothing that follows it is sooner.",
+    )
+    return Section("feedback", "Acceleration with feedback", "fig. 14", inside)
+
+
+def _why(study: Study) -> str:
+    own, quarter = 1e3 * HALF / PAPER_BANDWIDTH, 1e3 * study.without.t50 / 4.0
+    w = f"{PAPER_BANDWIDTH:g}"
+    text = (
+        f"The paper's wanted response G<sub>D</sub> = {w}²/(s + {w})² alone needs {own:.1f} ms to half of a step, "
+        f"whatever K does; a quarter of the time without feedback is {quarter:.1f} ms"
+    )
+    text += ", which it cannot reach. " if quarter < own else ". "
+    return text + (
+        f"Here G<sub>D</sub> = {study.bandwidth:g}²/(s + {study.bandwidth:g})² was taken: the fastest of the list whose "
+        f"feedforward asks for no more than {EFFORT:g} times a step of the reference, which is what the motors can do."
+    )
+
+
+def _jump_row(name: str, one: Jump, before: Jump) -> tuple[str, ...]:
+    ratios = (number(one.t50 / before.t50), number(one.vibration / before.vibration))
+    return (name, number(one.t50, 3, 1e3), number(one.vibration), *ratios)
+
+
+def sine_section(study: Study, pictures: Pictures) -> Section:
+    """Figures 15 and 16, and the sweep."""
+    one, many = study.wave, study.sweep
+    inside = picture(
+        pictures["wave"],
+        f"Acceleration for a sine of {one.frequency:g} Hz: without feedback much larger than the reference and against "
+        "it, with feedback about as large.",
+        f"A sine of {one.frequency:g} Hz, near the resonance, while the plate slowly rises (at rest the motors would "
+        f"stick). Above without feedback (fig. 15), below with it (fig. 16).",
+    )
+    top = int(np.argmax(np.abs(many.without)))
+    inside += picture(
+        pictures["sweep"],
+        "Gain and phase over frequency by single sines: without feedback a peak near 16 Hz, with feedback none.",
+        f"The same by sines of {len(many.frequencies)} frequencies. Without feedback the gain has a peak of "
+        f"{np.abs(many.without[top]):.2f} at {many.frequencies[top]:g} Hz; with feedback it is "
+        f"{np.abs(many.with_feedback[top]):.2f} there, and {np.max(np.abs(many.with_feedback)):.2f} at most.",
+    )
+    return Section("sine", "Sines", "figs 15 and 16", inside)
+
+
+def plants_section(study: Study, pictures: Pictures) -> Section:
+    """Perturbed plants."""
+    plants = study.plants
+    inside = paragraph(
+        f"{len(plants)} plants whose masses and gear stiffness differ by up to 20 % and whose friction by up to 50 %, "
+        "drawn evenly: with the K of the nominal plant, and with one identified and designed anew."
+    )
+    inside += picture(
+        pictures["plants"],
+        "Scatter of the ratio of t50 against the ratio of vibration for each perturbed plant, with the bounds drawn.",
+        "Each plant twice: with the same K (must lie in the large box) and with its own (in the small one). A ratio "
+        "of 1 is what the plant does without feedback.",
+    )
+    heads = [Column("plant", True), *(Column(x, True) for x in ("mass ×", "stiffness ×", "friction ×"))]
+    heads += [Column("without: t50 (ms)", True), Column("vibration (m/s²)", True)]
+    heads += [Column(x, True) for x in ("same K: t50 ×", "vibration ×", "own K: t50 ×", "vibration ×", "ω (rad/s)")]
+    worst = {which: _worst(study, which) for which in BOUNDS}
+    rows: list[tuple[str | Cell, ...]] = []
+    kinds, marks = {}, {"fixed": "worst with the same K", "redesigned": "worst with its own"}
+    for k, one in enumerate(plants):
+        v = one.variation
+        ratios = [x for which in BOUNDS for x in _judged(one.ratios(which), BOUNDS[which])]
+        told = [marks[which] for which in BOUNDS if worst[which] == k] + ([one.why] if one.why else [])
+        if told:
+            kinds[k] = "worst"
+        numbers = (f"{v.mass:.2f}", f"{v.stiffness:.2f}", f"{v.friction:.2f}")
+        alone = (number(one.without[0], 3, 1e3), number(one.without[1]))
+        rows.append((str(k + 1), *numbers, *alone, *ratios, number(one.bandwidth), "; ".join(told)))
+    inside += table([*heads, ""], rows, kinds=kinds, caption="✗: beyond the bound")
+    return Section("plants", "Perturbed plants", "", inside)
+
+
+def _worst(study: Study, which: str) -> int:
+    """The plant that is nearest to its bounds, or farthest beyond."""
+    ratios = np.array([plant.ratios(which) for plant in study.plants]) / BOUNDS[which]
+    return int(np.argmax(np.nan_to_num(ratios, nan=np.inf).max(axis=1)))
+
+
+def _judged(ratios: tuple[float, float], bounds: tuple[float, float]) -> list[str | Cell]:
+    found: list[str | Cell] = []
+    for ratio, bound in zip(ratios, bounds, strict=True):
+        if ratio <= bound:
+            found.append(f"{ratio:.3f}")
+        else:
+            text = f"{ratio:.3f}" if np.isfinite(ratio) else "none"
+            found.append(Cell(f'<span class="missed">✗ {text}</span>'))
+    return found
+
+
+def torque_section(study: Study, pictures: Pictures) -> Section:
+    """What the motors do."""
+    limit = study.rig.torque_limit
+    after = study.with_feedback.run
+    cut = f"it was cut at {after.saturated} of {len(after.time)} samples" if after.saturated else "it was never cut"
+    inside = picture(
+        pictures["torque"],
+        "Largest torque of the six motors over time, straight up by three controllers, and for the acceleration steps "
+        "with and without feedback, with the limit drawn.",
+        f"The motors' limit is {limit:,.0f} N m. With feedback the torque jumps with the reference, to free the motors "
+        f"from their friction at once; {cut}.",
+    )
+    shown = {**{f"straight up, {law}": run for law, run in study.straight.runs.items()}}
+    shown |= {"± 5 m/s², without feedback": study.without.run, "± 5 m/s², with feedback": after}
+    rows = [(name, number(float(np.abs(r.torque).max()), 4), str(r.saturated)) for name, r in shown.items()]
+    heads = ["run", Column("largest torque (N m)", True), Column("samples cut", True)]
+    return Section("torque", "Motor torques", "", inside + table(heads, rows))

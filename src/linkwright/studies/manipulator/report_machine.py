@@ -1,0 +1,255 @@
+"""The report's sections about the machine, the control step's time, positions under three controllers, and reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwright.studies.manipulator.experiments import Tracking
+from linkwright.studies.manipulator.figures import LAWS
+from linkwright.studies.manipulator.report_data import computer, percentiles
+from linkwright.studies.manipulator.report_parts import (
+    Column,
+    Section,
+    escaped,
+    judged,
+    listed,
+    number,
+    paragraph,
+    picture,
+    table,
+)
+from linkwright.studies.manipulator.rig import COMPENSATION, DYNAMIC, PID, Rig
+from linkwright.studies.manipulator.timing import PAPER, PAPER_PARALLEL, Timing
+
+if TYPE_CHECKING:
+    from linkwright.studies.manipulator.study import Claim, Study
+
+Pictures = Mapping[str, bytes]
+LINKS = {
+    "crank_inertia": "1: crank (driven)",
+    "universal_inertia": "2: cross of the universal joint",
+    "rod_inertia": "3: rod",
+    "first_cross_inertia": "4: first cross of the spherical joint",
+    "second_cross_inertia": "5: second cross",
+    "plate_inertia": "endplate",
+}
+DRIVES = {
+    "stiffness": ("stiffness of a gear", "N m/rad", "rigid"),
+    "damping": ("its damping", "N m s/rad", "rigid"),
+    "rotor_inertia": ("inertia of a rotor, seen at the crank", "kg m²", "none"),
+    "motor_coulomb": ("sliding friction of a motor", "N m", "none"),
+    "motor_static": ("its friction at rest", "N m", "none"),
+    "motor_viscous": ("its viscous friction", "N m s/rad", "none"),
+    "crank_coulomb": ("sliding friction of a crank", "N m", "none"),
+    "crank_viscous": ("its viscous friction", "N m s/rad", "none"),
+    "passive_coulomb": ("sliding friction of a passive joint", "N m", "none"),
+    "passive_viscous": ("its viscous friction", "N m s/rad", "none"),
+    "friction_speed": ("speed at which sliding friction has 76 % of its size", "rad/s", "–"),
+    "stribeck_speed": ("speed at which friction at rest fades", "rad/s", "–"),
+}
+
+
+def claims_section(claims: Sequence[Claim]) -> Section:
+    """What the paper says beside what was found."""
+    rows = [(c.what, c.paper, c.found, c.bound, judged(c.met)) for c in claims]
+    shown = table(["what", "paper", "here", "bound", "result"], rows, cards=True)
+    return Section("claims", "What the paper says, and what was found", "", shown)
+
+
+# -- the machine ----------------------------------------------------------------------------------------------------
+def machine_section(study: Study, pictures: Pictures) -> Section:
+    """The machine's numbers, the plant's, and what the controller does not know."""
+    rig, g = study.rig, study.rig.geometry
+    sizes = [
+        ("crank", f"{g.crank:g} m", "uniform rod of link 1: √(12 I/m)"),
+        ("rod", f"{g.rod:g} m", "uniform rod of link 3"),
+        ("radius of the wrist points", f"{g.plate_radius:g} m", "disc of the endplate's inertia"),
+        ("half angle of a pair of wrist points", f"{np.degrees(g.plate_half_angle):g}°", "chosen"),
+        ("radius of the base", f"{g.base_radius:g} m", "chosen for an even S"),
+        ("half angle of a pair of base points", f"{np.degrees(g.base_half_angle):g}°", "chosen"),
+        ("turn of the cranks from outward", f"{np.degrees(g.crank_turn):g}°", "chosen"),
+        ("height of the endplate at home", f"{g.home_height:g} m", "chosen"),
+    ]
+    inside = paragraph(
+        "Six legs of six revolute joints carry the endplate; the first joint of each is driven. The paper's drawings "
+        "are lost: masses and moments are its table 3, lengths are what uniform links of those moments have."
+    )
+    inside += picture(
+        pictures["machine"],
+        "Two line drawings of the machine at home, from the side and from above: six driven cranks at the base, six "
+        "rods, a hexagonal endplate above them.",
+        "The machine at home. Squares are driven joints, circles the universal and spherical ones; legs count as "
+        "numbered.",
+    )
+    heads = ["link", *(Column(x, True) for x in ("mass (kg)", "I along it (kg m²)", "I across", "I across"))]
+    inside += table(heads, _links(rig), caption="Table 3 of the paper; of a leg's rods the first axis lies along them")
+    inside += table(["dimension", Column("value", True), "from"], sizes, caption="Dimensions inferred or chosen")
+    return Section("machine", "The machine", "table 3, figs 5 and 6", inside + _plant(rig))
+
+
+def _links(rig: Rig) -> list[tuple[str, ...]]:
+    found = []
+    for name, words in LINKS.items():
+        inertia = getattr(rig.geometry, name)
+        found.append((words, f"{inertia.mass:.2f}", *(f"{x:.3g}" for x in inertia.moments)))
+    return found
+
+
+def _plant(rig: Rig) -> str:
+    rows = []
+    for entry in fields(rig.drives):
+        words, unit, model = DRIVES.get(entry.name, (entry.name.replace("_", " "), "", "–"))
+        rows.append((words, number(getattr(rig.drives, entry.name), 4), unit, model))
+    inside = "<h3>The plant, and what the controller's model lacks</h3>\n"
+    inside += paragraph(
+        "The plant is the closed chain with rotors behind elastic gears and friction on every joint. The controller "
+        "takes the machine for rigid, without rotors and without friction."
+    )
+    inside += table(["of the plant", Column("value", True), "unit", "controller's model"], rows)
+    inside += listed(
+        [
+            f"sampled every {1e3 * rig.period:g} ms; a command acts {rig.delay:g} periods after its sample",
+            f"encoders of {rig.counts:,.0f} counts in a turn of the crank",
+            f"an accelerometer on the endplate with noise of {rig.noise:g} m/s²",
+            f"torques cut at ± {rig.torque_limit:,.0f} N m",
+            f"dynamic control: K<sub>P</sub> = {DYNAMIC[0]:g} 1/s², K<sub>V</sub> = {DYNAMIC[1]:g} 1/s; PID of the "
+            f"endplate: {PID[0]:.3g} N/m, {PID[1]:.3g} N s/m, {PID[2]:.3g} N/(m s); friction compensation: "
+            f"{COMPENSATION[0]:g} N m and {COMPENSATION[1]:g} N m s/rad at the driven joints (all from the paper)",
+        ]
+    )
+    return inside
+
+
+def reach_section(pictures: Pictures, told: Mapping[str, str]) -> Section:
+    """Workspace and conditions."""
+    inside = paragraph(
+        "S takes the plate's twist to the motors' rates, W to all rates of a leg. A low condition means that the "
+        "machine moves equally well in all directions."
+    )
+    words = {
+        "reach_xz": ("a vertical plane through home", "x and z"),
+        "reach_tilt": ("tilts at home", "the tilts about x and y"),
+    }
+    for name, (where, axes) in words.items():
+        if name in pictures:
+            alt = f"Three maps over {axes}: what ends the workspace, the condition of S, the condition of W."
+            caption = f"Over {where}: what ends the workspace, and the conditions of S and W. {escaped(told[name])}."
+            inside += picture(pictures[name], alt, caption, broad=True)
+    return Section("reach", "Workspace and singular poses", "", inside)
+
+
+# -- time -----------------------------------------------------------------------------------------------------------
+def timing_section(timing: Timing, pictures: Pictures) -> Section:
+    """Tables 1 and 2 beside ours, operation counts, latency."""
+    inside = paragraph(
+        "One control step: forward kinematics from the driven angles, then for each leg inverse kinematics, resolved "
+        "acceleration, Newton–Euler and Jacobian, then the transformation of torques. The paper's computer had four "
+        f"Pentium Pro processors of 200 MHz; this one: {escaped(str(computer()['processor']))}."
+    )
+    rows, kinds = [], {}
+    for part, paper in PAPER.items():
+        serial, lanes = timing.parts.get(part, (float("nan"), float("nan")))
+        if part == "whole step":
+            kinds[len(rows)] = "sum"
+        faster = 1e3 * paper / serial if serial > 0.0 else float("nan")
+        rows.append((part, f"{paper:.2f}", number(serial), number(lanes), number(faster)))
+    heads = ["part", *(Column(x, True) for x in ("paper (ms)", "serial (µs)", "six lanes (µs)", "serial, times faster"))]
+    inside += table(heads, rows, kinds=kinds, caption="Table 1: the parts of a step on one processor")
+    forms = [
+        ("paper, one processor", number(1e3 * PAPER["whole step"], 4)),
+        ("paper, four processors", number(1e3 * PAPER_PARALLEL, 4)),
+        *((f"here, {form}", number(time)) for form, time in timing.forms.items()),
+    ]
+    heads = ["form", Column("one step (µs)", True)]
+    inside += table(heads, forms, caption="Table 2: a whole step; here called from Python")
+    mean, most = timing.corrections
+    inside += paragraph(f"The forward kinematics took {mean:.3g} corrections a step on average, {most} at most.")
+    counts = [(name, f"{count:,}") for name, count in timing.counts.items()]
+    inside += table(["of one leg", Column("operations", True)], counts, caption="Operations, and what sharing saves")
+    inside += _latency(timing, pictures)
+    return Section("time", "The control step's time", "tables 1 and 2", inside)
+
+
+def _latency(timing: Timing, pictures: Pictures) -> str:
+    late, took = percentiles(timing.late), percentiles(timing.took)
+    if not late or not took:
+        return ""
+    steps, period = len(timing.took), 1e6 / timing.rate
+    heads = ["", *(Column(name, True) for name in late)]
+    rows = [
+        ("began late by (µs)", *(number(x) for x in late.values())),
+        ("took (µs)", *(number(x) for x in took.values())),
+    ]
+    lost = "no step" if not timing.missed else f"{timing.missed:,} step{'s' * (timing.missed > 1)}"
+    caption = (
+        f"{steps:,} steps at {timing.rate:,.0f} Hz under the ordinary scheduler: {lost} ended after the next one's "
+        f"time. Both axes are logarithmic."
+    )
+    shown = picture(
+        pictures["latency"],
+        f"Histogram of how late {steps:,} steps began and how long they took, with the period of {period:g} µs.",
+        caption,
+    )
+    return "<h3>Latency</h3>\n" + shown + table(heads, rows, caption="Not more than, in so many of all steps")
+
+
+# -- positions ------------------------------------------------------------------------------------------------------
+def straight_section(up: Tracking, pictures: Pictures) -> Section:
+    """Figure 8."""
+    p, d = up.moves["pid"], up.moves["dynamic"]
+    inside = paragraph("Up with 10 m/s² for 0.1 s, against it for 0.1 s, then still.")
+    inside += picture(
+        pictures["straight"],
+        "Height and its error over time: PID lags more and stays farther from the reference than dynamic control.",
+        f"Dynamic control follows {1e3 * d.delay:.1f} ms late, PID {1e3 * p.delay:.1f} ms; it passes its end by "
+        f"{1e3 * d.overshoot:.2g} mm against {1e3 * p.overshoot:.2g} mm, and stops {1e3 * d.steady_error:.2g} mm away "
+        f"against {1e3 * p.steady_error:.2g} mm. What is left is friction, which the controller does not know.",
+    )
+    return Section("straight", "Straight up: PID and dynamic control", "fig. 8", inside + _moves(up, along="z"))
+
+
+def friction_section(up: Tracking, pictures: Pictures) -> Section:
+    """Figure 10."""
+    d, f = up.moves["dynamic"], up.moves["friction"]
+    inside = paragraph(
+        f"The same motion with {COMPENSATION[0]:g} N m of static and {COMPENSATION[1]:g} N m s/rad of viscous friction "
+        "added to the driven joints' torques."
+    )
+    inside += picture(
+        pictures["friction"],
+        "Height and its error over time with and without friction compensation: with it the plate ends nearer to the "
+        "reference.",
+        f"The rms error goes from {1e3 * d.rms_error:.3g} to {1e3 * f.rms_error:.3g} mm, the error at the end from "
+        f"{1e3 * d.steady_error:.3g} to {1e3 * f.steady_error:.3g} mm. The motors stick more than what is compensated, "
+        "so an error remains, as in the paper.",
+    )
+    return Section("friction", "Friction compensation", "fig. 10", inside)
+
+
+def curve_section(around: Tracking, pictures: Pictures) -> Section:
+    """Figure 9."""
+    path = around.path
+    inside = paragraph("A quarter of a circle in the horizontal plane in 0.4 s.")
+    inside += picture(
+        pictures["curve"],
+        "Left the path from above, right the distance from the reference over time: PID swings outward and past the "
+        "end, dynamic control stays near the path.",
+        f"PID is carried outward, {1e3 * path['pid']:.3g} mm from the path at most; dynamic control, which knows the "
+        f"forces of the motion, {1e3 * path['dynamic']:.3g} mm.",
+    )
+    return Section("curve", "The curve", "fig. 9", inside + _moves(around, along="the chord"))
+
+
+def _moves(one: Tracking, along: str) -> str:
+    heads = ["controller", *(Column(x, True) for x in ("delay (ms)", "overshoot", "steady error", "rms error"))]
+    heads += [Column("from the path", True)]
+    rows = []
+    for law, move in one.moves.items():
+        sizes = (move.overshoot, move.steady_error, move.rms_error, one.path[law])
+        name = LAWS[law].label if law in LAWS else law
+        rows.append((name, number(move.delay, 3, 1e3), *(number(x, 3, 1e3) for x in sizes)))
+    return table(heads, rows, caption=f"Along {along}; lengths in mm")
