@@ -37,7 +37,8 @@ UP = 2  # the vertical axis
 #: The wanted responses (rad/s), from the fastest: the paper has 100. See docs/manipulator.md.
 BANDWIDTHS = (340.0, 320.0, 300.0, 280.0, 260.0, 240.0, 220.0, 200.0, 180.0, 160.0, 140.0, 120.0, 100.0)
 PAPER_BANDWIDTH = 100.0
-#: How many times the step of the reference a corrected acceleration may be: 5 m/s² by 45 is what the motors can do.
+#: How many times the step of the reference a corrected acceleration may be at its peak. The motors can do 37 times
+#: 5 m/s²; a little more is cut for a sample or three.
 EFFORT = 45.0
 FILTER = 300.0  # rad/s, the low-pass F
 STEP, STEP_TIME, BEFORE = 5.0, 0.2, 0.02  # the acceleration of figures 11 and 14: m/s², s, s

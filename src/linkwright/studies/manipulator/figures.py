@@ -12,7 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError
-from linkwright.studies.manipulator.experiments import BEFORE, STEP, STEP_TIME, UP, Jump, Perturbed, Tracking, Wave, Waves
+from linkwright.studies.manipulator.experiments import (
+    BEFORE,
+    STEP,
+    STEP_TIME,
+    UP,
+    Jump,
+    Perturbed,
+    Tracking,
+    Wave,
+    Waves,
+)
 from linkwright.studies.manipulator.geometry import Geometry
 from linkwright.studies.manipulator.kinematics import legs_at
 from linkwright.studies.manipulator.timing import Timing
