@@ -54,7 +54,7 @@ PAPERS = Line("with feedback, paper's $G_D$", "#7a5c00", (0, (6, 1.5, 1.4, 1.5))
 LAWS = {
     "pid": Line("PID", "#CC79A7", (0, (5, 1.6))),
     "dynamic": Line("dynamic control", "#0072B2"),
-    "friction": Line("dynamic control with friction compensation", "#009E73", (0, (1.6, 1.2))),
+    "friction": Line("with friction compensation", "#009E73", (0, (1.6, 1.2))),
 }
 FIXED = Line("the same K", "#D55E00")
 OWN = Line("K redesigned for the plant", "#009E73")
@@ -62,14 +62,21 @@ OWN = Line("K redesigned for the plant", "#009E73")
 BOUNDS = {"fixed": (0.6, 0.6), "redesigned": (0.25, 1.0 / 3.0)}
 
 
+def need_matplotlib() -> None:
+    """One sentence where figures cannot be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise LinkwrightError('the report\'s figures need matplotlib: pip install "linkwright[control]"') from error
+
+
 @contextmanager
 def look() -> Iterator[None]:
     """Within it, figures have the report's look; the same figure gives the same bytes."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise LinkwrightError('figures need matplotlib: pip install "linkwright[control]"') from error
-    settings = {
+    need_matplotlib()
+    import matplotlib
+
+    settings: dict[Any, Any] = {
         "font.size": 10.0,
         "axes.labelsize": 10.0,
         "axes.titlesize": 10.5,
@@ -91,14 +98,20 @@ def svg(make: Callable[..., Figure], *given: Any) -> bytes:
     with look():
         file = io.BytesIO()
         make(*given).savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-    # Six decimals of a point are a third of the file; scales of glyphs need theirs.
-    return re.sub(rb'\b(?:d|x|y)="[^"]*"', lambda found: _DIGITS.sub(rb"\1", found[0]), file.getvalue())
+    return short(file.getvalue())
 
 
+_NEEDLESS = re.compile(rb"<metadata>.*?</metadata>\s*|<!DOCTYPE[^>]*>\s*", re.DOTALL)
+_PLACES = re.compile(rb'\b(?:d|x|y)="[^"]*"')
 _DIGITS = re.compile(rb"(\d+\.\d{2})\d+")
 
 
-def new_figure(height: float, width: float = 6.9) -> Figure:
+def short(drawn: bytes) -> bytes:
+    """The same SVG without what is not drawn, and without the digits that nobody sees; scales of glyphs keep theirs."""
+    return _PLACES.sub(lambda found: _DIGITS.sub(rb"\1", found[0]), _NEEDLESS.sub(b"", drawn))
+
+
+def new_figure(height: float, width: float = 6.0) -> Figure:
     """An empty figure (inches) that belongs to no window."""
     from matplotlib.figure import Figure
 
@@ -229,7 +242,9 @@ def slow_figure(without: Jump, after: Jump, slow: Jump) -> Figure:
     own = STEP * (1.0 - (1.0 + w * t) * np.exp(-w * t))
     ax.plot(1e3 * t, own, **Line("$100^2/(s+100)^2$ itself", INK, (0, (1, 1.4))).of(linewidth=1.2))
     ax.axhline(STEP / 2.0, color=FAINT, linewidth=0.8)
-    ax.annotate("half", (1e3 * STEP_TIME, STEP / 2.0), xytext=(-4, 3), textcoords="offset points", ha="right", color=FAINT)
+    ax.annotate(
+        "half", (1e3 * (STEP_TIME - 1e-3), STEP / 2.0), xytext=(-4, 3), textcoords="offset points", ha="right", color=FAINT
+    )
     ax.set_xlim(-5.0, 1e3 * (STEP_TIME - 1e-3))
     ax.set_ylim(bottom=-0.2 * STEP)
     legend(figure, ax)
@@ -241,8 +256,8 @@ def _steps(one: Any) -> str:
 
 
 def _jumps(shown: Sequence[tuple[Line, Jump]], *, zoom: bool) -> Figure:
-    figure = new_figure(5.6 if zoom else 3.3)
-    axes = np.atleast_1d(figure.subplots(2 if zoom else 1, 1))
+    figure = new_figure(5.2 if zoom else 3.0)
+    axes = list(figure.subplots(2 if zoom else 1, 1, squeeze=False)[:, 0])
     whole, time = axes[0], shown[0][1].time
     dressed(whole, "" if zoom else "time (s)", "acceleration (m/s²)")
     whole.axvspan(BEFORE + 0.5 * STEP_TIME, BEFORE + STEP_TIME, color="#eef3f8", label="where vibration is measured")
@@ -273,17 +288,18 @@ def torque_figure(limit: float, up: Tracking, without: Jump, after: Jump) -> Fig
     """The largest of the six motors' torques over time, with their limit."""
     figure = new_figure(5.4)
     straight, jump = figure.subplots(2, 1)
-    dressed(straight, "", "torque (N m)", "straight up: largest of the six motors")
-    dressed(jump, "time (s)", "torque (N m)", "± 5 m/s²: largest of the six motors")
+    dressed(straight, "", "largest torque (N m)")
+    dressed(jump, "time (s)", "largest torque (N m)")
     for law, run in up.runs.items():
         straight.plot(run.time, np.abs(run.torque).max(axis=1), **LAWS[law].of(linewidth=1.2))
     for line, one in ((WITHOUT, without), (WITH, after)):
         jump.plot(one.run.time, np.abs(one.run.torque).max(axis=1), **line.of(linewidth=1.2))
-    for ax in (straight, jump):
+    for ax, title in ((straight, "straight up"), (jump, f"± {STEP:g} m/s²")):
         ax.axhline(limit, color=ALARM, linewidth=1.2, linestyle=(0, (5, 1.6)), label="limit")
         ax.set_ylim(0.0, 1.08 * limit)
         ax.margins(x=0.0)
-        ax.legend(frameon=False, loc="best")
+        above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "alignment": "left"}
+        ax.legend(title=title, ncols=4, frameon=False, columnspacing=1.2, **above)
     return figure
 
 
@@ -312,9 +328,7 @@ def sweep_figure(many: Waves) -> Figure:
     dressed(phase, "frequency (Hz)", "phase (°)")
     for line, ratio in ((WITHOUT, many.without), (WITH, many.with_feedback)):
         gain.plot(many.frequencies, np.abs(ratio), **line.of(marker="o", markersize=4))
-        phase.plot(
-            many.frequencies, np.degrees(np.unwrap(np.angle(ratio))), **line.of(marker="o", markersize=4)
-        )
+        phase.plot(many.frequencies, np.degrees(np.unwrap(np.angle(ratio))), **line.of(marker="o", markersize=4))
     gain.axhline(1.0, color=FAINT, linewidth=0.8)
     gain.axhline(1.2, color=ALARM, linewidth=1.1, linestyle=(0, (5, 1.6)), label="bound: 1.2")
     gain.set_ylim(bottom=0.0)
@@ -327,7 +341,9 @@ def sweep_figure(many: Waves) -> Figure:
 def _plain_ticks(ax: Axes, values: Floats) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    places = [x for x in (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 30, 40, 60, 100) if values.min() <= x <= values.max()]
+    places = [
+        x for x in (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 30, 40, 60, 100) if values.min() <= x <= values.max()
+    ]
     ax.xaxis.set_major_locator(FixedLocator(places))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
@@ -367,7 +383,7 @@ def latency_figure(timing: Timing) -> Figure:
     shown = [x[np.isfinite(x)] for x in (timing.late, timing.took)]
     top = max([deadline, *(float(x.max(initial=0.0)) for x in shown)])
     low = max(0.05, min([1.0, *(float(x[x > 0].min(initial=1.0)) for x in shown)]))
-    bins = np.geomspace(low, 1.2 * top, 90)
+    bins = np.geomspace(low, 1.2 * top, 90).tolist()
     names = (("began late by", "#0072B2"), ("took", "#D55E00"))
     for values, (label, color) in zip(shown, names, strict=True):
         ax.hist(np.clip(values, low, None), bins=bins, histtype="stepfilled", alpha=0.35, color=color)

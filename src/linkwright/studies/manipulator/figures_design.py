@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 MODEL, MEASURED, OTHER = "#0072B2", "#D55E00", "#009E73"
 LEVEL, LOW = 0.95, 0.5  # of the band; Hz, where the plots begin
+COHERENT = 0.8  # what counts as coherent for the weights
 
 
 def frequencies(model: Model) -> Floats:
@@ -71,17 +72,14 @@ def bode_figure(one: Round) -> Figure:
 
 def weights_figure(one: Round) -> Figure:
     """The weights: W_T above what the measured response differs from the model, W_S over what is to be improved."""
-    from linkwright.control.spectra import multiplicative_error
     from linkwright.control.systems import system
 
     figure = new_figure(3.7)
     ax = dressed(figure.subplots(), "frequency (Hz)", "gain")
     hertz = frequencies(one.model)
     w = 2.0 * np.pi * hertz
-    seen = (one.measured.hertz >= LOW) & (one.measured.coherence >= 0.8)
-    error = multiplicative_error(one.measured, one.model)[seen]
-    at = one.measured.hertz[seen]
-    ax.plot(at, error, ".", color=MEASURED, markersize=4, label="|measured/model − 1|, coherence ≥ 0.8")
+    at, error, _ = coherent_error(one)
+    ax.plot(at, error, ".", color=MEASURED, markersize=4, label=f"|measured/model − 1|, coherence ≥ {COHERENT:g}")
     for weight, label, color, dashes in (
         (one.W_T, "$|W_T|$", MODEL, "solid"),
         (one.W_S, "$|W_S|$", OTHER, (0, (5, 1.6))),
@@ -93,6 +91,16 @@ def weights_figure(one: Round) -> Figure:
     _by_frequency(ax, hertz)
     legend(figure, ax, columns=3)
     return figure
+
+
+def coherent_error(one: Round) -> tuple[Floats, Floats, Floats]:
+    """Frequencies (Hz) where the record is coherent, the model's relative error there, and |W_T|."""
+    from linkwright.control.spectra import multiplicative_error
+    from linkwright.control.systems import system
+
+    seen = (one.measured.hertz >= LOW) & (one.measured.coherence >= COHERENT)
+    error = multiplicative_error(one.measured, one.model)[seen]
+    return one.measured.hertz[seen], error, np.abs(system(one.W_T).at(one.measured.w[seen])[:, 0, 0])
 
 
 def loop_figure(one: Round) -> Figure:
@@ -114,18 +122,19 @@ def loop_figure(one: Round) -> Figure:
     ):
         values = np.linalg.svd(made.at(w), compute_uv=False)[:, 0]
         cost.plot(hertz, values, color=color, linestyle=dashes, linewidth=1.5, label=label)
-    cost.axhline(one.design.gamma_opt, color=INK, linewidth=0.9, label=f"γ_opt = {one.design.gamma_opt:.3g}")
+    cost.axhline(
+        one.design.gamma_opt, color=INK, linewidth=0.9, label=rf"$\gamma_{{opt}}$ = {one.design.gamma_opt:.3g}"
+    )
     L = series(K, series(problem.F, problem.G)).at(w)[:, 0, 0]
     S, T = np.abs(1.0 / (1.0 + L)), np.abs(L / (1.0 + L))
     loop.plot(hertz, S, color=MODEL, linewidth=1.5, label="|S| = |1/(1 + KFG)|")
     loop.plot(hertz, T, color=OTHER, linestyle=(0, (5, 1.6)), linewidth=1.5, label="|T| = |KFG/(1 + KFG)|")
     allowed = one.design.gamma_opt / np.abs(system(one.W_T).at(w)[:, 0, 0])
-    loop.plot(hertz, allowed, color=ALARM, linestyle=(0, (1.6, 1.2)), linewidth=1.2, label="γ_opt/|W_T|")
+    loop.plot(hertz, allowed, color=ALARM, linestyle=(0, (1.6, 1.2)), linewidth=1.2, label=r"$\gamma_{opt}/|W_T|$")
     loop.axhline(1.0, color=FAINT, linewidth=0.8)
-    for ax, values in ((cost, None), (loop, np.concatenate([S, T]))):
+    for ax in (cost, loop):
         ax.set_yscale("log")
-        low, high = ax.get_ylim()
-        ax.set_ylim(max(low, 1e-2), high if values is None else 2.0 * values.max())
+        ax.set_ylim(bottom=max(ax.get_ylim()[0], 1e-2))
         ax.legend(frameon=False, loc="best")
     _by_frequency(loop, hertz)
     return figure

@@ -234,9 +234,9 @@ def tables(study: Study) -> dict[str, str]:
     for name, ratio in (("without", many.without), ("with", many.with_feedback)):
         columns |= {f"{name}_gain": np.abs(ratio), f"{name}_phase_deg": np.degrees(np.angle(ratio))}
     found["sweep"] = text(columns)
-    for one in study.design.rounds:
-        found[f"round{one.number}_record"] = _record(one)
-        found[f"round{one.number}_response"] = _response(one)
+    for made in study.design.rounds:
+        found[f"round{made.number}_record"] = _record(made)
+        found[f"round{made.number}_response"] = _response(made)
     if study.plants:
         found["plants"] = _plants(study.plants)
     return {f"{name}.csv": rows for name, rows in found.items()}
@@ -288,4 +288,6 @@ def _plants(plants: Sequence[Perturbed]) -> str:
         for name, unit in (("t50", "s"), ("vibration", "m_per_s2")):
             values = [pair[name] for pair in pairs]
             columns[f"{which}_{name}_{unit}"] = [np.nan if x is None else x for x in values]
-    return text(columns | {"bandwidth_rad_per_s": [one.bandwidth for one in plants], "why": [one.why for one in plants]})
+    return text(
+        columns | {"bandwidth_rad_per_s": [one.bandwidth for one in plants], "why": [one.why for one in plants]}
+    )

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwright.studies.manipulator.experiments import EFFORT, EXCITATION, EXCITED, FILTER, PAPER_BANDWIDTH, STEP
-from linkwright.studies.manipulator.figures import BOUNDS
+from linkwright.studies.manipulator.figures import BOUNDS, LAWS
+from linkwright.studies.manipulator.figures_design import coherent_error
 from linkwright.studies.manipulator.report_data import modes
 from linkwright.studies.manipulator.report_machine import Pictures
 from linkwright.studies.manipulator.report_parts import (
     Cell,
-    Column,
     Section,
+    columns,
     escaped,
     listed,
     number,
@@ -35,11 +36,11 @@ def before_section(study: Study, pictures: Pictures) -> Section:
     """Figure 11."""
     one = study.without
     inside = paragraph(
-        f"The reference acceleration jumps to {STEP:g} m/s² upward, after 0.2 s to {-STEP:g} m/s², and ends."
+        f"The reference acceleration jumps to {STEP:g} m/s² upward, after 0.2 s to −{STEP:g} m/s², and ends."
     )
     inside += picture(
         pictures["before"],
-        "Measured acceleration over time beside the reference: it begins late and rings about it.",
+        "Measured acceleration over time without feedback, beside the reference.",
         f"Under dynamic control alone the motors stick at first, so that half of the step is reached after "
         f"{1e3 * one.t50:.1f} ms, and the elastic gears ring with {one.vibration:.2f} m/s².",
     )
@@ -52,8 +53,9 @@ def identification_section(study: Study, pictures: Pictures) -> Section:
     rounds = study.design.rounds
     inside = paragraph(
         "From the reference acceleration to the measured one the controlled machine is taken as a linear system. An "
-        f"M-sequence of ± {EXCITATION:g} m/s², without what is below {EXCITED:g} Hz, excites it; a Box–Jenkins model is "
-        "fitted by prediction errors; from the second round on the compensator of the round before is in the loop."
+        f"M-sequence of ± {EXCITATION:g} m/s², without what is below {EXCITED:g} Hz, excites it; a Box–Jenkins "
+        "model is fitted by prediction errors. From the second round on the compensator of the one before is in the "
+        "loop."
     )
     for one in rounds:
         found = ", ".join(f"{m['hertz']:.1f} Hz (damping {m['damping']:.3f})" for m in modes(one)) or "none"
@@ -75,45 +77,55 @@ def design_section(study: Study, pictures: Pictures) -> Section:
         "W<sub>T</sub> lies above what the measured response differs from the model, W<sub>S</sub> says up to where "
         f"the response is to be improved; the low-pass F = {FILTER:g}/(s + {FILTER:g}) is part of the loop."
     )
-    heads = ["round", *(Column(x, True) for x in ("fit", "γ_opt", "verified norm", "K = 0", "states of K"))]
-    heads += ["modes", "margins"]
+    heads = columns("", numbers=("fit", "γ_opt", "verified norm", "K = 0", "states of K"))
+    heads += columns("modes", "margins")
     inside += table(heads, [_row(one) for one in design.rounds], cards=True)
     notes = [f"Round {one.number}: {escaped(note)}" for one in design.rounds for note in one.notes]
     notes += [escaped(text) for text in design.refused]
-    inside += listed([*notes, f"The rounds {escaped(design.ended)}." if design.ended.startswith("ended") else
-                      f"{escaped(design.ended[:1].upper() + design.ended[1:])}."])
+    inside += listed([*notes, f"How the rounds ended: {escaped(design.ended)}."])
     for one in design.rounds:
         inside += picture(
             pictures[f"weights{one.number}"],
             f"Gains of the weights of round {one.number} over frequency, W_T above the dots of the model's error.",
             f"Round {one.number}: the weights. Dots are the error of the model where the record is coherent; "
-            "W<sub>T</sub> lies above all of them.",
+            f"{_above(one)}",
         )
         inside += picture(
             pictures[f"loop{one.number}"],
-            f"Round {one.number}: above the cost's largest singular value over frequency, flat at γ, far below that "
-            "without control near the resonance; below the sensitivity S and T.",
-            f"Round {one.number}: with K the cost is flat just above γ<sub>opt</sub>, as an H∞ optimum is; without "
-            "control it peaks at the resonance. Below 1, |S| says by how much feedback reduces an error there.",
+            f"Round {one.number}: above the cost's largest singular value over frequency with and without control and "
+            "γ as a line, below the loop's S and T.",
+            f"Round {one.number}: an optimum of H∞ has a flat cost, here at {number(one.design.norm.upper)} "
+            f"(verified); without control it reaches {_baseline(one)}. Where |S| is below 1, feedback reduces errors "
+            "by so much; the dotted line is what W<sub>T</sub> allows |T| at γ<sub>opt</sub>.",
         )
     return Section("design", "H∞ design", "section 5", inside)
 
 
 def _row(one: Round) -> tuple[str | Cell, ...]:
-    base = "unstable" if one.design.baseline is None else number(one.design.baseline)
     found = ", ".join(f"{m['hertz']:.1f} Hz, ζ {m['damping']:.3f}" for m in modes(one)) or "–"
     m = one.compensator.margins
     margins = f"gain × {number(m.gain_up)}, phase {np.degrees(m.phase):.0f}°, delay {number(m.delay, 3, 1e3)} ms"
     return (
-        str(one.number),
+        f"round {one.number}",
         f"{100.0 * one.model.fit:.1f} %",
         number(one.design.gamma_opt),
         number(one.design.norm.upper),
-        base,
+        _baseline(one),
         f"{one.order} of {one.full_order}",
         found,
         margins,
     )
+
+
+def _baseline(one: Round) -> str:
+    return "∞ (unstable)" if one.design.baseline is None else number(one.design.baseline)
+
+
+def _above(one: Round) -> str:
+    """How many of the errors lie under W_T."""
+    error, weight = coherent_error(one)[1:]
+    good, many = int(np.sum(error <= weight)), len(error)
+    return f"W<sub>T</sub> lies above {'all' if good == many else good} of these {many}."
 
 
 # -- what it does -----------------------------------------------------------------------------------------------------
@@ -127,7 +139,7 @@ def feedback_section(study: Study, pictures: Pictures) -> Section:
         f"(× {after.t50 / before.t50:.3f}; the paper: about 1/4), and the vibration is {after.vibration:.2f} m/s² "
         f"instead of {before.vibration:.2f} m/s² (× {after.vibration / before.vibration:.3f}; the paper: about 1/3).",
     )
-    heads = ["", *(Column(x, True) for x in ("t50 (ms)", "vibration (m/s²)", "t50, ratio", "vibration, ratio"))]
+    heads = columns("", numbers=("t50 (ms)", "vibration (m/s²)", "t50, ratio", "vibration, ratio"))
     rows = [_jump_row(name, one, before) for name, one in (("without", before), ("with feedback", after))]
     rows.append(_jump_row("with feedback, paper's G_D", slow, before))
     inside += table(heads, rows)
@@ -135,7 +147,7 @@ def feedback_section(study: Study, pictures: Pictures) -> Section:
     inside += picture(
         pictures["slow"],
         "The first step with the paper's wanted response and with the faster one, beside that response itself.",
-        "The dotted curve is the paper's wanted response alone: nothing that follows it is sooner.",
+        "The dotted curve is the paper's wanted response alone: what follows it reaches half no sooner.",
     )
     return Section("feedback", "Acceleration with feedback", "fig. 14", inside)
 
@@ -149,8 +161,8 @@ def _why(study: Study) -> str:
     )
     text += ", which it cannot reach. " if quarter < own else ". "
     return text + (
-        f"Here G<sub>D</sub> = {study.bandwidth:g}²/(s + {study.bandwidth:g})² was taken: the fastest of the list whose "
-        f"feedforward asks for no more than {EFFORT:g} times a step of the reference, which is what the motors can do."
+        f"Here G<sub>D</sub> = {study.bandwidth:g}²/(s + {study.bandwidth:g})² was taken: the fastest of the list "
+        f"whose feedforward asks for no more than {EFFORT:g} times the reference's step: what the motors can do."
     )
 
 
@@ -164,15 +176,15 @@ def sine_section(study: Study, pictures: Pictures) -> Section:
     one, many = study.wave, study.sweep
     inside = picture(
         pictures["wave"],
-        f"Acceleration for a sine of {one.frequency:g} Hz: without feedback much larger than the reference and against "
-        "it, with feedback about as large.",
+        f"Acceleration for a sine of {one.frequency:g} Hz over time, without feedback and with it, beside the "
+        "reference.",
         f"A sine of {one.frequency:g} Hz, near the resonance, while the plate slowly rises (at rest the motors would "
         f"stick). Above without feedback (fig. 15), below with it (fig. 16).",
     )
     top = int(np.argmax(np.abs(many.without)))
     inside += picture(
         pictures["sweep"],
-        "Gain and phase over frequency by single sines: without feedback a peak near 16 Hz, with feedback none.",
+        "Gain and phase over frequency by single sines, without feedback and with it.",
         f"The same by sines of {len(many.frequencies)} frequencies. Without feedback the gain has a peak of "
         f"{np.abs(many.without[top]):.2f} at {many.frequencies[top]:g} Hz; with feedback it is "
         f"{np.abs(many.with_feedback[top]):.2f} there, and {np.max(np.abs(many.with_feedback)):.2f} at most.",
@@ -184,7 +196,7 @@ def plants_section(study: Study, pictures: Pictures) -> Section:
     """Perturbed plants."""
     plants = study.plants
     inside = paragraph(
-        f"{len(plants)} plants whose masses and gear stiffness differ by up to 20 % and whose friction by up to 50 %, "
+        f"{len(plants)} plants whose masses and gear stiffness differ by up to 20 % and whose friction by up to 50 %, "
         "drawn evenly: with the K of the nominal plant, and with one identified and designed anew."
     )
     inside += picture(
@@ -193,9 +205,8 @@ def plants_section(study: Study, pictures: Pictures) -> Section:
         "Each plant twice: with the same K (must lie in the large box) and with its own (in the small one). A ratio "
         "of 1 is what the plant does without feedback.",
     )
-    heads = [Column("plant", True), *(Column(x, True) for x in ("mass ×", "stiffness ×", "friction ×"))]
-    heads += [Column("without: t50 (ms)", True), Column("vibration (m/s²)", True)]
-    heads += [Column(x, True) for x in ("same K: t50 ×", "vibration ×", "own K: t50 ×", "vibration ×", "ω (rad/s)")]
+    named = ["plant", "mass ×", "stiffness ×", "friction ×", "without: t50 (ms)", "vibration (m/s²)"]
+    named += ["same K: t50 ×", "vibration ×", "own K: t50 ×", "vibration ×", "ω (rad/s)"]
     worst = {which: _worst(study, which) for which in BOUNDS}
     rows: list[tuple[str | Cell, ...]] = []
     kinds, marks = {}, {"fixed": "worst with the same K", "redesigned": "worst with its own"}
@@ -207,8 +218,17 @@ def plants_section(study: Study, pictures: Pictures) -> Section:
             kinds[k] = "worst"
         numbers = (f"{v.mass:.2f}", f"{v.stiffness:.2f}", f"{v.friction:.2f}")
         alone = (number(one.without[0], 3, 1e3), number(one.without[1]))
-        rows.append((str(k + 1), *numbers, *alone, *ratios, number(one.bandwidth), "; ".join(told)))
-    inside += table([*heads, ""], rows, kinds=kinds, caption="✗: beyond the bound")
+        rows.append(
+            (
+                str(k + 1),
+                *numbers,
+                *alone,
+                *ratios,
+                number(one.bandwidth),
+                Cell(f'<span class="note">{escaped("; ".join(told))}</span>'),
+            )
+        )
+    inside += table(columns(numbers=named, after=[""]), rows, kinds=kinds, caption="✗: beyond the bound")
     return Section("plants", "Perturbed plants", "", inside)
 
 
@@ -241,8 +261,8 @@ def torque_section(study: Study, pictures: Pictures) -> Section:
         f"The motors' limit is {limit:,.0f} N m. With feedback the torque jumps with the reference, to free the motors "
         f"from their friction at once; {cut}.",
     )
-    shown = {**{f"straight up, {law}": run for law, run in study.straight.runs.items()}}
+    shown = {f"straight up, {LAWS[law].label}": run for law, run in study.straight.runs.items()}
     shown |= {"± 5 m/s², without feedback": study.without.run, "± 5 m/s², with feedback": after}
     rows = [(name, number(float(np.abs(r.torque).max()), 4), str(r.saturated)) for name, r in shown.items()]
-    heads = ["run", Column("largest torque (N m)", True), Column("samples cut", True)]
+    heads = columns("run", numbers=("largest torque (N m)", "samples cut"))
     return Section("torque", "Motor torques", "", inside + table(heads, rows))

@@ -12,8 +12,8 @@ from linkwright.studies.manipulator.experiments import Tracking
 from linkwright.studies.manipulator.figures import LAWS
 from linkwright.studies.manipulator.report_data import computer, percentiles
 from linkwright.studies.manipulator.report_parts import (
-    Column,
     Section,
+    columns,
     escaped,
     judged,
     listed,
@@ -53,10 +53,18 @@ DRIVES = {
 }
 
 
+FORMS = {
+    "serial": "leg after leg",
+    "simd": "six legs in the lanes of vector registers",
+    "threads": "legs shared out to threads",
+    "pipelined": "pipelined as in the paper's fig. 4",
+}
+
+
 def claims_section(claims: Sequence[Claim]) -> Section:
     """What the paper says beside what was found."""
     rows = [(c.what, c.paper, c.found, c.bound, judged(c.met)) for c in claims]
-    shown = table(["what", "paper", "here", "bound", "result"], rows, cards=True)
+    shown = table(columns("what", "paper", "here", "bound", "result"), rows, cards=True)
     return Section("claims", "What the paper says, and what was found", "", shown)
 
 
@@ -85,9 +93,13 @@ def machine_section(study: Study, pictures: Pictures) -> Section:
         "The machine at home. Squares are driven joints, circles the universal and spherical ones; legs count as "
         "numbered.",
     )
-    heads = ["link", *(Column(x, True) for x in ("mass (kg)", "I along it (kg m²)", "I across", "I across"))]
-    inside += table(heads, _links(rig), caption="Table 3 of the paper; of a leg's rods the first axis lies along them")
-    inside += table(["dimension", Column("value", True), "from"], sizes, caption="Dimensions inferred or chosen")
+    heads = columns("link", numbers=("mass (kg)", "Ixx (kg m²)", "Iyy (kg m²)", "Izz (kg m²)"))
+    inside += table(
+        heads, _links(rig), caption="Table 3, about the centres of mass; x lies along crank and rod (its z)"
+    )
+    inside += table(
+        columns("dimension", numbers=["value"], after=["from"]), sizes, caption="Dimensions inferred or chosen"
+    )
     return Section("machine", "The machine", "table 3, figs 5 and 6", inside + _plant(rig))
 
 
@@ -109,16 +121,17 @@ def _plant(rig: Rig) -> str:
         "The plant is the closed chain with rotors behind elastic gears and friction on every joint. The controller "
         "takes the machine for rigid, without rotors and without friction."
     )
-    inside += table(["of the plant", Column("value", True), "unit", "controller's model"], rows)
+    inside += table(columns("of the plant", numbers=["value"], after=["unit", "controller's model"]), rows)
     inside += listed(
         [
             f"sampled every {1e3 * rig.period:g} ms; a command acts {rig.delay:g} periods after its sample",
             f"encoders of {rig.counts:,.0f} counts in a turn of the crank",
             f"an accelerometer on the endplate with noise of {rig.noise:g} m/s²",
             f"torques cut at ± {rig.torque_limit:,.0f} N m",
-            f"dynamic control: K<sub>P</sub> = {DYNAMIC[0]:g} 1/s², K<sub>V</sub> = {DYNAMIC[1]:g} 1/s; PID of the "
-            f"endplate: {PID[0]:.3g} N/m, {PID[1]:.3g} N s/m, {PID[2]:.3g} N/(m s); friction compensation: "
-            f"{COMPENSATION[0]:g} N m and {COMPENSATION[1]:g} N m s/rad at the driven joints (all from the paper)",
+            f"dynamic control: K<sub>P</sub> = {number(DYNAMIC[0])} 1/s², K<sub>V</sub> = {DYNAMIC[1]:g} 1/s; PID of "
+            f"the endplate: {number(PID[0])} N/m, {number(PID[1])} N s/m, {number(PID[2])} N/(m s); friction "
+            f"compensation: {COMPENSATION[0]:g} N m and {COMPENSATION[1]:g} N m s/rad at the driven joints; all as in "
+            "the paper",
         ]
     )
     return inside
@@ -137,9 +150,14 @@ def reach_section(pictures: Pictures, told: Mapping[str, str]) -> Section:
     for name, (where, axes) in words.items():
         if name in pictures:
             alt = f"Three maps over {axes}: what ends the workspace, the condition of S, the condition of W."
-            caption = f"Over {where}: what ends the workspace, and the conditions of S and W. {escaped(told[name])}."
+            caption = f"Over {where}: what ends the workspace, and the conditions of S and W. "
+            caption += f"{escaped(_capital(told[name]))}."
             inside += picture(pictures[name], alt, caption, broad=True)
     return Section("reach", "Workspace and singular poses", "", inside)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 # -- time -----------------------------------------------------------------------------------------------------------
@@ -150,26 +168,27 @@ def timing_section(timing: Timing, pictures: Pictures) -> Section:
         "acceleration, Newton–Euler and Jacobian, then the transformation of torques. The paper's computer had four "
         f"Pentium Pro processors of 200 MHz; this one: {escaped(str(computer()['processor']))}."
     )
-    rows, kinds = [], {}
+    rows: list[tuple[str, ...]] = []
+    kinds = {}
     for part, paper in PAPER.items():
         serial, lanes = timing.parts.get(part, (float("nan"), float("nan")))
         if part == "whole step":
             kinds[len(rows)] = "sum"
         faster = 1e3 * paper / serial if serial > 0.0 else float("nan")
         rows.append((part, f"{paper:.2f}", number(serial), number(lanes), number(faster)))
-    heads = ["part", *(Column(x, True) for x in ("paper (ms)", "serial (µs)", "six lanes (µs)", "serial, times faster"))]
+    heads = columns("part", numbers=("paper (ms)", "serial (µs)", "six lanes (µs)", "serial, times faster"))
     inside += table(heads, rows, kinds=kinds, caption="Table 1: the parts of a step on one processor")
     forms = [
         ("paper, one processor", number(1e3 * PAPER["whole step"], 4)),
         ("paper, four processors", number(1e3 * PAPER_PARALLEL, 4)),
-        *((f"here, {form}", number(time)) for form, time in timing.forms.items()),
+        *((f"here, {FORMS.get(form, form)}", number(time)) for form, time in timing.forms.items()),
     ]
-    heads = ["form", Column("one step (µs)", True)]
+    heads = columns("form", numbers=["one step (µs)"])
     inside += table(heads, forms, caption="Table 2: a whole step; here called from Python")
     mean, most = timing.corrections
-    inside += paragraph(f"The forward kinematics took {mean:.3g} corrections a step on average, {most} at most.")
+    inside += paragraph(f"Corrections of the forward kinematics: {mean:.3g} a step on average, {most} at most.")
     counts = [(name, f"{count:,}") for name, count in timing.counts.items()]
-    inside += table(["of one leg", Column("operations", True)], counts, caption="Operations, and what sharing saves")
+    inside += table(columns("of one leg", numbers=["operations"]), counts, caption="Operations, and what sharing saves")
     inside += _latency(timing, pictures)
     return Section("time", "The control step's time", "tables 1 and 2", inside)
 
@@ -179,7 +198,7 @@ def _latency(timing: Timing, pictures: Pictures) -> str:
     if not late or not took:
         return ""
     steps, period = len(timing.took), 1e6 / timing.rate
-    heads = ["", *(Column(name, True) for name in late)]
+    heads = columns("", numbers=list(late))
     rows = [
         ("began late by (µs)", *(number(x) for x in late.values())),
         ("took (µs)", *(number(x) for x in took.values())),
@@ -204,7 +223,7 @@ def straight_section(up: Tracking, pictures: Pictures) -> Section:
     inside = paragraph("Up with 10 m/s² for 0.1 s, against it for 0.1 s, then still.")
     inside += picture(
         pictures["straight"],
-        "Height and its error over time: PID lags more and stays farther from the reference than dynamic control.",
+        "Height and its error over time under PID and under dynamic control, beside the reference.",
         f"Dynamic control follows {1e3 * d.delay:.1f} ms late, PID {1e3 * p.delay:.1f} ms; it passes its end by "
         f"{1e3 * d.overshoot:.2g} mm against {1e3 * p.overshoot:.2g} mm, and stops {1e3 * d.steady_error:.2g} mm away "
         f"against {1e3 * p.steady_error:.2g} mm. What is left is friction, which the controller does not know.",
@@ -212,7 +231,7 @@ def straight_section(up: Tracking, pictures: Pictures) -> Section:
     return Section("straight", "Straight up: PID and dynamic control", "fig. 8", inside + _moves(up, along="z"))
 
 
-def friction_section(up: Tracking, pictures: Pictures) -> Section:
+def friction_section(rig: Rig, up: Tracking, pictures: Pictures) -> Section:
     """Figure 10."""
     d, f = up.moves["dynamic"], up.moves["friction"]
     inside = paragraph(
@@ -221,11 +240,11 @@ def friction_section(up: Tracking, pictures: Pictures) -> Section:
     )
     inside += picture(
         pictures["friction"],
-        "Height and its error over time with and without friction compensation: with it the plate ends nearer to the "
-        "reference.",
+        "Height and its error over time under dynamic control with and without friction compensation.",
         f"The rms error goes from {1e3 * d.rms_error:.3g} to {1e3 * f.rms_error:.3g} mm, the error at the end from "
-        f"{1e3 * d.steady_error:.3g} to {1e3 * f.steady_error:.3g} mm. The motors stick more than what is compensated, "
-        "so an error remains, as in the paper.",
+        f"{1e3 * d.steady_error:.3g} to {1e3 * f.steady_error:.3g} mm. The motors stick at "
+        f"{number(rig.drives.motor_static, 4)} N m, far more than what is compensated, so an error remains, as in the "
+        "paper.",
     )
     return Section("friction", "Friction compensation", "fig. 10", inside)
 
@@ -236,17 +255,16 @@ def curve_section(around: Tracking, pictures: Pictures) -> Section:
     inside = paragraph("A quarter of a circle in the horizontal plane in 0.4 s.")
     inside += picture(
         pictures["curve"],
-        "Left the path from above, right the distance from the reference over time: PID swings outward and past the "
-        "end, dynamic control stays near the path.",
-        f"PID is carried outward, {1e3 * path['pid']:.3g} mm from the path at most; dynamic control, which knows the "
-        f"forces of the motion, {1e3 * path['dynamic']:.3g} mm.",
+        "Left the path from above, right the distance from the reference over time, of all three controllers.",
+        f"Under PID the plate leaves the path by up to {1e3 * path['pid']:.3g} mm, as nothing holds it against the "
+        f"centrifugal force but the error itself; dynamic control, which computes that force, by "
+        f"{1e3 * path['dynamic']:.3g} mm. The distance in time, right, is larger: it holds the delay too.",
     )
     return Section("curve", "The curve", "fig. 9", inside + _moves(around, along="the chord"))
 
 
 def _moves(one: Tracking, along: str) -> str:
-    heads = ["controller", *(Column(x, True) for x in ("delay (ms)", "overshoot", "steady error", "rms error"))]
-    heads += [Column("from the path", True)]
+    heads = columns("controller", numbers=("delay (ms)", "overshoot", "steady error", "rms error", "from the path"))
     rows = []
     for law, move in one.moves.items():
         sizes = (move.overshoot, move.steady_error, move.rms_error, one.path[law])

@@ -33,6 +33,11 @@ class Column(NamedTuple):
     number: bool = False
 
 
+def columns(*words: str, numbers: Sequence[str] = (), after: Sequence[str] = ()) -> list[Column]:
+    """Columns of words, then of numbers, then of words again."""
+    return [*map(Column, words), *(Column(name, True) for name in numbers), *map(Column, after)]
+
+
 def escaped(text: str) -> str:
     """Text that can be no markup, with single spaces."""
     return html.escape(" ".join(text.split()))
@@ -44,15 +49,12 @@ def number(value: float | None, digits: int = 3, scale: float = 1.0) -> str:
         return "–"
     if math.isinf(value):
         return "∞"
-    text = f"{scale * value:.{digits}g}"
-    if "e" in text:
-        exact = scale * value
-        return f"{exact:,.0f}" if 1.0 <= abs(exact) < 1e7 else text
-    return text
+    exact = scale * value
+    return f"{exact:,.0f}" if 1e3 <= abs(exact) < 1e7 else f"{exact:.{digits}g}"
 
 
 def table(
-    columns: Sequence[Column | str],
+    heads: Sequence[Column],
     rows: Iterable[Sequence[str | Cell]],
     *,
     caption: str = "",
@@ -60,7 +62,6 @@ def table(
     cards: bool = False,
 ) -> str:
     """A table that scrolls where it is wide, or (cards) stands as blocks on a phone."""
-    heads = [Column(one) if isinstance(one, str) else one for one in columns]
     top = "".join(f'<th scope="col"{_right(one)}>{escaped(one.name)}</th>' for one in heads)
     told = f"<caption>{escaped(caption)}</caption>" if caption else ""
     body = []
@@ -72,9 +73,9 @@ def table(
             inside = cell.html if isinstance(cell, Cell) else escaped(cell)
             cells.append(f"<td{_right(one)}{name}>{inside}</td>")
         body.append(f"<tr{kind}>{''.join(cells)}</tr>")
-    shape = ' class="cards"' if cards else ""
-    rows_text = "\n".join(body)
-    return f'<div class="wide"><table{shape}>{told}<thead><tr>{top}</tr></thead>\n<tbody>{rows_text}</tbody></table></div>\n'
+    shape = ' class="cards"' if cards else ' class="many"' if len(heads) > 3 else ""
+    inside = f"{told}<thead><tr>{top}</tr></thead>\n<tbody>" + "\n".join(body) + "</tbody>"
+    return f'<div class="wide"><table{shape}>{inside}</table></div>\n'
 
 
 def _right(column: Column) -> str:
@@ -126,7 +127,7 @@ def frame(title: str, lead: str, notes: Sequence[str], sections: Sequence[Sectio
         f"<title>{escaped(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
         f'<div class="frame">\n<nav aria-label="Contents"><p>Contents</p><ol>{contents}</ol></nav>\n<main>\n'
         f"<header><h1>{escaped(title)}</h1>\n{lead}"
-        f'{f"<div class=notes>{told}</div>" if told else ""}</header>\n'
+        f"{f'<div class=notes>{told}</div>' if told else ''}</header>\n"
         f"{body}</main>\n</div>\n</body>\n</html>\n"
     )
 
