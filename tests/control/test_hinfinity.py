@@ -1,5 +1,7 @@
 """H∞ design: the verified γ against closed forms and SLICOT, and problems that have no answer."""
 
+import re
+
 import numpy as np
 import pytest
 from linear_cases import random_system
@@ -7,7 +9,7 @@ from linear_cases import random_system
 from linkwright.control.hinfinity import hinf
 from linkwright.control.norms import grid_norm, hinf_norm
 from linkwright.control.systems import System, lft, to_continuous, to_sampled
-from linkwright.errors import DesignError, LinkwrightWarning, ShapeError
+from linkwright.errors import DesignError, ShapeError
 
 
 def random_plant(rng: np.random.Generator) -> tuple[System, int, int]:
@@ -103,8 +105,8 @@ def test_no_controller_under_the_limit_says_what_was_tried() -> None:
 def test_a_singular_problem_is_made_regular_said_and_verified_without_it() -> None:
     # No noise on y and no cost on u: D12 = 0, D21 = 0.
     P = System([[-1.0]], [[1.0, 1.0]], [[1.0], [1.0]], np.zeros((2, 2)))
-    with pytest.warns(LinkwrightWarning, match=r"D12 has not full column rank.*D21 has not full row rank.*ε"):
-        design = hinf(P, 1, 1)
+    design = hinf(P, 1, 1)
+    assert re.search(r"D12 has not full column rank.*D21 has not full row rank.*ε", " ".join(design.warnings))
     assert design.epsilon > 0
     assert hinf_norm(lft(P, design.system)).upper <= design.gamma
     assert design.gamma_opt < 0.1
@@ -115,8 +117,8 @@ def test_a_singular_problem_is_made_regular_said_and_verified_without_it() -> No
 def test_a_zero_on_the_imaginary_axis_is_named() -> None:
     # P12 = [s/(s+1); 0] and u is weighed by nothing else: a zero at ω = 0.
     P = System([[-1.0]], [[0.0, 1.0, -1.0]], [[1.0], [1.0]], [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
-    with pytest.warns(LinkwrightWarning, match="P12 has zeros on the imaginary axis or the unit circle at 0 Hz"):
-        design = hinf(P, 1, 1)
+    design = hinf(P, 1, 1)
+    assert "P12 has zeros on the imaginary axis or the unit circle at 0 Hz" in " ".join(design.warnings)
     assert design.stable
 
 

@@ -112,6 +112,17 @@ def test_of_several_wanted_responses_the_fastest_within_the_effort_is_taken():
     assert taken == [0, 1, 2]
 
 
+def test_the_best_judged_round_is_the_result():
+    said = iter([0.2, 0.5])
+    made = repeated_design(
+        experiment, WANTED, FILTER, dt=DT, orders=(2, 2, 1, 1, 1), tolerance=0.0, judge=lambda _: next(said)
+    )
+    assert [one.score for one in made.rounds] == [0.2, 0.5]
+    assert made.best is made.rounds[0]
+    assert made.compensator is made.rounds[0].compensator
+    assert "inserted: 0.2" in str(made)
+
+
 def test_an_input_that_does_not_excite_is_an_error_that_says_so():
     with pytest.raises(ExcitationError, match="excit"):
         repeated_design(

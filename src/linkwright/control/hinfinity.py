@@ -132,9 +132,9 @@ def hinf(
         text = f"made regular by ε = {size:g} of the plant's own sizes; the norm is verified without it"
         notes = [f"{'; '.join(notes)}: {text}"]
     if gamma > 1.5 * (1 + back_off) * gamma_opt:
-        notes.append(f"no well-conditioned controller near γ_opt: backed off to {gamma:.4g}")
-    for note in notes:
+        note = f"no well-conditioned controller near γ_opt = {gamma_opt:.4g}: backed off to {gamma:.4g}"
         warnings.warn(note, LinkwrightWarning, stacklevel=2)
+        notes.append(note)
     return Design(K, gamma_opt, gamma, norm, given, tuple(history), tuple(notes), size, optimal)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,7 @@ class Round:
     compensator: TwoDof
     which: int  # of the wanted responses
     notes: tuple[str, ...] = ()
+    score: float | None = None  # what `judge` said of the compensator
 
     def __str__(self) -> str:
         modes = sorted({f"{p.frequency:.1f} Hz (ζ = {p.damping:.3f})" for p in self.model.poles() if p.z.imag > 0})
@@ -91,22 +92,28 @@ class Round:
             f"  γ = {self.design.gamma_opt:.3g}, verified {self.design.norm.upper:.3g}; without control "
             f"{'unstable' if self.design.baseline is None else f'{self.design.baseline:.3g}'}",
             f"  K has {self.order} states of {self.full_order}; {self.compensator.margins}",
+            *([] if self.score is None else [f"  inserted: {self.score:.4g}"]),
         ]
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """The rounds of a repeated design; the last one's compensator is the result."""
+    """The rounds of a repeated design; the result is the compensator of the best: the last, or the best judged."""
 
     rounds: tuple[Round, ...]
     ended: str
     refused: tuple[str, ...] = field(default=())
 
     @property
+    def best(self) -> Round:
+        """The round with the least score; the last one where nothing was judged."""
+        return min(reversed(self.rounds), key=lambda one: 0.0 if one.score is None else one.score)
+
+    @property
     def compensator(self) -> TwoDof:
-        """The compensator of the last round that succeeded."""
-        return self.rounds[-1].compensator
+        """The compensator of the best round."""
+        return self.best.compensator
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.rounds), *self.refused, self.ended])
@@ -124,6 +131,7 @@ def repeated_design(
     weighting: Weighting | None = None,
     keep: float = 0.05,
     tolerance: float = 0.02,
+    judge: Callable[[TwoDof], float] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Repeated:
     """Identify → design → insert → repeat, until γ changes by less than `tolerance` or the rounds are over.
@@ -131,8 +139,10 @@ def repeated_design(
     `G_D` is the wanted response, or several: the first is taken whose compensator answers a unit step of the reference
     with no more than `effort` at its peak (where none does, the last). `F` is the sensor's low-pass, `orders` are
     those of the Box–Jenkins model (None: selected).
-    K is reduced as far as the cost allows (`keep`). A round whose model is unstable or has no stabilising K ends the
-    repetition with what the rounds before gave; in the first round that is an error.
+    K is reduced as far as the cost allows (`keep`). `judge` may measure a compensator on the machine itself, less being
+    better: the costs of two rounds cannot be compared, as each has the weights of its own record. A round whose model
+    is unstable or has no stabilising K ends the repetition with what the rounds before gave; in the first round that
+    is an error.
     """
     if rounds < 1:
         raise ModelError(f"rounds must be a whole number from 1 on, not {rounds!r}")
@@ -150,7 +160,7 @@ def repeated_design(
                 raise
             why = f"round {number} gave no compensator: {error}"
             return Repeated(tuple(done), f"kept the compensator of round {number - 1}", (why,))
-        done.append(one)
+        done.append(one if judge is None else replace(one, score=float(judge(one.compensator))))
         if len(done) > 1:
             before, now = done[-2].design.gamma_opt, one.design.gamma_opt
             if abs(now - before) <= tolerance * before:

@@ -70,7 +70,7 @@ def two_dof(
     plant = sampled(system(G, "G"), dt, "zoh")
     model = sampled(system(G_D, "G_D"), dt, "zoh")
     controller = sampled(system(K, "K"), dt, "tustin", prewarp)
-    low_pass = gains(1.0, dt) if F is None else sampled(system(F, "F", dt), dt, "tustin", prewarp)
+    low_pass = gains(1.0, dt) if F is None else sampled(system(F, "F"), dt, "tustin", prewarp)
     for name, part in (("G", plant), ("K", controller), ("G_D", model), ("F", low_pass)):
         if (part.inputs, part.outputs) != (1, 1):
             text = f"{name} has {part.inputs} inputs and {part.outputs} outputs; a compensator is made for one axis"

@@ -46,7 +46,7 @@ CRANKS = tuple(f"crank{leg}" for leg in range(1, LEGS + 1))
 SENSOR = "plate"
 
 #: The plant's drives. At home a unit of the plate's speed upward turns each motor by 1.67 rad/m, so that the rotors
-#: weigh as much as 1000 kg there, stick at 8 kN and slide at 2.5 kN; on standing rotors the plate rings near 16 Hz.
+#: weigh as much as 1000 kg there, stick at 10 kN and slide at 3 kN; with them the plate rings at 16 Hz.
 DRIVES = Drives(
     stiffness=80.4e3,
     damping=17.1,

@@ -72,7 +72,7 @@ class Study:
     @property
     def bandwidth(self) -> float:
         """Of the wanted response that was taken (rad/s)."""
-        return BANDWIDTHS[self.design.rounds[-1].which]
+        return BANDWIDTHS[self.design.best.which]
 
     def claims(self) -> list[Claim]:
         """What the paper says beside what was found."""
@@ -132,10 +132,10 @@ def run_study(
 
 
 def _slow(design: Repeated) -> TwoDof:
-    """The last round's K with the paper's own wanted response."""
+    """The best round's K with the paper's own wanted response."""
     from linkwright.control import two_dof
 
-    last = design.rounds[-1]
+    last = design.best
     w = PAPER_BANDWIDTH
     return two_dof(
         last.design.problem.G, last.K, ([w * w], [1.0, 2.0 * w, w * w]), last.design.problem.F, dt=last.record.dt
