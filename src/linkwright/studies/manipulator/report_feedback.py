@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwright.studies.manipulator.experiments import EFFORT, EXCITATION, EXCITED, FILTER, PAPER_BANDWIDTH, STEP
+from linkwright.studies.manipulator.experiments import (
+    BANDWIDTHS,
+    EFFORT,
+    EXCITATION,
+    EXCITED,
+    FILTER,
+    PAPER_BANDWIDTH,
+    STEP,
+)
 from linkwright.studies.manipulator.figures import BOUNDS, LAWS
 from linkwright.studies.manipulator.figures_design import coherent_error
 from linkwright.studies.manipulator.report_data import modes
@@ -164,9 +172,12 @@ def _why(study: Study) -> str:
         f"whatever K does; a quarter of the time without feedback is {number(quarter)} ms"
     )
     text += ", which it cannot reach. " if quarter < own else ". "
-    return text + (
-        f"Here G<sub>D</sub> = {study.bandwidth:g}²/(s + {study.bandwidth:g})² was taken: the fastest of the list "
-        f"whose feedforward asks for no more than {EFFORT:g} times the reference's step: what the motors can do."
+    taken = f"Here G<sub>D</sub> = {study.bandwidth:g}²/(s + {study.bandwidth:g})² was taken: "
+    if study.bandwidth == min(BANDWIDTHS):
+        return f"{text}{taken}the slowest of the list."
+    return (
+        f"{text}{taken}the fastest of the list whose feedforward asks for no more than {EFFORT:g} times the "
+        "reference's step: what the motors can do."
     )
 
 
