@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from linkwright.cli.screen import Bar, console, tell_warning
 from linkwright.errors import LinkwrightWarning, NameNotFound
@@ -34,7 +33,7 @@ def study(
     """
     if name not in STUDIES:
         raise NameNotFound("study", name, list(STUDIES))
-    from linkwright.studies.manipulator.report import check_folder, write_report
+    from linkwright.studies.manipulator.report import check_folder, summary, write_report
     from linkwright.studies.manipulator.study import run_study
 
     folder = Path("out") / name if out is None else out
@@ -49,13 +48,8 @@ def study(
         found = run_study(plants=plants, quick=quick, seed=seed, workers=workers, progress=tell)
         tell("writing the report", 1.0)
         page = write_report(found, folder, overwrite=overwrite)
-    table = Table("what", "paper", "here", "bound", "met", title="Parallel manipulator")
-    for claim in found.claims():
-        table.add_row(*claim[:4], "yes" if claim.met else "NO")
-    screen.print(table)
+    screen.print(summary(found))
     for warning in dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, LinkwrightWarning)):
         tell_warning(warning)
-    for note in found.notes:
-        screen.print(note)
-    screen.print(f"{found.seconds:.0f} s; the report: {page}", soft_wrap=True)
+    screen.print(f"the report: {page}", soft_wrap=True)
     return 0 if found.met else 3

@@ -87,8 +87,10 @@ def _right(column: Column) -> str:
     return ' class="number"' if column.number else ""
 
 
-def judged(met: bool, words: tuple[str, str] = ("met", "not met")) -> Cell:
-    """Whether something is met: a sign and a word."""
+def judged(met: bool | None, words: tuple[str, str] = ("met", "not met")) -> Cell:
+    """Whether something is met: a sign and a word; a dash where nothing is asked."""
+    if met is None:
+        return Cell("–")
     return Cell(f'<span class="met">✓ {words[0]}</span>' if met else f'<span class="missed">✗ {words[1]}</span>')
 
 
