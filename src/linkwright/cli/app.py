@@ -24,6 +24,8 @@ from linkwright.errors import LinkwrightError, MksError
 # Older releases of typer take this class from click, newer ones have their own.
 _WrongWords: type[Exception] = typer.BadParameter.__bases__[0]
 
+INTERRUPTED = 130
+
 app = typer.Typer(
     name="linkwright",
     help="Mechanisms: look at a model, find its motion and watch it, its equations, its programs.",
@@ -68,10 +70,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _tell_usage(error)
     except (typer.Abort, KeyboardInterrupt):
         tell_error("interrupted")
-        return 130
+        return INTERRUPTED
     except OSError as error:
         tell_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return 1
+    if code == INTERRUPTED:  # newer releases of typer end so, without a word
+        tell_error("interrupted")
     return code if isinstance(code, int) else 0
 
 

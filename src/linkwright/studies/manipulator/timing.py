@@ -21,6 +21,7 @@ from linkwright.studies.manipulator.geometry import LEGS, Geometry
 from linkwright.studies.manipulator.kinematics import motion
 from linkwright.studies.manipulator.leg_counts import leg_counts
 from linkwright.studies.manipulator.step import ControlStep, Form
+from linkwright.studies.manipulator.step_program import KNOWN, STATE
 from linkwright.tape.program import Program
 
 Floats = NDArray[np.float64]
@@ -108,8 +109,9 @@ def part_times(
     parts, samples = step.parts, path(geometry, count + 1, step.period)
     given: dict[str, Floats] = {name: getattr(samples, name)[1:] for name in ("theta", "rate", "reference")}
     # What the step before left, for every sample: the search begins where it would begin in use.
-    given["previous"] = np.zeros((count, 25))
+    given["previous"] = np.zeros((count, STATE))
     given["previous"][:, :19] = samples.reference[:-1]
+    given["previous"][:, KNOWN] = 1.0
     given["gains"] = step.gains
     before_legs = parts.before()
     outputs = before_legs(*(given[b.name] for b in before_legs.inputs))
