@@ -298,9 +298,8 @@ def to_continuous(S: System) -> System:
     n = S.order
     if n and np.linalg.cond(np.eye(n) + balanced(S).A) > _SINGULAR:
         text = f"a pole at z = −1, half the sampling frequency ({0.5 / S.dt:.4g} Hz)"
-        raise ModelError(
-            f"{text}, has no place in the bilinear map: damp it a little, such as to z = −0.999, or sample at another period"
-        )
+        advice = "damp it a little, such as to z = −0.999, or sample at another period"
+        raise ModelError(f"{text}, has no place in the bilinear map: {advice}")
     M = np.linalg.inv(np.eye(n) + S.A)
     root = np.sqrt(2.0)
     return System(M @ (S.A - np.eye(n)), root * M @ S.B, root * S.C @ M, S.D - S.C @ M @ S.B)
