@@ -174,7 +174,7 @@ def latency(geometry: Geometry, rate: float, count: int) -> Latency:
     step.reset(around.pose[0], around.twist[0])
     begun, ended = np.zeros(count, np.int64), np.zeros(count, np.int64)
     now, sleep, n = time.perf_counter_ns, time.sleep, len(theta)
-    for k in range(500):
+    for k in range(min(500, n)):
         step(theta[k], speed[k], reference[k])
     gc.collect()
     gc.disable()
