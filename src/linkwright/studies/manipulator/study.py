@@ -83,6 +83,14 @@ class Study:
         """Whether every claim is."""
         return all(claim.met for claim in self.claims())
 
+    def __repr__(self) -> str:
+        claims = self.claims()
+        lines = [
+            f"Study, seed {self.seed}, {self.seconds:.0f} s: {sum(c.met for c in claims)} of {len(claims)} claims met"
+        ]
+        lines += [f"  {'met' if c.met else 'NOT met'}: {c.what}: {c.found} ({c.bound})" for c in claims]
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
 
 def run_study(
     rig: Rig | None = None,
