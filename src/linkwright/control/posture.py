@@ -177,7 +177,11 @@ class ModelState:
             if met:
                 break
             if self.iterations == ITERATIONS or info > 0:
-                self._lost("does not close from the last one")
+                self.q[:] = before
+                self._loops()
+                easy = [x for x in self._weak() if x not in self.joints]
+                about = f", where {_names(easy)} move{'s' if len(easy) == 1 else ''} most easily" if easy else ""
+                self._lost(f"does not close from the last one{about}")
             right[:m], right[m:] = -self._phi[rows], miss
             move = dgetrs(lu, pivots, right)[0]
             # A step may be long in one joint at the first round; what ends far away is refused below.
@@ -235,7 +239,7 @@ class ModelState:
         return found
 
     def _lost(self, what: str, joints: Sequence[str] = ()) -> NoReturn:
-        text = f"the posture for the measured joints {what} (warm start, {ITERATIONS} iterations)"
+        text = f"the posture for the measured joints {_names(self.joints)} {what} (warm start, {ITERATIONS} iterations)"
         advice = "they are out of reach, moved too far in one sample, or are noisy; sample faster, or slow down"
         raise ControlError(f"{text}: {advice}", reason="no posture", joints=joints or self.joints)
 
