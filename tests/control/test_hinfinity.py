@@ -8,8 +8,8 @@ from linear_cases import random_system
 
 from linkwright.control.hinfinity import hinf
 from linkwright.control.norms import grid_norm, hinf_norm
-from linkwright.control.systems import System, lft, to_continuous, to_sampled
-from linkwright.errors import DesignError, ShapeError
+from linkwright.control.systems import System, from_polynomials, lft, to_continuous, to_sampled
+from linkwright.errors import DesignError, ModelError, ShapeError
 
 
 def random_plant(rng: np.random.Generator) -> tuple[System, int, int]:
@@ -120,6 +120,25 @@ def test_a_zero_on_the_imaginary_axis_is_named() -> None:
     design = hinf(P, 1, 1)
     assert "P12 has zeros on the imaginary axis or the unit circle at 0 Hz" in " ".join(design.warnings)
     assert design.stable
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"gamma_max": np.nan}, {"gamma_max": 0.0}, {"gamma_max": np.inf}, {"back_off": -0.5}, {"back_off": np.nan},
+     {"epsilon": -1.0}, {"epsilon": np.nan}, {"tolerance": 0.0}, {"tolerance": np.nan}],
+    ids=str,
+)  # fmt: skip
+def test_an_option_that_makes_no_sense_is_named(option) -> None:
+    P = random_system(np.random.default_rng(0), 3, 3, 3)
+    with pytest.raises(ModelError, match=f"{next(iter(option))} is"):
+        hinf(P, 1, 1, **option)
+
+
+def test_a_sampled_pole_at_minus_one_is_said_in_a_sentence() -> None:
+    P = from_polynomials([1.0, 0.2], [1.0, 1.5, 0.5], 0.1)
+    both = System(P.A, np.hstack([P.B, P.B]), np.vstack([P.C, P.C]), np.eye(2), 0.1)
+    with pytest.raises(ModelError, match="a pole at z = −1"):
+        hinf(both, 1, 1)
 
 
 def test_numbers_of_signals_that_do_not_fit_are_refused() -> None:

@@ -147,6 +147,25 @@ def test_a_short_record_says_how_many_samples_it_takes() -> None:
         lw.control.identify(data, orders=(4, 4, 4, 4, 1), holdout=0)
 
 
+@pytest.mark.parametrize(("at", "which"), [(50, "last 50"), (170, "first 150")])
+def test_a_step_leaves_nothing_to_hold_out_and_says_so(at, which) -> None:
+    u = np.where(np.arange(200) < at, 0.0, 1.0)
+    y = lw.control.Model([1.0], [1.0, -0.5]).simulate(u)
+    data = lw.control.Record(u, y, 1.0)
+    model = lw.control.identify(data, "oe", (1, 1, 0, 0, 1))
+    np.testing.assert_allclose(model.parameters, [1.0, -0.5], rtol=1e-9)
+    assert np.isnan(model.fit)
+    assert any(f"constant over the {which} samples of 200" in note for note in model.notes)
+    with pytest.raises(DataError, match=f"constant over the {which} samples"):
+        lw.control.identify(data, "oe", criterion="validation", max_order=1)
+
+
+def test_a_record_too_short_to_hold_out_a_part_says_so() -> None:
+    data = lw.control.Record(*np.random.default_rng(0).standard_normal((2, 20)), 0.1)
+    with pytest.raises(DataError, match="too short to hold out 25% of it"):
+        lw.control.identify(data, "arx", (1, 1, 0, 0, 1))
+
+
 def test_a_large_mean_is_noted() -> None:
     system = textbook()
     data = record(system, 23, "open", 0, length=600)

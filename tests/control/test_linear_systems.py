@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from linear_cases import random_system
+from scipy.signal import TransferFunction, dfreqresp, freqresp
 
 from linkwright.control.systems import (
     System,
@@ -35,6 +36,23 @@ def test_systems_come_from_python_control_and_go_back() -> None:
     again = system(control.ss(S.to_control()))
     np.testing.assert_allclose(again.at(w), S.at(w), rtol=1e-12)
     assert system(control.tf([1.0], [1.0, 0.5], 0.01)).dt == 0.01
+
+
+@pytest.mark.parametrize("dt", [None, 0.1])
+def test_systems_of_scipy_are_systems(dt: float | None) -> None:
+    clock = {} if dt is None else {"dt": dt}
+    given = TransferFunction([2.0, 3.0], [1.0, 0.4, 0.9], **clock)
+    w = np.array([0.1, 3.0, 10.0])
+    wanted = (freqresp(given, w) if dt is None else dfreqresp(given, w * dt))[1]
+    for same in (given, given.to_ss(), given.to_zpk()):
+        S = system(same)
+        assert S.dt == dt
+        np.testing.assert_allclose(S.at(w)[:, 0, 0], wanted, rtol=1e-10)
+
+
+def test_a_transfer_function_of_scipy_with_two_outputs_has_both() -> None:
+    S = system(TransferFunction([[1.0, 0.0], [0.0, 2.0]], [1.0, 3.0]))
+    np.testing.assert_allclose(S.at([1.0])[0, :, 0], [1j / (1j + 3), 2 / (1j + 3)], rtol=1e-12)
 
 
 def test_a_series_and_a_loop_multiply_responses() -> None:
@@ -73,6 +91,10 @@ def test_a_delay_turns_the_phase_and_nothing_else() -> None:
         (lambda: delay(-1.0), "not negative"),
         (lambda: System([[np.nan]], [[1.0]], [[1.0]], [[0.0]]), "not finite"),
         (lambda: gains(1.0, -0.1), "sampling period"),
+        (lambda: system(([[1.0, 2.0]], [1.0, 2.0])), "two lists of real coefficients"),
+        (lambda: system((np.eye(2), "B", "C", "D")), "B of a system must be a matrix"),
+        (lambda: to_continuous(from_polynomials([1.0], [1.0, 1.5, 0.5], 0.1)), r"pole at z = −1.*\(5 Hz\)"),
+        (lambda: to_sampled(from_polynomials([1.0], [1.0, -20.0]), 0.1, 20.0), "unstable pole at s = 20"),
         (lambda: period(delay(0.002, 0.001), delay(0.002, 0.002)), "do not go together"),
     ],
 )

@@ -6,7 +6,7 @@ from scipy.stats import chi2
 
 import linkwright as lw
 from known_systems import record, resonance, textbook
-from linkwright.errors import LinkwrightError
+from linkwright.errors import DataError, LinkwrightError
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +66,45 @@ def test_tustins_continuous_model_has_the_response_at_the_warped_frequency() -> 
 def test_a_model_without_continuous_counterpart_says_why(model, told) -> None:
     with pytest.raises(LinkwrightError, match=told):
         model.continuous()
+
+
+@pytest.mark.parametrize("family", ["armax", "box-jenkins"])
+def test_a_reflected_model_is_stable_in_plant_and_noise_with_the_same_spectra(family) -> None:
+    A = np.poly([1.25, 0.5, -2.0])
+    model = lw.control.Model([1.0, 0.3], A, [1.0, 0.4], A, 1, 0.1, variance=0.7, family=family)
+    turned = model.reflect()
+    assert np.abs(np.roots(turned.F)).max() < 1
+    assert np.abs(np.roots(turned.D)).max() < 1
+    w = np.array([0.5, 9.0, 30.0])
+    np.testing.assert_allclose(np.abs(turned.frequency_response(w)), np.abs(model.frequency_response(w)), rtol=1e-9)
+    spectra = [m.variance * np.abs(m.noise_response(w)) ** 2 for m in (turned, model)]
+    np.testing.assert_allclose(*spectra, rtol=1e-9)
+    assert turned.family == family
+    assert turned.reflect() is turned
+
+
+def test_a_noise_model_alone_is_reflected_too() -> None:
+    model = lw.control.Model([1.0], [1.0, -0.5], [1.0], [1.0, -2.0], variance=1.0)
+    turned = model.reflect()
+    np.testing.assert_allclose(turned.D, [1.0, -0.5])
+    np.testing.assert_array_equal(turned.B, model.B)
+    assert turned.variance == pytest.approx(0.25)
+    assert "noise model" in turned.notes[-1]
+
+
+@pytest.mark.parametrize("family", ["arx", "oe"])
+@pytest.mark.parametrize("initial", ["estimate", "zero"])
+def test_a_record_shorter_than_the_delay_says_how_many_samples_it_takes(family, initial) -> None:
+    data = lw.control.Record(*np.random.default_rng(0).standard_normal((2, 20)), 1.0)
+    A = [1.0, -0.5]
+    model = lw.control.Model([1.0], A, D=A if family == "arx" else [1.0], delay=30, family=family, initial=initial)
+    with pytest.raises(DataError, match=r"20 samples is too short.*nk=30: at least 31"):
+        model.residuals(data)
+
+
+def test_a_pole_at_minus_one_has_no_counterpart_by_tustin() -> None:
+    with pytest.raises(LinkwrightError, match="pole at z = −1"):
+        lw.control.Model([1.0], [1.0, 1.0]).continuous("tustin")
 
 
 def test_the_gradient_of_the_response_is_its_derivative(found) -> None:

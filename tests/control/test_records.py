@@ -1,5 +1,6 @@
 """Recorded data are checked before they are used; each fault is a sentence that names the row."""
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -87,10 +88,62 @@ def test_a_file_that_is_no_table_says_so(tmp_path, content, told) -> None:
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("linkwright.control.records.MOST_BYTES", 10)
+    monkeypatch.setattr("linkwright.control.tables.MOST_BYTES", 10)
     (tmp_path / "a.csv").write_text("u,y\n1,2\n3,4\n")
     with pytest.raises(DataError, match="at most 10 are read"):
         lw.control.Record.read(tmp_path / "a.csv", dt=1.0)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_comments_do_not_decide_what_parts_the_fields(tmp_path, signals, separator) -> None:
+    file = written(tmp_path / "a.csv", {"u": signals[0], "y": signals[1]}, separator)
+    file.write_text('# made by "x, y, z; version 2,\n\n' + file.read_text() + "  # the, end\n")
+    record = lw.control.Record.read(file, dt=1.0)
+    np.testing.assert_array_equal(record.y, signals[1])
+    file.write_text(file.read_text() + separator.join("1x") + "\n")
+    with pytest.raises(DataError, match=f"line {N + 5}, column 'y'"):
+        lw.control.Record.read(file, dt=1.0)
+
+
+@pytest.mark.parametrize("text", ["1_0", "\u0661", "0x10"])
+def test_what_only_python_calls_a_number_is_none(tmp_path, signals, text) -> None:
+    u = [text, *signals[0][1:]]
+    with pytest.raises(DataError, match=r"line 2, column 'u' is .*, no number"):
+        lw.control.Record.read(written(tmp_path / "a.csv", {"u": u, "y": signals[1]}), dt=1.0)
+
+
+def test_a_decimal_comma_is_told_from_a_gap(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("u;y\n1,5;2\n")
+    with pytest.raises(DataError, match=r"'1,5', no number: decimals are written with a point, 1\.5") as error:
+        lw.control.Record.read(tmp_path / "a.csv", dt=1.0)
+    assert "gap" not in str(error.value)
+    (tmp_path / "a.csv").write_text("u,y\n1,5,2,5\n")
+    with pytest.raises(DataError, match=r"4 fields, and the head names 2.*with points"):
+        lw.control.Record.read(tmp_path / "a.csv", dt=1.0)
+
+
+def test_a_field_and_a_line_have_a_longest_length(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("linkwright.control.tables.LONGEST_FIELD", 20)
+    monkeypatch.setattr("linkwright.control.tables.LONGEST_LINE", 60)
+    (tmp_path / "a.csv").write_text(f"u,y,more\n1,2,{'x' * 21}\n")
+    with pytest.raises(DataError, match="line 2, column 'more' has 21 characters; at most 20"):
+        lw.control.Record.read(tmp_path / "a.csv", dt=1.0)
+    (tmp_path / "a.csv").write_text("u,y\n1," + "2" * 60)
+    with pytest.raises(DataError, match="line 2 is longer than 60 characters"):
+        lw.control.Record.read(tmp_path / "a.csv", dt=1.0)
+
+
+def test_reading_takes_no_more_memory_than_the_file_has_bytes(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    rows = "".join(f"{a!r},{b!r},{a!r},{b!r},{a!r}\n" for a, b in rng.standard_normal((20_000, 2)).tolist())
+    file = tmp_path / "a.csv"
+    file.write_text("u,y,a,b,c\n" + rows)
+    lw.control.Record.read(file, dt=1.0)  # what is imported on the way does not count
+    tracemalloc.start()
+    lw.control.Record.read(file, dt=1.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < file.stat().st_size
 
 
 def test_a_gap_and_uneven_sampling_name_the_row(signals) -> None:

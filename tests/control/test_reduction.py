@@ -47,6 +47,18 @@ def test_unstable_poles_are_kept() -> None:
         reduce(S, 1)
 
 
+@pytest.mark.parametrize("pole", [-1.0, 1.0, -1.2])
+def test_a_sampled_pole_on_or_beyond_the_circle_is_kept(pole: float) -> None:
+    weak = from_polynomials([1e-3], [1.0, -0.5], 0.1)
+    both = block_diagonal([from_polynomials([1.0], [1.0, -pole], 0.1), weak])
+    S = System(both.A, both.B @ [[1.0], [1.0]], [[1.0, 1.0]] @ both.C, [[0.0]], 0.1)
+    small = reduce(S, 1)
+    assert small.kept == 1
+    np.testing.assert_allclose(small.system.poles(), [pole], rtol=1e-12)
+    w = np.array([3.0, 17.0])
+    assert np.abs(small.system.at(w) - S.at(w)).max() <= 2 * float(small.hankel.sum())
+
+
 def test_the_loop_decides_how_far_it_goes() -> None:
     design = mixed_sensitivity(**sampled_case())
     small = reduce(design.system, loop=design)

@@ -6,7 +6,8 @@ from scipy.signal import cont2discrete, lfilter
 
 from linkwright import control
 from linkwright.control.repeated import Weighting, repeated_design
-from linkwright.errors import ExcitationError, UnstableModelError
+from linkwright.control.systems import system
+from linkwright.errors import ExcitationError, ModelError, UnstableModelError
 
 DT = 2e-3
 W, DAMPING = 2.0 * np.pi * 16.0, 0.03
@@ -104,12 +105,43 @@ def test_of_several_wanted_responses_the_fastest_within_the_effort_is_taken():
     speeds = (400.0, 200.0, 100.0)
     wanted = [([w * w], [1.0, 2.0 * w, w * w]) for w in speeds]
     taken = [
-        repeated_design(lambda _: record, wanted, FILTER, dt=DT, rounds=1, orders=(2, 2, 1, 1, 1), effort=effort)
-        .rounds[0]
-        .which
+        repeated_design(lambda _: record, wanted, FILTER, dt=DT, rounds=1, orders=(2, 2, 1, 1, 1), effort=effort).best
         for effort in (1e3, 4.5, 1e-3)
     ]
-    assert taken == [0, 1, 2]
+    assert [one.which for one in taken] == [0, 1, 2]
+    told = ["with an effort of" in str(one) for one in taken]
+    assert told == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [
+        (WANTED, 1),
+        (system(WANTED), 1),
+        (tuple(getattr(system(WANTED), name) for name in "ABCD"), 1),
+        ([WANTED], 1),
+        ((WANTED, WANTED), 2),
+        ((system(WANTED),) * 4, 4),
+        ((([1.0, 2.0], [3.0, 4.0]),) * 4, 4),
+    ],
+)
+def test_one_wanted_response_is_told_from_several(monkeypatch, given, count):
+    from linkwright.control import repeated
+
+    seen = []
+    monkeypatch.setattr(repeated, "_round", lambda number, record, wanted, *_: seen.append(len(wanted)) or stop())
+
+    def stop():
+        raise UnstableModelError("enough", model=None)
+
+    with pytest.raises(UnstableModelError):
+        repeated_design(lambda _: None, given, FILTER, dt=DT)
+    assert seen == [count]
+
+
+def test_no_wanted_response_is_an_error():
+    with pytest.raises(ModelError, match="no wanted response"):
+        repeated_design(experiment, [], FILTER, dt=DT)
 
 
 def test_the_best_judged_round_is_the_result():

@@ -17,6 +17,19 @@ def test_the_averaged_response_is_the_systems() -> None:
     assert np.median(lw.control.multiplicative_error(measured, system.model)) < 0.03
 
 
+@pytest.mark.parametrize("window", ["hann", "boxcar"])
+@pytest.mark.parametrize("overlap", [0.0, 0.5, 0.75, 0.9])
+def test_the_deviation_covers_the_response_at_any_overlap(overlap, window) -> None:
+    hits = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        u = rng.standard_normal(8000)
+        data = lw.control.Record(u, 2 * u + rng.standard_normal(8000), 1.0)
+        measured = lw.control.spectrum(data, 256, overlap=overlap, window=window)
+        hits.append(np.abs(measured.response - 2.0)[2:-2] < 2.45 * measured.deviation[2:-2])
+    assert 0.92 < np.mean(hits) < 0.97
+
+
 def test_the_noise_spectrum_is_the_systems() -> None:
     system = textbook()
     measured = lw.control.spectrum(record(system, 9, "open", 0, length=40_000), 256)

@@ -140,7 +140,7 @@ def _without_feedthrough(K: System, D22: Floats) -> System | None:
 
 def _riccati(A: Any, B: Any, C: Any, D: Any, R: Any) -> Any:
     """The stabilising solution X of AᵀX + XA + CᵀC − (XB + CᵀD) R⁻¹ (BᵀX + DᵀC) = 0, R indefinite; or None."""
-    from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov  # type: ignore[import-untyped]
+    from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov  # type: ignore[import-untyped]  # SciPy has no types
 
     if not A.shape[0]:
         return np.zeros((0, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -83,8 +83,7 @@ def discretise(
 
 def sampled_problem(problem: Problem, dt: float) -> Problem:
     """The plant with a zero-order hold, weights and filter by Tustin's rule."""
-    weights = {
-        name: None if weight is None else sampled(weight, dt)
-        for name, weight in (("W_T", problem.W_T), ("W_S", problem.W_S), ("W_U", problem.W_U))
-    }
-    return replace(problem, G=sampled(problem.G, dt, "zoh"), F=sampled(problem.F, dt), **weights)  # type: ignore[arg-type]
+    W_T, W_S, W_U = (
+        None if weight is None else sampled(weight, dt) for weight in (problem.W_T, problem.W_S, problem.W_U)
+    )
+    return Problem(sampled(problem.G, dt, "zoh"), W_T, W_S, W_U, sampled(problem.F, dt), problem.cost)

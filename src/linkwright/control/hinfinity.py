@@ -13,7 +13,7 @@ from linkwright.control.central import Plant, central, normalised
 from linkwright.control.norms import Norm, hinf_norm
 from linkwright.control.plants import checked, jomega_zeros, regularised, singular_parts
 from linkwright.control.systems import System, lft, system, to_continuous, to_sampled
-from linkwright.errors import DesignError, LinkwrightWarning
+from linkwright.errors import DesignError, LinkwrightWarning, ModelError
 
 Complexes = NDArray[np.complex128]
 _ABOVE = "the measured norm is above γ"
@@ -99,6 +99,14 @@ def hinf(
     Raises DesignError where P cannot be stabilised from u or detected from y (it names the modes in Hz), or where no K
     brings the norm under gamma_max.
     """
+    for name, value, good, what in (
+        ("tolerance", tolerance, 0 < tolerance < 1, "a number between 0 and 1"),
+        ("back_off", back_off, 0 <= back_off < np.inf, "a number that is not negative"),
+        ("gamma_max", gamma_max, 0 < gamma_max < np.inf, "a positive number"),
+        ("epsilon", epsilon, epsilon is None or 0 <= epsilon < np.inf, "None or a number that is not negative"),
+    ):
+        if not good:
+            raise ModelError(f"{name} is {what}, not {value!r}")
     given = system(P, "the generalised plant")
     checked(given, nmeas, ncon)
     # The bilinear map makes a sampled problem continuous and keeps its norm.

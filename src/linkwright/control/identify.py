@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from linkwright.control.fitting import Fitted, fit
 from linkwright.control.models import FAMILIES, SHARED, Model
 from linkwright.control.prediction import Orders, split
-from linkwright.control.records import Record
+from linkwright.control.records import SHORTEST, Record
 from linkwright.control.selection import select
 from linkwright.control.validation import predicted_fit, simulated_fit
 from linkwright.errors import DataError, LinkwrightError, LinkwrightWarning, UnstableModelError
@@ -44,7 +44,7 @@ def identify(
     ARX and ARMAX models nf is the order of A, and nd is ignored. None selects them up to `max_order` by `criterion`:
     "bic", "aic", or "validation" (one-step errors on the held-out part); `delay` then fixes nk (samples).
     `holdout`: the last part of the record on which `Model.fit` is measured, by a model of the rest; the model that
-    is returned uses the whole record. 0 leaves that out.
+    is returned uses the whole record. 0 leaves that out, and so does an input that is constant over one of the parts.
     `initial`: "estimate" the conditions before the first sample, or "zero" for a start at rest.
     `starts`: how many starting points are followed (ARX, instrumental variables, Steiglitz–McBride, perturbed ones).
     `stable`: what to do with an unstable plant: "keep" it with a warning, "refuse" it, or "reflect" its poles.
@@ -72,7 +72,9 @@ def identify(
     notes = _notes(record)
     shared = family in SHARED
     options: dict[str, Any] = {"shared": shared, "initial": initial, "most_starts": int(starts), "seed": seed}
-    seen, unseen = (record, None) if holdout == 0.0 else record.split(1.0 - holdout)
+    seen, unseen = _held_out(record, holdout, notes)
+    if unseen is None and holdout and orders is None and criterion == "validation":
+        raise DataError(f"criterion='validation' cannot be used here. {notes[-1]}")
     selection: tuple[Any, ...] = ()
     if orders is None:
         wanted, selection = select(seen, unseen, family, delay, criterion, max_order, initial)
@@ -106,6 +108,27 @@ def identify(
         notes=tuple(notes),
     )
     return _judge(out, stable)
+
+
+def _held_out(record: Record, holdout: float, notes: list[str]) -> tuple[Record, Record | None]:
+    """What is fitted first, and what it is judged on: nothing where one of them would have an input without change."""
+    if holdout == 0.0:
+        return record, None
+    at = round((1.0 - holdout) * len(record))
+    rest = len(record) - at
+    if min(at, rest) < SHORTEST:
+        raise DataError(
+            f"a record of {len(record)} samples is too short to hold out {holdout:.0%} of it ({at} and {rest} samples, "
+            f"each at least {SHORTEST}): record for longer, or pass holdout=0"
+        )
+    for which, part in ((f"first {at}", record.u[:at]), (f"last {rest}", record.u[at:])):
+        if np.ptp(part) == 0.0:
+            notes.append(
+                f"The input is constant over the {which} samples of {len(record)}: nothing was held out, and the fit "
+                "is not judged on unseen data. Let the input change throughout the record, or choose another holdout."
+            )
+            return record, None
+    return record.part(0, at), record.part(at)
 
 
 def _model(found: Fitted, family: str, record: Record, initial: str) -> Model:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.control.norms import hinf_norm
-from linkwright.control.systems import System, gains, lft, series, stack, system
+from linkwright.control.systems import System, gains, lft, series, system
 
 Floats = NDArray[np.float64]
+_LARGEST = 1e12  # a loop gain beyond it, or below its inverse, counts as infinite or zero
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,6 @@ def _opened(L: System, i: int) -> tuple[float, float, float, float]:
     others = [j for j in range(L.inputs) if j != i]
     one = L.select([i, *others], [i, *others])
     if others:
-        P = stack([one.select([0], slice(None)), -one.select(list(range(1, L.inputs)), slice(None))])
         P = System(one.A, one.B, np.vstack([one.C[:1], -one.C[1:]]), np.vstack([one.D[:1], -one.D[1:]]), L.dt)
         one = lft(P, gains(np.eye(len(others)), L.dt))
     w = _grid(one)
@@ -105,17 +105,14 @@ def _opened(L: System, i: int) -> tuple[float, float, float, float]:
     def response(x: float) -> complex:
         return complex(one.at(np.array([x]))[0, 0, 0])
 
-    up, down = np.inf, 0.0
-    # Where the response crosses the real axis on its negative side, ends included.
-    places = [_root(lambda x: response(x).imag, *pair) for pair in _changes(w, values.imag)]
-    for x in [*places, w[0], w[-1]]:
-        v = response(x)
-        if v.real < 0 and abs(v.imag) < 1e-6 * abs(v):
-            factor = -1.0 / v.real
-            if factor > 1:
-                up = min(up, factor)
-            else:
-                down = max(down, factor)
+    # Where the response crosses the real axis. At both ends of the frequencies it is real, and no sign changes there.
+    crossings = [response(_root(lambda x: response(x).imag, *pair)) for pair in _changes(w, values.imag)]
+    real = [v.real for v in crossings if abs(v.imag) < 1e-6 * abs(v)]
+    real += [float(v.real) for v in one.evaluate([0.0, np.inf] if L.dt is None else [1.0, -1.0])[:, 0, 0]]
+    # A pole at an end, or a response that vanishes there, is only nearly so after rounding.
+    factors = [-1.0 / v for v in real if -_LARGEST < v < -1.0 / _LARGEST]
+    up = min((f for f in factors if f > 1), default=np.inf)
+    down = max((f for f in factors if f <= 1), default=0.0)
     phase, late = np.inf, np.inf
     for x in [_root(lambda x: abs(response(x)) - 1.0, *pair) for pair in _changes(w, np.abs(values) - 1.0)]:
         angle = float(np.angle(-response(x)))  # from −1, counter-clockwise

@@ -127,8 +127,7 @@ def mixed_sensitivity(
     problem = _problem(G, W_T, W_S, W_U, filter, cost, dt)
     ny, nu = problem.F.outputs, problem.G.inputs
     P = problem.generalised()
-    options = {"tolerance": tolerance, "back_off": back_off, "gamma_max": gamma_max, "epsilon": epsilon}
-    design = hinf(P, ny, nu, **options)  # type: ignore[arg-type]
+    design = hinf(P, ny, nu, tolerance=tolerance, back_off=back_off, gamma_max=gamma_max, epsilon=epsilon)
     K = -design.system if cost == "paper" else design.system
     nothing = hinf_norm(problem.loop(gains(np.zeros((nu, ny)), P.dt)))
     baseline = float(nothing.upper) if np.isfinite(nothing.upper) else None
@@ -139,7 +138,7 @@ def mixed_sensitivity(
     return MixedSensitivity(K, problem, design, baseline, tuple(notes))
 
 
-def _problem(G: Any, W_T: Any, W_S: Any, W_U: Any, F: Any, cost: str, dt: float | None) -> Problem:
+def _problem(G: Any, W_T: Any, W_S: Any, W_U: Any, F: Any, cost: Cost, dt: float | None) -> Problem:
     if cost not in ("paper", "standard"):
         raise ModelError(f'cost is "paper" or "standard", not {cost!r}')
     plant = system(G, "G", dt)
@@ -166,7 +165,7 @@ def _problem(G: Any, W_T: Any, W_S: Any, W_U: Any, F: Any, cost: str, dt: float 
             raise DesignError(f"{text}: give it a slow stable pole instead, such as 1/(s + 0.01)")
     everything = [plant, low_pass, *(w for w in weights.values() if w is not None)]
     period(*everything)
-    return Problem(plant, weights["W_T"], weights["W_S"], weights["W_U"], low_pass, cost)  # type: ignore[arg-type]
+    return Problem(plant, weights["W_T"], weights["W_S"], weights["W_U"], low_pass, cost)
 
 
 def _paper(p: Problem) -> System:

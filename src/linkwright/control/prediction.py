@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lstsq  # type: ignore[import-untyped]  # SciPy has no types
 from scipy.signal import lfilter  # type: ignore[import-untyped]  # SciPy has no types
 
-from linkwright.errors import LinkwrightError
+from linkwright.errors import DataError, LinkwrightError
 
 Array = NDArray[np.float64]
 
@@ -98,6 +98,11 @@ class Predictor:
             self.plant_start, self.noise_start = 0, max(nf, nb + nk - 1, nc)
         else:
             self.plant_start, self.noise_start = max(nf, nb + nk - 1), max(nc, orders.nd)
+        needed = max(nf, nb + nk - 1, nc, orders.nd) + 1
+        if len(y) < needed:
+            raise DataError(
+                f"a record of {len(y)} samples is too short for a model of {orders}: at least {needed} are needed"
+            )
         self.size = self.count + self.plant_start + self.noise_start
         self._impulse = np.zeros(len(y))
         self._impulse[0] = 1.0

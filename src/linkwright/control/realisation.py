@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag, logm  # type: ignore[import-untyped]  # SciPy has no types
 
-from linkwright.control.prediction import reflected
+from linkwright.control.prediction import reflected, stable
 from linkwright.errors import LinkwrightError
 
 if TYPE_CHECKING:
@@ -60,6 +60,11 @@ def continuous(model: Model, method: str, pade: int | None) -> Any:
     a, b, c, d = companion(np.concatenate([np.zeros(held), model.B]), model.F)
     n = len(a)
     if method == "tustin":
+        if n and np.linalg.cond(a + np.eye(n)) > 1e14:
+            raise LinkwrightError(
+                "a pole at z = −1 has no continuous counterpart by 'tustin'. Identify with nf one smaller or larger, "
+                "or sample at another period"
+            )
         inverse = np.linalg.inv(a + np.eye(n))
         half = 2.0 / model.dt
         matrices = (
@@ -95,19 +100,31 @@ def continuous(model: Model, method: str, pade: int | None) -> Any:
 
 
 def reflect(model: Model) -> Model:
-    """Unstable poles mirrored into the unit circle, |G| kept; the covariance no longer holds and is dropped."""
-    if model.stable:
+    """Unstable poles of G and H mirrored into the unit circle, |G| and the noise's spectrum kept.
+
+    The covariance no longer holds and is dropped.
+    """
+    notes = (
+        []
+        if model.stable
+        else ["Unstable poles were mirrored into the unit circle: |G| is as identified, its phase is not."]
+    )
+    if not stable(model.D):
+        notes.append("Unstable poles of the noise model were mirrored: its spectrum is as identified.")
+    if not notes:
         return model
-    size = np.abs(np.roots(model.F))
-    gain = float(np.prod(size[size > 1.0]))
     return replace(
         model,
-        B=model.B / gain,
+        B=model.B / _outside(model.F),
         F=reflected(model.F),
-        family="box-jenkins",
+        D=reflected(model.D),
+        variance=model.variance / _outside(model.D) ** 2,
         covariance=None,
-        notes=(
-            *model.notes,
-            "Unstable poles were mirrored into the unit circle: |G| is as identified, its phase is not.",
-        ),
+        notes=(*model.notes, *notes),
     )
+
+
+def _outside(polynomial: Array) -> float:
+    """By how much mirroring makes the polynomial smaller on the circle: the product of the moduli beyond one."""
+    size = np.abs(np.roots(polynomial))
+    return float(np.prod(size[size > 1.0]))

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.control.tables import read_columns
 from linkwright.errors import DataError, ExcitationError, NameNotFound
 
 Array = NDArray[np.float64]
 
 SHORTEST = 10  # samples
-MOST_BYTES = 1 << 30
-MOST_ROWS = 20_000_000
-LONGEST_FIELD = 10_000  # characters of one field of a CSV file
 UNEVEN = 1e-3  # of dt, that a step of the time column may differ from the mean step
 
 
@@ -68,16 +64,20 @@ class Record:
         The time column (s) is `time`, or one called time, t or TIME; without one, `dt` must be given. Rows in error
         messages are lines of the file. Uneven times are refused, or with `uneven="interpolate"` put on an even grid.
         """
-        names, rows, lines = _read_csv(path)
-        for wanted in (u, y, *(x for x in (r, time) if x is not None)):
-            if wanted not in names:
-                raise NameNotFound("column", wanted, names)
-        if time is None:
-            time = next((x for x in ("time", "t", "Time", "TIME", "T", "time (s)", "t (s)") if x in names), None)
-        if time is None and dt is None:
-            raise DataError(f"{path}: no column of time among {', '.join(names)}: name it, as time=..., or give dt=...")
-        wanted_columns = [x for x in (time, u, y, r) if x is not None]
-        columns = {x: _column(path, x, names.index(x), rows, lines) for x in dict.fromkeys(wanted_columns)}
+
+        def wanted(names: list[str]) -> list[str]:
+            nonlocal time
+            for name in (u, y, *(x for x in (r, time) if x is not None)):
+                if name not in names:
+                    raise NameNotFound("column", name, names)
+            if time is None:
+                time = next((x for x in ("time", "t", "Time", "TIME", "T", "time (s)", "t (s)") if x in names), None)
+            if time is None and dt is None:
+                text = f"{path}: no column of time among {', '.join(names)}"
+                raise DataError(f"{text}: name it, as time=..., or give dt=...")
+            return [x for x in (time, u, y, r) if x is not None]
+
+        columns, lines = read_columns(path, wanted)
         signals = (columns[u], columns[y], columns[r] if r is not None else None)
         if time is None:
             assert dt is not None
@@ -268,65 +268,3 @@ def _resolution(times: Array) -> float:
         if np.all(np.abs(np.round(times, digits) - times) <= 1e-14 * max(largest, 1.0)):
             return 0.5 * float(10.0**-digits)
     return 1e-12 * largest
-
-
-def _read_csv(path: str | os.PathLike[str]) -> tuple[list[str], list[list[str]], list[int]]:
-    file = Path(path)
-    try:
-        size = file.stat().st_size
-    except OSError as error:
-        raise DataError(f"cannot read {file}: {error.strerror}") from error
-    if size > MOST_BYTES:
-        raise DataError(f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are read: cut or decimate it first")
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            head = stream.readline(LONGEST_FIELD)
-            separator = max(",;\t", key=head.count)
-            stream.seek(0)
-            reader = csv.reader(stream, delimiter=separator, strict=True)
-            names: list[str] = []
-            rows, lines = [], []
-            for row in reader:
-                if not row or all(not x.strip() for x in row) or row[0].lstrip().startswith("#"):
-                    continue
-                if not names:
-                    names = [x.strip() for x in row]
-                    continue
-                if len(row) != len(names):
-                    raise DataError(
-                        f"{file}: line {reader.line_num} has {len(row)} fields, and the head names {len(names)}",
-                        row=reader.line_num,
-                    )
-                rows.append(row)
-                lines.append(reader.line_num)
-                if len(rows) > MOST_ROWS:
-                    raise DataError(f"{file} has more than {MOST_ROWS:,} rows: cut or decimate it first")
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"cannot read {file} as CSV: {error}") from error
-    if not names or len(set(names)) != len(names):
-        raise DataError(f"{file}: the first line must name the columns, each once; it reads {head.strip()[:80]!r}")
-    if not rows:
-        raise DataError(f"{file} has a head and no rows")
-    return names, rows, lines
-
-
-def _column(path: object, name: str, index: int, rows: list[list[str]], lines: list[int]) -> Array:
-    out = np.empty(len(rows))
-    for k, row in enumerate(rows):
-        text = row[index].strip()
-        try:
-            out[k] = float(text)
-        except ValueError:
-            what = "is empty" if not text else f"is {text[:40]!r}, no number"
-            raise DataError(
-                f"{path}: line {lines[k]}, column {name!r} {what}. Cut the record there, or fill the gap first",
-                row=lines[k],
-                column=name,
-            ) from None
-        if not np.isfinite(out[k]):
-            raise DataError(
-                f"{path}: line {lines[k]}, column {name!r} is {text}. Cut the record there, or fill the gap first",
-                row=lines[k],
-                column=name,
-            )
-    return out

@@ -48,8 +48,7 @@ class Reduced:
 
 def hankel_singular_values(given: Any) -> Floats:
     """The Hankel singular values of the stable part, falling: what each state of a balanced form contributes."""
-    stable, _ = split(_flat(system(given)))
-    return _balancing(stable)[0]
+    return _balancing(to_continuous(split(system(given))[0]))[0]
 
 
 def reduce(K: Any, order: int | None = None, *, keep_norm: float = 0.05, loop: Any = None) -> Reduced:
@@ -65,7 +64,8 @@ def reduce(K: Any, order: int | None = None, *, keep_norm: float = 0.05, loop: A
         raise ModelError("say to which order, or give the loop= (a design) that tells how far it can go")
     if order is not None and not 0 <= order <= full.order:
         raise ModelError(f"a controller of {full.order} states has no reduced form of order {order}")
-    stable, rest = split(_flat(full))
+    inside, rest = split(full)
+    stable = to_continuous(inside)
     if order is not None and order < rest.order:
         text = f"K has {rest.order} unstable poles, which are kept"
         raise ModelError(f"{text}: order {order} is too low, at least {rest.order} are needed")
@@ -74,8 +74,9 @@ def reduce(K: Any, order: int | None = None, *, keep_norm: float = 0.05, loop: A
     ways = [plain] if loop is None else [*_weighted(full, stable, loop), plain]
 
     def of_order(n: int, way: list[Floats]) -> System:
-        both = _parallel(_truncated(stable, way[0], way[1], n - rest.order), rest)
-        return both if full.dt is None else to_sampled(both, full.dt)
+        # The bilinear map keeps Gramians, so the truncation of its image is the image of the truncation.
+        small = _truncated(stable, way[0], way[1], n - rest.order)
+        return _parallel(small if full.dt is None else to_sampled(small, full.dt), rest)
 
     if close is None:
         assert order is not None
@@ -95,7 +96,7 @@ def reduce(K: Any, order: int | None = None, *, keep_norm: float = 0.05, loop: A
 
 def _weighted(full: System, stable: System, loop: Any) -> list[list[Floats]]:
     """Balancing as the loop sees the controller (Enns): what w brings to y, and what an error of u does to z."""
-    from scipy.linalg import solve_continuous_lyapunov  # type: ignore[import-untyped]
+    from scipy.linalg import solve_continuous_lyapunov  # type: ignore[import-untyped]  # SciPy has no types
 
     if hasattr(loop, "problem"):
         P, sign = loop.problem.generalised(), -1.0 if loop.problem.cost == "paper" else 1.0
@@ -131,24 +132,20 @@ def _closing(loop: Any) -> Callable[[System], System]:
     raise ModelError(f"loop= is a design, or a function of a controller, not {type(loop).__name__}")
 
 
-def _flat(S: System) -> System:
-    # The bilinear map keeps Gramians, so the truncation of its image is the image of the truncation.
-    return to_continuous(S)
-
-
 def split(S: System) -> tuple[System, System]:
-    """The strictly stable part (with D) and the rest, which add up to S (continuous)."""
+    """The strictly stable part (with D) and the rest, which add up to S."""
     from scipy.linalg import schur, solve_sylvester
 
     if not S.order:
-        return S, System(S.A, S.B, S.C, np.zeros_like(S.D))
-    T, U, k = schur(S.A, output="real", sort=lambda re, im: re < 0)
+        return S, System(S.A, S.B, S.C, np.zeros_like(S.D), S.dt)
+    inside = (lambda re, im: re < 0) if S.dt is None else (lambda re, im: np.hypot(re, im) < 1 - 1e-10)
+    T, U, k = schur(S.A, output="real", sort=inside)
     B, C = U.T @ S.B, S.C @ U
     T11, T12, T22 = T[:k, :k], T[:k, k:], T[k:, k:]
     # T11 X − X T22 = −T12 parts the two.
     X = solve_sylvester(T11, -T22, -T12) if 0 < k < S.order else np.zeros((k, S.order - k))
-    stable = System(T11, B[:k] - X @ B[k:], C[:, :k], S.D)
-    return stable, System(T22, B[k:], C[:, k:] + C[:, :k] @ X, np.zeros_like(S.D))
+    stable = System(T11, B[:k] - X @ B[k:], C[:, :k], S.D, S.dt)
+    return stable, System(T22, B[k:], C[:, k:] + C[:, :k] @ X, np.zeros_like(S.D), S.dt)
 
 
 def _root(W: Floats) -> Floats:
@@ -182,4 +179,4 @@ def _truncated(S: System, left: Floats, right: Floats, n: int) -> System:
 def _parallel(one: System, other: System) -> System:
     n, m = one.order, other.order
     A = np.block([[one.A, np.zeros((n, m))], [np.zeros((m, n)), other.A]])
-    return System(A, np.vstack([one.B, other.B]), np.hstack([one.C, other.C]), one.D + other.D)
+    return System(A, np.vstack([one.B, other.B]), np.hstack([one.C, other.C]), one.D + other.D, one.dt)

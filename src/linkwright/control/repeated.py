@@ -137,8 +137,8 @@ def repeated_design(
     """Identify → design → insert → repeat, until γ changes by less than `tolerance` or the rounds are over.
 
     `G_D` is the wanted response, or several: the first is taken whose compensator answers a unit step of the reference
-    with no more than `effort` at its peak (where none does, the last). `F` is the sensor's low-pass, `orders` are
-    those of the Box–Jenkins model (None: selected).
+    with no more than `effort` at its peak (where none does, the last, with a note). `F` is the sensor's low-pass,
+    `orders` are those of the Box–Jenkins model (None: selected).
     K is reduced as far as the cost allows (`keep`). `judge` may measure a compensator on the machine itself, less being
     better: the costs of two rounds cannot be compared, as each has the weights of its own record. A round whose model
     is unstable or has no stabilising K ends the repetition with what the rounds before gave; in the first round that
@@ -147,7 +147,9 @@ def repeated_design(
     if rounds < 1:
         raise ModelError(f"rounds must be a whole number from 1 on, not {rounds!r}")
     chosen = Weighting() if weighting is None else weighting
-    wanted = list(G_D) if isinstance(G_D, list | tuple) and not _polynomials(G_D) else [G_D]
+    wanted = [G_D] if _is_one(G_D) else list(G_D)
+    if not wanted:
+        raise ModelError("G_D holds no wanted response: give one, or several to choose from")
     done: list[Round] = []
     for number in range(1, rounds + 1):
         if progress is not None:
@@ -193,8 +195,14 @@ def _round(
         small = reduce(design.system, keep_norm=keep, loop=design)
         for which in range(len(wanted)):
             both = two_dof(plant, small.system, wanted[which], low_pass, dt=dt)
-            if effort is None or _peak(both) <= effort:
+            peak = _peak(both)
+            if effort is None or peak <= effort:
                 break
+        else:
+            notes.append(
+                f"no wanted response is reached with an effort of {effort:g} for a unit step: the last, which is "
+                f"taken, needs {peak:.4g}; add a slower one to G_D, or allow more effort"
+            )
     # That a strictly proper plant had to be made regular is in `design.warnings`, and true of every round.
     notes += [str(w.message) for w in told if str(w.message) not in design.warnings]
     notes += [str(note) for note in both.notes]
@@ -225,9 +233,18 @@ def _peak(both: TwoDof) -> float:
     return largest
 
 
-def _polynomials(given: Any) -> bool:
-    """Whether this is one system as (numerator, denominator), and not several."""
-    return len(given) == 2 and all(np.ndim(part) == 1 for part in given)
+def _is_one(given: Any) -> bool:
+    """Whether this is one response, and not several: a list is several; of tuples, what `system` reads as one."""
+    from linkwright.control.systems import system
+
+    if not isinstance(given, tuple):
+        return not isinstance(given, list)
+    try:
+        one = system(given)
+    except (LinkwrightError, TypeError, ValueError):
+        return False
+    # Four pairs of polynomials of equal length are matrices too, but not those of one signal.
+    return len(given) in (2, 4) and one.inputs == one.outputs == 1
 
 
 def _envelope(w: Floats, at: Floats, size: Floats) -> Floats:

@@ -38,6 +38,7 @@ def m_sequence(order: int, length: int | None = None, amplitude: float = 1.0, ho
     bits = _register(order, min(-(-length // hold), period), seed)
     if len(bits) * hold < length:
         bits = np.resize(bits, -(-length // hold))  # repeats the period
+    _finite("amplitude", amplitude)
     signs = 2.0 * np.repeat(bits, hold)[:length] - 1.0
     return np.asarray(float(amplitude) * signs, np.float64)
 
@@ -140,6 +141,7 @@ def multisine(
     """
     length, periods = _whole("length", length, 2), _whole("periods", periods, 1)
     _positive("dt", dt)
+    _finite("rms", rms)
     low, high = float(band[0]), float(band[1])
     if not 0 <= low <= high <= 0.5 / dt:
         raise LinkwrightError(
@@ -174,6 +176,7 @@ def chirp(length: int, dt: float, band: tuple[float, float], *, amplitude: float
     """A sine that sweeps from band[0] to band[1] (Hz) in `length` samples of dt; `sweep`: linear or logarithmic."""
     length = _whole("length", length, 2)
     _positive("dt", dt)
+    _finite("amplitude", amplitude)
     f0, f1 = float(band[0]), float(band[1])
     if not (0 <= f0 <= 0.5 / dt and 0 <= f1 <= 0.5 / dt):
         raise LinkwrightError(
@@ -193,9 +196,14 @@ def chirp(length: int, dt: float, band: tuple[float, float], *, amplitude: float
 
 
 def _whole(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or int(value) != value or value < least:
+    if isinstance(value, bool) or not np.isfinite(value) or int(value) != value or value < least:
         raise LinkwrightError(f"{name} is a whole number of at least {least}, not {value!r}")
     return int(value)
+
+
+def _finite(name: str, value: float) -> None:
+    if not np.isfinite(value):
+        raise LinkwrightError(f"{name} is a finite number, not {value!r}")
 
 
 def _positive(name: str, value: float) -> None:

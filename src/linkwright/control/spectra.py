@@ -74,8 +74,7 @@ def spectrum(record: Record, length: int | None = None, *, overlap: float = 0.5,
         raise DataError(f"the spectrum cannot be computed: {error}") from error
     _, syy = welch(record.y, **options)
     segments = 1 + (n - length) // max(1, length - int(overlap * length))
-    # Overlapping windowed segments are not independent: at half overlap of a Hann window 1.06 of them count as one.
-    averages = max(1.0, segments / (1.0 + 2.0 * max(0.0, overlap - 0.5) + 0.06)) if segments > 1 else 1.0
+    averages = _independent(segments, length, length - int(overlap * length), window)
     if record.r is None:
         _, syu = csd(record.u, record.y, **options)
         response = _ratio(syu, suu)
@@ -96,6 +95,17 @@ def spectrum(record: Record, length: int | None = None, *, overlap: float = 0.5,
     else:
         noise = np.full_like(noise, np.nan)
     return _spectrum(hertz, response, coherence, suu, noise, averages, record.dt)
+
+
+def _independent(segments: int, length: int, step: int, window: str) -> float:
+    """How many independent segments average as well as these, which overlap (Welch 1967, of white noise)."""
+    from scipy.signal import fftconvolve, get_window
+
+    w = get_window(window, length)
+    # Periodograms `shift` samples apart are correlated by the square of the window's own correlation.
+    own = fftconvolve(w, w[::-1])[length - 1 :] / np.sum(w * w)
+    lag = np.arange(1, min(segments, -(-length // step)))
+    return float(segments / (1.0 + 2.0 * np.sum((1.0 - lag / segments) * own[lag * step] ** 2)))
 
 
 def empirical(record: Record, period: int, *, skip: int = 0) -> Spectrum:

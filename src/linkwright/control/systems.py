@@ -13,6 +13,7 @@ from linkwright.errors import ModelError, ShapeError
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
+_SINGULAR = 1e14  # a condition number above it leaves no digit worth having
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class System:
     dt: float | None = None
 
     def __post_init__(self) -> None:
-        matrices = [np.atleast_2d(np.asarray(m, dtype=float)) for m in (self.A, self.B, self.C, self.D)]
+        matrices = [_matrix(getattr(self, name), f"{name} of a system") for name in "ABCD"]
         outputs, inputs = matrices[3].shape
         n = matrices[0].shape[0] if matrices[0].size else 0
         wanted = [(n, n), (n, inputs), (outputs, n), (outputs, inputs)]
@@ -107,6 +108,13 @@ class System:
         return control_package().StateSpace(self.A, self.B, self.C, self.D, 0 if self.dt is None else self.dt)
 
 
+def _matrix(given: Any, name: str) -> Floats:
+    try:
+        return np.atleast_2d(np.asarray(given, dtype=float))
+    except (TypeError, ValueError):
+        raise ModelError(f"{name} must be a matrix of real numbers, not {type(given).__name__}") from None
+
+
 def control_package() -> Any:
     """python-control, or one sentence that says how to get it."""
     try:
@@ -120,6 +128,7 @@ def control_package() -> Any:
 def system(given: Any, name: str = "the system", dt: float | None = None) -> System:
     """A `System` from a number, a matrix, (num, den), (A, B, C, D), a `StateSpace` or a `TransferFunction`.
 
+    The last two are python-control's or SciPy's, whose `ZerosPolesGain` is taken too.
     Plain numbers and (num, den) are sampled with dt, where dt is given.
     """
     if isinstance(given, System):
@@ -132,6 +141,8 @@ def system(given: Any, name: str = "the system", dt: float | None = None) -> Sys
         return System(given.A, given.B, given.C, given.D, _period(given, name))
     if hasattr(given, "num") and hasattr(given, "den"):
         return _from_transfer(given, name)
+    if hasattr(given, "to_tf"):
+        return _from_transfer(given.to_tf(), name)
     try:
         gain = np.atleast_2d(np.asarray(given, dtype=float))
     except (TypeError, ValueError):
@@ -148,7 +159,13 @@ def gains(D: Any, dt: float | None = None) -> System:
 
 def from_polynomials(num: Any, den: Any, dt: float | None = None, name: str = "the system") -> System:
     """One input, one output, from the coefficients of falling powers; companion form, balanced."""
-    num, den = (np.trim_zeros(np.atleast_1d(np.asarray(p, dtype=float)), "f") for p in (num, den))
+    try:
+        num, den = (np.atleast_1d(np.asarray(p, dtype=float)) for p in (num, den))
+    except (TypeError, ValueError):
+        num = den = np.zeros((0, 0))
+    if num.ndim != 1 or den.ndim != 1:
+        raise ModelError(f"{name} as (num, den) takes two lists of real coefficients, of falling powers")
+    num, den = np.trim_zeros(num, "f"), np.trim_zeros(den, "f")
     if den.size == 0:
         raise ModelError(f"the denominator of {name} is zero")
     if num.size > den.size:
@@ -167,6 +184,8 @@ def from_polynomials(num: Any, den: Any, dt: float | None = None, name: str = "t
 
 def _from_transfer(given: Any, name: str) -> System:
     dt = _period(given, name)
+    if isinstance(given.den, np.ndarray) and given.den.ndim == 1:  # SciPy's: one input, a row of num for each output
+        return stack([from_polynomials(row, given.den, dt, name) for row in np.atleast_2d(given.num)])
     rows = []
     for num_row, den_row in zip(given.num, given.den, strict=True):
         parts = [from_polynomials(n, d, dt, name) for n, d in zip(num_row, den_row, strict=True)]
@@ -277,6 +296,10 @@ def to_continuous(S: System) -> System:
     if S.dt is None:
         return S
     n = S.order
+    if n and np.linalg.cond(np.eye(n) + balanced(S).A) > _SINGULAR:
+        text = f"a pole at z = −1, half the sampling frequency ({0.5 / S.dt:.4g} Hz)"
+        advice = "damp it a little, such as to z = −0.999, or sample at another period"
+        raise ModelError(f"{text}, has no place in the bilinear map: {advice}")
     M = np.linalg.inv(np.eye(n) + S.A)
     root = np.sqrt(2.0)
     return System(M @ (S.A - np.eye(n)), root * M @ S.B, root * S.C @ M, S.D - S.C @ M @ S.B)
@@ -285,6 +308,9 @@ def to_continuous(S: System) -> System:
 def to_sampled(S: System, dt: float, a: float = 1.0) -> System:
     """s = a (z − 1)/(z + 1), the way back of `to_continuous`; a = 2/dt is Tustin's rule."""
     n = S.order
+    if n and np.linalg.cond(np.eye(n) - balanced(S).A / a) > _SINGULAR:
+        text = f"an unstable pole at s = {a:.4g} 1/s has no place in the bilinear map"
+        raise ModelError(f'{text}: sample at another period, or by a hold (method="zoh")')
     M = np.linalg.inv(a * np.eye(n) - S.A)
     root = np.sqrt(2.0 * a)
     return System(M @ (a * np.eye(n) + S.A), root * M @ S.B, root * S.C @ M, S.D + S.C @ M @ S.B, dt)
@@ -301,7 +327,7 @@ def delay(seconds: float, dt: float | None = None, *, order: int = 3) -> System:
         return gains(1.0, dt)
     if dt is None:
         k = np.arange(order + 1)
-        from scipy.special import comb  # type: ignore[import-untyped]
+        from scipy.special import comb  # type: ignore[import-untyped]  # SciPy has no types
 
         c = np.array([comb(order, i) / np.prod(np.arange(2 * order - i + 1, 2 * order + 1)) for i in k])
         c = c * float(seconds) ** k
