@@ -87,6 +87,30 @@ def test_compensators_are_told_when_the_drives_could_not_follow():
     assert gain.told == [False, True]
 
 
+def test_a_compensator_is_told_when_its_own_correction_was_cut():
+    gain, other = Gain(10.0), Gain(10.0)
+    outer = control.AccelerationFeedback({1: other, 2: gain}, sensor="plate", limit=50.0)
+    outer.start(measured())
+    for k, a in enumerate((1.0, 100.0, 100.0, 1.0, 1.0)):
+        outer(k, k * PERIOD, measured(), target(a))
+    assert gain.told == [False, False, True, True, False]
+    assert not any(other.told)
+    outer(5, 5 * PERIOD, measured(), target(100.0))
+    outer.start(measured())
+    outer(0, 0.0, measured(), target())
+    assert not gain.told[-1]
+
+
+def test_an_integrating_compensator_does_not_wind_up_at_the_limit():
+    # u = r + x with x⁺ = x + (r − y): its state is held while the correction is cut.
+    integral = control.Compensator([[1.0]], [[1.0, -1.0]], [[1.0]], [[1.0, 0.0]], references=1)
+    outer = control.AccelerationFeedback({2: integral}, sensor="plate", limit=5.0)
+    outer.start(measured())
+    for k in range(100):
+        outer(k, k * PERIOD, measured(), target(1.0))
+    assert integral.state[0] <= 7.0
+
+
 def test_an_excitation_is_washed_out_and_ends():
     series = np.sign(np.sin(np.arange(50.0)))
     outer = control.AccelerationFeedback(sensor="plate", excitation={2: series})
@@ -108,8 +132,10 @@ def test_a_missing_sensor_is_named():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"washout": 0.0}, {"limit": -1.0}, {"excitation": {2: [np.nan]}}], ids=["washout", "limit", "excitation"]
+    "wrong",
+    [{"washout": 0.0}, {"washout": np.nan}, {"limit": -1.0}, {"excitation": {2: [np.nan]}}],
+    ids=["washout", "no washout", "limit", "excitation"],
 )
-def test_wrong_settings_are_refused(wrong):
+def test_wrong_settings_are_refused_before_a_run(wrong):
     with pytest.raises(ModelError):
-        control.AccelerationFeedback(**{"sensor": "plate", **wrong}).start(measured())
+        control.AccelerationFeedback(**{"sensor": "plate", **wrong})

@@ -113,3 +113,28 @@ def test_bad_motions_are_told() -> None:
         C.Accelerations([0.0, 1.0], [[1.0, 2.0, 3.0]], 0.1)
     with pytest.raises(ModelError, match="'position' or 'acceleration'"):
         C.Sine([0.0], 1.0, 2.0, of="speed")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_times_that_are_not_finite_are_refused(bad: float) -> None:
+    for make in (
+        lambda: C.MinimumJerk([0.0], [1.0], 1.0, start=bad),
+        lambda: C.Curve([[0.0], [1.0]], 1.0, start=bad),
+        lambda: C.Accelerations([0.0], [[1.0]], 0.1, start=bad),
+        lambda: C.up_and_down([0.0], [1.0], 0.1, start=bad),
+        lambda: C.Sine([0.0], 1.0, 2.0, start=bad),
+        lambda: C.Sine([0.0], 1.0, 2.0, ramp=bad),
+        lambda: C.Sweep([0.0], 1.0, 2.0, 3.0, 1.0, ramp=bad),
+    ):
+        with pytest.raises(ModelError, match=r"(start|ramp) must be a finite time"):
+            make()
+    with pytest.raises(ModelError, match="ramp must be a time from 0 on"):
+        C.Sine([0.0], 1.0, 2.0, ramp=-1.0)
+
+
+def test_amplitudes_and_speeds_that_are_no_numbers_or_too_many_are_refused() -> None:
+    for amplitude in (np.nan, [1.0, 2.0]):
+        with pytest.raises(ShapeError, match="amplitude must be one finite number or 1"):
+            C.Sine([0.0], amplitude, 2.0)
+    with pytest.raises(ShapeError, match="v must be"):
+        C.Accelerations([0.0], [[1.0]], 0.1, v=np.nan)

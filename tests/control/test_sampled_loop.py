@@ -78,6 +78,50 @@ def test_an_outer_loop_may_wrap_a_sum() -> None:
     assert abs(run.q[-1, 0] - 1.0 - 0.5 / 50.0) < 1e-4
 
 
+class Spring:
+    """A controller of no base class that follows a reference, with a step of its own."""
+
+    def __init__(self, x: float) -> None:
+        self.reference = lw.control.Hold([x])
+
+    def follow(self, t, measured, target):
+        return 50.0 * (target.x - measured.q) - 20.0 * measured.v
+
+    def step(self, k, t, measured):
+        return self.follow(t, measured, self.reference.at(t))
+
+
+def shift(by: float):
+    return lambda k, t, measured, target: (target.x + by, target.xd, target.xdd)
+
+
+def test_an_outer_loop_reaches_a_leader_that_has_a_step_of_its_own() -> None:
+    mech = block()
+    summed = lw.control.friction(0.0, 0.0) + Spring(0.0)
+    run = lw.control.Loop(mech, lw.control.Corrected(summed, shift(1.0))).run(0.01, [0.0])
+    assert run.command[0] == pytest.approx([50.0])
+    plain = lw.control.Loop(mech, summed).run(0.01, [0.0])
+    assert plain.command[0] == pytest.approx([0.0])
+
+
+def test_outer_loops_may_be_nested_around_sums() -> None:
+    inner = lw.control.Corrected(Spring(0.0), shift(1.0)) + lw.control.friction(0.0, 0.0)
+    run = lw.control.Loop(block(), lw.control.Corrected(inner, shift(0.5))).run(0.01, [0.0])
+    assert run.command[0] == pytest.approx([75.0])
+
+
+def test_an_outer_loop_refuses_what_cannot_be_given_a_target() -> None:
+    class Alone(lw.control.Controller):
+        reference = lw.control.Hold([0.0])
+
+        def step(self, k, t, measured):
+            return [0.0]
+
+    for inner in (Alone(), Alone() + Played([0.0])):
+        with pytest.raises(ModelError, match=r"Alone .* has no follow\(t, measured, target\)"):
+            lw.control.Corrected(inner, shift(1.0))
+
+
 def test_the_plant_moves_as_a_simulation_with_the_same_steps() -> None:
     mech = five_bar()
     q = five_bar_start(mech)
@@ -127,6 +171,13 @@ def test_forces_change_no_faster_than_the_slew() -> None:
     assert np.allclose(run.torque[:, 0], np.minimum(0.2 * np.arange(1, 12), 1.0))
 
 
+def test_a_slew_goes_on_from_what_the_limit_let_through() -> None:
+    command = Law(lambda k, t, m: [100.0 if k < 20 else -100.0])
+    run = lw.control.Loop(block(), command, period=0.1, slew=10.0, torque_limit=3.0).run(2.5, [0.0])
+    assert run.torque[19, 0] == 3.0
+    assert run.torque[20:24, 0] == pytest.approx([2.0, 1.0, 0.0, -1.0])
+
+
 def test_a_plant_that_blows_up_ends_with_what_was_computed_and_why() -> None:
     mech = pendulum()
     run = lw.control.Loop(mech, Law(lambda k, t, m: [1e4 * m.v[0] + 1.0]), period=0.01).run(10.0, [0.1])
@@ -157,6 +208,22 @@ def test_forces_of_the_wrong_shape_are_told() -> None:
     assert "the loop has 1 drives" in str(run.status)
     run = lw.control.Loop(block(), Played("text")).run(0.1, [0.0])
     assert "no array of 1 forces" in str(run.status)
+
+
+@pytest.mark.parametrize(
+    ("later", "text"),
+    [([1.0, 2.0], "'load' had 3 numbers and now has 2"), (1.0, "now has 1"), (["heavy"] * 3, "'load' is ['heavy'")],
+)
+def test_a_signal_that_changes_its_width_ends_the_run_by_its_name(later: object, text: str) -> None:
+    class Tells(Played):
+        def step(self, k, t, measured):
+            self.signals = {"load": [1.0, 2.0, 3.0] if k < 3 else later}
+            return [1.0]
+
+    run = lw.control.Loop(block(), Tells(), period=0.1).run(1.0, [0.0])
+    assert run.status.reason == "controller failed"
+    assert text in str(run.status)
+    assert len(run) == 4
 
 
 def test_the_controller_sees_no_state_unless_it_is_asked_for() -> None:
@@ -240,6 +307,12 @@ def test_bad_beginnings_are_told() -> None:
     loop = lw.control.Loop(block(), Played([0.0]))
     with pytest.raises(ShapeError, match=r"q0 has shape \(2,\)"):
         loop.run(0.1, [0.0, 1.0])
+    for tau0 in ([1.0, 2.0], 1.0):
+        with pytest.raises(ShapeError, match=r"tau0 has shape .* give \(1,\)"):
+            loop.run(0.1, [0.0], tau0=tau0)
+    for tau0 in (["up"], [np.nan]):
+        with pytest.raises(ModelError, match="tau0 must be finite numbers"):
+            loop.run(0.1, [0.0], tau0=tau0)
     with pytest.raises(ModelError, match="t_end"):
         loop.run(0.0, [0.0])
     with pytest.raises(ModelError, match="fixed in this plant"):

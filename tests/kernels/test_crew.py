@@ -1,5 +1,8 @@
 """Programs side by side on waiting threads: the same answers, in order, and threads that end."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -83,3 +86,42 @@ def test_wrong_numbers_of_threads_parts_and_shapes_are_refused():
         Crew(2).plan([(double, [x], [x.copy()])])
     with pytest.raises(ShapeError, match="contiguous float64"):
         Crew(1).plan([(double, [x], [np.zeros(4)])])
+
+
+OPEN_CREW = """
+import numpy as np
+from linkwright.kernels.crew import Crew
+from linkwright.tape import record
+
+x, y, z = np.arange(3.0), np.zeros(3), np.zeros(3)
+crew = Crew(2)
+run = crew.plan([(record(lambda x: 2.0 * x, 3), [x], [y]), (record(lambda x: x * x, 3), [x], [z])])
+run()
+"""
+
+
+def python(text):
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", text], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_a_process_ends_with_a_crew_open():
+    done = python(OPEN_CREW + "print(z.sum())")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "5.0\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+def test_a_forked_child_starts_threads_of_its_own_and_the_parents_go_on():
+    child = """
+import os, sys
+child = os.fork()
+x[:] = 7.0 if child else 3.0
+run()
+good = (y == 2.0 * x).all() and (z == x * x).all()
+if child:
+    good = good and os.waitpid(child, 0)[1] == 0
+sys.exit(0 if good else 1)
+"""
+    done = python(OPEN_CREW + child)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from plates import chain_torques, plate_at, plates
 
+from linkwright.control import Corrected, friction
+from linkwright.control.controller import Measured, Target
 from linkwright.errors import ModelError, ShapeError
 from linkwright.studies.manipulator.forward import moved
 from linkwright.studies.manipulator.geometry import Geometry, Inertia
@@ -127,6 +129,50 @@ def test_without_rates_the_twist_is_the_change_of_the_pose():
         ControlStep(GEOMETRY)(theta, None, (pose, speed, STILL))
 
 
+def shifted(by):
+    pose = GEOMETRY.home.copy()
+    pose[:3] += by
+    return plate_at(GEOMETRY, pose, STILL, STILL)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_without_rates_a_first_pose_off_the_reset_is_no_motion(form):
+    plate = shifted([0.036, 0.0, 0.0])
+    step = ControlStep(GEOMETRY, form=form, rates="difference")
+    for _ in range(2):  # a run that starts anew begins so again
+        for _ in range(2):
+            tau = step(plate.theta, None, plate.reference)
+            np.testing.assert_allclose(step.twist, STILL, atol=1e-8)
+            assert np.abs(tau).max() < 4000.0
+        step.start(None)
+    step.reset(twist=[0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+    step(plate.theta, None, plate.reference)
+    np.testing.assert_allclose(step.twist, [0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+    step.close()
+
+
+@pytest.mark.parametrize("hold", [True, False])
+@pytest.mark.parametrize("form", FORMS)
+def test_without_rates_the_twist_after_a_lost_pose_is_the_last_that_is_known(form, hold):
+    step = ControlStep(GEOMETRY, form=form, rates="difference", hold=hold)
+    speed, period, still = 0.4, step.period, np.array([0.4, 0.0, 0.0, 0.0, 0.0, 0.0])
+    for k in range(8):
+        plate = shifted([k * period * speed, 0.0, 0.0])
+        theta = plate.theta.copy()
+        if k in (4, 5):
+            theta[2] = np.nan
+            if hold:
+                step(theta, None, plate.reference)
+            else:
+                with pytest.raises(StepError, match="the measured angle of motor 3 is not finite"):
+                    step(theta, None, plate.reference)
+        else:
+            step(theta, None, plate.reference)
+        if k > 0:
+            np.testing.assert_allclose(step.twist, still, atol=1e-8)
+    step.close()
+
+
 def test_a_payload_is_carried():
     plate, own = plates(GEOMETRY, 1)[0], GEOMETRY.plate_inertia
     heavy = replace(GEOMETRY, plate_inertia=Inertia(own.mass + 70.0, own.com, own.moments))
@@ -177,6 +223,21 @@ def test_in_a_loop_it_follows_its_reference_tells_what_it_wants_and_starts_anew(
         ControlStep(GEOMETRY).step(0, 0.0, Sample(some[0].theta, some[0].rate))
 
 
+def test_with_friction_in_a_sum_it_is_given_the_corrected_target():
+    class Home:
+        def at(self, t):
+            return Target(GEOMETRY.home, STILL, STILL)
+
+    still, kp = home(), 900.0
+    step = ControlStep(GEOMETRY, kp, reference=Home())
+    lifted = np.array([0.0, 0.0, 0.01, 0.0, 0.0, 0.0, 0.0])
+    outer = Corrected(step + friction(0.0, 0.0), lambda k, t, m, x: (x.x + lifted, STILL, STILL))
+    sample = Measured(step.period, still.theta, still.rate, np.zeros(6), np.zeros(6))
+    outer.start(sample)
+    wanted = ControlStep(GEOMETRY, kp)(still.theta, still.rate, (GEOMETRY.home + lifted, STILL, STILL))
+    np.testing.assert_allclose(outer.step(0, 0.0, sample), wanted)
+
+
 # -- trouble -----------------------------------------------------------------------------------------------
 def home():
     return plate_at(GEOMETRY, GEOMETRY.home, STILL, STILL)
@@ -214,6 +275,33 @@ def test_held_torques_and_the_pose_stay_finite_whatever_comes_in(form, bad, wher
         assert np.isfinite(step._numbers).all()
     np.testing.assert_allclose(step(*plate[3:]), last, rtol=1e-3)
     step.close()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("factor", [1.2, 0.0])
+def test_a_reference_of_euler_parameters_that_are_not_unit_is_told(form, factor):
+    plate = plates(GEOMETRY, 1)[0]
+    step, held = (ControlStep(GEOMETRY, form=form, hold=hold) for hold in (False, True))
+    for one in (step, held):
+        one.reset(plate.pose)
+        last = one(*plate[3:])
+    wrong = plate.reference.copy()
+    wrong[3:7] *= factor
+    with pytest.raises(StepError, match=f"reference's Euler parameters have the length {factor:g}; give unit"):
+        step(plate.theta, plate.rate, wrong)
+    assert (held(plate.theta, plate.rate, wrong) == last).all()
+    assert Flag.NO_TURN in held.report.flags
+    for one in (step, held):
+        one.close()
+
+
+def test_a_reference_that_is_not_finite_is_told():
+    plate, step = home(), ControlStep(GEOMETRY)
+    for k in (0, 4, 9, 15):
+        wrong = plate.reference.copy()
+        wrong[k] = np.nan
+        with pytest.raises(StepError, match="reference has numbers that are not finite"):
+            step(plate.theta, plate.rate, wrong)
 
 
 def test_angles_that_fit_no_pose_are_told_with_the_miss():
@@ -302,19 +390,26 @@ def test_arrays_of_the_wrong_shape_and_poses_that_are_none_are_refused():
 
 
 # -- C -----------------------------------------------------------------------------------------------------
-def test_the_c_file_compiles_without_a_warning_and_gives_the_same(tmp_path, steps):
+def library(folder, text, care="-O1"):
+    """C text compiled without a warning, and loaded."""
     compiler = next((path for name in ("gcc", "clang", "cc") if (path := shutil.which(name))), None)
     if compiler is None:
         pytest.skip("no C compiler: none of gcc, clang, cc is on the PATH")
-    source, library = tmp_path / "step.c", tmp_path / "step.so"
-    plain = steps["serial"]
-    source.write_text(plain.to_c())
-    flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
-    done = subprocess.run([compiler, *flags, source, "-o", library, "-lm"], capture_output=True, text=True, check=False)
+    source, made = folder / "step.c", folder / "step.so"
+    source.write_text(text)
+    flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", care, "-shared", "-fPIC"]
+    done = subprocess.run([compiler, *flags, source, "-o", made, "-lm"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:2000]
-    code = ctypes.CDLL(str(library))
-    code.control_step_next.restype = ctypes.c_int
-    pointer = lambda x: ctypes.c_void_p(x.ctypes.data)  # noqa: E731
+    return ctypes.CDLL(str(made))
+
+
+def pointer(x):
+    return ctypes.c_void_p(x.ctypes.data)
+
+
+def test_the_c_file_compiles_without_a_warning_and_gives_the_same(tmp_path, steps):
+    plain = steps["serial"]
+    code = library(tmp_path, plain.to_c())
     tau, report = np.zeros(6), np.zeros(22)
     for plate in plates(GEOMETRY, 10):
         plain.reset(plate.pose)
@@ -334,6 +429,25 @@ def test_the_c_file_compiles_without_a_warning_and_gives_the_same(tmp_path, step
     )
     assert flag == Flag.LOST
     assert (tau == held).all()
+    reference = plate.reference.copy()
+    reference[3:7] *= 1.2
+    flag = code.control_step_next(
+        pointer(plate.theta), pointer(plate.rate), pointer(reference), pointer(tau), pointer(report)
+    )
+    assert flag & Flag.NO_TURN
+    assert (tau == held).all()
+
+
+def test_the_c_file_without_rates_begins_at_rest_and_cleans_its_name(tmp_path):
+    step = ControlStep(GEOMETRY, form="serial", rates="difference")
+    code = library(tmp_path, step.to_c("1 x;"), "-O0")
+    tau, report, plate, none = np.zeros(6), np.zeros(22), shifted([0.036, 0.0, 0.0]), np.zeros(6)
+    code.x1_x_start(None)
+    for _ in range(2):
+        wanted = step(plate.theta, None, plate.reference)
+        code.x1_x_next(*map(pointer, (plate.theta, none, plate.reference, tau, report)))
+        np.testing.assert_allclose(tau, wanted, rtol=1e-9)
+    assert np.abs(tau).max() < 4000.0
 
 
 def test_the_c_file_needs_nothing_and_says_its_worst_count(steps):

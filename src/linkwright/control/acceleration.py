@@ -32,9 +32,7 @@ class Washout:
     """
 
     def __init__(self, frequency: float, period: float, n: int) -> None:
-        if not (np.isfinite(frequency) and frequency > 0.0):
-            raise ModelError(f"the washout is a frequency in Hz greater than zero, not {frequency!r}")
-        w = 2.0 * np.pi * frequency
+        w = 2.0 * np.pi * _frequency(frequency)
         self.w, self.n = w, n
         fade, h = np.exp(-w * period), period
         # The exact step of x'' = u − 2w x' − w² x with u held.
@@ -60,7 +58,8 @@ class AccelerationFeedback:
     `compensators` maps axes of the reference (0 for x …) to compensators; `sensor` names the accelerometer, whose
     signal has the same axes. The correction of the acceleration is also integrated into velocity and position, through
     a washout (Hz), or the inner controller would hold against it. `excitation` (T, axes of it by `excite`) is added to
-    what the compensators want: for identification. Corrections are cut at ± limit (m/s²).
+    what the compensators want: for identification. Corrections are cut at ± limit (m/s²); a compensator is told that
+    it is saturated when its last correction was cut, or the drives could not give their last forces.
     """
 
     def __init__(
@@ -79,8 +78,9 @@ class AccelerationFeedback:
                 raise ModelError(f"the excitation of axis {axis} must be a row of finite numbers")
         if not limit > 0.0:
             raise ModelError(f"limit must be an acceleration greater than zero, not {limit!r}")
-        self.sensor, self.frequency, self.limit = sensor, washout, float(limit)
+        self.sensor, self.frequency, self.limit = sensor, _frequency(washout), float(limit)
         self.axes: Sequence[int] = sorted({*self.compensators, *self.excitation})
+        self._cut = np.zeros(len(self.axes), np.bool_)
         self.signals: dict[str, Any] = {}
 
     def start(self, measured: Measured) -> None:
@@ -89,6 +89,7 @@ class AccelerationFeedback:
             raise NameNotFound("sensor", self.sensor, list(measured.signals))
         for compensator in self.compensators.values():
             compensator.reset()
+        self._cut[:] = False
         self.washout = Washout(self.frequency, measured.period, len(self.axes))
 
     def __call__(self, k: int, t: float, measured: Measured, target: Target) -> Target:
@@ -98,10 +99,12 @@ class AccelerationFeedback:
             r = float(target.xdd[axis])
             if axis in self.compensators:
                 y = float(measured.signals[self.sensor][axis])
-                wanted[i] = self.compensators[axis].step(r, y, saturated) - r
+                wanted[i] = self.compensators[axis].step(r, y, saturated or bool(self._cut[i])) - r
             if axis in self.excitation and k < len(self.excitation[axis]):
                 wanted[i] += self.excitation[axis][k]
-        dx, dv, da = self.washout.step(np.clip(wanted, -self.limit, self.limit))
+        given = np.clip(wanted, -self.limit, self.limit)
+        self._cut = given != wanted
+        dx, dv, da = self.washout.step(given)
         x, xd, xdd = (np.array(part, dtype=np.float64) for part in target)
         for i, axis in enumerate(self.axes):
             x[axis] += dx[i]
@@ -109,3 +112,9 @@ class AccelerationFeedback:
             xdd[axis] += da[i]
         self.signals = {"correction": da, "reference.xdd": np.array(target.xdd, dtype=np.float64)}
         return Target(x, xd, xdd)
+
+
+def _frequency(given: float) -> float:
+    if not 0.0 < given < np.inf:
+        raise ModelError(f"the washout is a frequency in Hz greater than zero, not {given!r}")
+    return float(given)

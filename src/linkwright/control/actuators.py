@@ -41,7 +41,8 @@ class Saturation:
 
 
 class Slew:
-    """Forces that change by at most `rate` (N m/s) in a second."""
+    """Forces that change by at most `rate` (N m/s) in a second, from `last`: what was applied, not what was let through
+    to a limit behind it, or the way back would begin beyond that limit."""
 
     def __init__(self, rate: float, period: float, n: int) -> None:
         if not 0.0 < rate < math.inf:
@@ -50,8 +51,7 @@ class Slew:
 
     def __call__(self, u: Floats) -> Floats:
         """The next forces on the way to these."""
-        self.last = self.last + np.clip(u - self.last, -self.most, self.most)
-        return self.last
+        return np.asarray(self.last + np.clip(u - self.last, -self.most, self.most))
 
 
 class Delay:

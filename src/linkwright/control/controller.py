@@ -121,18 +121,21 @@ class Sum(Controller):
         return _total([x.start(measured) for x in self.parts if hasattr(x, "start")])
 
     def follow(self, t: float, measured: Measured, target: Target | None) -> Any:
-        """The sum of their forces, for the target those of all that follow the leader's reference or none."""
-        return self._sum(round(t / measured.period), t, measured, target)
+        """The sum of their forces, for the target those of the leader and of all that have no reference."""
+        if self.leader is not None:
+            check_follows(self.leader)
+        return self._sum(round(t / measured.period), t, measured, target, self.leader)
 
     def step(self, k: int, t: float, measured: Measured) -> Any:
         """The sum of their forces."""
-        return self._sum(k, t, measured, None if self.reference is None else self.reference.at(t))
+        return self._sum(k, t, measured, None if self.reference is None else self.reference.at(t), None)
 
-    def _sum(self, k: int, t: float, measured: Measured, target: Target | None) -> Any:
+    def _sum(self, k: int, t: float, measured: Measured, target: Target | None, led: Any) -> Any:
+        """`led` is given the target even if it has a step of its own, which would ask its own reference."""
         found = []
         for x in self.parts:
-            own = x is self.leader or (isinstance(x, Controller) and x.reference is None)
-            follows = own and type(x).step is Controller.step
+            own = isinstance(x, Controller) and (x is self.leader or x.reference is None)
+            follows = x is led or (own and type(x).step is Controller.step)
             found.append(x.follow(t, measured, target) if follows else x.step(k, t, measured))
         return _total(found)
 
@@ -145,6 +148,20 @@ class Sum(Controller):
         """The sum of their laws."""
         laws = [x.law() for x in self.parts]
         return lambda t, q, v: sum(law(t, q, v) for law in laws)
+
+
+def check_follows(one: Any) -> None:
+    """Refuse a controller that an outer loop could not correct, as it cannot be given a target."""
+    if isinstance(one, Sum):
+        check_follows(one.leader)
+        return
+    follow = getattr(one, "follow", None)
+    if getattr(follow, "__func__", follow) in (None, Controller.follow):
+        name = type(one).__name__
+        raise ModelError(
+            f"{name} follows a reference of its own and has no follow(t, measured, target), so that a corrected target "
+            f"would not reach it; give {name} a follow"
+        )
 
 
 def _total(found: list[Any]) -> Any:
@@ -162,21 +179,29 @@ class Corrected(Controller):
     def __init__(self, inner: Controller, correct: Callable[[int, float, Measured, Target], Any]) -> None:
         if getattr(inner, "reference", None) is None:
             raise ModelError("the inner controller follows no reference; give it one, or correct another controller")
+        check_follows(inner)
         self.inner, self.correct = inner, correct
         self.reference = inner.reference
         self._corrected: Target | None = None
 
     def start(self, measured: Measured) -> Any:
         """Start the correction and the inner controller."""
-        begin = getattr(self.correct, "start", None)
-        if begin is not None:
-            begin(measured)
-        return self.inner.start(measured)
+        held = None
+        for part in (self.correct, self.inner):
+            begin = getattr(part, "start", None)
+            held = None if begin is None else begin(measured)
+        return held
+
+    def follow(self, t: float, measured: Measured, target: Target | None) -> Any:
+        """The inner controller's forces for a target that is corrected first."""
+        return self._forces(round(t / measured.period), t, measured, target)
 
     def step(self, k: int, t: float, measured: Measured) -> Any:
         """The inner controller's forces for the corrected target."""
         assert self.reference is not None
-        target = self.reference.at(t)
+        return self._forces(k, t, measured, self.reference.at(t))
+
+    def _forces(self, k: int, t: float, measured: Measured, target: Any) -> Any:
         self._corrected = Target(*self.correct(k, t, measured, target))
         return self.inner.follow(t, measured, self._corrected)
 
@@ -184,7 +209,7 @@ class Corrected(Controller):
     def signals(self) -> Mapping[str, Any]:
         """What the inner controller tells, what the correction tells, and the corrected acceleration."""
         own = {} if self._corrected is None else {"corrected.xdd": self._corrected.xdd}
-        return {**self.inner.signals, **getattr(self.correct, "signals", {}), **own}
+        return {**getattr(self.inner, "signals", {}), **getattr(self.correct, "signals", {}), **own}
 
 
 def gains(name: str, given: Any, n: int) -> Floats:

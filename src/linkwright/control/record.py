@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.errors import ModelError, ShapeError
 from linkwright.results.series import Series
 from linkwright.results.solution import Solution
 
@@ -78,10 +79,18 @@ class Rows:
 
     def put(self, k: int, name: str, value: Any) -> None:
         """One row of one name."""
+        try:
+            row = np.asarray(value, dtype=np.float64).ravel()
+        except (TypeError, ValueError):
+            raise ModelError(f"signal {name!r} is {value!r}; a signal is a number or an array of numbers") from None
         array = self.arrays.get(name)
         if array is None:
-            array = self.arrays[name] = np.full((self.samples, np.size(value)), np.nan)
-        array[k] = np.ravel(value)
+            array = self.arrays[name] = np.full((self.samples, len(row)), np.nan)
+        width = array.shape[1]
+        if len(row) != width:
+            text = f"signal {name!r} had {width} numbers and now has {len(row)}; a signal keeps its width"
+            raise ShapeError(text, given=row.shape, wanted=(width,))
+        array[k] = row
 
     def repeat(self, k: int) -> None:
         """Row k like the one before, where it has nothing yet."""

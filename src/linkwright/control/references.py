@@ -84,9 +84,9 @@ class Accelerations(Motion):
         lengths = np.broadcast_to(np.asarray(durations, dtype=np.float64), (len(a),))
         if not np.isfinite(a).all() or not ((lengths > 0.0) & np.isfinite(lengths)).all():
             raise ModelError("accelerations must be finite, and their durations greater than zero")
-        self._t = float(start) + np.concatenate([[0.0], np.cumsum(lengths)])
+        self._t = _time("start", start) + np.concatenate([[0.0], np.cumsum(lengths)])
         self._a = np.concatenate([a, np.zeros((1, n))])
-        rates, places = [np.array(np.broadcast_to(np.asarray(v, dtype=np.float64), (n,)))], [x0]
+        rates, places = [_spread("v", v, n)], [x0]
         for row, h in zip(a, lengths, strict=True):
             places.append(places[-1] + h * rates[-1] + 0.5 * h * h * row)
             rates.append(rates[-1] + h * row)
@@ -128,7 +128,7 @@ class MinimumJerk(Motion):
         if self.x.shape != end.shape:
             raise ShapeError(f"x and x_end have shapes {self.x.shape} and {end.shape}", given=end.shape)
         self.size, self.way = len(self.x), end - self.x
-        self.duration, self.start = _positive("duration", duration), float(start)
+        self.duration, self.start = _positive("duration", duration), _time("start", start)
 
     def at(self, t: float) -> Target:
         """The motion at a time."""
@@ -159,7 +159,7 @@ class Curve(Motion):
         ends = "periodic" if closed else "natural"
         self._spline = CubicSpline(np.concatenate([[0.0], np.cumsum(chords) / self.length]), p, bc_type=ends)
         self._slope, self._bend = self._spline.derivative(), self._spline.derivative(2)
-        self.duration, self.start, self.size = _positive("duration", duration), float(start), p.shape[1]
+        self.duration, self.start, self.size = _positive("duration", duration), _time("start", start), p.shape[1]
 
     def at(self, t: float) -> Target:
         """The motion at a time."""
@@ -188,11 +188,13 @@ class Sine(Motion):
         self.x = _vector("x", x)
         self.size = len(self.x)
         self.frequency = _positive("frequency", frequency)
-        size = np.array(np.broadcast_to(np.asarray(amplitude, dtype=np.float64), self.x.shape))
+        size = _spread("amplitude", amplitude, self.size)
         if of not in ("position", "acceleration"):
             raise ModelError(f"of is 'position' or 'acceleration', not {of!r}")
         self.amplitude = size if of == "position" else -size / (2.0 * math.pi * frequency) ** 2
-        self.ramp, self.start, self._none = float(ramp), float(start), np.zeros(self.size)
+        self.ramp, self.start, self._none = _time("ramp", ramp), _time("start", start), np.zeros(self.size)
+        if self.ramp < 0.0:
+            raise ModelError(f"ramp must be a time from 0 on, not {ramp!r}")
 
     def phase(self, t: float) -> tuple[float, float, float]:
         """The phase and its rates."""
@@ -254,6 +256,19 @@ def _vector(name: str, given: ArrayLike) -> Floats:
     if array.ndim != 1 or not np.isfinite(array).all():
         raise ShapeError(f"{name} must be finite numbers (n,), not {given!r}", given=array.shape)
     return array
+
+
+def _spread(name: str, given: ArrayLike, n: int) -> Floats:
+    array = np.asarray(given, dtype=np.float64)
+    if array.shape not in ((), (1,), (n,)) or not np.isfinite(array).all():
+        raise ShapeError(f"{name} must be one finite number or {n} of them, not {given!r}", given=array.shape)
+    return np.array(np.broadcast_to(array, (n,)))
+
+
+def _time(name: str, given: float) -> float:
+    if not math.isfinite(given):
+        raise ModelError(f"{name} must be a finite time in s, not {given!r}")
+    return float(given)
 
 
 def _positive(name: str, given: float) -> float:

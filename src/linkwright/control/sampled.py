@@ -15,7 +15,7 @@ from linkwright.control.controller import Measured, State
 from linkwright.control.plant import Plant, joint_positions
 from linkwright.control.record import Rows, SampledRun
 from linkwright.control.sensors import Encoder, EncoderReader, Sensor
-from linkwright.errors import ControlError, LinkwrightError, ModelError
+from linkwright.errors import ControlError, LinkwrightError, ModelError, ShapeError
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.ends import ended, interrupted
 from linkwright.simulation.engines import Trouble
@@ -131,9 +131,7 @@ class _Run:
         plant = self.plant = loop.plant
         before = np.zeros(loop.mech.nv)
         if tau0 is not None:
-            before[loop._drive_at] = np.asarray(tau0, dtype=np.float64)
-            if not np.isfinite(before).all():
-                raise ModelError("tau0 must be finite numbers, one a drive")
+            tau0 = before[loop._drive_at] = _forces(tau0, len(loop.drives))
         self.notes = plant.begin(q0, v0, parameters, before)
         n = len(loop.drives)
         seeds = np.random.SeedSequence(loop.seed).spawn(1 + len(loop.sensors))
@@ -210,12 +208,12 @@ class _Run:
         try:
             given = loop.controller.step(k, t, self.measured)
             u = guard(t, given)
+            for name, value in getattr(loop.controller, "signals", {}).items():
+                self.told.put(k, name, value)
         except Exception as error:
             self._repeat(k)
             return self._failed(error, t)
         self.command[k] = given
-        for name, value in getattr(loop.controller, "signals", {}).items():
-            self.told.put(k, name, value)
         if guard.row and guard.tired:
             self._repeat(k, self.command[k])
             return self._tired(t)
@@ -224,6 +222,8 @@ class _Run:
             u = self.slew(u)
         if self.saturation is not None:
             u = self.saturation(t, u)
+        if self.slew is not None:
+            self.slew.last = u
         if u is not asked:
             self.measured.cut[:] = asked - u
         self.measured.applied[:] = u
@@ -316,3 +316,17 @@ class _Run:
         made.sensors, made.signals = self.sensed.first(rows), self.told.first(rows)
         made.saturated, made.held = (0 if s is None else s.samples), g.count
         return made.joined(mech, {x.name: (x.labels, x.unit) for x in loop.sensors})
+
+
+def _forces(tau0: Any, n: int) -> Floats:
+    """Forces before the first command, one a drive."""
+    try:
+        forces = np.array(tau0, dtype=np.float64)
+    except (TypeError, ValueError):
+        forces = np.full(n, np.nan)
+    if forces.shape != (n,):
+        text = f"tau0 has shape {forces.shape}; the loop has {n} drives, give ({n},)"
+        raise ShapeError(text, given=forces.shape, wanted=(n,))
+    if not np.isfinite(forces).all():
+        raise ModelError(f"tau0 must be finite numbers, one a drive, not {tau0!r}")
+    return forces

@@ -3,6 +3,9 @@ when all have ended.
 
 Waiting threads spin, so that a call costs well below a microsecond more than its longest part; each takes a core for as
 long as the crew is open. For work of many microseconds and more use a pool of threads instead.
+
+A process that ends lets the threads of open crews end first. A child that is forked has none of them: its copy of a
+crew counts as closed and starts threads of its own with its next call, and the parent's go on.
 """
 
 from __future__ import annotations
@@ -141,6 +144,7 @@ def _forget() -> None:
     """A child has none of its parent's threads."""
     for crew in list(_crews):
         crew._open = False
+        crew._lock = threading.Lock()  # another thread of the parent may have held it
 
 
 if hasattr(os, "register_at_fork"):

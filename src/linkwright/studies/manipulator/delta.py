@@ -185,4 +185,4 @@ def _rod_angles(dims: Delta, p: Floats, first: float) -> tuple[float, float]:
 def _bar(mass: object, length: float, radius: float) -> list[object]:
     """The moments of a uniform bar along x."""
     across = length**2 / 12.0 + radius**2 / 4.0
-    return [mass * (radius**2 / 2.0), mass * across, mass * across]  # type: ignore[operator]
+    return [mass * (radius**2 / 2.0), mass * across, mass * across]  # type: ignore[operator]  # a number or a symbol

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.errors import ModelError, ShapeError
+from linkwright.spatial.rotation import euler_parameters_matrix
 from linkwright.studies.manipulator.geometry import Geometry
 
 Floats = NDArray[np.float64]
@@ -59,13 +60,7 @@ def rotation(euler_parameters: ArrayLike) -> Floats:
     size = np.linalg.norm(e, axis=-1, keepdims=True)
     if e.shape[-1:] != (4,) or not (np.isfinite(e).all() and (size > 0.0).all()):
         raise ShapeError("give four finite Euler parameters e0, e1, e2, e3, not all zero, in the last axis")
-    w, x, y, z = np.moveaxis(e / size, -1, 0)
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    return np.moveaxis(euler_parameters_matrix(np.moveaxis(e / size, -1, 0)), (0, 1), (-2, -1))
 
 
 def finite(values: ArrayLike, last: int, what: str) -> Floats:

@@ -15,11 +15,13 @@ from linkwright.kernels import compiled
 from linkwright.kernels.bound import bound
 from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.crew import Crew
+from linkwright.spatial.finite import exponential
 from linkwright.studies.manipulator.geometry import LEGS, Geometry, Inertia
 from linkwright.studies.manipulator.kinematics import SingularPose, Unreachable, check_reach, legs_at, motion
 from linkwright.studies.manipulator.step_c import c_file
 from linkwright.studies.manipulator.step_program import (
     GAINS,
+    KNOWN,
     POSE,
     REFERENCE,
     REPORT,
@@ -75,7 +77,8 @@ class ControlStep:
     as three arrays or as one of 19 numbers.
 
     `payload` is a mass (kg) at the plate's centre of mass, or an `Inertia` in the plate's axes. `rates="difference"`
-    takes the plate's twist from its change since the step before, and no rates of the motors. The forms:
+    takes the plate's twist from its change since the step before, and no rates of the motors; the first step, and one
+    after a step that found no pose, takes the last twist that is known: that of `reset`. The forms:
 
     - "serial": leg after leg.
     - "simd": the six legs in the lanes of vector registers.
@@ -159,7 +162,10 @@ class ControlStep:
         tau, state, numbers = run(theta, theta_rate, self._state, reference, self.gains)
         self._numbers = numbers
         if numbers[0] and not self.hold:
-            raise self._error(reference)
+            # Before the next step a period goes by that the pose before knows nothing of.
+            self._state = self._state.copy()
+            self._state[KNOWN] = 0.0
+            raise self._error(theta, reference)
         self._state = state
         return tau
 
@@ -273,7 +279,8 @@ class ControlStep:
             numbers[1:3] = told[1:]
             wrong = bool(numbers[0])
             result = state[TORQUES].copy() if wrong else tau.copy()
-            return result, np.concatenate([plate, command[:6], result]), numbers
+            known = not int(told[0]) & (Flag.LOST | Flag.JUMPED)
+            return result, np.concatenate([plate, command[:6], result, [known]]), numbers
 
         return step
 
@@ -283,10 +290,15 @@ class ControlStep:
             raise ModelError("give the rates of the motors, or make the step with rates='difference'")
         return np.zeros(LEGS)
 
-    def _error(self, reference: Any) -> ModelError:
+    def _error(self, theta: Any, reference: Any) -> ModelError:
         """Why a step failed, and what to try."""
         report = self.report
         flags = report.flags
+        wanted = np.asarray(reference, dtype=np.float64)
+        bad = ", ".join(str(k + 1) for k in np.flatnonzero(~np.isfinite(np.asarray(theta, dtype=np.float64))))
+        if bad:
+            text = f"the measured angle of motor {bad} is not finite; check the encoders"
+            return StepError(text, report=report)
         if Flag.LOST in flags:
             text = (
                 f"no pose of the plate fits the measured angles (rods miss their length by {report.residual:.3g} m "
@@ -300,17 +312,20 @@ class ControlStep:
                 "on the other side of its rod; check the encoders and the period, or reset(pose)"
             )
             return StepError(text, report=report)
+        if not np.isfinite(wanted).all():
+            return StepError("the reference has numbers that are not finite; check x_d and its rates", report=report)
+        if Flag.NO_TURN in flags:
+            size = float(np.linalg.norm(wanted[3:7]))
+            text = f"the reference's Euler parameters have the length {size:.6g}; give unit ones"
+            return StepError(text, report=report)
         if Flag.UNREACHABLE in flags:
-            pose = np.asarray(reference, dtype=np.float64)[:7]
             try:
-                check_reach(self.geometry, legs_at(self.geometry, pose))
+                check_reach(self.geometry, legs_at(self.geometry, wanted[:7]))
             except Unreachable as error:
                 text = f"the reference is out of reach: {error}"
                 return Unreachable(text, leg=error.leg, short=error.short, index=error.index)
-            except ShapeError:
-                pass
             worst = int(np.argmin(report.reference_reach))
-            text = f"the reference's pose is out of leg {worst + 1}'s reach, or is no pose; check x_d"
+            text = f"the reference's pose is out of leg {worst + 1}'s reach; check x_d"
             return Unreachable(text, leg=worst + 1, short=-float(report.reference_reach[worst]), index=())
         if Flag.SINGULAR in flags:
             condition = 1.0 / max(report.evenness, 1e-300)
@@ -343,9 +358,7 @@ def joined(reference: Any) -> Floats:
 def _pose(given: Any) -> Floats:
     pose = np.asarray(given, dtype=np.float64)
     if pose.shape == (6,):
-        angle = float(np.sqrt(pose[3:] @ pose[3:]))
-        e = [np.cos(0.5 * angle), *(np.sinc(0.5 * angle / np.pi) * 0.5 * pose[3:])]
-        return np.concatenate([pose[:3], e])
+        return np.concatenate([pose[:3], exponential(pose[3:])])
     if pose.shape != (7,):
         text = f"a pose has shape {pose.shape}; give x, y, z and four Euler parameters, or a rotation vector"
         raise ShapeError(text, given=pose.shape, wanted=(7,))

@@ -1,8 +1,10 @@
 """The control step as programs: forward kinematics, six legs, torque transformation, over numbers of fixed layout.
 
-    theta (6), rate (6), previous (25), reference (19), gains (13)  →  tau (6), state (25), report (22)
+    theta (6), rate (6), previous (26), reference (19), gains (13)  →  tau (6), state (26), report (22)
 
-`previous` is the `state` that the step before left: pose (7), twist (6), commanded acceleration (6), torques (6).
+`previous` is the `state` that the step before left: pose (7), twist (6), commanded acceleration (6), torques (6), and
+1 if the pose was found one period ago: 0 at the beginning, and after a step that was lost or jumped, where the change
+of the pose is no twist. Then, without rates, the twist is that of `previous`.
 `reference` is x_d (7), ẋ_d (6), ẍ_d (6); twists and accelerations are of the plate's origin, then angular, in ground's
 axes. `gains` are K_P (6), K_V (6) and the period (s), by which the previous pose is moved ahead before the search.
 `report` is a sum of `Flag`s, corrections taken, residual of the rods (m), evenness of S (1/condition, about), then for
@@ -29,17 +31,20 @@ from linkwright.studies.manipulator.forward import dot, evenness, factored, move
 from linkwright.studies.manipulator.geometry import LEGS, Geometry, Inertia
 from linkwright.studies.manipulator.legs import minus, plus
 from linkwright.tape.build import ProgramBuilder, Ref, trace
-from linkwright.tape.functions import arctan2, less, less_equal, maximum, minimum, where
+from linkwright.tape.functions import absolute, arctan2, less, less_equal, maximum, minimum, where
 from linkwright.tape.program import ITEM, Each, Program
 
-STATE, REFERENCE, GAINS, REPORT = 25, 19, 13, 22
+STATE, REFERENCE, GAINS, REPORT = 26, 19, 13, 22
 POSE, TWIST, ACCELERATION, TORQUES = slice(0, 7), slice(7, 13), slice(13, 19), slice(19, 25)
+KNOWN = 25  # of a state: whether its pose was found one period ago
 
 EVEN = 1e-6  # of S, below which it counts as singular
 CLEAR = 1e-3  # of a leg's sines and cosines, below which it does
 FAR = 0.1  # m (and at the plate's radius): a plate that is farther from where it was predicted has jumped
+UNIT = 2e-6  # by which the square of Euler parameters may miss 1
 HUGE = 1e18  # squares beyond it are no motions and no torques of a machine
 
+_KEPT = 20  # pose, twist, acceleration, and whether the pose was found
 _COMMON = 36  # what all legs need to know of the plate
 _OUT = 9  # what a leg gives; with its row of S, 7 more
 _ROW = 7
@@ -56,6 +61,7 @@ class Flag(IntFlag):
     UNREACHABLE = 8  # the reference's pose is out of a leg's reach
     WRIST = 16  # a wrist's middle joint is at 90°, or a crank and its rod are in line
     NOT_FINITE = 32  # rates, reference or torques are no numbers, or huge
+    NO_TURN = 64  # the reference's Euler parameters are not of length 1
 
 
 @dataclass(frozen=True)
@@ -80,8 +86,8 @@ class Parts:
 
     def plate_state(
         self, rate: Any, previous: Any, gains: Any, start: Any, found: Sequence[Any]
-    ) -> tuple[list[Any], list[Any], Any]:
-        """Pose, twist and flags from what the search left."""
+    ) -> tuple[list[Any], list[Any], Any, Any]:
+        """Pose, twist, flags and whether the pose was found, from what the search left."""
         pose, residual, lower, ortho, driven = found
         size = self.geometry.plate_radius
         good = less_equal(residual, forward.TOLERANCE)
@@ -99,13 +105,14 @@ class Parts:
         else:
             each = 1.0 / gains[12]
             before = previous[POSE]
-            twist = [each * x for x in (*minus(pose[:3], before[:3]), *_turned(pose[3:], before[3:]))]
+            change = [*minus(pose[:3], before[:3]), *_turned(pose[3:], before[3:])]
+            twist = [where(previous[KNOWN], each * x, y) for x, y in zip(change, previous[TWIST], strict=True)]
         finite = less(dot(twist, twist), HUGE)
         flag = _flag(good, Flag.LOST) + good * _flag(near, Flag.JUMPED) + good * _flag(finite, Flag.NOT_FINITE)
         use = good * near
         pose = [where(use, x, y) for x, y in zip(pose, previous[POSE], strict=True)]
         twist = [where(use * finite, x, y) for x, y in zip(twist, previous[TWIST], strict=True)]
-        return pose, twist, flag
+        return pose, twist, flag, use
 
     def resolved(self, pose: Any, twist: Any, reference: Any, gains: Any) -> list[Any]:
         """ẍ = ẍ_d + K_V (ẋ_d − ẋ) + K_P (x_d − x); the turn that is left by its axis and angle."""
@@ -176,7 +183,7 @@ class Parts:
         use = less_equal(flag, 0.0)
         tau = [where(use, x, y) for x, y in zip(tau, previous[TORQUES], strict=True)]
         rise = [where(use, x, 0.0) for x in kept[ACCELERATION]]
-        state = np.array([*kept[:13], *rise, *tau])
+        state = np.array([*kept[:13], *rise, *tau, kept[19]])
         margins = [_finite(x) for k in (6, 7, 8) for x in shares[k]]
         return np.array(tau), state, flag, _finite(even), margins
 
@@ -218,31 +225,33 @@ class Parts:
     def torques_ahead(self, order: Order = "serial") -> Program:
         """(previous, reference, gains) → (tau, command (12), report): at the pose predicted from the sample before.
 
-        The command is the acceleration and the torques: the second half of `state`.
+        The command is the acceleration and the torques, as in `state`.
         """
         b = ProgramBuilder("torques_ahead")
         previous, reference = b.input("previous", (STATE,)), b.input("reference", (REFERENCE,))
         gains = b.input("gains", (GAINS,))
         tau, command, report = b.output("tau", (LEGS,)), b.output("command", (12,)), b.output("report", (REPORT,))
-        common, plate, kept = b.temporary("common", (_COMMON,)), b.temporary("plate", (6,)), b.temporary("kept", (19,))
+        common, plate = b.temporary("common", (_COMMON,)), b.temporary("plate", (6,))
+        kept, flag = b.temporary("kept", (_KEPT,)), b.temporary("flag", ())
         shares = b.temporary("shares", (_OUT + _ROW, LEGS))
         size = self.geometry.plate_radius
 
         def middle(previous: Any, reference: Any, gains: Any) -> tuple[Any, ...]:
             pose, twist = self.predicted(previous, gains[12])
             rise = self.resolved(pose, twist, reference, gains)
-            return *self.common(pose, twist, rise, reference), np.array([*pose, *twist, *rise])
+            kept = np.array([*pose, *twist, *rise, 1.0])
+            return *self.common(pose, twist, rise, reference), kept, _no_turn(reference)
 
-        def end(previous: Any, kept: Any, plate: Any, shares: Any) -> tuple[Any, ...]:
+        def end(previous: Any, kept: Any, plate: Any, flag: Any, shares: Any) -> tuple[Any, ...]:
             rods, driven = shares[_OUT : _OUT + 6], shares[_OUT + 6]
             rows = [[*rods[:3, k], *(x * (1.0 / size) for x in rods[3:, k])] for k in range(LEGS)]
             factors = (*factored(rows), driven)
-            tau, state, flag, even, margins = self.ending(previous, kept, plate, shares, 0.0, factors)
-            return tau, state[13:], np.array([flag, 0.0, 0.0, even, *margins])
+            tau, state, flag, even, margins = self.ending(previous, kept, plate, shares, flag, factors)
+            return tau, state[13:25], np.array([flag, 0.0, 0.0, even, *margins])
 
-        b.call(middle, [previous, reference, gains], [common, plate, kept])
+        b.call(middle, [previous, reference, gains], [common, plate, kept, flag])
         self._add_legs(b, common, shares, order)
-        b.call(end, [previous, kept, plate, shares], [tau, command, report])
+        b.call(end, [previous, kept, plate, flag, shares], [tau, command, report])
         return b.build(single=False)
 
     def plate_found(self) -> Program:
@@ -254,7 +263,7 @@ class Parts:
         start, found = self._add_search(b, theta, previous, gains)
 
         def end(rate: Any, previous: Any, gains: Any, start: Any, rounds: Any, *found: Any) -> tuple[Any, Any]:
-            pose, twist, flag = self.plate_state(rate, previous, gains, start, found)
+            pose, twist, flag, _ = self.plate_state(rate, previous, gains, start, found)
             return np.array([*pose, *twist]), np.array([flag, rounds, _finite(found[1])])
 
         b.call(end, [rate, previous, gains, start, found.rounds, *_left(found)], [plate, report])
@@ -270,12 +279,13 @@ class Parts:
         """Forward kinematics, and what the legs need to know."""
         start, found = self._add_search(b, given["theta"], given["previous"], given["gains"])
         common, plate = b.temporary("common", (_COMMON,)), b.temporary("plate", (6,))
-        kept, flag = b.temporary("kept", (19,)), b.temporary("flag", ())
+        kept, flag = b.temporary("kept", (_KEPT,)), b.temporary("flag", ())
 
         def middle(rate: Any, previous: Any, reference: Any, gains: Any, start: Any, *found: Any) -> tuple[Any, ...]:
-            pose, twist, flag = self.plate_state(rate, previous, gains, start, found)
+            pose, twist, flag, known = self.plate_state(rate, previous, gains, start, found)
             rise = self.resolved(pose, twist, reference, gains)
-            return *self.common(pose, twist, rise, reference), np.array([*pose, *twist, *rise]), flag
+            kept = np.array([*pose, *twist, *rise, known])
+            return *self.common(pose, twist, rise, reference), kept, flag + _no_turn(reference)
 
         inputs = [given[name] for name in ("rate", "previous", "reference", "gains")]
         b.call(middle, [*inputs, start, *_left(found)], [common, plate, kept, flag])
@@ -331,7 +341,7 @@ class Middle(NamedTuple):
     @staticmethod
     def shapes() -> dict[str, tuple[int, ...]]:
         """The parts' shapes, in their order."""
-        sizes = ((_COMMON,), (6,), (19,), (), (LEGS * (LEGS + 1) // 2,), (LEGS, LEGS), (LEGS,), (), ())
+        sizes = ((_COMMON,), (6,), (_KEPT,), (), (LEGS * (LEGS + 1) // 2,), (LEGS, LEGS), (LEGS,), (), ())
         return dict(zip(Middle._fields, sizes, strict=True))
 
 
@@ -348,6 +358,12 @@ def _flag(good: Any, flag: Flag) -> Any:
     return (1.0 - good) * float(flag)
 
 
+def _no_turn(reference: Any) -> Any:
+    """The flag of a reference without a turn; those of numbers that are none come from elsewhere too."""
+    e = reference[3:7]
+    return _flag(less_equal(absolute(dot(e, e) - 1.0), UNIT), Flag.NO_TURN)
+
+
 def _finite(x: Any) -> Any:
     """x, or −1 where it is no number: a margin that is none."""
     return where(less(x * x, HUGE), x, -1.0)
@@ -361,4 +377,4 @@ def _turned(e: Any, before: Any) -> list[Any]:
     return [side * x for x in turn[1:]]
 
 
-__all__ = ["ACCELERATION", "POSE", "TORQUES", "TWIST", "Flag", "Parts"]
+__all__ = ["ACCELERATION", "KNOWN", "POSE", "TORQUES", "TWIST", "Flag", "Parts"]
