@@ -5,8 +5,10 @@ import numpy as np
 from linkwright.control.discrete import Sampled
 from linkwright.control.norms import Norm
 from linkwright.control.prediction import Orders
+from linkwright.control.records import Record
 from linkwright.control.reduction import Reduced
 from linkwright.control.selection import Candidate, Selection
+from linkwright.control.spectra import spectrum
 from linkwright.control.systems import System
 
 SYSTEM = System(0.5 * np.eye(2), np.ones((2, 1)), np.ones((1, 2)), [[0.0]], 0.01)
@@ -30,3 +32,10 @@ def test_an_order_selection_prints_the_first_few() -> None:
     assert text.splitlines()[0] == "40 candidates, best first"
     assert text.splitlines()[-1] == "  and 35 more"
     assert "nan" not in text
+
+
+def test_a_spectrum_and_a_record_tell_their_ranges() -> None:
+    u = np.random.default_rng(0).standard_normal(400)
+    record = Record(u, np.roll(u, 1), 0.01)
+    assert repr(record).startswith("Record: 400 samples every 0.01 s (4 s), u -")
+    assert repr(spectrum(record, 64)).startswith("Spectrum: 32 frequencies from 1.562 to 50 Hz")
