@@ -76,7 +76,7 @@ for k in range(6):
     axes[0].plot(t, tau[:, mech.joints[f"crank{k + 1}"].v_slice.start], label=f"motor {k + 1}")
     axes[1].plot(sol.time, found[:, k])
 axes[0].set(title="Round an ellipse, twice a second", xlabel="time (s)", ylabel="torque (N m)")
-axes[1].set(title="The motion of six_leg.mks, in which the cranks swing slowly", xlabel="time (s)")
+axes[1].set(title="six_leg.mks: the cranks swing slowly", xlabel="time (s)")
 axes[0].legend(ncols=2, fontsize=8, loc="lower right")
 for one in axes:
     one.grid(alpha=0.3)

@@ -83,8 +83,8 @@ for done, name in ((before, "computed torque"), (after, "with acceleration feedb
     late, shake = control.t50(t, a, 4.0, start=0.02), control.vibration(t, a, (0.15, 0.27))
     print(f"{name:28} half of the step after {1e3 * late:.1f} ms, vibration ± {shake:.2f} m/s²")
     time.plot(t, a, label=name)
-time.set(xlabel="time (s)", ylabel="acceleration of the carriage (m/s²)")
-time.legend()
+time.set(xlabel="time (s)", ylabel="acceleration of the carriage (m/s²)", ylim=(-18, 8))
+time.legend(loc="lower right")
 shaken = [control.vibration(t, done.acceleration("carriage")[:, 0], (0.15, 0.27)) for done in (before, after)]
 assert shaken[1] < shaken[0] / 3.0
 Path("out").mkdir(exist_ok=True)

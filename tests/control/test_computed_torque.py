@@ -77,5 +77,5 @@ def test_a_model_that_differs_from_the_plant_leaves_an_error_that_gains_make_sma
 
 
 def test_a_joint_that_nothing_measures_is_told() -> None:
-    with pytest.raises(ModelError, match=r"not measured \('elbow'\)"):
+    with pytest.raises(ModelError, match=r"under-actuated: the joint .elbow. is neither measured"):
         lw.control.computed_torque(planar_arm(), 1.0, 1.0, lw.control.Hold([0.0]), joints=["shoulder"])

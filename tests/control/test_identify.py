@@ -192,3 +192,19 @@ def test_a_wrong_argument_says_what_it_may_be(change, told) -> None:
     data = record(textbook(), 23, "open", 0, length=300)
     with pytest.raises(LinkwrightError, match=told):
         lw.control.identify(data, **change)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_model_of_unrelated_noise_says_that_it_explains_nothing(seed: int) -> None:
+    u, y = np.random.default_rng(seed).standard_normal((2, 1500))
+    with pytest.warns(LinkwrightWarning, match="explains nothing of the output"):
+        model = lw.control.identify(lw.control.Record(u, y, 1e-3), orders=(3, 3, 1, 1, 1))
+    assert "explains nothing" in str(model)
+
+
+def test_a_weak_response_under_noise_is_not_nothing() -> None:
+    u, e = np.random.default_rng(0).standard_normal((2, 4000))
+    y = np.convolve(u, [0.0, 0.1, 0.08])[:4000] + 0.6 * e
+    model = lw.control.identify(lw.control.Record(u, y, 1e-3), orders=(2, 0, 1, 1, 1))
+    assert model.fit < 0.05
+    assert "explains nothing" not in str(model)

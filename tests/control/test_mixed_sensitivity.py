@@ -104,3 +104,11 @@ def test_a_controller_that_gains_nothing_says_so() -> None:
         warnings.simplefilter("ignore", LinkwrightWarning)
         design = mixed_sensitivity(**case)
     assert any("gains little over none" in note for note in design.warnings)
+
+
+def test_weights_are_spoken_of_only_where_a_hidden_mode_may_be_their_integrator() -> None:
+    for pole, blamed in ((2.0, False), (0.0, True)):
+        hidden = System(np.diag([-1.0, pole]), [[1.0], [0.0]], [[1.0, 1.0]], [[0.0]])
+        with pytest.raises(DesignError, match="measure or drive it") as told:
+            mixed_sensitivity(hidden, None, 0.5, 0.1, cost="standard")
+        assert ("integrator in a weight" in str(told.value)) == blamed

@@ -132,3 +132,26 @@ def test_wrong_gains_and_references_are_told() -> None:
         lw.control.pid(mech, 1.0, 1.0, 0.0, goal, space="task")
     with pytest.raises(ModelError, match="give reference="):
         lw.control.pid(mech, 1.0, 1.0)
+
+
+def crane() -> lw.Mechanism:
+    with lw.Builder("crane") as b:
+        along = {"h": (1, 0, 0), "f": (0, 1, 0)}
+        trolley, load = b.body("cart", 10.0, (0, 0, 0), (1, 1, 1)), b.body("load", 5.0, (0, 0, -2), (1, 1, 1))
+        b.joint("prismatic", b.triad(b.ground, **along), b.triad(trolley, **along), "trolley")
+        b.joint("revolute", b.triad(trolley, h=(0, 1, 0)), b.triad(load, h=(0, 1, 0)), "swing", actuated=False)
+    return b.build()
+
+
+@pytest.mark.parametrize("joints", [None, ["trolley"]], ids=["by actuators", "named"])
+def test_the_driven_joint_of_an_under_actuated_tree_is_controlled(joints: list[str] | None) -> None:
+    mech = crane()
+    controller = lw.control.pid(mech, 400.0, 300.0, 5.0, lw.control.Hold([1.0]), joints=joints)
+    run = lw.control.Loop(mech, controller, period=T).run(20.0, [0.0, 0.1])
+    assert run.status
+    assert abs(run.q[-1, 0] - 1.0) < 0.05
+
+
+def test_the_weight_of_an_under_actuated_tree_cannot_be_held_by_pid() -> None:
+    with pytest.raises(ModelError, match="under-actuated: the joint 'swing'"):
+        lw.control.pid(crane(), 1.0, 1.0, 0.0, lw.control.Hold([1.0]), gravity=True)

@@ -96,3 +96,13 @@ def test_joints_of_a_tree_may_come_in_another_order() -> None:
     assert np.allclose(state.jacobian @ rates, mech.twist(state.q, state.v, "tip", "aligned"))
     expected = mech.inverse_dynamics(state.q, state.v, np.array([2.0, 1.0]))
     assert np.allclose(state.forces(np.array([1.0, 2.0])), expected[::-1])
+
+
+def test_a_path_out_of_reach_stops_with_the_joints_in_its_sentence() -> None:
+    mech = five_bar()
+    q = five_bar_start(mech)
+    a = q[[mech.joints[name].q_slice.start for name in "AB"]]
+    reference = lw.control.MinimumJerk(a, a + np.array([1.5, -1.5]), duration=1.0)
+    run = lw.control.Loop(mech, lw.control.computed_torque(mech, 400.0, 40.0, reference)).run(1.0, q)
+    assert run.status.reason == "no posture"
+    assert "measured joints 'A', 'B' does not close from the last one, where 'C'" in run.status.message

@@ -232,3 +232,21 @@ def test_a_record_does_not_change_with_the_arrays_it_was_made_of(signals) -> Non
     before = record.u[0]
     u[0] += 1.0
     assert record.u[0] == before
+
+
+def test_a_table_without_a_head_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "bare.csv"
+    file.write_text("\n".join(f"{k},{k % 3},{k % 5}" for k in range(20)))
+    with pytest.raises(DataError, match=r"the first line is no head, it reads '0,0,0'"):
+        lw.control.Record.read(file)
+
+
+def test_the_time_column_of_our_own_tables_is_found(tmp_path: Path) -> None:
+    arm = lw.chain(2)
+    controller = lw.control.pid(arm, 1.0, 1.0, reference=lw.control.Sine([0.0, 0.0], [0.1, 0.0], 5.0))
+    run = lw.control.Loop(arm, controller, period=2e-3).run(0.1)
+    run.to_csv(tmp_path / "run.csv")
+    first = run.drives[0]
+    record = lw.control.Record.read(tmp_path / "run.csv", f"{first}.command [N m]", f"{first}.encoder [rad]")
+    assert record.dt == pytest.approx(2e-3)
+    assert repr(record).startswith("Record: 51 samples every 0.002 s")

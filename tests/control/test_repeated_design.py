@@ -152,7 +152,7 @@ def test_the_best_judged_round_is_the_result():
     assert [one.score for one in made.rounds] == [0.2, 0.5]
     assert made.best is made.rounds[0]
     assert made.compensator is made.rounds[0].compensator
-    assert "inserted: 0.2" in str(made)
+    assert "less is better): 0.2" in str(made)
 
 
 def test_an_input_that_does_not_excite_is_an_error_that_says_so():

@@ -205,7 +205,7 @@ def test_a_controller_that_raises_ends_the_run_at_its_time() -> None:
 def test_forces_of_the_wrong_shape_are_told() -> None:
     run = lw.control.Loop(block(), Played([1.0, 2.0])).run(0.1, [0.0])
     assert not run.status
-    assert "the loop has 1 drives" in str(run.status)
+    assert "the loop has 1 drive," in str(run.status)
     run = lw.control.Loop(block(), Played("text")).run(0.1, [0.0])
     assert "no array of 1 forces" in str(run.status)
 
@@ -319,3 +319,21 @@ def test_bad_beginnings_are_told() -> None:
         loop.run(0.1, [0.0], parameters={"m": 3.0})
     with pytest.raises(ModelError, match="has start"):
         lw.control.Loop(block(), object())
+
+
+def test_an_interrupted_loop_does_not_speak_of_checkpoints() -> None:
+    class Stopped:
+        def step(self, k, t, measured):
+            if k == 3:
+                raise KeyboardInterrupt
+            return [0.0]
+
+    run = lw.control.Loop(block(), Stopped()).run(0.1, [0.0])
+    assert run.status.reason == "interrupted"
+    assert "samples so far are kept" in str(run.status)
+    assert "checkpoint" not in str(run.status)
+
+
+def test_a_period_that_is_no_number_is_told() -> None:
+    with pytest.raises(ModelError, match="period must be a time in seconds"):
+        lw.control.Loop(block(), Played([1.0]), period="a")

@@ -5,7 +5,7 @@ import pytest
 from controlled import block, pendulum
 
 import linkwright as lw
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 
 
 class Nothing:
@@ -105,3 +105,57 @@ def test_bad_sensors_are_told() -> None:
         watched(pendulum(), sensors=[lw.control.Accelerometer("top")])
     with pytest.raises(ModelError, match="names of their own"):
         watched(pendulum(), sensors=[lw.control.Accelerometer("tip"), lw.control.Accelerometer("tip")])
+
+
+def slider_and_hinge() -> lw.Mechanism:
+    """A trolley that slides and carries a pendulum without a drive."""
+    with lw.Builder("crane") as b:
+        along = {"h": (1, 0, 0), "f": (0, 1, 0)}
+        trolley, load = b.body("trolley", 10.0, (0, 0, 0), (1, 1, 1)), b.body("load", 5.0, (0, 0, -2), (1, 1, 1))
+        b.joint("prismatic", b.triad(b.ground, **along), b.triad(trolley, **along), "trolley")
+        b.joint("revolute", b.triad(trolley, h=(0, 1, 0)), b.triad(load, h=(0, 1, 0)), "swing", actuated=False)
+    return b.build()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"counts": {"swing": 100}, "resolution": {"trolley": 0.05}}, {"resolution": [0.05, 2 * np.pi / 100]}],
+    ids=["mappings", "a list"],
+)
+def test_one_encoder_has_different_steps_for_different_joints(given: dict) -> None:
+    mech = slider_and_hinge()
+    encoder = lw.control.Encoder(["trolley", "swing"], **given)
+
+    class First(lw.control.Controller):
+        def step(self, k, t, measured):
+            return np.array([5.0])
+
+    run = lw.control.Loop(mech, First(), encoders=encoder).run(0.5, [0.0, 0.4])
+    for at, step in enumerate((0.05, 2 * np.pi / 100)):
+        counts = run.measured_q[:, at] / step
+        assert np.allclose(counts, np.round(counts), atol=1e-9)
+        assert np.abs(run.measured_q[:, at] - run.q[:, at]).max() <= 0.5 * step + 1e-12
+        assert np.abs(run.measured_q[:, at] - run.q[:, at]).max() > 0.3 * step
+
+
+def test_counts_on_a_sliding_joint_name_the_encoder_to_write() -> None:
+    mech = slider_and_hinge()
+    controller = lw.control.pid(mech, 1.0, 1.0, reference=lw.control.Hold([0.0]))
+    with pytest.raises(ModelError, match=r"lw.control.Encoder\(\['trolley'\], resolution="):
+        lw.control.Loop(mech, controller, encoders=4096).run(0.01)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"counts": [1, 2, 3]}, "3 numbers for 2 joints"),
+        ({"counts": {"sling": 5}}, "'sling'"),
+        ({"counts": {"swing": 5}, "resolution": {"swing": 5}}, "counts and a resolution"),
+    ],
+)
+def test_steps_that_do_not_fit_the_joints_are_refused(given: dict, said: str) -> None:
+    mech = slider_and_hinge()
+    controller = lw.control.pid(mech, 1.0, 1.0, reference=lw.control.Hold([0.0]))
+    encoder = lw.control.Encoder(["trolley", "swing"], **given)
+    with pytest.raises(LinkwrightError, match=said):
+        lw.control.Loop(mech, controller, encoders=encoder).run(0.01)

@@ -93,3 +93,32 @@ def test_a_bode_plot_shows_model_band_and_measurement(tmp_path) -> None:
         lw.control.bode()
     with pytest.raises(LinkwrightError, match="not a str"):
         lw.control.bode("G")
+
+
+def delayed_with_lost_band(coherence: float) -> lw.control.Spectrum:
+    """A delay of 4 ms, measured up to 20 Hz and mere noise above."""
+    w = 2 * np.pi * np.linspace(1.0, 200.0, 400)
+    response = np.exp(-0.004j * w)
+    lost = w > 2 * np.pi * 20.0
+    response[lost] = np.exp(1j * np.cumsum(np.full(lost.sum(), 2.0)))  # unwrapped, it would rise on and on
+    some = np.ones(len(w))
+    return lw.control.Spectrum(w, response, np.where(lost, coherence, 1.0), some, some, some, 4.0, 1e-3)
+
+
+@pytest.mark.parametrize("with_model", [False, True])
+def test_the_phase_of_what_is_not_coherent_does_not_run_away(with_model: bool) -> None:
+    measured = delayed_with_lost_band(0.05)
+    model = lw.control.Model([1.0], delay=4, dt=1e-3)
+    figure = lw.control.bode(measured, *([model] if with_model else []))
+    phase = figure.axes[1].get_lines()[0].get_ydata()
+    true = -np.degrees(0.004 * measured.w)
+    assert np.allclose(phase[measured.hertz < 20], true[measured.hertz < 20], atol=1e-6)
+    beside = true if with_model else true[measured.hertz < 20][-1]
+    assert np.abs(phase - beside).max() <= 181.0
+
+
+def test_a_bode_plot_says_where_it_cannot_be_written(tmp_path) -> None:
+    with pytest.raises(LinkwrightError, match=r"ends in \.png"):
+        lw.control.bode(delayed_with_lost_band(1.0), path=tmp_path / "bode.xyz")
+    with pytest.raises(LinkwrightError, match="folder"):
+        lw.control.bode(delayed_with_lost_band(1.0), path=tmp_path / "nowhere" / "bode.png")

@@ -131,3 +131,22 @@ def test_what_cannot_be_done_is_said() -> None:
         two_dof(G, 0.0, from_polynomials([1.0], [1.0, 0.0]), dt=DT)
     with pytest.raises(ShapeError, match="one axis"):
         two_dof(gains(np.eye(2), DT), 0.0, G_D, dt=DT)
+
+
+def test_a_zero_on_the_left_of_the_unit_circle_does_not_make_u_ring() -> None:
+    dt = 0.01
+    G = from_polynomials([1.0], [1.0, 0.0, 0.0])  # sampled with a hold, it has a zero at z = -1
+    K = mixed_sensitivity(G, None, from_polynomials([0.5, 3.0], [1.0, 0.03]), 0.01, cost="standard").system
+    made = two_dof(G, K, from_polynomials([400.0], [1.0, 40.0, 400.0]), dt=dt)
+    assert "would ring" in " ".join(made.notes)
+    c, held, x, u = made.compensator(), sampled(G, dt, "zoh"), np.zeros(2), []
+    for _ in range(60):
+        u.append(c.step(1.0, (held.C @ x)[0]))
+        x = held.A @ x + held.B[:, 0] * u[-1]
+    assert np.abs(np.diff(u))[30:].mean() < 1.0
+
+
+def test_the_mirror_image_of_a_zero_near_the_left_of_the_circle_is_no_pole() -> None:
+    G = System([[0.5, 0.0], [1.0, 0.0]], [[1.0], [0.0]], [[1.0, 1.05]], [[0.0]], DT)  # zero at z = -1.05
+    poles = two_dof(G, 0.0, G_D, dt=DT).feedforward.poles()
+    assert poles.real.min() > -0.1

@@ -456,3 +456,8 @@ def test_the_c_file_needs_nothing_and_says_its_worst_count(steps):
     assert "malloc" not in text
     most = int(re.search(r"At most (\d+) operations a step", text).group(1))
     assert most == sum(steps["serial"].program().count().values())
+
+
+def test_a_payload_that_is_no_mass_is_told() -> None:
+    with pytest.raises(ModelError, match="payload is 'x'; give a mass in kg"):
+        ControlStep(GEOMETRY, payload="x")

@@ -11,8 +11,8 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import ModelError
-from linkwright.studies.manipulator.geometry import Geometry
-from linkwright.studies.manipulator.kinematics import SingularPose, Unreachable, leg_jacobians, legs_at
+from linkwright.studies.manipulator.geometry import ROD, Geometry
+from linkwright.studies.manipulator.kinematics import SingularPose, Unreachable, check_reach, leg_jacobians, legs_at
 from linkwright.studies.manipulator.machine import Drives, leg_joints, machine, state
 
 MODEL = Path(__file__).parents[2] / "examples" / "models" / "six_leg.mks"
@@ -229,3 +229,29 @@ def test_a_stretched_leg_is_singular_and_says_so() -> None:
         state(rigid(), GEOMETRY, np.r_[0.0, 0.0, low, 1.0, 0.0, 0.0, 0.0], np.ones(6))
     assert caught.value.which == "W"
     assert caught.value.condition > 1e6
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"crank": -1.0}, "crank is a length in metres, greater than zero, not -1.0"),
+        ({"rod": 0.0}, "rod is a length"),
+        ({"home_height": "high"}, "home_height is a length"),
+        ({"crank_turn": np.nan}, "crank_turn is an angle"),
+        ({"rod_inertia": ROD._replace(mass=-1.0)}, "mass of rod_inertia is in kg, greater than zero"),
+        ({"rod_inertia": ROD._replace(moments=(1.0, -1.0, 1.0))}, "moments of rod_inertia"),
+        ({"pairs": (0.0, 1.0)}, "pairs are 3 angles"),
+    ],
+)
+def test_dimensions_that_cannot_be_are_refused_by_name(given: dict, said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        Geometry(**given)
+
+
+def test_what_a_leg_lacks_is_told_in_metres_where_it_is_much() -> None:
+    g = Geometry()
+    for far, unit in ((0.9, r"\d mm too far"), (3.0, r"\d m too far")):
+        pose = g.home + np.array([far, 0, 0, 0, 0, 0, 0])
+        assert (legs_at(g, pose).short > 0).any()
+        with pytest.raises(Unreachable, match=unit):
+            check_reach(g, legs_at(g, pose))

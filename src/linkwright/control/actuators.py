@@ -89,7 +89,8 @@ class Guard:
         except (TypeError, ValueError):
             raise ModelError(f"the controller gave {command!r}, which is no array of {self.n} forces") from None
         if u.shape != (self.n,):
-            text = f"the controller gave forces of shape {u.shape}; the loop has {self.n} drives, give ({self.n},)"
+            drives = "1 drive" if self.n == 1 else f"{self.n} drives"
+            text = f"the controller gave forces of shape {u.shape}; the loop has {drives}, give ({self.n},)"
             raise ShapeError(text, given=u.shape, wanted=(self.n,))
         if math.isfinite(u.dot(u)) or np.isfinite(u).all():
             self.row = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +13,14 @@ from linkwright.control.models import Model
 from linkwright.control.records import Record
 from linkwright.control.spectra import Spectrum
 from linkwright.errors import LinkwrightError
+from linkwright.results.files import whole
+from linkwright.results.plots import ENDINGS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
+COHERENT = 0.5  # below it the phase is mostly noise
 COLORS = ("#1f5fa8", "#c4491d", "#2e8b57", "#8a4fa3", "#946c00", "#444444")
 
 
@@ -33,12 +37,15 @@ def bode(
     third pair of axes. `w` (n) rad/s are the frequencies of models and systems. `path` also writes the picture.
     """
     figure_class = _figure_class()
+    if path is not None and Path(path).suffix.lower() not in ENDINGS:
+        raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
     if not things:
         raise LinkwrightError("bode needs something to draw: a model, a spectrum, a linear system")
     if labels is not None and len(labels) != len(things):
         raise LinkwrightError(f"there are {len(things)} things to draw and {len(labels)} labels")
     names = labels or [_name(x, k) for k, x in enumerate(things, 1)]
     at = _frequencies(things) if w is None else np.atleast_1d(np.asarray(w, float))
+    model = next((_response(x, at) for x in things if not isinstance(x, Spectrum)), None)
     coherent = any(isinstance(x, Spectrum) for x in things)
     figure: Figure = figure_class(figsize=(7.5, 7.2 if coherent else 5.6), layout="constrained", facecolor="white")
     ratios = [3, 2, 1] if coherent else [3, 2]
@@ -47,7 +54,8 @@ def bode(
         color = COLORS[k % len(COLORS)]
         if isinstance(thing, Spectrum):
             style = {"linestyle": "none", "marker": ".", "markersize": 3, "color": color}
-            _curve(axes, thing.hertz, thing.response, label=name, **style)
+            phase = _measured_phase(thing, at, model)
+            _curve(axes, thing.hertz, thing.response, phase, label=name, **style)
             axes[2].semilogx(thing.hertz, thing.coherence, color=color, linewidth=1)
             continue
         response = _response(thing, at)
@@ -68,7 +76,8 @@ def bode(
         ax.grid(which="both", color="#dddddd", linewidth=0.6)
     axes[0].legend(fontsize=8, loc="best")
     if path is not None:
-        figure.savefig(path, dpi=150)
+        with whole(path) as temporary:
+            figure.savefig(temporary, format=Path(path).suffix[1:].lower(), dpi=150)
     return figure
 
 
@@ -85,13 +94,35 @@ def plot_record(record: Record) -> Figure:
     return figure
 
 
-def _curve(axes: Any, hertz: Array, response: NDArray[np.complex128], **style: Any) -> None:
+def _measured_phase(spectrum: Spectrum, at: Array, model: NDArray[np.complex128] | None) -> Array:
+    """Degrees: beside the model's phase, if there is one; else unwrapped where it is coherent, the rest beside that."""
+    angle = np.angle(spectrum.response)
+    if model is not None:
+        known = np.isfinite(model)
+        if known.sum() > 1:
+            beside = np.interp(spectrum.w, at[known], np.unwrap(np.angle(model[known])))
+            return np.asarray(np.degrees(beside + _wrapped(angle - beside)))
+    good = np.flatnonzero((spectrum.coherence >= COHERENT) & np.isfinite(angle))
+    if not len(good):
+        return np.asarray(np.degrees(angle))
+    followed = np.unwrap(angle[good])
+    nearest = followed[np.clip(np.searchsorted(good, np.arange(len(angle)), side="right") - 1, 0, None)]
+    phase = nearest + _wrapped(angle - nearest)
+    phase[good] = followed
+    return np.asarray(np.degrees(phase))
+
+
+def _wrapped(angle: Array) -> Array:
+    return np.asarray((angle + np.pi) % (2 * np.pi) - np.pi)
+
+
+def _curve(axes: Any, hertz: Array, response: NDArray[np.complex128], known: Array | None = None, **style: Any) -> None:
     with np.errstate(divide="ignore", invalid="ignore"):
         decibel = 20 * np.log10(np.abs(response))
     axes[0].semilogx(hertz, decibel, **style)
     ok = np.isfinite(response)
     phase = np.full(len(hertz), np.nan)
-    phase[ok] = np.degrees(np.unwrap(np.angle(response[ok])))
+    phase[ok] = np.degrees(np.unwrap(np.angle(response[ok]))) if known is None else known[ok]
     axes[1].semilogx(hertz, phase, **style)
 
 

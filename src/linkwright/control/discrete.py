@@ -28,6 +28,14 @@ class Sampled:
         """The controller as python-control's `StateSpace`."""
         return self.system.to_control()
 
+    def __repr__(self) -> str:
+        text = f"Sampled: {self.system.order} states, every {self.system.dt:g} s"
+        if self.norm is not None:
+            text += f", cost {self.norm.upper:.4g}"
+        if self.continuous is not None:
+            text += f" ({self.continuous.upper:.4g} before it was sampled)"
+        return text
+
 
 def sampled(given: Any, dt: float, method: Method = "tustin", prewarp: float | None = None) -> System:
     """A system at the period dt; one that is sampled with it already is left alone."""

@@ -107,7 +107,24 @@ def identify(
         selection=selection,
         notes=tuple(notes),
     )
+    if _explains_nothing(out):
+        text = (
+            f"The model explains nothing of the output (fit {100 * out.fit:.1f} % held out, B is in its noise): "
+            "see that the columns belong together and that the input reached the plant, or excite more strongly."
+        )
+        warnings.warn(text, LinkwrightWarning, stacklevel=2)
+        out = out.with_notes(text)
     return _judge(out, stable)
+
+
+def _explains_nothing(model: Model) -> bool:
+    """Whether held-out data are simulated no better than by their mean, and B cannot be told from zero."""
+    if model.covariance is None or not model.fit < 0.05:
+        return False
+    b = model.B
+    covariance = model.covariance[: len(b), : len(b)]
+    # χ² of B = 0; much is allowed, as F has been chosen to make it large.
+    return bool(b @ np.linalg.pinv(covariance, hermitian=True) @ b < 30.0 + 10.0 * len(b))
 
 
 def _held_out(record: Record, holdout: float, notes: list[str]) -> tuple[Record, Record | None]:

@@ -33,6 +33,12 @@ class Norm:
     def __float__(self) -> float:
         return self.upper
 
+    def __repr__(self) -> str:
+        if not np.isfinite(self.upper):
+            return "Norm: infinite (unstable)"
+        between = f" (at least {self.lower:.6g})" if self.upper - self.lower > 1e-5 * self.upper else ""
+        return f"Norm: {self.upper:.6g}{between} at {self.frequency / (2 * np.pi):.4g} Hz"
+
 
 def hinf_norm(given: Any, *, tolerance: float = 1e-8, grid: int = 0) -> Norm:
     """The H∞ norm of a continuous or sampled system, with both bounds; infinite where it is unstable.

@@ -40,10 +40,10 @@ def pid(
     """u = K_P e + K_D ė + K_I Σ e·period, of joints (N m/rad, N m s/rad, ...) or of a frame (N/m, ...).
 
     In joint space e is the error of the measured joints, and the model is used for nothing but their names (and, with
-    `gravity=True`, for the forces that hold its weight). In task space e is that of `frame` along `axes`, metres and
-    radians about ground's axes, u a force and moment f on it, and the drives give τ = Jᵀ f, which on a closed chain is
-    S⁻ᵀ f. With `limit` forces of the drives are cut there. The integral stands still where a force is cut, by `limit`
-    or by the loop, and would be driven further.
+    `gravity=True`, for the forces that hold its weight); `joints` may be some of a tree's, as of an under-actuated one.
+    In task space e is that of `frame` along `axes`, metres and radians about ground's axes, u a force and moment f on
+    it, and the drives give τ = Jᵀ f, which on a closed chain is S⁻ᵀ f. With `limit` forces of the drives are cut there.
+    The integral stands still where a force is cut, by `limit` or by the loop, and would be driven further.
     """
     if reference is None:
         raise ModelError("pid follows a reference; give reference=..., such as lw.control.Hold(q)")
@@ -51,7 +51,8 @@ def pid(
         raise NameNotFound("space", str(space), ["joint", "task"])
     if (space == "task") != (frame is not None):
         raise ModelError("pid in task space needs frame=..." if frame is None else "frame= is for space='task'")
-    state = ModelState(mech, joints, frame, guess=guess)
+    # Joints' errors alone ask for no posture: an under-actuated tree (a crane's trolley) can be controlled, too.
+    state = ModelState(mech, joints, frame, guess=guess, partial=frame is None and not gravity)
     task = Task(state, axes) if frame is not None else None
     return Pid(state, task, (kp, kd, ki), reference, limit, gravity=gravity, condition=condition)
 

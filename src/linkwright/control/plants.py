@@ -26,7 +26,9 @@ def checked(P: System, nmeas: int, ncon: int) -> None:
         if fixed:
             named = ", ".join(f"{in_hertz(p, P.dt):.4g} Hz ({_written(p)})" for p in fixed)
             text = f"the plant is not {kind} {hint}: the modes at {named} are not stable and are {verb}"
-            advice = "an integrator in a weight does this: give it a slow stable pole instead"
+            advice = "measure or drive it, or leave it out of the model"
+            if any(in_hertz(p, P.dt) < 1e-6 for p in fixed):
+                advice += "; if it is an integrator in a weight, give that a slow stable pole instead"
             raise DesignError(f"{text}; {advice}", modes=tuple(fixed))
 
 

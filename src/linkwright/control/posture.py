@@ -34,7 +34,8 @@ class ModelState:
     `joints` are the measured and driven ones, as many as the mechanism has degrees of freedom (by default those with
     actuators); `frame` is one whose kinematics is wanted too. After an update: `q`, `v`; `W` (nv, n) with v = W θ̇;
     `drift`, the accelerations at θ̈ = 0; and of the frame, in ground's axes, `pose`, `twist`, `jacobian` (6, n) of θ̇ and
-    `frame_drift`, with ẍ = jacobian θ̈ + frame_drift. `iterations` says what Newton's method took.
+    `frame_drift`, with ẍ = jacobian θ̈ + frame_drift. `iterations` says what Newton's method took. With
+    `partial` the joints of a tree may be some of them only; the others stay where they are until `set` tells.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class ModelState:
         guess: ArrayLike | None = None,
         jump: float = JUMP,
         condition: float = CONDITION,
+        partial: bool = False,
     ) -> None:
         if mech.description.drivers:
             name = mech.description.drivers[0].name
@@ -55,10 +57,8 @@ class ModelState:
         self.joints, self._q_at, self._v_at = joint_positions(mech, joints, "joints")
         self.n, self._guess = len(self.joints), guess
         nv, n = mech.nv, self.n
-        if not mech.closed and n != nv:
-            left = [j.name for j in mech.joints if j.v_slice.stop > j.v_slice.start and j.name not in self.joints]
-            text = f"{len(left)} joints of {mech.name!r} are not measured ({', '.join(map(repr, left[:4]))})"
-            raise ModelError(f"{text}, and no loop tells where they are; name all of its joints", element=left[0])
+        if not mech.closed and n != nv and not partial:
+            raise _under_actuated(mech, self.joints)
         self.q, self.v = mech.neutral(), np.zeros(nv)
         self.drift, self.iterations, self.started = np.zeros(nv), 0, False
         self.W = np.zeros((nv, n))
@@ -177,7 +177,11 @@ class ModelState:
             if met:
                 break
             if self.iterations == ITERATIONS or info > 0:
-                self._lost("does not close from the last one")
+                self.q[:] = before
+                self._loops()
+                easy = [x for x in self._weak() if x not in self.joints]
+                about = f", where {_names(easy)} move{'s' if len(easy) == 1 else ''} most easily" if easy else ""
+                self._lost(f"does not close from the last one{about}")
             right[:m], right[m:] = -self._phi[rows], miss
             move = dgetrs(lu, pivots, right)[0]
             # A step may be long in one joint at the first round; what ends far away is refused below.
@@ -235,7 +239,7 @@ class ModelState:
         return found
 
     def _lost(self, what: str, joints: Sequence[str] = ()) -> NoReturn:
-        text = f"the posture for the measured joints {what} (warm start, {ITERATIONS} iterations)"
+        text = f"the posture for the measured joints {_names(self.joints)} {what} (warm start, {ITERATIONS} iterations)"
         advice = "they are out of reach, moved too far in one sample, or are noisy; sample faster, or slow down"
         raise ControlError(f"{text}: {advice}", reason="no posture", joints=joints or self.joints)
 
@@ -277,6 +281,14 @@ class ModelState:
     def weights(self) -> Floats:
         """The forces (n) of the joints that hold gravity."""
         return np.asarray(self.W.T @ self.mech.gravity_forces(self.q))
+
+
+def _under_actuated(mech: Mechanism, joints: Sequence[str]) -> ModelError:
+    left = [j.name for j in mech.joints if j.v_slice.stop > j.v_slice.start and j.name not in joints]
+    what = f"the joint {left[0]!r} is" if len(left) == 1 else f"{len(left)} joints ({_names(left)}) are"
+    text = f"{mech.name!r} is under-actuated: {what} neither measured nor driven, and no loop tells where"
+    advice = "name all joints with joints=[...] if they have drives; else take pid(..., joints=[...]) of those that do"
+    return ModelError(f"{text}; {advice}, or a law of your own of the whole state", element=left[0])
 
 
 def _names(names: Sequence[str]) -> str:

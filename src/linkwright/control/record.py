@@ -37,6 +37,12 @@ class SampledRun(Solution):
     saturated: int
     held: int
 
+    @property
+    def held_series(self) -> frozenset[str]:
+        """Commands and the forces that acted: they are held from a sample until the next."""
+        kinds = ("command", "torque", "force")
+        return frozenset(f"{name}.{kind}" for name in self.drives for kind in kinds)
+
     def joined(self, mech: Any, units: Mapping[str, tuple[tuple[str, ...], str]]) -> SampledRun:
         """The same with all signals as series; `units` has the labels and units of sensors."""
         series: dict[str, Series] = {}

@@ -15,6 +15,7 @@ from linkwright.errors import DataError, ExcitationError, NameNotFound
 Array = NDArray[np.float64]
 
 SHORTEST = 10  # samples
+TIMES = ("time", "t", "Time", "TIME", "T", "time (s)", "t (s)", "time [s]", "t [s]")
 UNEVEN = 1e-3  # of dt, that a step of the time column may differ from the mean step
 
 
@@ -61,8 +62,8 @@ class Record:
     ) -> Record:
         """A record from the named columns of a CSV file whose first line names them (comma, semicolon or tab).
 
-        The time column (s) is `time`, or one called time, t or TIME; without one, `dt` must be given. Rows in error
-        messages are lines of the file. Uneven times are refused, or with `uneven="interpolate"` put on an even grid.
+        The time column (s) is `time`, or one called time, t, TIME or time [s]; without one, `dt` must be given. Rows in
+        error messages are lines of the file. Uneven times are refused, or with `uneven="interpolate"` put on a grid.
         """
 
         def wanted(names: list[str]) -> list[str]:
@@ -71,7 +72,7 @@ class Record:
                 if name not in names:
                     raise NameNotFound("column", name, names)
             if time is None:
-                time = next((x for x in ("time", "t", "Time", "TIME", "T", "time (s)", "t (s)") if x in names), None)
+                time = next((x for x in TIMES if x in names), None)
             if time is None and dt is None:
                 text = f"{path}: no column of time among {', '.join(names)}"
                 raise DataError(f"{text}: name it, as time=..., or give dt=...")
@@ -141,6 +142,11 @@ class Record:
     # -- working with one -----------------------------------------------------------------------------------
     def __len__(self) -> int:
         return len(self.u)
+
+    def __repr__(self) -> str:
+        signals = [("u", self.u), ("y", self.y), *([("r", self.r)] if self.r is not None else [])]
+        ranges = ", ".join(f"{name} {x.min():.3g} … {x.max():.3g}" for name, x in signals)
+        return f"Record: {len(self)} samples every {self.dt:g} s ({len(self) * self.dt:.4g} s), {ranges}"
 
     @property
     def time(self) -> Array:

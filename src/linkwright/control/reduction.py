@@ -39,6 +39,12 @@ class Reduced:
         """The number of states that are left."""
         return self.system.order
 
+    def __repr__(self) -> str:
+        full = self.kept + len(self.hankel)
+        unstable = f", {self.kept} of them unstable" if self.kept else ""
+        cost = "" if self.norm is None else f", cost {self.norm.upper:.4g}"
+        return f"Reduced: {self.order} of {full} states{unstable}{cost}"
+
 
 def hankel_singular_values(given: Any) -> Floats:
     """The Hankel singular values of the stable part, falling: what each state of a balanced form contributes."""

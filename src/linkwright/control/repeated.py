@@ -87,12 +87,13 @@ class Round:
 
     def __str__(self) -> str:
         modes = sorted({f"{p.frequency:.1f} Hz (ζ = {p.damping:.3f})" for p in self.model.poles() if p.z.imag > 0})
+        judged = "inserted, judged in the loop (less is better)"
         lines = [
             f"round {self.number}: fit {100.0 * self.model.fit:.1f} % on held-out data; modes: {', '.join(modes)}",
             f"  γ = {self.design.gamma_opt:.3g}, verified {self.design.norm.upper:.3g}; without control "
             f"{'unstable' if self.design.baseline is None else f'{self.design.baseline:.3g}'}",
             f"  K has {self.order} states of {self.full_order}; {self.compensator.margins}",
-            *([] if self.score is None else [f"  inserted: {self.score:.4g}"]),
+            *([] if self.score is None else [f"  {judged}: {self.score:.4g}"]),
         ]
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
@@ -116,7 +117,9 @@ class Repeated:
         return self.best.compensator
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.rounds), *self.refused, self.ended])
+        why = "the last" if self.best.score is None else f"judged best, {self.best.score:.4g}"
+        kept = f"kept: the compensator of round {self.best.number} of {len(self.rounds)} ({why})"
+        return "\n".join([*map(str, self.rounds), *self.refused, self.ended, kept])
 
 
 def repeated_design(

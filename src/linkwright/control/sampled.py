@@ -62,8 +62,8 @@ class Loop:
     ) -> None:
         if not hasattr(controller, "step"):
             raise ModelError(f"a controller has start(measured) and step(k, t, measured); {controller!r} has not")
-        if not 0.0 < period < math.inf:
-            raise ModelError(f"period must be a time greater than zero, not {period!r}")
+        if not isinstance(period, float | int | np.number) or not 0.0 < period < math.inf:
+            raise ModelError(f"period must be a time in seconds greater than zero, not {period!r}")
         for name, value in (("substeps", substeps), ("patience", patience)):
             if not isinstance(value, int | np.integer) or value < 1:
                 raise ModelError(f"{name} must be a whole number from 1 on, not {value!r}")
@@ -169,7 +169,7 @@ class _Run:
                 self._look(k)
                 self._repeat(k)
         except KeyboardInterrupt:
-            status = interrupted(k * self.loop.period, kept=False)
+            status = interrupted(k * self.loop.period, kept=None)
             self._repeat(k)
         return self._result(k + 1, status)
 

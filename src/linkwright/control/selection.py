@@ -17,6 +17,7 @@ from linkwright.control.starts import arx
 from linkwright.errors import DataError, LinkwrightError
 
 Array = NDArray[np.float64]
+SHOWN = 5  # candidates that are printed
 ROUNDS = 6  # of moving to a better neighbour
 CRITERIA = ("bic", "aic", "validation")
 
@@ -33,6 +34,21 @@ class Candidate:
     def score(self, criterion: str) -> float:
         return float(getattr(self, criterion))
 
+    def __str__(self) -> str:
+        held = f", held-out error {self.validation:.4g}" if np.isfinite(self.validation) else ""
+        return f"{self.orders}: BIC {self.bic:.1f}, AIC {self.aic:.1f}{held}"
+
+
+class Selection(tuple[Candidate, ...]):
+    """The candidates of an order selection, best first; printed are the first few."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        left = len(self) - SHOWN
+        lines = [f"{len(self)} candidates, best first", *(f"  {one}" for one in self[:SHOWN])]
+        return "\n".join([*lines, *([f"  and {left} more"] if left > 0 else [])])
+
 
 def select(
     seen: Record,
@@ -42,7 +58,7 @@ def select(
     criterion: str,
     max_order: int,
     initial: str,
-) -> tuple[Orders, tuple[Candidate, ...]]:
+) -> tuple[Orders, Selection]:
     """The best orders and all candidates, best first.
 
     The whole grid of five orders would be thousands of fits: the plant's orders are searched with a noise model of
@@ -75,7 +91,7 @@ def select(
             grid.run(_noises_around(grid.best, family))
         if grid.best == best:
             break
-    return grid.best, tuple(grid.ranked)
+    return grid.best, Selection(grid.ranked)
 
 
 def _plants_around(best: Orders, top: int, least_delay: int | None) -> Iterator[Orders]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ from linkwright.control.plant import Plant, joint_positions
 from linkwright.errors import ModelError, NameNotFound
 
 Floats = NDArray[np.float64]
+Steps = float | Sequence[float] | Mapping[str, float] | None
 Rate = Literal["difference", "filtered", "exact"]
 _RATES = ("difference", "filtered", "exact")
 
@@ -56,34 +57,51 @@ class LowPass:
 class Encoder:
     """Encoders of joints: `counts` a turn (or a `resolution` in rad or m), and white noise before they count.
 
-    Without either they are exact. Rates are the `"difference"` of two samples over the period, that `"filtered"` by a
-    low-pass of `cutoff` Hz, or `"exact"`. Before the first sample the joints are taken to have moved at their first
-    rates.
+    Each is one number for all joints, one for each in a list, or a mapping from joints' names; of a mapping both may be
+    given, for different joints. Joints without either are exact. Rates are the `"difference"` of two samples over the
+    period, that `"filtered"` by a low-pass of `cutoff` Hz, or `"exact"`. Before the first sample the joints are taken
+    to have moved at their first rates.
     """
 
     def __init__(
         self,
         joints: Sequence[str] | str | None = None,
         *,
-        counts: float | None = None,
-        resolution: float | None = None,
+        counts: Steps = None,
+        resolution: Steps = None,
         noise: float = 0.0,
         rate: Rate = "difference",
         cutoff: float | None = None,
     ) -> None:
-        if counts is not None and resolution is not None:
-            raise ModelError("counts and resolution were both given; give one of them")
-        for name, value in (("counts", counts), ("resolution", resolution)):
-            if value is not None and not 0.0 < value < math.inf:
-                raise ModelError(f"{name} of an encoder must be greater than zero, not {value!r}")
+        both = isinstance(counts, Mapping) and isinstance(resolution, Mapping)
+        if counts is not None and resolution is not None and not both:
+            text = "counts and resolution were both given; give one of them"
+            raise ModelError(f"{text}, or mappings from joints' names for different joints")
+        self.counts, self.resolution = _steps("counts", counts), _steps("resolution", resolution)
         if rate not in _RATES:
             raise NameNotFound("way to rates", str(rate), list(_RATES))
         if (rate == "filtered") != (cutoff is not None):
             raise ModelError("filtered rates need a cutoff=... in Hz" if cutoff is None else "cutoff= is for filtered")
         _check_noise(noise)
         self.joints, self.noise, self.rate, self.cutoff = joints, float(noise), rate, cutoff
-        self.step = 2.0 * math.pi / counts if counts is not None else resolution
-        self.by_turns = counts is not None
+
+    def steps(self, plant: Plant, joints: Sequence[str]) -> Floats | None:
+        """The width of a count of each joint, zero where it is exact; None if all are."""
+        if self.counts is None and self.resolution is None:
+            return None
+        found = np.zeros(len(joints))
+        for name, given in (("counts", self.counts), ("resolution", self.resolution)):
+            for at, value in _by_joint(name, given, joints):
+                if found[at]:
+                    raise ModelError(f"joint {joints[at]!r} has counts and a resolution; give one", element=joints[at])
+                if name == "counts" and plant.mech.joints[joints[at]].kind == "prismatic":
+                    text = f"joint {joints[at]!r} slides, and has no counts a turn; give resolution=... in metres"
+                    example = f"encoders=lw.control.Encoder({list(joints)!r}, resolution=1e-5)"
+                    if len(joints) > 1:
+                        example = f"lw.control.Encoder(counts={{...}}, resolution={{{joints[at]!r}: 1e-5}})"
+                    raise ModelError(f"{text}: {example}", element=joints[at])
+                found[at] = 2.0 * math.pi / value if name == "counts" else value
+        return found
 
     def bind(self, plant: Plant, period: float, rng: np.random.Generator) -> EncoderReader:
         """The reader of one run."""
@@ -95,12 +113,11 @@ class EncoderReader:
 
     def __init__(self, encoder: Encoder, plant: Plant, period: float, rng: np.random.Generator) -> None:
         self.joints, self._q_at, self._v_at = joint_positions(plant.mech, encoder.joints, "encoders")
-        slides = [name for name in self.joints if plant.mech.joints[name].kind == "prismatic"]
-        if slides and encoder.by_turns:
-            text = f"joint {slides[0]!r} slides, and has no counts a turn; give resolution=... in metres"
-            raise ModelError(text, element=slides[0])
         self._plant, self._period, self._rng, self._noise = plant, period, rng, encoder.noise
-        self._step, self._exact = encoder.step, encoder.rate == "exact"
+        steps = encoder.steps(plant, self.joints)
+        self._at = np.arange(0) if steps is None else np.flatnonzero(steps)
+        self._step = np.zeros(0) if steps is None else steps[self._at]
+        self._exact = encoder.rate == "exact"
         self._filter = None if encoder.cutoff is None else LowPass(encoder.cutoff, period)
         n = len(self.joints)
         self.q, self.v = np.zeros(n), np.zeros(n)
@@ -109,8 +126,9 @@ class EncoderReader:
     def _shown(self, q: Floats) -> Floats:
         if self._noise:
             q = q + self._noise * self._rng.standard_normal(len(q))
-        if self._step is not None:
-            q = self._step * np.floor(q / self._step + 0.5)
+        if self._step.size:
+            q = q.copy()
+            q[self._at] = self._step * np.floor(q[self._at] / self._step + 0.5)
         return q
 
     def read(self) -> None:
@@ -178,6 +196,38 @@ class Accelerometer:
 
         return read
 
+
+def _steps(name: str, given: Steps) -> float | tuple[float, ...] | dict[str, float] | None:
+    """Checked numbers, in the form in which they were given."""
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        return {str(joint): _positive(f"{name} of joint {joint!r}", value) for joint, value in given.items()}
+    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and np.ndim(given) == 1:
+        return tuple(_positive(f"{name} of an encoder", value) for value in given)
+    return _positive(f"{name} of an encoder", given)
+
+
+def _positive(what: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, float | int | np.number) or not 0.0 < value < math.inf:
+        raise ModelError(f"{what} must be greater than zero, not {value!r}")
+    return float(value)
+
+
+def _by_joint(name: str, given: Any, joints: Sequence[str]) -> Iterator[tuple[int, float]]:
+    """Pairs of a joint's place and its number."""
+    if isinstance(given, dict):
+        for joint, value in given.items():
+            if joint not in joints:
+                raise NameNotFound("joint with an encoder", joint, list(joints))
+            yield list(joints).index(joint), value
+    elif isinstance(given, tuple):
+        if len(given) != len(joints):
+            text = f"{name} of an encoder has {len(given)} numbers for {len(joints)} joints ({', '.join(joints[:6])})"
+            raise ModelError(f"{text}; give one for each, or a mapping from their names")
+        yield from enumerate(given)
+    elif given is not None:
+        yield from ((at, given) for at in range(len(joints)))
 
 
 def _check_noise(noise: Any) -> None:

@@ -41,6 +41,15 @@ class Spectrum:
         """The frequencies (n) in Hz."""
         return self.w / (2 * np.pi)
 
+    def __repr__(self) -> str:
+        count = f"{len(self.w)} frequenc{'y' if len(self.w) == 1 else 'ies'}"
+        if not len(self.w):
+            return f"Spectrum: {count}"
+        return (
+            f"Spectrum: {count} from {self.hertz[0]:.4g} to {self.hertz[-1]:.4g} Hz, {self.averages:.3g} "
+            f"averages, median coherence {np.median(self.coherence):.3g}"
+        )
+
     def where(self, *, coherence: float = 0.0, low: float = 0.0, high: float = np.inf) -> Spectrum:
         """Only the lines of at least this coherence, between low and high (rad/s)."""
         keep = (self.coherence >= coherence) & (self.w >= low) & (self.w <= high)
@@ -118,9 +127,9 @@ def empirical(record: Record, period: int, *, skip: int = 0) -> Spectrum:
         raise DataError(f"a period is a whole number of samples, not {period!r}")
     count = len(record) // period - skip
     if skip < 0 or count < 1:
+        whole = "1 period" if len(record) // period == 1 else f"{len(record) // period} periods"
         raise DataError(
-            f"{len(record)} samples hold {len(record) // period} periods of {period}; {skip} skipped leave none: "
-            "record more periods"
+            f"{len(record)} samples hold {whole} of {period}; {skip} skipped leave none: record more periods"
         )
 
     def lines(x: Array) -> Complex:

@@ -55,8 +55,11 @@ def _table(
         skipped += 1
     separator = max(",;\t", key=head.count)
     names = [x.strip() for row in csv.reader([head], delimiter=separator, strict=True) for x in row]
-    if not any(names) or len(set(names)) != len(names):
+    if not any(names) or (len(set(names)) != len(names) and not all(map(_is_number, names))):
         raise DataError(f"{file}: the first line must name the columns, each once; it reads {head.strip()[:80]!r}")
+    if all(map(_is_number, names)):
+        text = f"{file}: the first line is no head, it reads {head.strip()[:80]!r}"
+        raise DataError(f"{text}: put the names of the columns in a line before it, as time,u,y", row=skipped + 1)
     chosen = list(dict.fromkeys(choose(names)))
     places = [names.index(name) for name in chosen]
     columns, at = [array("d") for _ in chosen], array("q")
@@ -82,6 +85,14 @@ def _table(
     if not at:
         raise DataError(f"{file} has a head and no rows")
     return {name: np.frombuffer(column) for name, column in zip(chosen, columns, strict=True)}, at
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _lines(file: Path, stream: TextIO) -> Iterator[str]:

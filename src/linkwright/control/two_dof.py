@@ -64,7 +64,8 @@ def two_dof(
     are sampled first: G and G_D with a hold, K and F by Tustin's rule (exact at prewarp, rad/s). Q = G⁻¹ R is stable
     and proper, because R = G_D · A takes over what must not be inverted: zeros outside the unit circle with their
     mirror images as poles (A is all-pass there); zeros on the circle, moved inward by leak (Hz); zeros on the left half
-    of the disc beyond the radius `ringing`, whose inverse would ring from sample to sample; delay beyond that of G_D.
+    of the plane between the radii `ringing` and 1/`ringing`, on the circle too, whose inverse would ring from sample
+    to sample; delay beyond that of G_D.
     `notes` name each. An unstable loop is a DesignError.
     """
     plant = sampled(system(G, "G"), dt, "zoh")
@@ -115,12 +116,13 @@ def _inverse(G: System, G_D: System, ringing: float, leak: float) -> tuple[Syste
     placed, factor, notes = zeros.copy(), 1.0 + 0.0j, []
     for i, z in enumerate(zeros):
         said = ""
-        if abs(z) > 2 - inner:
+        if z.real < 0 and ringing < abs(z) < 1 / ringing:
+            # Neither the zero nor its mirror image may become a pole there: both alternate from sample to sample.
+            placed[i], said = 0.0, "whose inverse would ring: R has it"
+        elif abs(z) > 2 - inner:
             placed[i], said = 1 / np.conj(z), "outside the unit circle: R has it, all-pass"
         elif abs(z) > inner:
             placed[i], said = inner * np.exp(1j * np.angle(z)), f"on the unit circle: inverted {leak:g} Hz inside it"
-        elif z.real < 0 and abs(z) > ringing:
-            placed[i], said = 0.0, "whose inverse would ring: R has it"
         if said:
             # Unit gain at frequency zero, but for a zero that is there itself.
             factor *= (1 - placed[i]) / (1 - z) if abs(1 - z) > 1 - inner + 1e-12 else 1.0
@@ -128,7 +130,8 @@ def _inverse(G: System, G_D: System, ringing: float, leak: float) -> tuple[Syste
                 notes.append(f"zero at {_place(z, dt)} {said}")
     extra = max(0, late - late_d)
     if extra:
-        notes.append(f"R is later than G_D by {extra} periods of {dt:g} s: the plant's own delay")
+        periods = "period" if extra == 1 else "periods"
+        notes.append(f"R is later than G_D by {extra} {periods} of {dt:g} s: the plant's own delay")
     changed = placed != zeros
     pure = np.zeros(extra)
     scale = float(np.real(factor))

@@ -74,7 +74,7 @@ def _outside() -> int:
     """How far up the stack a caller outside this package is."""
     level, frame = 1, sys._getframe(1)
     ours = ("linkwright.", "functools")  # a cached property calls through the latter
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(ours):
+    while frame.f_back is not None and str(frame.f_globals.get("__name__") or "").startswith(ours):
         level, frame = level + 1, frame.f_back
     return level
 

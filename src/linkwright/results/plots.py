@@ -34,12 +34,25 @@ STYLES: tuple[tuple[str, tuple[float, Sequence[float]] | Literal["solid"]], ...]
     ("#009E73", (0, (1.4, 1.2))),
     ("#CC79A7", (0, (6, 1.5, 1.4, 1.5))),
 )
+#: More of them, for more lines than coordinates.
+_FURTHER: tuple[tuple[str, tuple[float, Sequence[float]] | Literal["solid"]], ...] = (
+    ("#E69F00", (0, (9, 2))),
+    ("#222222", (0, (3, 1, 1, 1, 1, 1))),
+    ("#56B4E9", (0, (12, 1.5, 3, 1.5))),
+    ("#8C510A", (0, (2.5, 2.5))),
+)
 _STOP = (0, (3, 2))
 _INK, _FAINT, _ALARM = "#222222", "#777777", "#A3123A"
-_UNITS = {"m/s^2": "m/s²", "rad/s^2": "rad/s²"}
+UNITS = {"m/s^2": "m/s²", "rad/s^2": "rad/s²"}
 _STILL = 1e-9  # of its row's largest number, or of the mechanism's size: less is rounding, and is drawn as zero
 #: Beyond these a figure's own choice of columns does not look.
 _JOINTS = 2000
+
+
+def style(k: int) -> tuple[str, tuple[float, Sequence[float]] | Literal["solid"]]:
+    """Colour and dashes of line k; no two of the first 64 are alike."""
+    known = (*STYLES, *_FURTHER)
+    return known[k % len(known)][0], known[(k + k // len(known)) % len(known)][1]
 
 
 @dataclass(frozen=True)
@@ -112,6 +125,9 @@ def _column(solution: Solution, name: str) -> _Column:
         fits = [name] if d.joint_names.find(name) is not None else fitting(d.joint_names, name)
         if len(fits) != 1:
             known = [*d.body_names[:700], *d.frames.names[:700], *d.joint_names[:700], *(t.name for t in d.traces)]
+            if name in solution.series:
+                text = f"{name!r} is a series, no body, triad or joint; draw it with plot_series({name!r})"
+                raise LinkwrightError(text) from None
             raise NameNotFound("body, triad or joint", name, known) from None
         return _Column(fits[0], joint=True)
     return _Column(name)
@@ -172,7 +188,7 @@ def _curves(solution: Solution, column: _Column, quantity: str) -> _Curves | Non
     if column.joint:
         return _joint_curves(solution, name, d.kind_of(d.joint_names.position("joint", name)), quantity)
     labels = ("x", "y", "z") if size == 3 else ("e0", "e1", "e2", "e3")
-    mark = "" if unit == "1" else f" [{_UNITS.get(unit, unit)}]"
+    mark = "" if unit == "1" else f" [{UNITS.get(unit, unit)}]"
     return _Curves(getattr(solution, quantity)(name), labels, quantity.replace("_", " ") + mark)
 
 
@@ -259,7 +275,7 @@ def _draw_axes(ax: Axes, solution: Solution, curves: _Curves | None, largest: fl
         return
     marker = "o" if len(solution) == 1 else None
     for k, label in enumerate(curves.labels):
-        colour, dashes = STYLES[k % len(STYLES)]
+        colour, dashes = style(k)
         ax.plot(
             solution.time, curves.y[:, k], color=colour, linestyle=dashes, linewidth=1.7, marker=marker, label=label
         )

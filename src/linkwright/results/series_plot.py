@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.results.files import whole
-from linkwright.results.plots import ENDINGS, STYLES
+from linkwright.results.plots import ENDINGS, UNITS, style
 from linkwright.results.series import Series
 
 if TYPE_CHECKING:
@@ -36,15 +36,18 @@ def plot_series(
     figure = Figure(figsize=(7.5, 0.9 + 2.4 * len(units)), layout="constrained", facecolor="white")
     figure.suptitle(solution.description.name)
     grid = figure.subplots(len(units), 1, sharex=True, squeeze=False)
+    held = solution.held_series
     marker = "o" if len(solution) == 1 else None
     for ax, unit in zip(grid[:, 0], units, strict=True):
         together = [(name, x) for name, x in chosen.items() if x.unit == unit]
         for k, (name, x) in enumerate(together[:most]):
-            color, dashes = STYLES[k % len(STYLES)]
+            color, dashes = style(k)
             drawn = {"color": color, "linestyle": dashes, "marker": marker, "label": name}
+            if name in held:  # from its sample until the next
+                drawn["drawstyle"] = "steps-post"
             ax.plot(solution.time, x.values, linewidth=1.4, **drawn)
         left = len(together) - most
-        ax.set_ylabel(unit)
+        ax.set_ylabel("no unit" if unit == "1" else UNITS.get(unit, unit))
         ax.grid(color="#dddddd", linewidth=0.6)
         ax.legend(fontsize=8, loc="best", title=f"{left} more are not drawn" if left > 0 else None)
     grid[-1, 0].set_xlabel("time (s)")

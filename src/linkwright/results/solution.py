@@ -301,10 +301,13 @@ class Solution:
         return dataset(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a NetCDF file that `lw.open` reads, with the model in it."""
+        """Write a NetCDF file that `lw.open` reads, with the model in it; a name in .csv, as `to_csv` does."""
         from linkwright.results.storage import save
 
-        save(self, path)
+        if os.fspath(path).lower().endswith(".csv"):
+            self.to_csv(path)
+        else:
+            save(self, path)
 
     def to_csv(self, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:
         """Write a table, one row a time point, columns as `block.x [m]`, of the bodies and triads named.
@@ -329,6 +332,11 @@ class Solution:
         from linkwright.results.plots import plot
 
         return plot(self, names, quantities, path)
+
+    @property
+    def held_series(self) -> frozenset[str]:
+        """The series that keep a value until the next time point; figures draw them as steps."""
+        return frozenset()
 
     def plot_series(
         self, names: str | Sequence[str] | None = None, path: str | os.PathLike[str] | None = None

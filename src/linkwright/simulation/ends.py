@@ -65,9 +65,11 @@ def law_failed(message: str, t: float) -> Status:
     return Status(False, message, "law failed", t, advice=advice)
 
 
-def interrupted(t: float, kept: bool) -> Status:
-    """The status of a run that a person ended; `kept` if it has a checkpoint."""
+def interrupted(t: float, kept: bool | None) -> Status:
+    """The status of a run that a person ended; `kept` if it has a checkpoint, None if such runs have none."""
     advice = "go on with resume=True" if kept else "a run with checkpoint=... can be resumed"
+    if kept is None:
+        advice = "the samples so far are kept"
     return Status(False, f"interrupted at t = {float(t):.9g} s", "interrupted", float(t), advice=advice)
 
 

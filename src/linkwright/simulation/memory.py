@@ -78,7 +78,7 @@ class Memory:
 
     def _walk_function(self, function: FunctionType, depth: int) -> None:
         names = _Names(function)
-        if function.__module__.split(".")[0] in ("linkwright", "numpy") or id(function) in self._kept:
+        if (function.__module__ or "").split(".")[0] in ("linkwright", "numpy") or id(function) in self._kept:
             return
         self._kept[id(function)] = names, _inside(names)
         for thing in (*(function.__closure__ or ()), *(function.__defaults__ or ()), *_inside(names).values()):
@@ -113,7 +113,7 @@ def _looked_into(thing: Any) -> bool:
         return thing.size <= _MOST
     if isinstance(thing, CellType | list | dict | set | tuple):
         return True
-    if isinstance(thing, type | ModuleType) or type(thing).__module__.split(".")[0] == "linkwright":
+    if isinstance(thing, type | ModuleType) or (type(thing).__module__ or "").split(".")[0] == "linkwright":
         return False
     return isinstance(getattr(thing, "__dict__", None), dict)
 

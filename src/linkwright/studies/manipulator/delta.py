@@ -17,7 +17,7 @@ from linkwright.building import Builder
 from linkwright.errors import ModelError, ShapeError
 from linkwright.model import Mechanism
 from linkwright.spatial.rotation import euler_parameters
-from linkwright.studies.manipulator.kinematics import Unreachable, about, crank_angles, finite
+from linkwright.studies.manipulator.kinematics import Unreachable, about, crank_angles, finite, length
 
 Floats = NDArray[np.float64]
 ARMS = 3
@@ -55,7 +55,7 @@ def angles(dims: Delta, position: ArrayLike) -> Floats:
         first_, crank = first[(*index, arm)], dims.crank
         far = float(np.linalg.norm(p - crank * np.array([np.cos(first_), np.sin(first_), 0.0])))
         text = (
-            f"arm {arm + 1} cannot reach: its rods are {abs(far - dims.rod) * 1e3:.3g} mm too "
+            f"arm {arm + 1} cannot reach: its rods are {length(abs(far - dims.rod))} too "
             f"{'short' if far > dims.rod else 'long'} there; bring the plate {'nearer' if far > dims.rod else 'away'}, "
             "or change crank or rod"
         )

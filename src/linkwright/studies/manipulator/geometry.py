@@ -12,11 +12,13 @@ At home the wrist's middle angle is a few degrees, far from its singular ±90°.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from linkwright.errors import ModelError
 
 Floats = NDArray[np.float64]
 LEGS = 6
@@ -66,6 +68,21 @@ class Geometry:
     plate_inertia: Inertia = PLATE
     pairs: tuple[float, ...] = field(default=(0.0, 2.0 * np.pi / 3.0, 4.0 * np.pi / 3.0))
 
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            given = getattr(self, one.name)
+            if one.name in _LENGTHS and not _number(given, above_zero=True):
+                text = f"{one.name} is a length in metres, greater than zero, not {given!r}"
+                raise ModelError(text, element=one.name)
+            if one.name in _ANGLES and not _number(given):
+                raise ModelError(f"{one.name} is an angle in radians, not {given!r}", element=one.name)
+            if one.name.endswith("_inertia"):
+                _check_inertia(one.name, given)
+        if not _number(self.gravity):
+            raise ModelError(f"gravity is a number in m/s², not {self.gravity!r}", element="gravity")
+        if len(self.pairs) != LEGS // 2 or not all(map(_number, self.pairs)):
+            raise ModelError(f"pairs are {LEGS // 2} angles in radians, not {self.pairs!r}", element="pairs")
+
     @property
     def sides(self) -> Floats:
         """−1 and 1 for the two legs of each pair."""
@@ -98,6 +115,26 @@ class Geometry:
     def home(self) -> Floats:
         """The plate's home: x, y, z and Euler parameters."""
         return np.array([0.0, 0.0, self.home_height, 1.0, 0.0, 0.0, 0.0])
+
+
+_LENGTHS = ("base_radius", "crank", "rod", "plate_radius", "home_height", "turn_length")
+_ANGLES = ("base_half_angle", "crank_turn", "plate_half_angle")
+
+
+def _number(x: object, *, above_zero: bool = False) -> bool:
+    known = isinstance(x, int | float | np.number) and not isinstance(x, bool)
+    return known and bool(np.isfinite(x)) and (not above_zero or float(x) > 0.0)  # type: ignore[call-overload, arg-type]
+
+
+def _check_inertia(name: str, given: object) -> None:
+    if not isinstance(given, Inertia):
+        raise ModelError(f"{name} is an Inertia(mass, com, moments), not {given!r}", element=name)
+    if not _number(given.mass, above_zero=True):
+        raise ModelError(f"the mass of {name} is in kg, greater than zero, not {given.mass!r}", element=name)
+    for what, three in (("com", given.com), ("moments", given.moments)):
+        if len(three) != 3 or not all(map(_number, three)) or (what == "moments" and min(three) < 0.0):
+            text = f"{what} of {name} are three numbers{', none negative' if what == 'moments' else ''}"
+            raise ModelError(f"{text}, not {three!r}", element=name)
 
 
 def _ring(radius: float, angle: Floats) -> Floats:

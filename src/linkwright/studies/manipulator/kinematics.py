@@ -123,6 +123,11 @@ def crank_angles(p: Floats, crank: float, rod: float, knee: int) -> tuple[Floats
     return np.arctan2(p[..., 1], p[..., 0]) + knee * np.arccos(cosine), flat - np.abs(k)
 
 
+def length(metres: float) -> str:
+    """A length for people: in mm below a metre."""
+    return f"{metres:.3g} m" if abs(metres) >= 1.0 else f"{1e3 * metres:.3g} mm"
+
+
 def check_reach(geometry: Geometry, legs: Legs) -> None:
     """Refuse poses that a leg cannot reach: which leg, by how much, and what to try."""
     if not (legs.short > 0.0).any():
@@ -133,7 +138,7 @@ def check_reach(geometry: Geometry, legs: Legs) -> None:
     far = float(np.linalg.norm(wrist - knee)) > geometry.rod
     where = f" at pose {tuple(index)}" if index else ""
     text = (
-        f"leg {leg + 1} cannot reach its wrist point{where}: it is {short * 1e3:.3g} mm too {'far' if far else 'near'} "
+        f"leg {leg + 1} cannot reach its wrist point{where}: it is {length(short)} too {'far' if far else 'near'} "
         f"with the crank turned towards it; bring the plate {'nearer to' if far else 'away from'} the leg's base "
         f"({', '.join(f'{x:.3g}' for x in geometry.base_points[leg])}), tilt it less, or change crank or rod"
     )

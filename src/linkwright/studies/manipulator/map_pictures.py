@@ -123,10 +123,29 @@ def _condition(made: Map, axes: Any, values: Any, title: str, figure: Any) -> No
     bar.set_ticks([1, 2, 5, 10, 20, 50, 100, 200], labels=["1", "2", "5", "10", "20", "50", "100", "200"])
     if shown.count() and shown.min() < LEVELS[-1] and shown.max() > LEVELS[0]:
         lines = axes.contour(x, y, shown, levels=LEVELS, colors="white", linewidths=0.7)
-        axes.clabel(lines, fmt="%g", fontsize=7)
+        if places := _label_places(made, lines, shown):
+            axes.clabel(lines, fmt="%g", fontsize=7, manual=places)
     _borders(made, axes)
     _singular(made, axes)
     axes.set_title(title)
+
+
+def _label_places(made: Map, lines: Any, shown: Any) -> list[tuple[float, float]]:
+    """One place on each contour, as deep inside the workspace as it goes; none at the border, or beside another."""
+    x, y = _grid(made)
+    depth = _depth(~np.ma.getmaskarray(shown))
+    near = 0.07 * max(depth.shape)
+    found: list[tuple[float, float]] = []
+    for segments in lines.allsegs:
+        points = np.concatenate([np.zeros((0, 2)), *(one for one in segments if len(one) > 1)])
+        cells = np.stack([np.interp(points[:, 0], x, np.arange(len(x))), np.interp(points[:, 1], y, np.arange(len(y)))])
+        deep = depth[np.rint(cells[1]).astype(int), np.rint(cells[0]).astype(int)]
+        for px, py in found:
+            there = np.array([[np.interp(px, x, np.arange(len(x)))], [np.interp(py, y, np.arange(len(y)))]])
+            deep = np.where(np.hypot(*(cells - there)) < near, 0.0, deep)
+        if deep.size and deep.max() >= 0.03 * max(depth.shape):
+            found.append((float(points[deep.argmax(), 0]), float(points[deep.argmax(), 1])))
+    return found
 
 
 def _singular(made: Map, axes: Any) -> bool:

@@ -123,9 +123,10 @@ def _plant(rig: Rig) -> str:
         "takes the machine for rigid, without rotors and without friction."
     )
     inside += table(columns("of the plant", numbers=["value"], after=["unit", "controller's model"]), rows)
+    late = "1 period" if rig.delay == 1 else f"{rig.delay:g} periods"
     inside += listed(
         [
-            f"sampled every {1e3 * rig.period:g} ms; a command acts {rig.delay:g} periods after its sample",
+            f"sampled every {1e3 * rig.period:g} ms; a command acts {late} after its sample",
             f"encoders of {rig.counts:,.0f} counts in a turn of the crank",
             f"an accelerometer on the endplate with noise of {rig.noise:g} m/s²",
             f"torques cut at ± {rig.torque_limit:,.0f} N m",

@@ -394,7 +394,7 @@ def _gain(name: str, given: ArrayLike) -> Floats:
 def _load(geometry: Geometry, payload: float | Inertia) -> Inertia | None:
     if isinstance(payload, Inertia):
         return payload
-    if not (np.isfinite(payload) and payload >= 0.0):
+    if not isinstance(payload, float | int | np.number) or not (np.isfinite(payload) and payload >= 0.0):
         raise ModelError(f"payload is {payload!r}; give a mass in kg, or an Inertia in the plate's axes")
     return Inertia(float(payload), geometry.plate_inertia.com, (0.0, 0.0, 0.0)) if payload else None
 

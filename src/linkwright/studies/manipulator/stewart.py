@@ -15,7 +15,7 @@ from linkwright.building import Builder
 from linkwright.errors import ShapeError
 from linkwright.model import Mechanism
 from linkwright.spatial.rotation import euler_parameters
-from linkwright.studies.manipulator.kinematics import Unreachable, finite, rotation
+from linkwright.studies.manipulator.kinematics import Unreachable, finite, length, rotation
 
 Floats = NDArray[np.float64]
 LEGS = 6
@@ -74,10 +74,10 @@ def lengths(dims: Stewart, pose: ArrayLike) -> Floats:
     beyond = np.maximum(found - dims.longest, dims.shortest - found)
     if (beyond > 0.0).any():
         *index, leg = (int(i) for i in np.unravel_index(int(np.argmax(beyond)), beyond.shape))
-        length, by = float(found[(*index, leg)]), float(beyond[(*index, leg)])
-        words = ("long", "nearer to", "longest") if length > dims.longest else ("short", "away from", "shortest")
+        size, by = float(found[(*index, leg)]), float(beyond[(*index, leg)])
+        words = ("long", "nearer to", "longest") if size > dims.longest else ("short", "away from", "shortest")
         text = (
-            f"leg {leg + 1} would be {length:.4g} m, {by * 1e3:.3g} mm too {words[0]}; bring the plate "
+            f"leg {leg + 1} would be {length(size)}, {length(by)} too {words[0]}; bring the plate "
             f"{words[1]} its foot, tilt it less, or change `{words[2]}`"
         )
         raise Unreachable(text, leg=leg + 1, short=by, index=tuple(index))

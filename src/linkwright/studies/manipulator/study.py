@@ -96,6 +96,14 @@ def counted(claims: Sequence[Claim]) -> tuple[int, int]:
     judged = [claim for claim in claims if claim.met is not None]
     return sum(bool(claim.met) for claim in judged), len(judged)
 
+    def __repr__(self) -> str:
+        claims = self.claims()
+        lines = [
+            f"Study, seed {self.seed}, {self.seconds:.0f} s: {sum(c.met for c in claims)} of {len(claims)} claims met"
+        ]
+        lines += [f"  {'met' if c.met else 'NOT met'}: {c.what}: {c.found} ({c.bound})" for c in claims]
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
 
 def run_study(
     rig: Rig | None = None,
