@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from math import log
 from warnings import warn
 
 from linkwright.errors import LinkwrightWarning
@@ -18,8 +18,9 @@ from linkwright.symbolic.ring import Angle, Poly
 
 #: Told after each entry: its name, how many are done, how many there are.
 Progress = Callable[[str, int, int], None]
-_clock = time.perf_counter
+_clock = time.thread_time  # of this thread alone: a busy machine must not end a trial before it has told anything
 _ENOUGH = 0.15  # seconds of trial after which the rest is extrapolated
+_LEAST = 5  # links that are tried at least
 
 
 @dataclass(frozen=True)
@@ -109,8 +110,8 @@ def estimate(model: Model, way: Way = "jacobian") -> Estimate:
         if not left:
             return Estimate(*seen[-1], measured=True)
         # The next would take as much longer as this did than the one before.
-        if 2 * _clock() - begun - start > _ENOUGH and len(seen) > 2:
-            more = _growth([n for n, _ in seen[-3:]], left)
+        if 2 * _clock() - begun - start > _ENOUGH and len(seen) >= _LEAST:
+            more = _growth([n for n, _ in seen], left)
             return Estimate(int(min(terms * more, 1e15)), seen[-1][1] * more, measured=False)
     return Estimate(0, 0.0, measured=True)
 
@@ -130,13 +131,13 @@ def _within(angles: tuple[Angle, ...], coordinates: tuple[Symbol, ...]) -> tuple
 
 
 def _growth(terms: list[int], left: int) -> float:
-    """By how much terms grow in so many steps more, if growth itself goes on changing as it did last."""
-    before, last = (max(b / a - 1, 1e-6) if a else 1.0 for a, b in pairwise(terms))
-    bend, total = min(max(last / before, 0.75), 1.0), 1.0
-    for _ in range(left):
-        last *= bend
-        total *= 1 + last
-    return total
+    """By how much terms grow in so many links more: as a power of the number of links, the last one.
+
+    The power is taken over two links: axes that are parallel and crossed by turns make terms leap at every other one.
+    """
+    n = len(terms)
+    power = log(max(terms[-1] / max(terms[-3], 1), 1.0)) / log(n / (n - 2))
+    return float((1.0 + left / n) ** power)
 
 
 def _trial(dynamics: Dynamics, way: Way) -> int:
