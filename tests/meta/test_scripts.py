@@ -16,7 +16,14 @@ TEXTS = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
 SHORTER = {"05_hanging_chain": ("--links", "400")}  # the words that make a long example short
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda f: f.stem)
+#: Compiles a mechanism of 37 rates and draws maps: half a minute.
+LONG = {"20_six_leg_manipulator"}
+
+
+@pytest.mark.parametrize(
+    "example",
+    [pytest.param(f, id=f.stem, marks=[pytest.mark.slow] if f.stem in LONG else []) for f in EXAMPLES],
+)
 def test_an_example_runs_and_leaves_its_picture(example: Path, tmp_path: Path) -> None:
     result = python(str(example), *SHORTER.get(example.stem, ()), folder=tmp_path)
     assert result.returncode == 0, result.stderr

@@ -33,6 +33,7 @@ def test_a_run_begins_at_rest_with_motors_at_homes_angles(rig):
     assert -2e-3 < run.position("plate")[0, 2] - rig.geometry.home_height < -0.5e-3
 
 
+@pytest.mark.slow
 def test_the_torque_limit_is_what_two_g_with_seventy_kilogrammes_takes(rig):
     from linkwright.studies.manipulator.machine import state
 
@@ -80,6 +81,7 @@ def test_dynamic_control_beats_pid_and_friction_compensation_improves_it(rig):
     assert friction.rms_error < dynamic.rms_error < pid.rms_error
 
 
+@pytest.mark.slow
 def test_dynamic_control_keeps_to_a_curve_better_than_pid(rig):
     found = experiments.curve(rig, ("pid", "dynamic"))
     assert found.path["dynamic"] < 0.5 * found.path["pid"]
@@ -101,6 +103,7 @@ def test_acceleration_feedback_quarters_the_delay_and_thirds_the_vibration(rig, 
     assert found.vibration <= without.vibration / 3.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variation", [Variation(1.2, 0.8, 1.5), Variation(0.8, 1.2, 0.5)], ids=["slow", "fast"])
 def test_the_same_compensator_serves_perturbed_plants(rig, design, variation):
     found = experiments.perturbed(rig, variation, design.compensator, redesign=False)

@@ -6,6 +6,8 @@ import pytest
 from linkwright.studies.manipulator.geometry import Geometry
 from linkwright.studies.manipulator.timing import FORMS, PAPER, measured, path
 
+pytestmark = pytest.mark.slow  # every form of the step is compiled
+
 
 @pytest.fixture(scope="module")
 def timing():
