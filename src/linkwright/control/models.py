@@ -213,13 +213,14 @@ class Model:
         """A, B, C, D of the sampled state space from u (and e, where asked) to y; the delay is inside."""
         from linkwright.control.realisation import sampled
 
-        return sampled(self, noise=noise)
+        found = sampled(self, noise=noise)
+        return found.A, found.B, found.C, found.D
 
     def to_control(self, *, noise: bool = False) -> Any:
         """The sampled plant as python-control's `StateSpace`; with `noise`, e is its second input."""
-        from linkwright.control.realisation import state_space
+        from linkwright.control.realisation import sampled
 
-        return state_space(*self.matrices(noise=noise), self.dt)
+        return sampled(self, noise=noise).to_control()
 
     def continuous(self, method: str = "zoh", *, pade: int | None = None) -> Any:
         """The continuous plant as `StateSpace`: its response to a held input is this model's ("zoh"), or "tustin".
@@ -229,7 +230,7 @@ class Model:
         """
         from linkwright.control.realisation import continuous
 
-        return continuous(self, method, pade)
+        return continuous(self, method, pade).to_control()
 
     @property
     def dead_time(self) -> float:
