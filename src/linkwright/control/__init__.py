@@ -20,7 +20,7 @@ _NAMES = {
     "resolved_acceleration": "resolved",
     # the sampled loop
     "Loop": "sampled",
-    "SampledRun": "record",
+    "SampledRun": "sampled_run",
     "Accelerometer": "sensors",
     "Encoder": "sensors",
     "LowPass": "sensors",
@@ -163,7 +163,6 @@ if TYPE_CHECKING:
     from linkwright.control.poses import Pose
     from linkwright.control.posture import ModelState
     from linkwright.control.prediction import Orders
-    from linkwright.control.record import SampledRun
     from linkwright.control.records import Record
     from linkwright.control.reduction import hankel_singular_values, reduce
     from linkwright.control.references import Accelerations, Curve, Hold, MinimumJerk, Sine, Sweep, up_and_down
@@ -171,6 +170,7 @@ if TYPE_CHECKING:
     from linkwright.control.resolved import resolved_acceleration
     from linkwright.control.responses import Move, crossing_time, move, path_error, t50, vibration
     from linkwright.control.sampled import Loop
+    from linkwright.control.sampled_run import SampledRun
     from linkwright.control.sensors import Accelerometer, Encoder, LowPass
     from linkwright.control.sequences import chirp, m_sequence, multisine
     from linkwright.control.spectra import Spectrum, empirical, multiplicative_error, spectrum

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.control.central import Plant, central, normalised
+from linkwright.control.generalised import checked, jomega_zeros, regularised, singular_parts
 from linkwright.control.norms import Norm, hinf_norm
-from linkwright.control.plants import checked, jomega_zeros, regularised, singular_parts
 from linkwright.control.systems import System, lft, system, to_continuous, to_sampled
 from linkwright.errors import DesignError, LinkwrightWarning, ModelError
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwright.control.actuators import Delay, Guard, Saturation, Slew
 from linkwright.control.controller import Measured, State
 from linkwright.control.plant import Plant, joint_positions
-from linkwright.control.record import Rows, SampledRun
+from linkwright.control.sampled_run import Rows, SampledRun
 from linkwright.control.sensors import Encoder, EncoderReader, Sensor
 from linkwright.errors import ControlError, LinkwrightError, ModelError, ShapeError
 from linkwright.results.status import Counters, Status
