@@ -218,6 +218,14 @@ def broadcast_to(array, shape):
     return array._like(np.broadcast_to(array._view, shape))
 
 
+def moveaxis(array, source, target):
+    return array._like(np.moveaxis(array._view, source, target))
+
+
+def isfinite(array):
+    return np.isfinite(array._view)
+
+
 cuda = types.SimpleNamespace(
     Device=Device,
     Event=Event,

@@ -46,9 +46,9 @@ class Home:
         """A result as the library's own array."""
         return array
 
-    def finite(self, array: Any) -> Any:
-        """(...): whether all numbers along the last axis are finite."""
-        return cupy().isfinite(array).all(axis=-1)
+    def turned(self, array: Any) -> Any:
+        """One of the library's own arrays with its first two axes exchanged."""
+        return cupy().moveaxis(array, 0, 1)
 
 
 class TorchHome(Home):
@@ -84,8 +84,8 @@ class TorchHome(Home):
         found = self._made.get(id(array))
         return self.torch.from_dlpack(array) if found is None else found[0]
 
-    def finite(self, array: Any) -> Any:
-        return self.torch.isfinite(array).all(dim=-1)
+    def turned(self, array: Any) -> Any:
+        return array.movedim(0, 1)
 
 
 class JaxHome(Home):
@@ -107,9 +107,6 @@ class JaxHome(Home):
         from jax import dlpack
 
         return dlpack.from_dlpack(array)
-
-    def finite(self, array: Any) -> Any:
-        return self.jax.numpy.isfinite(array).all(axis=-1)
 
 
 def home_of(leader: Any) -> Home:

@@ -1,8 +1,14 @@
-"""Whose array a value is: NumPy's, PyTorch's, JAX's, or one that another library has on a GPU. Imports none of them."""
+"""Whose array a value is: NumPy's, PyTorch's, JAX's, or one that another library has on a GPU.
+
+None of these libraries is imported here: who has such an array has imported it.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
+
+import numpy as np
 
 _OF_TYPE: dict[type, str] = {}
 
@@ -45,3 +51,15 @@ def on_device(value: Any) -> bool:
 def platform(value: Any) -> str:
     """Where a JAX array lies: 'cpu', 'gpu', ..."""
     return str(next(iter(value.devices())).platform)
+
+
+def finite(array: Any) -> Any:
+    """(...): whether all numbers along the last axis are finite, in the array's own library."""
+    kind = library(array)
+    if kind == "torch":
+        return sys.modules["torch"].isfinite(array).all(dim=-1)
+    if kind == "jax":
+        return sys.modules["jax"].numpy.isfinite(array).all(axis=-1)
+    if kind == "gpu":
+        return sys.modules["cupy"].isfinite(array).all(axis=-1)
+    return np.isfinite(array).all(axis=-1)
