@@ -1,6 +1,6 @@
-"""Linkwright on a GPU: batches of a 7-joint arm beside MJX, and chains of 2^10 ... 2^22 links in O(log N).
+"""Linkwright on a GPU: every function in three libraries, rollouts beside MuJoCo's, batches, and chains in O(log N).
 
-    python benchmarks/device.py --out out/device [--panda panda.urdf] [--parts batches chains threads] [--most 22]
+    python benchmarks/device.py --out out/device [--parts functions rollouts ...] [--minutes 8] [--most 22]
     python benchmarks/device.py --out out/device --draw [--write]    draws the picture anew from the numbers kept there
 
 Results are checked against the CPU kernels before they are timed. Times are medians between CUDA events, from arrays
@@ -11,41 +11,25 @@ then hold the way from Python to the device. A part that cannot run is named wit
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import importlib
 import json
 import os
 import platform
 import sys
 import time
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
-if importlib.util.find_spec("platformdirs") is None:
-    os.environ.setdefault("LINKWRIGHT_CACHE", "")  # a bare machine: nothing says where a cache would be
-import linkwright as lw
-from linkwright.kernels.kernel import native
+from device_functions import functions
+from device_rollouts import rollouts, table, variants
+from device_tools import in_a_row, lw, native, on_cpu, on_device, panda, panda_mjcf, reason, relative, say
 from table import replace_section
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "device.png"
 
-#: The Panda arm, a row a link: a, alpha in quarter turns and d of its frame (modified Denavit–Hartenberg), mass,
-#: centre of mass, inertia xx yy zz xy xz yz about it; the numbers of the URDF in `example-robot-data`, hand included.
-PANDA = np.loadtxt(
-    """
-    0       0 0.333 4.970684  0.003875  0.002081 -0.04762  0.70337  0.70661  0.009117 -0.000139  0.006772  0.019169
-    0      -1 0     0.646926 -0.003141 -0.02872   0.003495 0.007962 0.02811  0.025995 -0.003925  0.010254  0.000704
-    0       1 0.316 3.228604  0.027518  0.039252 -0.066502 0.037242 0.036155 0.01083  -0.004761 -0.011396 -0.012805
-    0.0825  1 0     3.587895 -0.05317   0.104419  0.027454 0.025853 0.019552 0.028323  0.007796 -0.001332  0.008641
-    -0.0825 -1 0.384 1.225946 -0.011953 0.041065 -0.038437 0.035549 0.029474 0.008627 -0.002117 -0.004037  0.000229
-    0       1 0     1.666555  0.060149 -0.014117 -0.010517 0.001964 0.004354 0.005433  0.000109 -0.001158  0.000341
-    0.088   1 0     1.495522  0.001721  0.00136   0.100485 0.01653  0.014107 0.006677  0.000395 -0.000707 -0.001051
-    """.strip().splitlines()
-)
 COUNTS = tuple(1 << k for k in (14, 17, 20, 22, 24))
 CHECKED = 4096  # states compared with the CPU
 BOUNDS = {"float64": 4e9, "float32": 1.5e10}  # states a second
@@ -53,82 +37,7 @@ ONE_THREAD_UP_TO = 1 << 18  # links that one GPU thread goes through where there
 LATENCY_UP_TO, BANDWIDTH_FROM = 1 << 14, 1 << 19  # where the two regimes are fitted
 
 
-def say(text: str) -> None:
-    print(text, flush=True)
-
-
-def reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
-
-
-# -- timing ------------------------------------------------------------------------------------------------
-def on_device(call: Callable[[], Any], times: int = 21) -> float:
-    """Median seconds of a call between two events of the current stream; three calls go before."""
-    import cupy as cp
-
-    for _ in range(3):
-        call()
-    cp.cuda.get_current_stream().synchronize()
-    start, end, found = cp.cuda.Event(), cp.cuda.Event(), []
-    for _ in range(times):
-        start.record()
-        call()
-        end.record()
-        end.synchronize()
-        found.append(cp.cuda.get_elapsed_time(start, end) * 1e-3)
-    return float(np.median(found))
-
-
-def in_a_row(call: Callable[[], Any], calls: int = 10) -> float:
-    """Seconds a call of several made one after another, as a simulation makes them; the median of five such rows."""
-    return on_device(lambda: [call() for _ in range(calls)], 5) / calls
-
-
-def on_cpu(call: Callable[[], Any], seconds: float = 2.0) -> float:
-    """Median seconds of a call, of as many as fit."""
-    call()
-    found: list[float] = []
-    while len(found) < 3 or (sum(found) < seconds and len(found) < 101):
-        start = time.perf_counter()
-        call()
-        found.append(time.perf_counter() - start)
-    return float(np.median(found))
-
-
-def relative(result: Any, wanted: Any) -> float:
-    return float(np.abs(result - wanted).max() / np.abs(wanted).max())
-
-
 # -- batches -----------------------------------------------------------------------------------------------
-def panda(path: str | None) -> lw.Mechanism:
-    """The arm of a URDF with its fingers locked, or of the table above."""
-    if path:
-        mech = lw.load(path, base="fixed", mimic="independent")
-        return mech.lock({j.name: 0.0 for j in mech.joints if "finger" in j.name})
-    rows = [(a, np.pi / 2 * turn, d, 0.0, "revolute", m, rest[:3], rest[3:]) for a, turn, d, m, *rest in PANDA.tolist()]
-    return lw.from_dh(rows, convention="modified", name="panda")
-
-
-def panda_mjcf() -> str:
-    """The same table for MuJoCo."""
-
-    def numbers(values: Any) -> str:
-        return " ".join(f"{x:.17g}" for x in values)
-
-    inside = ""
-    for a, quarters, d, m, *rest in reversed(PANDA.tolist()):
-        alpha = np.pi / 2 * quarters
-        place = (a, -d * np.sin(alpha), d * np.cos(alpha))
-        turn = (np.cos(alpha / 2), np.sin(alpha / 2), 0.0, 0.0)
-        inside = (
-            f'<body pos="{numbers(place)}" quat="{numbers(turn)}">'
-            f'<inertial pos="{numbers(rest[:3])}" mass="{m}" fullinertia="{numbers(rest[3:])}"/>'
-            f'<joint type="hinge" axis="0 0 1"/>{inside}</body>'
-        )
-    option = '<option gravity="0 0 -9.81"><flag contact="disable"/></option>'
-    return f"<mujoco>{option}<compiler angle='radian'/><worldbody>{inside}</worldbody></mujoco>"
-
-
 def batches(options: argparse.Namespace) -> dict[str, Any]:
     """States a second of forward dynamics in both precisions."""
     import cupy as cp
@@ -333,7 +242,14 @@ def write(results: dict[str, Any]) -> None:
     replace_section("device", "\n".join(lines))
 
 
-PARTS = {"batches": batches, "chains": chains, "threads": on_threads}
+PARTS = {
+    "functions": functions,
+    "rollouts": rollouts,
+    "variants": variants,
+    "batches": batches,
+    "chains": chains,
+    "threads": on_threads,
+}
 
 
 def main() -> int:
@@ -341,6 +257,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("out/device"), help="where the results go")
     parser.add_argument("--panda", help="a URDF of the arm, instead of the table in this script")
     parser.add_argument("--parts", nargs="+", choices=tuple(PARTS), default=tuple(PARTS))
+    parser.add_argument("--minutes", type=float, default=8.0, help="rollouts and variants begin nothing after these")
     parser.add_argument("--method", default="assembly", help="of the chains")
     parser.add_argument("--least", type=int, default=10, help="the shortest chain has 2^LEAST links")
     parser.add_argument("--most", type=int, default=22, help="the longest chain has 2^MOST links")
@@ -348,6 +265,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="with --draw: renew RESULTS.md and its picture too")
     options = parser.parse_args()
     kept = options.out / "device.json"
+    options.until = time.perf_counter() + 60.0 * options.minutes
     if options.draw:
         results = json.loads(kept.read_text(encoding="utf-8"))
         draw(results, PICTURE if options.write else options.out / "device.png")
@@ -368,15 +286,26 @@ def main() -> int:
         "native": native(),
     }
     say(f"{results['device']}, {results['versions']}, CPU kernels in {'LLVM' if native() else 'NumPy'}")
+    for library in ("torch", "jax", "mujoco", "llvmlite"):
+        try:
+            results["versions"][library] = str(importlib.import_module(library).__version__)
+        except Exception as error:
+            say(f"{library} is not here: {reason(error)}")
     options.out.mkdir(parents=True, exist_ok=True)
     for part in options.parts:
+        began = time.perf_counter()
         try:
             results[part] = PARTS[part](options)
         except Exception as error:
             results[part] = {"failed": reason(error)}
             say(f"{part}: {reason(error)}")
+        say(f"-- {part}: {time.perf_counter() - began:.0f} s")
         kept.write_text(json.dumps(results, indent=1), encoding="utf-8")
     say(f"numbers: {kept}")
+    if results.get("rollouts", {}).get("runs"):
+        say("\n".join(table(results["rollouts"])))
+    failed = [*results.get("functions", {}).get("failed", ()), *results.get("rollouts", {}).get("failed", ())]
+    say(f"failed: {failed or 'nothing'}")
     try:
         draw(results, options.out / "device.png")
     except ImportError as error:

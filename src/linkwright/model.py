@@ -95,7 +95,8 @@ class Mechanism(Described):
             form = "rolled" if self._maker.rolls(request) else "unrolled"
             identity = f"{self.description.digest} {request} {form}"
             maker = self._maker  # not the mechanism: it dies with its last name, and its kernels' memory with it
-            kernel = self._kernels[request] = Kernel(identity, lambda: maker.program(request, packed=True))
+            plain = (lambda: maker.program(request)) if form == "rolled" else None
+            kernel = self._kernels[request] = Kernel(identity, lambda: maker.program(request, packed=True), plain=plain)
         return kernel
 
     def _array(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Floats:

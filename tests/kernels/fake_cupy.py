@@ -97,6 +97,18 @@ class ndarray:
     def get(self):
         return self._view.copy()
 
+    def all(self, axis):
+        return asarray(self._view.all(axis=axis))
+
+    def __and__(self, other):
+        return asarray(self._view & other._view)
+
+    def __invert__(self):
+        return asarray(~self._view)
+
+    def sum(self):
+        return self._view.sum()
+
     def __array__(self, *_, **__):
         raise TypeError("Implicit conversion to a NumPy array is not allowed.")
 
@@ -216,6 +228,14 @@ def ascontiguousarray(array):
 
 def broadcast_to(array, shape):
     return array._like(np.broadcast_to(array._view, shape))
+
+
+def moveaxis(array, source, target):
+    return array._like(np.moveaxis(array._view, source, target))
+
+
+def isfinite(array):
+    return asarray(np.isfinite(array._view))
 
 
 cuda = types.SimpleNamespace(

@@ -41,9 +41,7 @@ def arm() -> Sheet:
             term(1, l2, Sum((term(1, lg3, m3, cos(0, 0, 1)), term(1, lg3, m3, cos(0, 2, 1))))),
         )
     )
-    m22 = Sum(
-        (term(1, (lg2, 2), m2), term(1, (lg3, 2), m3), term(1, (l2, 2), m3), term(2, l2, lg3, m3, cos(0, 0, 1)))
-    )
+    m22 = Sum((term(1, (lg2, 2), m2), term(1, (lg3, 2), m3), term(1, (l2, 2), m3), term(2, l2, lg3, m3, cos(0, 0, 1))))
     m23 = Sum((term(1, (lg3, 2), m3), coupling))
     m33 = Sum((term(1, (lg3, 2), m3),))
     zero = Sum()

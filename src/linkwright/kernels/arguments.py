@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.errors import DtypeError, ShapeError
+from linkwright.kernels.libraries import on_device
 
 if TYPE_CHECKING:
     from linkwright.kernels.kernel import Port, Signature
 
 Shape = tuple[int, ...]
-
-
-def on_device(value: Any) -> bool:
-    """Whether the value is an array on a GPU, by whichever library."""
-    return hasattr(value, "__cuda_array_interface__")
 
 
 def check_count(s: Signature, given: int) -> None:

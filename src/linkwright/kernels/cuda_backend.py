@@ -1,7 +1,7 @@
 """Programs on the GPU, for arrays that lie there: a batch with a thread a state, or one state with a thread an item.
 
-Arrays of any library are taken as they are; CuPy arrays come back, on the same device and in the order of the
-current stream, and nothing waits for the GPU. Inputs are of one precision, float64 or float32, which is that of the
+Arrays of any library are taken as they are, and answers come back as arrays of the same library (see `homes`), on the
+same device and in the order of its current stream; nothing waits for the GPU. Inputs are of one precision, float64 or float32, which is that of the
 arithmetic and of the result.
 
 One state without batch axes of a program with many independent items (`Each` with runs, or a long map) is computed
@@ -34,6 +34,7 @@ from linkwright.kernels.ctext_items import suits
 from linkwright.kernels.ctext_states import BLOCK, states_text
 from linkwright.kernels.cuda_device import apart, cupy, module, step_of, taken, uploaded
 from linkwright.kernels.cuda_items import ItemsKernel
+from linkwright.kernels.homes import Home, full, home_of
 from linkwright.kernels.kernel import Signature
 from linkwright.tape.program import Program
 
@@ -55,45 +56,54 @@ class DeviceKernel:
         """The outputs for inputs (..., *shape), at least one of them on a GPU."""
         s = self.signature
         check_count(s, len(arrays))
-        inputs, precision, device = self._inputs(arrays)
-        leads = []
-        for array, port in zip(inputs, s.inputs, strict=True):
-            axes = array.ndim - len(port.shape)
-            if axes < 0 or array.shape[axes:] != port.shape:
-                raise wrong_shape(s.name, port.name, array.shape, port.shape)
-            leads.append(array.shape[:axes])
-        lead = common_lead(s, [a.shape for a in inputs], leads)
-        cp = cupy()
-        with cp.cuda.Device(device):
-            if out is None:
-                targets = results = [cp.empty(lead + port.shape, precision) for port in s.outputs]
-                places = targets
-            else:
-                targets, places, results = self._targets(out, lead, inputs, precision, device)
-            if math.prod(lead):
-                self._kernel(lead, precision, device)(inputs, leads, targets, lead)
-            for target, place in zip(targets, places, strict=True):
-                if target is not place:
-                    place[...] = target
+        with home_of(next(a for a in arrays if on_device(a))) as home:
+            inputs, precision = self._inputs(arrays, home)
+            leads = []
+            for array, port in zip(inputs, s.inputs, strict=True):
+                axes = array.ndim - len(port.shape)
+                if axes < 0 or array.shape[axes:] != port.shape:
+                    raise wrong_shape(s.name, port.name, array.shape, port.shape)
+                leads.append(array.shape[:axes])
+            lead = common_lead(s, [a.shape for a in inputs], leads)
+            try:
+                results = self._answer(home, inputs, leads, lead, precision, out)
+            except MemoryError as error:
+                raise full(home, f"{s.name} of {math.prod(lead):,} states", error) from error
         return results[0] if s.single else tuple(results)
 
-    def _inputs(self, arrays: Sequence[Any]) -> tuple[list[Any], str, int]:
+    def _answer(
+        self, home: Home, inputs: Sequence[Any], leads: Sequence[Shape], lead: Shape, precision: str, out: Any
+    ) -> list[Any]:
+        """The results, in the arrays given for them or in new ones."""
+        if out is None:
+            targets = places = [home.empty(lead + port.shape, precision) for port in self.signature.outputs]
+            results: list[Any] = []
+        else:
+            targets, places, results = self._targets(out, lead, inputs, precision, home.device)
+        if math.prod(lead):
+            self._kernel(lead, precision, home.device)(inputs, leads, targets, lead)
+        for target, place in zip(targets, places, strict=True):
+            if target is not place:
+                place[...] = target
+        return results if out is not None else [home.back(target) for target in targets]
+
+    def _inputs(self, arrays: Sequence[Any], home: Home) -> tuple[list[Any], str]:
         """The inputs as arrays of one precision on one device; single numbers may come from outside."""
         s, cp = self.signature, cupy()
-        found = [taken(array).array if on_device(array) else None for array in arrays]
+        found = [home.array(array) if on_device(array) else None for array in arrays]
         leader, chief = next((a, port) for a, port in zip(found, s.inputs, strict=True) if a is not None)
         precision, device = str(leader.dtype), leader.device.id
         inputs: list[Any] = []
         for array, given, port in zip(found, arrays, s.inputs, strict=True):
             if array is None:
                 if np.ndim(given):
+                    hint = home.hint.format(name=port.name, device=home.device)
                     raise DtypeError(
-                        f"{s.name}: {port.name} is not on the GPU and {chief.name} is: give cupy.asarray({port.name})",
+                        f"{s.name}: {port.name} is not on the GPU and {chief.name} is: give {hint}",
                         given=type(given).__name__,
                         wanted=f"{precision} on the GPU",
                     )
-                with cp.cuda.Device(device):
-                    array = cp.full((), float(given), precision)
+                array = cp.full((), float(given), precision)
             if str(array.dtype) not in _PRECISIONS:
                 raise wrong_dtype(s.name, port.name, array.dtype, "float64 or float32")
             if str(array.dtype) != precision:
@@ -104,7 +114,7 @@ class DeviceKernel:
                     "all must be on one"
                 )
             inputs.append(array)
-        return inputs, precision, device
+        return inputs, precision
 
     def _targets(
         self, out: Any, lead: Shape, inputs: Sequence[Any], precision: str, device: int

@@ -16,6 +16,7 @@ import numpy as np
 from linkwright.errors import KernelError
 from linkwright.kernels.arguments import Shape
 from linkwright.kernels.ctext import Outside
+from linkwright.kernels.libraries import library
 from linkwright.tape.program import Program
 
 
@@ -39,9 +40,13 @@ class Given(NamedTuple):
 
 def taken(value: Any) -> Given:
     """An array of any library, without copying it; the current stream waits for the one that makes it."""
-    cp = cupy()
+    cp, kind = cupy(), library(value)
     if isinstance(value, cp.ndarray):
         return Given(value, True)
+    if kind == "jax":
+        return Given(_from_jax(value), False)
+    if kind == "torch":
+        value = value.detach()  # a tensor with gradients does not tell where it is
     told = value.__cuda_array_interface__
     if told.get("mask") is not None:
         raise KernelError("an array on the GPU has a mask; give one without")
@@ -55,6 +60,16 @@ def taken(value: Any) -> Given:
     array = cp.ndarray(shape, dtype, memory, strides)
     _wait_for(told.get("stream"), array)
     return Given(array, not fixed)
+
+
+def _from_jax(value: Any) -> Any:
+    """An array of JAX; the current stream waits until it is there."""
+    cp = cupy()
+    try:
+        return cp.from_dlpack(value)
+    except (BufferError, TypeError, ValueError, RuntimeError):  # versions of DLPack that do not know each other
+        value.block_until_ready()
+        return cp.asarray(value)
 
 
 def _wait_for(stream: int | None, array: Any) -> None:

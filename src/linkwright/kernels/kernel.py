@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +32,15 @@ from linkwright.kernels.arguments import (
     common_lead,
     given_outputs,
     masked,
-    on_device,
     wrong_dtype,
     wrong_out,
     wrong_shape,
 )
+from linkwright.kernels.libraries import library
 from linkwright.tape.program import Buffer, Program
+
+if TYPE_CHECKING:
+    from linkwright.kernels.cuda_backend import DeviceKernel
 
 Floats = NDArray[np.float64]
 Shape = tuple[int, ...]
@@ -108,9 +111,19 @@ class Signature:
 class Kernel:
     """A program's compiled variants, made at first use; safe to call from several threads."""
 
-    def __init__(self, identity: str, make: Callable[[], Program], *, seldom: bool = False) -> None:
-        """With `seldom`, long code for one state is compiled quickly: it runs a few times and need not be fast."""
-        self._identity, self._make, self._seldom = identity, make, seldom
+    def __init__(
+        self,
+        identity: str,
+        make: Callable[[], Program],
+        *,
+        seldom: bool = False,
+        plain: Callable[[], Program] | None = None,
+    ) -> None:
+        """With `seldom`, long code for one state is compiled quickly: it runs a few times and need not be fast.
+
+        `plain` makes the form of the program that can be differentiated, where it is another one.
+        """
+        self._identity, self._make, self._seldom, self._plain = identity, make, seldom, plain
         self._lock = threading.RLock()
         self._program: Program | None = None
         self._variants: dict[int, _Variant] = {}
@@ -180,8 +193,8 @@ class Kernel:
         flags = _PLAIN
         for array, (name, shape, _) in zip(arrays, s.inputs, strict=True):
             if type(array) is not np.ndarray or array.dtype is not _FLOAT64:
-                if on_device(array):
-                    return self._device(arrays, out)
+                if library(array):
+                    return self._foreign(arrays, out)
                 array = _converted(s.name, name, array)
             given = array.shape
             axes = len(given) - len(shape)
@@ -209,8 +222,20 @@ class Kernel:
                     result[...] = target
         return results[0] if s.single else tuple(results)
 
+    def _foreign(self, arrays: tuple[Any, ...], out: Any) -> Any:
+        """The answer for arrays of other libraries: see `foreign`."""
+        from linkwright.kernels.foreign import call
+
+        return call(self, arrays, out)
+
     @cached_property
-    def _device(self) -> Callable[[tuple[Any, ...], Any], Any]:
+    def reverse(self) -> Kernel:
+        """The kernel of (inputs, adjoints of the outputs) → (outputs, adjoints of the inputs)."""
+        make = self._plain or (lambda: self.program)
+        return Kernel(f"{self._identity} reverse", lambda: make().reverse())
+
+    @cached_property
+    def device(self) -> DeviceKernel:
         """The kernel for arrays on a GPU: see `cuda_backend`."""
         from linkwright.kernels.cuda_backend import DeviceKernel
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.kernel import Kernel
+from linkwright.kernels.libraries import finite, library
 from linkwright.model import Mechanism
 from linkwright.simulation.composer import Composer
 from linkwright.simulation.control import CLOSED
@@ -46,14 +47,15 @@ class Rollout:
     @property
     def ok(self) -> NDArray[np.bool_]:
         """(...): whether a motion has finite numbers to its end."""
-        return np.asarray(np.isfinite(self.final_q).all(axis=-1) & np.isfinite(self.final_v).all(axis=-1))
+        found: NDArray[np.bool_] = finite(self.final_q) & finite(self.final_v)
+        return found
 
     def __len__(self) -> int:
         return len(self.time)
 
     def __repr__(self) -> str:
         states = int(np.prod(self.final_q.shape[:-1], dtype=np.int64))
-        bad = int(np.sum(~self.ok))
+        bad = int((~self.ok).sum())
         end = f"; {bad} without finite numbers at the end" if bad else ""
         return f"<Rollout: {states} motions, {len(self)} samples to t = {self.time[-1]:g} s{end}>"
 
@@ -78,14 +80,21 @@ def rollout(
     alone the values are kept. A motion that blows up, or whose loops and drivers cannot be closed any more, is NaN from
     there on, and the others go on: see `ok`. With forces for each step, "a" of a sample is by the forces of the step
     that ends there.
+
+    States on a GPU, of CuPy, PyTorch or JAX, run there and stay there: see docs/gpu.md.
     """
-    _check(mech, method, steps, every, dt, t_start)
+    if library(q0) or library(v0) or library(tau):
+        from linkwright.simulation.rollout_device import rollout_in_kind
+
+        given = {"q0": q0, "v0": v0, "dt": dt, "steps": steps, "tau": tau, "method": method, "every": every}
+        return rollout_in_kind(rollout, mech, **given, outputs=outputs, t_start=t_start)
+    check(mech, method, steps, every, dt, t_start)
     q, v = _states(mech, q0, v0)
     shape = q.shape[:-1]
     q, v = q.reshape(-1, mech.nq), v.reshape(-1, mech.nv)
-    law, force, given = _forces(mech, tau, shape, steps, q, v, t_start)
+    law, force, given = forces_of(mech, tau, shape, steps, q, v, t_start)
     kernels, tableau = Kernels.of(mech, law), tableau_of(method)
-    names, function = _outputs(mech, outputs, q, v, t_start)
+    names, function = outputs_of(mech, outputs, q, v, t_start)
     store = _Store(names, function, len(q), steps, every, mech)
     work = _Work(kernels, tableau, q, v, dt, t_start, anew=given is not None)
     work.begin(force if given is None else given[:, 0])
@@ -102,7 +111,7 @@ def rollout(
     return store.result(shape, t_start, dt, work)
 
 
-def _check(mech: Mechanism, method: str, steps: Any, every: Any, dt: Any, t_start: Any) -> None:
+def check(mech: Mechanism, method: str, steps: Any, every: Any, dt: Any, t_start: Any) -> None:
     if method not in METHODS or method == STIFF:
         raise NameNotFound("method", str(method), [m for m in METHODS if m != STIFF])
     for name, value in (("steps", steps), ("every", every)):
@@ -130,7 +139,7 @@ def _states(mech: Mechanism, q0: Any, v0: Any) -> tuple[Floats, Floats]:
     return q_all, v_all
 
 
-def _forces(
+def forces_of(
     mech: Mechanism, tau: Any, shape: tuple[int, ...], steps: int, q: Floats, v: Floats, t: float
 ) -> tuple[Program | None, Floats | None, Floats | None]:
     """A recorded law, or constant forces, or forces for every step (B, steps, nv)."""
@@ -161,7 +170,7 @@ def _one(mech: Mechanism, q: Floats, v: Floats) -> tuple[Floats, Floats]:
     return (q[0], v[0]) if len(q) else (mech.neutral(), np.zeros(mech.nv))
 
 
-def _outputs(mech: Mechanism, outputs: Any, q: Floats, v: Floats, t: float) -> tuple[tuple[str, ...], Program | None]:
+def outputs_of(mech: Mechanism, outputs: Any, q: Floats, v: Floats, t: float) -> tuple[tuple[str, ...], Program | None]:
     if callable(outputs):
         one = _one(mech, q, v)
         shape = np.shape(outputs(t, *(x.copy() for x in one)))

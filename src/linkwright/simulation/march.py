@@ -1,0 +1,71 @@
+"""Programs of one step that are called again and again, each call from what the last one left: rollouts on a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwright.simulation.composer import Composer
+from linkwright.simulation.control import CLOSED
+from linkwright.simulation.parts import Parts
+from linkwright.simulation.steps import ending, fixed_step
+from linkwright.simulation.tableaux import Tableau
+from linkwright.tape.build import Ref
+from linkwright.tape.functions import less_equal, where
+from linkwright.tape.program import Program
+
+STRAIGHT = 800  # operations up to which a step is one block
+
+
+def marching(parts: Parts, tableau: Tableau, *, anew: bool = False) -> Program:
+    """q, v, a, n, (t_start, dt) [, tau, p] → q, v, a, n after one step more, the n-th before.
+
+    With `anew`, a step begins with the acceleration by tau in the place of the given one, which other forces caused.
+    What is left open by a step is NaN after it.
+    """
+    b = Composer(f"{tableau.name} march", STRAIGHT)
+    sizes = {"q": parts.nq, "v": parts.nv, "a": parts.nv}
+    start = [b.input(name, (size,)) for name, size in sizes.items()]
+    count, settings = b.input("steps", ()), b.input("settings", (2,))
+    force = [b.input("tau", (parts.nv,))] if parts.law is None else []
+    free = list(parts.parameters(b).values())
+    outputs = [b.output(f"{name}_there", (size,)) for name, size in sizes.items()]
+    counted = b.output("steps_there", ())
+    t, h = b.number("t"), b.number("h")
+    b.call(lambda s, n: (s[0] + s[1] * n, s[1] + 0.0 * n), [settings, count], [t, h])
+    begin = list(start)
+    if anew:
+        seat = parts.seat(b)
+        for source, target in zip((*start[:2], t), (seat.q, seat.v, seat.t), strict=True):
+            b.copy(source, target)
+        parts.accelerate(b, force[0])
+        begin[2] = seat.a
+    step = fixed_step(parts, tableau)
+    rest = [b.spare(f"step {port.name}", port.size) for port in step.outputs[3:]]
+    made = [b.spare(f"{name}_made", size) for name, size in sizes.items()] if rest else outputs
+    b.run(step, [*begin, t, h, *force, *free], [*made, *rest])
+    _nothing_open(b, made, rest, outputs)
+    b.call(lambda n: n + 1.0, [count], [counted])
+    return b.build(single=False)
+
+
+def beginning(parts: Parts) -> Program:
+    """q, v, t [, tau, p] → the nearest q and v that can be, and a; NaN where there are none."""
+    b = Composer("beginning")
+    sizes = {"q": parts.nq, "v": parts.nv, "a": parts.nv}
+    given = [b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("t", ())]
+    given += [b.input("tau", (parts.nv,))] if parts.law is None else []
+    given += list(parts.parameters(b).values())
+    outputs = [b.output(f"{name}_there", (size,)) for name, size in sizes.items()]
+    first = ending(parts)
+    rest = [b.spare(f"first {port.name}", port.size) for port in first.outputs[3:]]
+    made = [b.spare(f"{name}_made", size) for name, size in sizes.items()] if rest else outputs
+    b.run(first, given, [*made, *rest])
+    _nothing_open(b, made, rest, outputs)
+    return b.build(single=False)
+
+
+def _nothing_open(b: Composer, made: list[Ref], rest: list[Ref], outputs: list[Ref]) -> None:
+    """What was made, or NaN where constraints are left open: of `rest`, their residual comes first."""
+    for x, y in zip(made, outputs, strict=True):
+        if rest:
+            b.each(lambda x, s: where(less_equal(s[0], CLOSED), x, np.nan), [x], rest, [y])
