@@ -16,8 +16,8 @@ Floats = NDArray[np.float64]
 #: Colours that are told apart by people with any colour vision, of a lightness that shows on white and on black.
 COLOURS = ("#2f7fc1", "#d9602b", "#17a67c", "#c06fa3", "#c79200", "#62a8d8")
 DASHES = ("", "6 2", "2 2", "7 2 2 2", "10 3", "3 3")
-WIDTH, HEIGHT = 300, 168
-_LEFT, _RIGHT, _TOP, _BOTTOM = 50, 8, 22, 24
+WIDTH, HEIGHT = 262, 150
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 8, 22, 24
 #: Buckets of time in which a long curve keeps its least and its greatest value.
 _BUCKETS = 150
 

@@ -22,7 +22,7 @@ _STYLE = """<style>
 .lw-show p{margin:.3em 0;color:inherit}
 .lw-show .lw-soft{opacity:.72}
 .lw-show .lw-bad{border-left:4px solid #d9602b;padding-left:.6em}
-.lw-show .lw-side{display:flex;flex-wrap:wrap;gap:.4em 1.6em;align-items:flex-start}
+.lw-show .lw-side{display:flex;flex-wrap:wrap;gap:.4em 1.4em;align-items:flex-start}
 .lw-show .lw-wide{overflow-x:auto}
 .lw-show table{border-collapse:collapse;margin:.3em 0;font-size:13px;color:inherit;background:none;border:0}
 .lw-show tr,.lw-show tr:nth-child(even),.lw-show tr:hover{background:none}

@@ -23,7 +23,7 @@ def mechanism(mech: Any) -> str:
         ("coordinates nq", mech.nq),
         ("rates nv", mech.nv),
         *((name, n) for name, n in (("loops", _loops(mech)), ("ties", len(d.ties)), ("drivers", len(d.drivers))) if n),
-        ("mass (kg)", float(np.sum(d.mass))),
+        *((("mass (kg)", float(np.sum(d.mass))),) if np.any(d.mass) else ()),
         ("gravity (m/s²)", ", ".join(number(float(x)) for x in d.gravity)),
     ]
     summary = table(("", ""), sizes)
@@ -61,11 +61,15 @@ def _bodies(entries: Sequence[Body]) -> str:
 
 
 def _joints(entries: Sequence[Joint]) -> str:
+    first = entries[:ROWS]
+    bounded = any(np.isfinite((j.lower, j.upper)).any() for j in first)
     rows = (
-        (j.name, j.kind, j.parent, j.child, _slice(j.q_slice), _slice(j.v_slice), _end(j.lower), _end(j.upper))
-        for j in entries[:ROWS]
+        (j.name, j.kind, j.parent, j.child, _slice(j.q_slice), _slice(j.v_slice))
+        + ((_end(j.lower), _end(j.upper)) if bounded else ())
+        for j in first
     )
-    return table(("joint", "kind", "from", "to", "q", "v", "least", "most"), rows, len(entries))
+    head = ("joint", "kind", "from", "to", "q", "v", *(("least", "most") if bounded else ()))
+    return table(head, rows, len(entries))
 
 
 def freedom(report: DofReport) -> str:
@@ -127,8 +131,12 @@ def _ends(thing: Any) -> list[str]:
 
 
 def _short(law: Any) -> str:
+    """A law as text, without the brackets around all of it."""
     text = str(law)
-    return text[1:-1] if text.startswith("(") and text.endswith(")") and "(" not in text[1:-1] else text
+    depth = [0]
+    for letter in text[:-1]:
+        depth.append(depth[-1] + (letter == "(") - (letter == ")"))
+    return text[1:-1] if text[:1] == "(" and text[-1:] == ")" and min(depth[1:]) > 0 else text
 
 
 def _slice(s: slice) -> str:

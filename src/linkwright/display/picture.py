@@ -70,6 +70,10 @@ def drawn(d: Description, q: Floats, v: Floats) -> str:
         a, b = seen(first.body, first.p), seen(second.body, second.p)
         parts.append(f"<path {_line(a, b)} stroke='currentColor' stroke-opacity='.55' stroke-dasharray='3 2'>")
         parts.append(f"<title>{safe(thing.name)}</title></path>")
+    for k in range(d.nj):
+        if d.kind_of(k).name in ("prismatic", "cylindrical", "screw"):
+            a, b = seen(int(d.parent[k]), d.pi[k]), seen(int(d.child[k]), d.pj[k])
+            parts.append(f"<path {_line(a, b)} stroke='currentColor' stroke-opacity='.55' stroke-width='2'/>")
     for body in range(d.nb):
         name = f"<title>{safe(d.body_names[body])}</title>"
         strong = [_line(seen(body, a), seen(body, b)) for a, b in bones.bars[body]]

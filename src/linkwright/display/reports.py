@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from linkwright.display.charts import Chart, svg
-from linkwright.display.markup import ROWS, beside, heading, line, shown, table
+from linkwright.display.markup import ROWS, beside, heading, line, number, shown, table
 from linkwright.views import count
 
 #: Motions, samples and coordinates of a rollout that are drawn, and numbers up to which they are looked through.
-MOTIONS, SAMPLES, COORDINATES, LOOKED = 40, 200, 3, 4_000_000
+MOTIONS, SAMPLES, COORDINATES, LOOKED = 24, 80, 3, 4_000_000
 
 
 def rollout(made: Any) -> str:
@@ -53,10 +53,19 @@ def _modes(model: Any) -> str:
     if len(model.A) > 400:
         return line("its modes: model.modes", soft=True)
     rows = (
-        (float(mode.frequency), round(float(mode.damping), 9) + 0.0, f"{mode.value:.5g}".replace("-", "−").strip("()"))
+        (float(mode.frequency), round(float(mode.damping), 9) + 0.0, _complex(mode.value))
         for mode in model.modes[:ROWS]
     )
     return table(("frequency (Hz)", "damping ratio", "eigenvalue (1/s)"), rows, len(model.modes))
+
+
+def _complex(value: complex) -> str:
+    """A complex number; what rounding leaves of one part beside the other is none."""
+    least = 1e-12 * abs(value)
+    real, imaginary = (x if abs(x) > least else 0.0 for x in (value.real, value.imag))
+    if not imaginary:
+        return number(real)
+    return f"{number(real) if real else ''} ± {number(abs(imaginary))}i".strip()
 
 
 def _motions(made: Any) -> list[str]:

@@ -51,12 +51,12 @@ def _charts(sol: Solution) -> str:
     if len(sol) < 2:
         return ""
     names, rows, left_out = curves(sol, None, ("position", "velocity"))
-    found, labels = [], []
-    for row in rows:
-        for name, one in list(zip(names, row, strict=True))[:_COLUMNS]:
-            if one is not None:
-                found.append(svg(Chart(name, sol.time, one.y, one.labels, one.axis)))
-                labels += [x for x in one.labels if x and x not in labels]
+    found: list[str] = []
+    labels: list[str] = []
+    for k, name in enumerate(names[:_COLUMNS]):
+        column = [one for row in rows if (one := row[k]) is not None]
+        found.append("".join(svg(Chart(name, sol.time, one.y, one.labels, one.axis)) for one in column))
+        labels += [x for one in column for x in one.labels if x and x not in labels]
     more = len(names) + len(left_out) - _COLUMNS
     rest = line(f"over time in s; {more} more move: sol.plot([names])", soft=True) if more > 0 else ""
     return beside(*found) + (legend(labels) if len(labels) > 1 else "") + rest
