@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,24 +22,33 @@ class NotebookFailed(Exception):
 
 def executed(root: Path, notebook: Path, cache: Path, common: str) -> tuple[Any, bool]:
     """The notebook with its outputs, and whether it was run anew."""
-    import nbformat
-    from jupyter_client.manager import AsyncKernelManager
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+    try:
+        import nbformat
+        from jupyter_client.manager import AsyncKernelManager
+        from nbclient import NotebookClient
+        from nbclient.exceptions import CellControlSignal, DeadKernelError
+    except ImportError as error:
+        raise NotebookFailed(f"{error}; notebooks are run with: pip install 'linkwright[docs]'") from error
 
     mark = digest([notebook], common, "notebook")
     kept = cache / f"{notebook.stem}-{mark[:16]}.ipynb"
     if kept.exists():
         return nbformat.read(kept, as_version=4), False
     made = nbformat.read(notebook, as_version=4)
-    # Over sockets of this machine's file system: the kernel is no service that others could reach.
-    manager = AsyncKernelManager(kernel_name="python3", transport="ipc" if os.name == "posix" else "tcp")
     place = {"metadata": {"path": str(notebook.parent)}}
-    client = NotebookClient(made, km=manager, timeout=PATIENCE, resources=place)
-    try:
-        client.execute(env={**environment(root), "MPLBACKEND": "module://matplotlib_inline.backend_inline"})
-    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        raise NotebookFailed(str(error).strip()[-3000:]) from error
+    with tempfile.TemporaryDirectory() as folder:
+        # Over sockets in a folder that only its owner can enter: no port that others could reach.
+        manager = AsyncKernelManager(
+            kernel_name="python3",
+            transport="ipc" if os.name == "posix" else "tcp",
+            connection_file=str(Path(folder) / "kernel.json"),
+        )
+        client = NotebookClient(made, km=manager, timeout=PATIENCE, resources=place)
+        client.owns_km = True  # it ends the kernel when it is done
+        try:
+            client.execute(env={**environment(root), "MPLBACKEND": "module://matplotlib_inline.backend_inline"})
+        except (CellControlSignal, DeadKernelError, RuntimeError, TimeoutError) as error:
+            raise NotebookFailed(str(error).strip()[-3000:]) from error
     cache.mkdir(parents=True, exist_ok=True)
     for old in cache.glob(f"{notebook.stem}-*.ipynb"):
         old.unlink()
