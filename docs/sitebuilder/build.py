@@ -8,12 +8,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from sitebuilder import runs, text, theme
 from sitebuilder.check import problems
 from sitebuilder.notebooks import NotebookFailed, executed, shown
-from sitebuilder.plan import BrokenLink, Page, Plan, example_title, plan, relative
+from sitebuilder.plan import BrokenLink, Page, Plan, example_title, plan, png_size, relative
 
 MARK = ".linkwright-site"
 HERE = Path(__file__).parent
@@ -60,7 +61,8 @@ class Builder:
         self._examples(site, common)
         for name, page in self.plan.pages.items():
             if name.endswith(".md"):
-                made = text.render((self.root / name).read_text(encoding="utf-8"), self._resolver(name))
+                content = (self.root / name).read_text(encoding="utf-8")
+                made = text.render(content, self._resolver(name), partial(self.plan.size, name))
                 more = self._list_of_notebooks(page) if name == "docs/notebooks.md" else ""
                 self._put(site, page, made.body + more, made.headings)
         for name in sorted(self.plan.files):
@@ -126,7 +128,9 @@ class Builder:
                 if file.suffix == ".html":
                     self.alone.add((folder / file.name).relative_to(site).as_posix())
             if ran.picture:
-                parts.append(f'<p><img src="{here}/{ran.picture.name}" alt="What the example draws"></p>')
+                wide, high = png_size(ran.picture) or (960, 540)
+                shape = f'width="{wide}" height="{high}"'
+                parts.append(f'<p><img src="{here}/{ran.picture.name}" {shape} alt="What the example draws"></p>')
                 small = _thumbnail(ran.picture, folder / "thumb.png")
                 thumb = f'<img src="{here}/{small}" alt="" loading="lazy">'
             if ran.animation:

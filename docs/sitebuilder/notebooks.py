@@ -43,7 +43,7 @@ def executed(root: Path, notebook: Path, cache: Path, common: str) -> tuple[Any,
             transport="ipc" if os.name == "posix" else "tcp",
             connection_file=str(Path(folder) / "kernel.json"),
         )
-        client = NotebookClient(made, km=manager, timeout=PATIENCE, resources=place)
+        client = NotebookClient(made, km=manager, timeout=PATIENCE, resources=place, shutdown_kernel="immediate")
         client.owns_km = True  # it ends the kernel when it is done
         try:
             client.execute(env={**environment(root), "MPLBACKEND": "module://matplotlib_inline.backend_inline"})

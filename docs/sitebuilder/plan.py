@@ -46,6 +46,11 @@ class Plan:
     files: set[str] = field(default_factory=set)  # shown as they are, on pages of their own
     images: set[str] = field(default_factory=set)  # copied
 
+    def size(self, source: str, link: str) -> tuple[int, int] | None:
+        """Width and height of a picture that a page shows, where they can be told."""
+        path = self.root / posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
+        return png_size(path) if path.suffix == ".png" and path.is_file() else None
+
     def resolve(self, source: str, link: str) -> str:
         """A link of one source as a link of its page: relative, to pages, to files' pages, to images."""
         path, mark, anchor = link.partition("#")
@@ -66,6 +71,15 @@ class Plan:
             self.files.add(wanted)
             target = f"files/{wanted}.html"
         return relative(here, target) + mark + anchor
+
+
+def png_size(path: Path) -> tuple[int, int] | None:
+    """Width and height of a PNG picture."""
+    with path.open("rb") as file:
+        head = file.read(24)
+    if not head.startswith(b"\x89PNG") or len(head) < 24:
+        return None
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
 
 
 def relative(here: str, there: str) -> str:

@@ -23,12 +23,18 @@ class Rendered:
     headings: list[tuple[str, str]] = field(default_factory=list)
 
 
-def render(text: str, resolve: Callable[[str], str]) -> Rendered:
-    """Markdown as HTML; markup in it is text, but for line breaks in tables."""
+def render(
+    text: str, resolve: Callable[[str], str], size: Callable[[str], tuple[int, int] | None] = lambda link: None
+) -> Rendered:
+    """Markdown as HTML; markup in it is text, but for line breaks in tables.
+
+    `size` tells how large a picture is, so that the page keeps its place for it.
+    """
     reader = MarkdownIt("commonmark", {"html": False, "highlight": _highlighted}).enable("table")
     tokens = reader.parse(text)
     headings: list[tuple[str, str]] = []
     taken: dict[str, int] = {}
+    pictures = 0
     for k, token in enumerate(tokens):
         if token.type == "heading_open":
             words = _words(tokens[k + 1])
@@ -37,12 +43,17 @@ def render(text: str, resolve: Callable[[str], str]) -> Rendered:
             if token.tag == "h2":
                 headings.append((words, name))
         for inner in token.children or ():
+            measured = size(str(inner.attrGet("src"))) if inner.type == "image" else None
+            if measured is not None:
+                inner.attrSet("width", str(measured[0]))
+                inner.attrSet("height", str(measured[1]))
             for attribute in ("href", "src"):
                 link = inner.attrGet(attribute)
                 if isinstance(link, str) and not _OUTSIDE.match(link):
                     inner.attrSet(attribute, resolve(link))
-            if inner.type == "image":
+            if inner.type == "image" and pictures:
                 inner.attrSet("loading", "lazy")
+            pictures += inner.type == "image"
     body = str(reader.renderer.render(tokens, reader.options, {}))
     body = body.replace("&lt;br&gt;", "<br>").replace("<table>", '<div class="wide"><table>')
     return Rendered(body.replace("</table>", "</table></div>"), headings)
