@@ -20,11 +20,11 @@ def test_the_animation_plays_in_its_frame_and_cannot_reach_the_notebook(tmp_path
     from playwright.sync_api import sync_playwright
 
     page = tmp_path / "notebook.html"
-    shown = lw.analyse(MODEL).animate()._repr_html_()
+    shown = lw.analyse(MODEL).animate(height=240)._repr_html_()
     page.write_text(f"<!doctype html><meta charset=utf-8><title>secret</title>{shown}", encoding="utf-8")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
-        tab = browser.new_context(reduced_motion="reduce").new_page()
+        tab = browser.new_context(reduced_motion="reduce", viewport={"width": 420, "height": 300}).new_page()
         asked: list[str] = []
         told: list[str] = []
         tab.on("request", lambda request: asked.append(request.url))
