@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.display.charts import Chart, svg, thinned, ticks
+from linkwright.display.charts import Chart, svg, thinned, ticks, together
 from linkwright.display.markup import safe, table
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
@@ -187,6 +187,11 @@ def test_a_thinned_curve_keeps_its_peaks() -> None:
 def test_a_chart_of_odd_numbers_has_finite_places(values: list[float]) -> None:
     made = svg(Chart("odd", np.arange(len(values)), np.array(values)))
     assert not re.search(r"nan|inf", made.lower())
+
+
+def test_a_legend_for_several_charts_keeps_labels_at_their_colours() -> None:
+    assert together([("x", "y", "z"), ("e0", "e1", "e2", "e3"), ("x", "y", "z")]) == ["x, e0", "y, e1", "z, e2", "e3"]
+    assert together([]) == []
 
 
 def test_ticks_are_round_and_few() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 #: Colours that are told apart by people with any colour vision, of a lightness that shows on white and on black.
 COLOURS = ("#2f7fc1", "#d9602b", "#17a67c", "#c06fa3", "#c79200", "#62a8d8")
 DASHES = ("", "6 2", "2 2", "7 2 2 2", "10 3", "3 3")
-WIDTH, HEIGHT = 262, 150
+WIDTH, HEIGHT = 248, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 8, 22, 24
 #: Buckets of time in which a long curve keeps its least and its greatest value.
 _BUCKETS = 150
@@ -67,6 +67,12 @@ def legend(labels: Sequence[str]) -> str:
         drawn = f'<svg width="26" height="10" style="display:inline-block" aria-hidden="true">{sample}</svg>'
         found.append(f'<span style="white-space:nowrap">{drawn} {safe(label)}</span>')
     return f'<p class="lw-soft">{" &nbsp; ".join(found)}</p>' if found else ""
+
+
+def together(charts: Sequence[Sequence[str]]) -> list[str]:
+    """One legend for several charts: at each place, whose colour is one, the labels that charts have there."""
+    places = zip_longest(*charts, fillvalue="")
+    return [", ".join(dict.fromkeys(filter(None, labels))) for labels in places]
 
 
 def thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:

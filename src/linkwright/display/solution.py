@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.display.charts import Chart, legend, svg
+from linkwright.display.charts import Chart, legend, svg, together
 from linkwright.display.markup import ROWS, beside, folded, heading, line, shown, table
 from linkwright.errors import LinkwrightError
 from linkwright.results.solution import QUANTITIES, Solution
@@ -52,14 +53,14 @@ def _charts(sol: Solution) -> str:
         return ""
     names, rows, left_out = curves(sol, None, ("position", "velocity"))
     found: list[str] = []
-    labels: list[str] = []
+    labels: list[Sequence[str]] = []
     for k, name in enumerate(names[:_COLUMNS]):
         column = [one for row in rows if (one := row[k]) is not None]
         found.append("".join(svg(Chart(name, sol.time, one.y, one.labels, one.axis)) for one in column))
-        labels += [x for one in column for x in one.labels if x and x not in labels]
+        labels += [one.labels for one in column if len(one.labels) > 1]
     more = len(names) + len(left_out) - _COLUMNS
     rest = line(f"over time in s; {more} more move: sol.plot([names])", soft=True) if more > 0 else ""
-    return beside(*found) + (legend(labels) if len(labels) > 1 else "") + rest
+    return beside(*found) + legend(together(labels)) + rest
 
 
 def _contents(sol: Solution) -> str:
