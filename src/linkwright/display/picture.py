@@ -25,7 +25,7 @@ def picture(mech: Any) -> str:
         return ""
     try:
         q = mech.assemble() if mech.closed else mech.neutral()
-    except LinkwrightError:
+    except (LinkwrightError, np.linalg.LinAlgError):
         return ""  # a mechanism that does not go together has no place for its bodies
     return drawn(d, q[None], np.zeros((1, mech.nv)))
 

@@ -14,8 +14,8 @@ from linkwright.errors import LinkwrightError
 from linkwright.results.solution import QUANTITIES, Solution
 from linkwright.views import count
 
-#: Poses (bodies times time points) up to which a motion is drawn and animated without being asked.
-MOST = 400_000
+#: Poses (bodies times time points), and bodies, up to which a motion is drawn and animated without being asked.
+MOST, BODIES = 100_000, 150
 #: Numbers of an array up to which its least and greatest are looked for.
 LOOKED = 4_000_000
 _COLUMNS = 3
@@ -28,7 +28,7 @@ def solution(sol: Solution) -> str:
     title = heading(d.name, f"{count(d.nb, 'body', 'bodies')}, {count(points, 'time point')}{span}")
     told = line(sol.status, bad=not sol.status)
     drawn = [] if not points or not d.nb else [line(_LONG, soft=True)]
-    if points and d.nb and d.nb * points <= MOST:
+    if points and 0 < d.nb <= BODIES and d.nb * points <= MOST:
         drawn = [_animation(sol), _charts(sol)]
     return shown(title, told, *drawn, folded("what is in it", _contents(sol)), *_lists(sol))
 
