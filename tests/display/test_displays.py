@@ -107,16 +107,30 @@ def test_a_motion_that_stopped_says_why(crank: lw.Solution) -> None:
     assert not made.xpath(".//iframe")
 
 
-def test_a_long_motion_is_told_and_not_drawn() -> None:
-    chain = lw.chain(50)
-    n = 10_000
-    q = np.zeros((n, 50))
-    long = lw.Solution.of_states(
-        chain.description, np.arange(n) * 1e-3, q, q.copy(), q.copy(), status=lw.Status(True), counters=lw.Counters()
-    )
-    made = read(long)
+def moved(links: int, points: int) -> lw.Solution:
+    """A chain that swings."""
+    q = np.sin(np.linspace(0.0, 9.0, points))[:, None] * np.linspace(0.1, 0.2, links)
+    d, time = lw.chain(links).description, np.arange(points) * 1e-3
+    return lw.Solution.of_states(d, time, q, q.copy(), q.copy(), status=lw.Status(True), counters=lw.Counters())
+
+
+def test_a_motion_of_many_bodies_is_told_and_not_drawn() -> None:
+    made = read(moved(500, 20))
     assert not made.xpath(".//iframe | .//svg")
     assert "sol.animate()" in text(made)
+
+
+@pytest.mark.parametrize("as_arrays", [False, True])
+def test_a_long_motion_is_drawn_at_some_of_its_time_points(as_arrays: bool) -> None:
+    long = moved(2, 100_000)
+    if as_arrays:
+        arrays = {name: np.array(x) for name, x in moved(2, 9000).arrays.items()}
+        d, status = long.description, lw.Status(True)
+        long = lw.Solution(d, np.arange(9000.0), arrays, np.zeros(9000, int), status, lw.Counters())
+    made = read(long)
+    assert f"1,500 of {len(long):,} time points are drawn" in text(made)
+    assert made.xpath(".//iframe")
+    assert len(long._repr_html_()) < 600_000
 
 
 def test_an_animation_without_a_name_is_shown_and_can_be_saved(crank: lw.Solution, tmp_path: Path) -> None:

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from linkwright.display.charts import Chart, legend, svg, together
 from linkwright.display.markup import ROWS, beside, folded, heading, line, shown, table
 from linkwright.errors import LinkwrightError
+from linkwright.results.series import Series
 from linkwright.results.solution import QUANTITIES, Solution
 from linkwright.views import count
 
-#: Poses (bodies times time points), and bodies, up to which a motion is drawn and animated without being asked.
-MOST, BODIES = 100_000, 150
+#: Time points of a motion that are drawn and animated without being asked, and bodies up to which it is at all.
+POINTS, BODIES = 1500, 120
 #: Numbers of an array up to which its least and greatest are looked for.
 LOOKED = 4_000_000
 _COLUMNS = 3
@@ -27,13 +28,34 @@ def solution(sol: Solution) -> str:
     span = f", t = {sol.time[0]:g} … {sol.time[-1]:g} s" if points else ""
     title = heading(d.name, f"{count(d.nb, 'body', 'bodies')}, {count(points, 'time point')}{span}")
     told = line(sol.status, bad=not sol.status)
-    drawn = [] if not points or not d.nb else [line(_LONG, soft=True)]
-    if points and 0 < d.nb <= BODIES and d.nb * points <= MOST:
-        drawn = [_animation(sol), _charts(sol)]
+    drawn = []
+    if points and 0 < d.nb <= BODIES:
+        some = thinned(sol)
+        note = f"{len(some):,} of {points:,} time points are drawn: sol.animate() and sol.plot() have them all"
+        drawn = [_animation(some), _charts(some), line(note, soft=True) if len(some) < points else ""]
+    elif points and d.nb:
+        drawn = [
+            line("It is large: ask for sol.animate(), sol.plot([names]) or sol.data to see more of it.", soft=True)
+        ]
     return shown(title, told, *drawn, folded("what is in it", _contents(sol)), *_lists(sol))
 
 
-_LONG = "It is long: ask for sol.animate(), sol.plot([names]) or sol.data to see more of it."
+def thinned(sol: Solution) -> Solution:
+    """A long motion at some of its time points, without its motion at the others being computed."""
+    if len(sol) <= POINTS:
+        return sol
+    rows = np.unique(np.linspace(0, len(sol) - 1, POINTS).round().astype(np.intp))
+    series = {name: Series(one.values[rows], one.unit) for name, one in sol.series.items()}
+    if sol.states is not None:
+        q, v, a = (x[rows] for x in (sol.states.q, sol.states.v, sol.states.a))
+        made = Solution.of_states(
+            sol.description, sol.time[rows], q, v, a, status=sol.status, counters=sol.counters, mechanism=sol.mechanism
+        )
+        return made.with_series(series)
+    arrays = {name: array[rows] for name, array in sol.arrays.items()}
+    return Solution(
+        sol.description, sol.time[rows], arrays, sol.iterations[rows], sol.status, sol.counters, series=series
+    )
 
 
 def _animation(sol: Solution) -> str:
