@@ -46,7 +46,7 @@ def _scene(solution: Any, title: str | None) -> dict[str, Any]:
     from linkwright.results.solution import Solution
     from linkwright.viewer.scene import scene
 
-    data = solution.data
+    data = solution.arrays if isinstance(solution, Solution) else solution.data
     rates = ("velocity", "angular_velocity", "acceleration", "angular_acceleration")
     status = getattr(solution, "status", None)
     return scene(
