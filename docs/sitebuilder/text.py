@@ -26,7 +26,7 @@ class Rendered:
 def render(
     text: str, resolve: Callable[[str], str], size: Callable[[str], tuple[int, int] | None] = lambda link: None
 ) -> Rendered:
-    """Markdown as HTML; markup in it is text, but for line breaks in tables.
+    """Markdown as HTML; markup in it is text, but for line breaks in tables, and comments go.
 
     `size` tells how large a picture is, so that the page keeps its place for it.
     """
@@ -55,6 +55,7 @@ def render(
                 inner.attrSet("loading", "lazy")
             pictures += inner.type == "image"
     body = str(reader.renderer.render(tokens, reader.options, {}))
+    body = re.sub(r"<p>&lt;!--((?!--&gt;).)*--&gt;</p>\n?", "", body, flags=re.DOTALL)  # marks for scripts
     body = body.replace("&lt;br&gt;", "<br>").replace("<table>", '<div class="wide"><table>')
     return Rendered(body.replace("</table>", "</table></div>"), headings)
 
