@@ -47,7 +47,7 @@ def checkout(tmp_path: Path) -> Path:
         "[all](examples), [the licence](LICENSE) and [elsewhere](https://example.org).\n\n```python\nx = '<b>'\n```\n"
     )
     (root / "docs" / "page.md").write_text(
-        "# Page\n\n## A part\n\n[back](../README.md)\n\n| a |\n| --- |\n| 1<br>2 |\n"
+        "# Page\n\n## A part\n\n[back](../README.md)\n\n| a |\n| --- |\n| 1<br>2 |\n\n<!-- a mark -->\n"
     )
     (root / "LICENSE").write_text("Do <what> you like.\n")
     (root / "examples" / "01_first_try.py").write_text(EXAMPLE.replace("RUNS", str(tmp_path / "runs")))
@@ -70,6 +70,7 @@ def test_pages_examples_and_linked_files_are_there_and_linked(checkout: Path) ->
     assert "Do <what> you like." in read(checkout, "files/LICENSE.html").text_content()
     assert read(checkout, "docs/page.html").xpath("//h2[@id='a-part']")
     assert read(checkout, "docs/page.html").xpath("//td/br")
+    assert "a mark" not in read(checkout, "docs/page.html").text_content()
 
 
 def test_an_example_shows_what_it_printed_drew_and_left(checkout: Path) -> None:
