@@ -45,6 +45,7 @@ MAY = {
     "control": {"model", "programs", "simulation", "kernels", "mechanism", "results", "spatial", "tape", "sources"},
     "symbolic": {"model", "programs", "sources", "formats", "mechanism", "spatial", "tape", "kernels"},
     "viewer": {"results", "mechanism", "spatial"},
+    "display": {"results", "viewer", "views", "mechanism"},
     "studies": {
         *("building", "control", "kernels", "mechanism", "model", "programs", "results", "simulation", "sources"),
         *("spatial", "tape"),
@@ -70,6 +71,10 @@ LAZY = {
     ("results/solution.py", "model"),
     ("results/solution.py", "viewer"),
     ("results/storage.py", "formats"),
+    *(
+        (f"{name}.py", "display")  # what notebooks ask a thing for
+        for name in ("described", "views", "results/solution", "simulation/rollout", "closed/linear", "closed/statics")
+    ),
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

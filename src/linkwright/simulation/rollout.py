@@ -59,6 +59,11 @@ class Rollout:
         end = f"; {bad} without finite numbers at the end" if bad else ""
         return f"<Rollout: {states} motions, {len(self)} samples to t = {self.time[-1]:g} s{end}>"
 
+    def _repr_html_(self) -> str:
+        from linkwright.display.reports import rollout
+
+        return rollout(self)
+
 
 def rollout(
     mech: Mechanism,
