@@ -92,7 +92,7 @@ def functions(options: argparse.Namespace) -> dict[str, Any]:
             found[name] = reason(error)
             say(f"{name}: not checked, {reason(error)}")
     rng = np.random.default_rng(3)
-    mechanisms = {"panda": panda(options.panda), "tree": lw.random_tree(6, 5), "four-bar": four_bar()}
+    mechanisms = {"panda": panda(options.panda), "tree": lw.random_tree(6, 1), "four-bar": four_bar()}
     for called, mech in mechanisms.items():
         given = states(mech, rng)
         for precision in ("float64",) if mech.closed else tuple(BOUNDS):

@@ -17,8 +17,8 @@ for folder in ("tests", "src"):
 if importlib.util.find_spec("platformdirs") is None:
     os.environ.setdefault("LINKWRIGHT_CACHE", "")  # a bare machine: nothing says where a cache would be
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes three quarters of the device
-import linkwright as lw
-from linkwright.kernels.kernel import native
+import linkwright as lw  # noqa: E402
+from linkwright.kernels.kernel import native  # noqa: E402
 
 #: The Panda arm, a row a link: a, alpha in quarter turns and d of its frame (modified Denavit–Hartenberg), mass,
 #: centre of mass, inertia xx yy zz xy xz yz about it; the numbers of the URDF in `example-robot-data`, hand included.

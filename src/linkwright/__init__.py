@@ -17,6 +17,7 @@ _PUBLIC = {
     "analyse": "linkwright.analysis",
     "control": "linkwright.control",
     "equations": "linkwright.symbolic.equations",
+    "gpu": "linkwright.kernels.cuda_device",
     "rollout": "linkwright.simulation.rollout",
     "simulate": "linkwright.simulation.simulate",
     "record": "linkwright.tape.build",
@@ -60,6 +61,7 @@ __all__ = [
     "equations",
     "errors",
     "from_dh",
+    "gpu",
     "greater",
     "greater_equal",
     "less",
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
     from linkwright import control, errors
     from linkwright.analysis import analyse
     from linkwright.building import Builder
+    from linkwright.kernels.cuda_device import gpu
     from linkwright.kernels.kernel import set_threads, threads
     from linkwright.mechanism.expression import TIME
     from linkwright.recursions.generic import operation_counts

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.described import Described
-from linkwright.errors import NameNotFound, ShapeError
+from linkwright.errors import KernelError, NameNotFound, ShapeError
 from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.kernel import Kernel
+from linkwright.kernels.libraries import on_device
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.kinds import KIND_LIST
 from linkwright.programs import FORWARD_METHODS, SPECS, Request
@@ -172,6 +173,10 @@ class Mechanism(Described):
     def _check(self, method: str, **arrays: ArrayLike) -> None:
         """Refuse states of the wrong shape by the name of the method that was asked, before others are."""
         for name, given in arrays.items():
+            if on_device(given):
+                raise KernelError(
+                    f"{method} of {self.name!r} is computed in main memory, and {name} is on a GPU: give NumPy arrays"
+                )
             shape, n = np.shape(given), self.nq if name == "q" else self.nv
             if shape[-1:] != (n,):
                 raise ShapeError(f"{method}: {name} has shape {shape}; needed is (..., {n})", given=shape, wanted=(n,))

@@ -1,8 +1,8 @@
 """Programs on the GPU, for arrays that lie there: a batch with a thread a state, or one state with a thread an item.
 
 Arrays of any library are taken as they are, and answers come back as arrays of the same library (see `homes`), on the
-same device and in the order of its current stream; nothing waits for the GPU. Inputs are of one precision, float64 or float32, which is that of the
-arithmetic and of the result.
+same device and in the order of its current stream; nothing waits for the GPU. Inputs are of one precision, float64 or
+float32, which is that of the arithmetic and of the result.
 
 One state without batch axes of a program with many independent items (`Each` with runs, or a long map) is computed
 with a thread an item; a scan without runs in such a program is left to a single thread, which is right and slow.
@@ -25,7 +25,6 @@ from linkwright.kernels.arguments import (
     check_out,
     common_lead,
     given_outputs,
-    on_device,
     wrong_dtype,
     wrong_out,
     wrong_shape,
@@ -36,6 +35,7 @@ from linkwright.kernels.cuda_device import apart, cupy, module, step_of, taken, 
 from linkwright.kernels.cuda_items import ItemsKernel
 from linkwright.kernels.homes import Home, full, home_of
 from linkwright.kernels.kernel import Signature
+from linkwright.kernels.libraries import on_device
 from linkwright.tape.program import Program
 
 _PRECISIONS = ("float64", "float32")

@@ -31,6 +31,21 @@ def cupy() -> Any:
     return cupy
 
 
+def gpu() -> str:
+    """What there is to compute on, in words; where there is nothing, an error that says what to do."""
+    cp = cupy()
+    try:
+        found = cp.cuda.runtime.getDeviceCount()
+        names = [cp.cuda.runtime.getDeviceProperties(k)["name"].decode() for k in range(found)]
+        room = cp.cuda.runtime.memGetInfo()[0] / 2**30
+    except Exception as error:
+        raise KernelError(
+            f"there is no GPU that CuPy can use ({error}): look at `nvidia-smi`, and whether CuPy is the one for "
+            "the CUDA of its driver; NumPy arrays are computed on the CPU"
+        ) from error
+    return f"{', '.join(names)}; {room:.3g} GiB free, CuPy {cp.__version__}"
+
+
 class Given(NamedTuple):
     """A caller's array on a GPU."""
 

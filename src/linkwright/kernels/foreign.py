@@ -45,8 +45,8 @@ def check(what: str, arrays: dict[str, Any]) -> set[str]:
         value = arrays[name]
         if kind == "tracer":
             raise KernelError(
-                f"{what}: {name} is a JAX tracer, which has no numbers: inside jit, grad and vmap use the program's own "
-                "JAX function, mech.program(...).to_jax()"
+                f"{what}: {name} is a JAX tracer, which has no numbers: inside jit, grad and vmap use the program's "
+                "own JAX function, mech.program(...).to_jax()"
             )
         where = platform(value) if kind == "jax" else value.device.type if kind == "torch" else "cpu"
         if where not in ("cpu", "gpu", "cuda", "rocm"):

@@ -7,7 +7,7 @@ over by DLPack, which lets one stream wait for the other. Nothing is copied, and
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from linkwright.errors import KernelError
@@ -120,10 +120,8 @@ def home_of(leader: Any) -> Home:
 def full(home: Home, what: str, error: MemoryError) -> KernelError:
     """What to say where a device has no room."""
     free = ""
-    try:
+    with suppress(Exception):  # the device may be too full even to say so
         free = f" ({cupy().cuda.runtime.memGetInfo()[0] / 2**30:.3g} GiB are free)"
-    except Exception:
-        pass
     text = f"GPU {home.device} has no room for {what}{free}: give fewer states at a time, or float32"
     made = KernelError(text)
     made.__cause__ = error

@@ -27,7 +27,7 @@ def answer(kernel: Kernel, arrays: Sequence[Any], out: Any) -> Any:
     """The outputs, as nodes of PyTorch's graph."""
     if out is not None:
         raise KernelError(
-            f"{kernel.signature.name}: out= cannot take what gradients go through; leave it away, or use torch.no_grad()"
+            f"{kernel.signature.name}: out= cannot take what gradients go through; leave it away or use torch.no_grad()"
         )
     found = _function().apply(kernel, *arrays)
     return found[0] if kernel.signature.single else found

@@ -14,7 +14,7 @@ _OF_TYPE: dict[type, str] = {}
 
 
 def library(value: Any) -> str:
-    """'torch', 'jax', 'tracer' (a JAX array that is only being traced), 'gpu' (CuPy, Numba, ...), or '' for the rest."""
+    """'torch', 'jax', 'tracer' (a JAX array that is only being traced), 'gpu' (CuPy, Numba, ...), '' for the rest."""
     kind = _OF_TYPE.get(type(value))
     if kind is None:
         kind = _OF_TYPE[type(value)] = _of_type(type(value))

@@ -91,8 +91,9 @@ def rollout(
     if library(q0) or library(v0) or library(tau):
         from linkwright.simulation.rollout_device import rollout_in_kind
 
-        given = {"q0": q0, "v0": v0, "dt": dt, "steps": steps, "tau": tau, "method": method, "every": every}
-        return rollout_in_kind(rollout, mech, **given, outputs=outputs, t_start=t_start)
+        arrays = {"q0": q0, "v0": v0, "tau": tau}
+        options = {"method": method, "every": every, "outputs": outputs, "t_start": t_start}
+        return rollout_in_kind(rollout, mech, **arrays, dt=dt, steps=steps, **options)
     check(mech, method, steps, every, dt, t_start)
     q, v = _states(mech, q0, v0)
     shape = q.shape[:-1]

@@ -1,8 +1,8 @@
-"""Rollouts of states that other libraries hold: on a GPU all steps run there, a thread a motion, and samples stay there.
+"""Rollouts of states of other libraries: on a GPU all steps run there, a thread a motion, and samples stay there.
 
-A launch takes many steps of every motion and stores its samples on the way; there are only as many launches as keep each
-of them short. Tensors of PyTorch and arrays of JAX in main memory are looked at as NumPy's, and results come back as
-theirs.
+A launch takes many steps of every motion and stores its samples on the way; there are only as many launches as keep
+each of them short. Tensors of PyTorch and arrays of JAX in main memory are looked at as NumPy's, and results come back
+as theirs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PRECISIONS = ("float64", "float32")
 
 
 def rollout_in_kind(plain: Callable[..., Rollout], mech: Mechanism, **given: Any) -> Rollout:
-    """The rollout of q0, v0, tau and parameters of which some are another library's; `plain` is that of NumPy arrays."""
+    """The rollout of q0, v0, tau and parameters, some of them another library's; `plain` is that of NumPy arrays."""
     arrays = {name: given[name] for name in ("q0", "v0", "tau") if given.get(name) is not None}
     arrays |= {f"parameter {name!r}": value for name, value in (given.get("parameters") or {}).items()}
     arrays = {name: value for name, value in arrays.items() if not callable(value) or library(value)}
@@ -58,7 +58,8 @@ def rollout_in_kind(plain: Callable[..., Rollout], mech: Mechanism, **given: Any
         given["parameters"] = {name: foreign.as_numpy(value) for name, value in given["parameters"].items()}
     found = plain(mech, **given)
     names = ("q", "v", "a", "y", "final_q", "final_v")
-    return replace(found, **{n: None if getattr(found, n) is None else back(getattr(found, n)) for n in names})
+    changed: dict[str, Any] = {n: None if getattr(found, n) is None else back(getattr(found, n)) for n in names}
+    return replace(found, **changed)
 
 
 def _on_device(
