@@ -17,6 +17,7 @@ _PUBLIC = {
     "analyse": "linkwright.analysis",
     "control": "linkwright.control",
     "equations": "linkwright.symbolic.equations",
+    "export": "linkwright.exports.export",
     "rollout": "linkwright.simulation.rollout",
     "simulate": "linkwright.simulation.simulate",
     "record": "linkwright.tape.build",
@@ -59,6 +60,7 @@ __all__ = [
     "equal",
     "equations",
     "errors",
+    "export",
     "from_dh",
     "greater",
     "greater_equal",
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
     from linkwright import control, errors
     from linkwright.analysis import analyse
     from linkwright.building import Builder
+    from linkwright.exports.export import export
     from linkwright.kernels.kernel import set_threads, threads
     from linkwright.mechanism.expression import TIME
     from linkwright.recursions.generic import operation_counts
