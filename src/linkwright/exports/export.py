@@ -75,6 +75,7 @@ def export(
 
         mech_or_path = load(mech_or_path)
     asked = subject(mech_or_path, function, **options)
+    check_fits(asked, to)
     if single:
         text = single_text(asked, to, chosen)
         write_whole(target, text)
@@ -111,7 +112,16 @@ def single_text(asked: Subject, to: str, precision: str) -> str:
         return asked.program.to_cuda(name=asked.name, precision=precision)
     from linkwright.exports.python import module_text
 
+    check_fits(asked, to)
     return module_text(asked, tested(asked, precision), to)
+
+
+def check_fits(asked: Subject, to: str) -> None:
+    """Refuse what a library cannot hold, before anything is computed of it."""
+    if LANGUAGES[to] == ".py":
+        from linkwright.exports.python import straight
+
+        straight(asked, to)
 
 
 def tested(asked: Subject, precision: str) -> Vectors:
