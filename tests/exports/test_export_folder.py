@@ -57,6 +57,7 @@ def test_a_failure_in_the_middle_leaves_nothing(tmp_path: Path, monkeypatch: pyt
         (["-o", "taken"], "is a file"),
         (["-o", "full"], "--overwrite"),
         (["--name", "2fast", "-o", "out"], "try 'x2fast'"),
+        (["--function", "force_values", "-o", "out"], "has no numbers to give"),
     ],
 )
 def test_bad_words_of_the_command_line_get_one_line_and_leave_nothing(

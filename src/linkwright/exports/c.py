@@ -107,15 +107,19 @@ def c_files(subject: Subject, vectors: Vectors, precision: str, *, arduino: bool
     return files
 
 
+_ASCII = str.maketrans({"∂": "d", "²": "^2", "×": "x", "–": "-", "·": " ", "…": "..."})
+
+
 def plain_line(text: str) -> str:
-    return text.encode("ascii", "replace").decode() if not text.isascii() else text
+    """A line for a comment that compilers of any locale read alike."""
+    return "".join(c if c.isascii() else "_" for c in text.translate(_ASCII))
 
 
 def vectors_text(text: PackageText, vectors: Vectors, precision: str) -> str:
     """A header with the states and results, and the function that compares."""
-    body = [f"        {text.real} got_{a.name}[{max(1, a.size)}];" for a in text.outputs]
+    body = [f"        static {text.real} got_{a.name}[{max(1, a.size)}];" for a in text.outputs]
     if text.work:
-        body.append(f"        {text.real} work[{text.macros}_WORK];")
+        body.append(f"        static {text.real} work[{text.macros}_WORK];")
     given = [f"VECTORS_{a.name} + n * {a.size}" for a in text.inputs]
     given += [f"got_{a.name}" for a in text.outputs] + (["work"] if text.work else [])
     body.append(f"        {text.name}({', '.join(given)});")
@@ -148,22 +152,22 @@ def _call(text: PackageText) -> list[str]:
     arrays = [f"const {text.real} *{a.name}" for a in text.inputs] + [f"{text.real} *{a.name}" for a in text.outputs]
     arrays += [f"{text.real} *work"] if text.work else []
     lines = ["```c", f'#include "{text.name}.h"', "", f"void {text.name}({', '.join(arrays)});"]
-    lines += [f"void {text.name}_simulink(const {text.real} u[{_total(text.inputs)}], "]
-    lines[-1] += f"{text.real} y[{_total(text.outputs)}]);"
+    if text.flat:
+        flat = f"const {text.real} u[{_total(text.inputs)}], {text.real} y[{_total(text.outputs)}]"
+        lines += [f"void {text.name}_simulink({flat});"]
     lines += ["```", "", f"Sizes are macros: `{text.macros}_SIZE_…`. Arrays must not overlap."]
     if text.work:
         lines += [f"`work` has `{text.macros}_WORK` = {text.work} numbers, which need no value and keep none."]
     u = ", ".join(a.name for a in text.inputs)
     y = ", ".join(a.name for a in text.outputs)
-    lines += [
-        "",
-        f"`{text.name}_simulink` takes all inputs in one vector u = ({u}) and gives all outputs in y = ({y}), each "
-        "flattened: the signature of Simulink's C Caller block (Simulation target: include this header, add this "
-        "source; the sizes are in the prototype, and the function may be marked deterministic).",
-        "",
-        "C99, also valid as C++. No heap, no global state: calls may run side by side.",
-    ]
-    return lines
+    if text.flat:
+        lines += [
+            "",
+            f"`{text.name}_simulink` takes all inputs in one vector u = ({u}) and gives all outputs in y = ({y}), each "
+            "flattened: the signature of Simulink's C Caller block (Simulation target: include this header, add this "
+            "source; the sizes are in the prototype, and the function may be marked deterministic).",
+        ]
+    return [*lines, "", "C99, also valid as C++. No heap, no global state: calls may run side by side."]
 
 
 def _total(arguments: Sequence[Argument]) -> int:

@@ -47,8 +47,7 @@ def _arrays(subject: Subject) -> list[str]:
     lines = [*table(("", "array", "shape", "what"), rows), "", "Arrays are row-major. SI units, radians."]
     order = subject.order()
     if order:
-        cells = [(plain(n), kind, q, v, unit) for n, kind, q, v, unit in order[:200]]
-        lines += ["", "The order of the coordinates:", "", *table(("joint", "kind", "q", "v", "unit"), cells)]
+        lines += ["", "The order of the coordinates:", "", *table(("joint", "kind", "q", "v", "unit"), order[:200])]
         lines += [f"\nand {len(order) - 200} more."] if len(order) > 200 else []
     return lines
 

@@ -17,7 +17,8 @@ _ANALYTIC = {
     "forward_dynamics": ("forward_dynamics_derivatives", {"q": "da_dq", "v": "da_dv", "tau": "da_dtau"}),
     "inverse_dynamics": ("inverse_dynamics_derivatives", {"q": "dtau_dq", "v": "dtau_dv", "a": "M"}),
 }
-_LONG = 12_000  # operations of a function that is not differentiated entry by entry
+#: Operations of a function up to which its tape is differentiated: beside a recursion of its own, and without one.
+_BESIDE, _ALONE = 1500, 4000
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,11 @@ class Slopes:
 
 def slopes(subject: Subject, most: int) -> Slopes | None:
     """The derivatives of all outputs by all inputs; None where that is more than `most` operations."""
-    if subject.operations > _LONG or any(name in subject.program.count() for name in ("lt", "le", "eq", "floor")):
+    if any(name in subject.program.count() for name in ("lt", "le", "eq", "floor")):
         return None  # conditions that choose have derivatives, but where they switch an exact pattern means little
-    found = [one for one in (_analytic(subject), _taped(subject)) if one is not None]
+    analytic = _analytic(subject)
+    taped = _taped(subject) if subject.operations <= (_BESIDE if analytic else _ALONE) else None
+    found = [one for one in (analytic, taped) if one is not None]
     best = min(found, key=lambda one: len(one.block), default=None)
     return best if best is not None and len(best.block) <= most else None
 

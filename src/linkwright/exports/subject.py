@@ -78,7 +78,7 @@ class Subject:
     def meaning(self, array: str) -> str:
         if array == "p":
             values = self.mech.parameters
-            return "parameters: " + ", ".join(f"{name} (nominal {values[name]!r})" for name in self.free)
+            return "parameters: " + ", ".join(f"{plain(name)} (nominal {values[name]!r})" for name in self.free)
         return MEANINGS.get(array, array)
 
     def order(self) -> list[tuple[str, str, str, str, str]]:
@@ -87,7 +87,7 @@ class Subject:
         for joint in self.mech.joints:
             if joint.q_slice.stop > joint.q_slice.start and not joint.mimics:
                 unit = _UNITS.get(joint.kind, "")
-                found.append((joint.name, joint.kind, _places(joint.q_slice), _places(joint.v_slice), unit))
+                found.append((plain(joint.name), joint.kind, _places(joint.q_slice), _places(joint.v_slice), unit))
         return found
 
     def rows(self, most: int = 200) -> list[str]:
@@ -132,13 +132,15 @@ def subject(
             raise LinkwrightError(f"dt={dt!r} is no length of a step; give a positive number of seconds")
         program = step_program(mech, float(dt), free)
     title = f"{function} of {mech.name}"
+    if not any(b.size for b in program.outputs):
+        raise LinkwrightError(f"{title} has no numbers to give: the mechanism has nothing that it is about")
     return Subject(mech, program, function, chosen, title, free, dt)
 
 
 def checked_name(name: str) -> str:
     """A name that C, C++, CUDA and Python all take for a function and a file; others are refused with a proposal."""
     proposal = function_name(name)
-    if keyword.iskeyword(proposal) or proposal in _MODULES:
+    if keyword.iskeyword(proposal) or proposal in _MODULES | _OWN:
         proposal = f"{proposal}_program"
     if name != proposal:
         raise LinkwrightError(f"{name!r} cannot be the name of a function in C and Python; try {proposal!r}")
@@ -149,6 +151,8 @@ def checked_name(name: str) -> str:
 
 #: Modules that a file of the same name would hide from the exported one.
 _MODULES = frozenset({"casadi", "jax", "sympy", "numpy", "math", "json", "sys", "vectors", "test", "Arduino"})
+#: Names that the modules give themselves.
+_OWN = frozenset({"check", "lax", "jnp", "operator"})
 
 
 def plain(text: str) -> str:

@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 CASES = 8
 MARGIN = 30.0
 LEAST = {"float64": 1e-12, "float32": 1e-5}
+_WIDE = 20_000  # numbers of a case beyond which two are enough
 _LONG = 200_000  # operations of a program whose rounding is not tried in float32
 
 
@@ -44,6 +45,7 @@ class Vectors:
 def vectors(subject: Subject, precision: str = "float64", cases: int = CASES) -> Vectors:
     """States near where the mechanism is drawn, the first of them at rest; only those with finite results."""
     program = subject.program
+    cases = cases if sum(b.size for b in (*program.inputs, *program.outputs)) <= _WIDE else 2
     given = [x.reshape(cases, -1) for x in _states(subject, cases)]
     if precision == "float32":
         given = [x.astype(np.float32).astype(np.float64) for x in given]

@@ -13,6 +13,8 @@ from linkwright.kernels.ctext import Lowering, c_dialect
 from linkwright.kernels.ctext_names import comment
 from linkwright.tape.program import Program
 
+_ON_STACK = 4096  # numbers of work beyond which there is no function that has them on its stack
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -34,6 +36,7 @@ class PackageText:
     source: str
     header: str
     work: int  # numbers of work; 0: there is no such argument
+    flat: bool  # whether there is a function of flat vectors
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
 
@@ -68,14 +71,14 @@ class _Package(Lowering):
             *(f"    {line}" for line in driver.lines),
             "}",
         ]
-        flat = self.simulink(inputs, outputs, work)
+        flat = self.simulink(inputs, outputs, work) if work <= _ON_STACK else []
         heading = (
             f"/* {comment(self.program.name)}, written by Linkwright; what it computes is said in {self.name}.h */"
         )
         top = [heading, f'#include "{self.name}.h"', "", "#include <math.h>", ""]
         source = "\n".join([*top, self.parts_text(["\n".join(main), "\n".join(flat)])])
         header = self.header(inputs, outputs, work, notes)
-        return PackageText(self.name, self.dialect.real, source, header, work, inputs, outputs)
+        return PackageText(self.name, self.dialect.real, source, header, work, bool(flat), inputs, outputs)
 
     def prototype(self, work: int) -> str:
         macro = f"{self.name.upper()}_RESTRICT "
@@ -97,6 +100,10 @@ class _Package(Lowering):
     def flat(self) -> str:
         m, real = self.name.upper(), self.dialect.real
         return f"{self.name}_simulink(const {real} u[{m}_SIMULINK_U], {real} y[{m}_SIMULINK_Y])"
+
+    def _declared(self, work: int) -> list[str]:
+        about = "/* All inputs one after another in u, all outputs in y: for Simulink's C Caller block and the like. */"
+        return [about, f"void {self.flat()};", ""] if work <= _ON_STACK else []
 
     def header(self, inputs: Sequence[Argument], outputs: Sequence[Argument], work: int, notes: Sequence[str]) -> str:
         m, real = self.name.upper(), self.dialect.real
@@ -135,9 +142,7 @@ class _Package(Lowering):
             "",
             f"void {self.name}({_broken(self.prototype(work))});",
             "",
-            "/* All inputs one after another in u, all outputs in y: for Simulink's C Caller block and the like. */",
-            f"void {self.flat()};",
-            "",
+            *self._declared(work),
             "#ifdef __cplusplus",
             "}",
             "#endif",
