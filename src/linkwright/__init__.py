@@ -18,6 +18,7 @@ _PUBLIC = {
     "control": "linkwright.control",
     "equations": "linkwright.symbolic.equations",
     "gpu": "linkwright.kernels.cuda_device",
+    "export": "linkwright.exports.export",
     "rollout": "linkwright.simulation.rollout",
     "simulate": "linkwright.simulation.simulate",
     "record": "linkwright.tape.build",
@@ -60,6 +61,7 @@ __all__ = [
     "equal",
     "equations",
     "errors",
+    "export",
     "from_dh",
     "gpu",
     "greater",
@@ -88,6 +90,7 @@ if TYPE_CHECKING:
     from linkwright.analysis import analyse
     from linkwright.building import Builder
     from linkwright.kernels.cuda_device import gpu
+    from linkwright.exports.export import export
     from linkwright.kernels.kernel import set_threads, threads
     from linkwright.mechanism.expression import TIME
     from linkwright.recursions.generic import operation_counts

@@ -44,6 +44,7 @@ MAY = {
     "simulation": {"model", "sources", "programs", "results", "kernels", "mechanism", "tape", "targets"},
     "control": {"model", "programs", "simulation", "kernels", "mechanism", "results", "spatial", "tape", "sources"},
     "symbolic": {"model", "programs", "sources", "formats", "mechanism", "spatial", "tape", "kernels"},
+    "exports": {"model", "programs", "sources", "simulation", "formats", "kernels", "tape", "targets"},
     "viewer": {"results", "mechanism", "spatial"},
     "display": {"results", "viewer", "views", "mechanism"},
     "studies": {
@@ -52,7 +53,7 @@ MAY = {
     },
     "cli": {
         *("model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"),
-        "studies",
+        *("studies", "exports"),
     },
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
