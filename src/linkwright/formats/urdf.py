@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import FormatError, LinkwrightWarning
-from linkwright.formats.xml import parse_xml
+from linkwright.formats.xml import number, parse_xml
 from linkwright.mechanism.checks import check_numbers, listed
 from linkwright.mechanism.description import GROUND, Description, Frames, Names, joint_defaults, kind_number
 from linkwright.mechanism.elements import Mimic, joint_losses
@@ -109,13 +109,6 @@ def read_urdf(
     return merge_fixed(description) if fixed == "merge" else description
 
 
-def _float(word: str) -> float:
-    """A number as files have it; Python would take underscores and the digits of other scripts too."""
-    if "_" in word or not word.isascii():
-        raise ValueError(word)
-    return float(word)
-
-
 class _Reader:
     """Elements to numbers; knows the file for its errors."""
 
@@ -138,7 +131,7 @@ class _Reader:
             return np.array(default, dtype=np.float64)
         words = text.split()
         try:
-            values = np.array([_float(word) for word in words])
+            values = np.array([number(word) for word in words])
         except ValueError:
             message = f"{owner}: {attribute}={text!r} of <{element.tag}> is not a number"
             raise self.fail(element, message, owner) from None
