@@ -36,6 +36,7 @@ def read_sdf(
     base: Literal["fixed", "floating"] | None = None,
     fixed: Literal["merge", "keep"] = "merge",
     friction: Literal["apply", "ignore"] = "apply",
+    angles: Literal["exact turns", "as written"] = "exact turns",
     folders: Sequence[str | os.PathLike[str]] = (),
 ) -> Description:
     """The mechanism of an SDF file: its one model, or all models of its world.
@@ -43,13 +44,15 @@ def read_sdf(
     `base`: a model that no joint holds to the world floats, as SDF has it; "fixed" holds its first link where it is,
     "floating" lets static models float too. `fixed`: links on fixed joints are merged into what carries them (their
     names stay as frames), or kept as bodies. `friction`: damping and friction of joints act, or are only kept in the
-    arrays of these names; springs always act. `folders`: further folders whose files may be included.
+    arrays of these names; springs always act. `angles`: quarter turns that a pose has rounded to four decimals or
+    more (1.5708) are made exact, since axes that are not quite parallel lock loops; or not. `folders`: further folders whose files may be included.
     """
     file = os.fspath(path)
     for option, value, allowed in (
         ("base", base, (None, "fixed", "floating")),
         ("fixed", fixed, ("merge", "keep")),
         ("friction", friction, ("apply", "ignore")),
+        ("angles", angles, ("exact turns", "as written")),
     ):
         if value not in allowed:
             words = " or ".join(repr(word) for word in allowed if word is not None)
@@ -65,7 +68,8 @@ def read_sdf(
         text = f"has {len(tops)} <model> and <world> elements; one is wanted (several models go into one <world>)"
         raise FormatError(text, file=file, line=root.sourceline)
     try:
-        description = _Reader(file, read_scope(tops[0], folder, version), base).description()
+        top = read_scope(tops[0], folder, version, angles == "exact turns")
+        description = _Reader(file, top, base).description()
     except RecursionError:
         raise FormatError("its models and frames refer to each other too deeply; flatten them", file=file) from None
     if friction == "ignore":

@@ -171,10 +171,16 @@ class Scope:
 
 
 def read_scope(
-    element: Any, folder: Folder, version: Version, parent: Scope | None = None, name: str | None = None, depth: int = 0
+    element: Any,
+    folder: Folder,
+    version: Version,
+    exact_turns: bool,
+    parent: Scope | None = None,
+    name: str | None = None,
+    depth: int = 0,
 ) -> Scope:
     """A `<model>` or `<world>` with all that is in it, included files too."""
-    values = Values(folder.file)
+    values = Values(folder.file, exact_turns)
     if depth > MAX_MODELS:
         raise values.fail(element, f"models are nested more than {MAX_MODELS} deep; flatten them")
     world = element.tag == "world"
@@ -187,7 +193,7 @@ def read_scope(
         if tag in ("link", "joint", "frame"):
             _add(scope, _place_of(child, scope), values)
         elif tag == "model":
-            inner = read_scope(child, folder, version, scope, depth=depth + 1)
+            inner = read_scope(child, folder, version, exact_turns, scope, depth=depth + 1)
             pose, relative_to = _pose_of(child, values, inner.name)
             _add(scope, Place(inner.name, child, "model", pose, relative_to), values, inner)
         elif tag == "include":
@@ -257,7 +263,7 @@ def _include(element: Any, folder: Folder, scope: Scope, depth: int) -> None:
             text = f"has {len(models)} <model>; a file that is included has one"
             raise FormatError(text, file=folder.file, line=root.sourceline)
         name = values.text(element, "name") or Values(folder.file).name(models[0])
-        inner = read_scope(models[0], folder, inner_version, scope, name, depth + 1)
+        inner = read_scope(models[0], folder, inner_version, values.exact_turns, scope, name, depth + 1)
     inner.static = values.switch(element, "static", inner.static, name)
     inner.placement = values.text(element, "placement_frame") or inner.placement
     # A pose here takes the place of the model's own.

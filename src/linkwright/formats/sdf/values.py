@@ -37,10 +37,10 @@ HERE = Pose(np.eye(3), np.zeros(3))
 
 
 class Values:
-    """Reads values of one file."""
+    """Reads values of one file; `exact_turns` makes angles written as 1.5708 the quarter turns that they are meant as."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    def __init__(self, file: str, exact_turns: bool = True) -> None:
+        self.file, self.exact_turns = file, exact_turns
 
     def fail(self, element: Any, message: str, name: str | None = None) -> FormatError:
         line = None if element is None else element.sourceline
@@ -121,6 +121,8 @@ class Values:
             raise self.fail(element, f"{owner}: rotation_format={form!r}; SDF knows euler_rpy and quat_xyzw", owner)
         x = self.numbers(element, (0.0,) * 6, owner)
         degrees = element.get("degrees", "false").strip().lower() in ("1", "true")
+        if self.exact_turns and not degrees:
+            x[3:] = [exact_turn(word) for word in element.text.split()[3:]]
         return Pose(rpy_matrix(np.radians(x[3:]) if degrees else x[3:]), x[:3])
 
     def _quaternion(self, element: Any, xyzw: Floats, owner: str) -> Floats:
@@ -137,6 +139,17 @@ class Values:
                 [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)],
             ]
         )
+
+
+def exact_turn(word: str) -> float:
+    """An angle; where it is quarter turns rounded to four decimals or more, as 1.5708, these quarter turns.
+
+    Axes that are parallel but for such rounding would lock a loop that is free to move.
+    """
+    value = number(word)
+    decimals = len(word.partition(".")[2]) if word.lstrip("+-").replace(".", "", 1).isdecimal() else 0
+    turn = round(value / (math.pi / 2)) * (math.pi / 2) if abs(value) < 1e3 else 0.0
+    return turn if turn and decimals >= 4 and abs(value - turn) <= 1.001 * 10.0**-decimals else value
 
 
 def _shown(text: str) -> str:
