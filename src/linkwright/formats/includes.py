@@ -103,6 +103,14 @@ class Folder:
         """What is in a file that the model names."""
         return self._bytes(self.find(name, element, base=base), name, element, most)
 
+    def exists(self, name: str, element: Any = None) -> bool:
+        """Whether a file of this name is where the model may read; what leads outside is not there."""
+        try:
+            self.find(name, element)
+        except FormatError:
+            return False
+        return True
+
     def find(self, name: str, element: Any = None, *, base: str | os.PathLike[str] | None = None) -> Path:
         """The real path of a file that the model names; `base` is a folder to look in first (meshdir), as text."""
         tried = [self._joined(base, name)] if base is not None and str(base) else [name]

@@ -281,9 +281,7 @@ class Equations(Parts):
         return path
 
     # -- numbers --------------------------------------------------------------------------------------
-    def evaluate(
-        self, q: ArrayLike, dq: ArrayLike | None = None, **parameters: float
-    ) -> tuple[Floats, Floats, Floats]:
+    def evaluate(self, q: ArrayLike, dq: ArrayLike | None = None, **parameters: float) -> tuple[Floats, Floats, Floats]:
         """M (..., n, n), h and g (..., n) in floating point at q and dq (..., n), from the exact polynomials.
 
         Parameters have their values, or those given here by name. For many states take the mechanism's own methods.

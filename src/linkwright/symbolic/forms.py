@@ -175,6 +175,7 @@ def _product(x: Fraction, times: int) -> Fraction:
 
 def _order(ring: Ring) -> dict[int, int]:
     """The place of each variable among the factors of a term."""
+
     def key(k: int) -> Key:
         return *rank(ring.factor(k)), k
 

@@ -324,9 +324,7 @@ def newton_euler(geometry: Geometry, at: Posture, rates: Motion, rise: Motion) -
     f2, n2 = link_wrench(g.universal_inertia, [0.0, 0.0, rates.raised], [0.0, 0.0, rise.raised], knee)
     f2 = plus(f2, about_y(at.c3, at.s3, f3))
     second = n2[2] + about_y(at.c3, at.s3, n3)[2]
-    _, n1 = link_wrench(
-        g.crank_inertia, [0.0, 0.0, rates.first], [0.0, 0.0, rise.first], [up * at.s1, up * at.c1, 0.0]
-    )
+    _, n1 = link_wrench(g.crank_inertia, [0.0, 0.0, rates.first], [0.0, 0.0, rise.first], [up * at.s1, up * at.c1, 0.0])
     first = n1[2] + second + crank * (at.s2 * f2[0] + at.c2 * f2[1])
     return Forces(first, second, third, fourth, fifth)
 

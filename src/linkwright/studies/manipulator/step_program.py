@@ -289,9 +289,7 @@ class Parts:
 
         inputs = [given[name] for name in ("rate", "previous", "reference", "gains")]
         b.call(middle, [*inputs, start, *_left(found)], [common, plate, kept, flag])
-        return Middle(
-            common, plate, kept, flag, found.lower, found.ortho, found.driven, found.rounds, found.residual
-        )
+        return Middle(common, plate, kept, flag, found.lower, found.ortho, found.driven, found.rounds, found.residual)
 
     def _add_legs(self, b: ProgramBuilder, common: Ref, shares: Ref, order: Order, *, first: int = 0) -> None:
         """The map over the legs from `first` on. Its results lie by kind, then by leg: as lanes hold them."""

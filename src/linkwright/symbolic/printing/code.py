@@ -96,9 +96,7 @@ def routine(sheet: Sheet, block: Block, language: Language) -> Routine:
         taken.add(names[name])
     body = _Body(language, names, taken)
     results = body.entries(block)
-    return Routine(
-        block, vectors, scalars, parameters, names, body.statements, tuple(results), body.operations()
-    )
+    return Routine(block, vectors, scalars, parameters, names, body.statements, tuple(results), body.operations())
 
 
 class _Body:
