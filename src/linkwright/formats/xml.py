@@ -66,17 +66,19 @@ def root_tag(path: str | Path) -> str:
         found.append(name)
         raise _Refused
 
+    def entity(*_: Any) -> None:
+        raise _Refused
+
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
-    parser.EntityDeclHandler = parser.StartDoctypeDeclHandler = None
+    parser.EntityDeclHandler = entity
     data = read_bytes(path, MAX_BYTES)
     try:
         for at in range(0, len(data), _CHUNK):
             parser.Parse(data[at : at + _CHUNK], False)
-    except _Refused:
-        return found[0]
-    except expat.ExpatError:
-        pass
+    except (_Refused, expat.ExpatError):
+        if found:
+            return found[0]
     parse_bytes(data, str(path))  # it tells why
     raise FormatError("has no element", file=str(path))
 
