@@ -11,7 +11,7 @@ from linkwright.errors import FormatError
 from linkwright.mechanism.description import Description
 
 #: The endings that are read, the longest first where one ends in another.
-ENDINGS = (".mks", ".urdf", ".dh.toml", ".sdf", ".world", ".xacro", ".xml")
+ENDINGS = (".mks", ".urdf", ".dh.toml", ".sdf", ".world", ".xacro", ".xml", ".mjcf")
 _BY_ROOT = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf"}
 
 
@@ -49,7 +49,7 @@ def format_of(path: str | Path) -> str:
             text = f"its outermost element is <{tag[:80]}>; <mujoco> (MJCF), <robot> (URDF) and <sdf> are read"
             raise FormatError(text, file=str(path))
         return _BY_ROOT[tag]
-    return {".dh.toml": "dh", ".world": "sdf"}.get(ending, ending[1:])
+    return {".dh.toml": "dh", ".world": "sdf", ".mjcf": "mjcf"}.get(ending, ending[1:])
 
 
 def _reader(path: str | Path, file: str) -> Callable[..., Description]:

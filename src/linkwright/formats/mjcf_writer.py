@@ -77,10 +77,10 @@ class _Writer:
         soft = [d.joint_names[j] for j in tree.loops] + [d.joint_names[m.follower] for m in d.mimics]
         soft += [d.joint_names[j] for j in tree.joint.tolist() if d.kind_of(j).name == "screw"]
         if soft:
-            told.append(f"{listed(soft)} are held by MuJoCo's soft equality constraints, which give way under load")
+            told.append(f"MuJoCo's soft equality constraints, which give way under load, hold {listed(soft)}")
         limited = [d.joint_names[j] for j in tree.joint.tolist() if self._bounded(j)]
         if limited:
-            told.append(f"the limits of {listed(limited)} are stops in MuJoCo")
+            told.append(f"limits are stops in MuJoCo: {listed(limited)}")
         told += self._left_out()
         moving = [int(b) for b, j in zip(tree.body, tree.joint, strict=True) if d.kind_of(int(j)).nv]
         bare = [b for b in moving if not (d.mass[b] > 0.0 and np.all(np.abs(d.inertia[b, :3]) > 0.0))]

@@ -34,7 +34,7 @@ def read_xacro(
     check_options(file, base, mimic, fixed, friction)
     if trust is not True:
         text = "is a xacro file, whose expressions are run as code and which may read any file; if you trust it, say "
-        raise FormatError(text + "lw.load(..., trust=True), or --trust on the command line", file=file)
+        raise FormatError(text + "lw.load(..., trust=True), or linkwright convert --trust", file=file)
     robot = parse_bytes(expanded(file, arguments or {}), file)
     return describe(robot, file, base=base, mimic=mimic, fixed=fixed, friction=friction)
 
