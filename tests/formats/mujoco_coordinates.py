@@ -45,7 +45,9 @@ def in_mujoco(mech, model, data, q, v):
         elif kind.name == "spherical":
             at, row = model.joint(name).qposadr[0], model.joint(name).dofadr[0]
             r = euler_parameters_matrix(own)
-            turn, map_ = (d.rj[j] @ r @ d.rj[j].T, d.rj[j]) if not reverse else (d.ri[j] @ r.T @ d.ri[j].T, -d.ri[j] @ r)
+            turn, map_ = (
+                (d.rj[j] @ r @ d.rj[j].T, d.rj[j]) if not reverse else (d.ri[j] @ r.T @ d.ri[j].T, -d.ri[j] @ r)
+            )
             data.qpos[at : at + 4] = euler_parameters(turn)
             t[row : row + 3, columns] = map_
         else:
