@@ -41,8 +41,8 @@ def test_what_urdf_cannot_hold_leaves_no_file(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["x.stl"], "models are written as .mks, .urdf or .xml"),
-        (["x.sdf"], ".sdf files are read, not written"),
+        (["x.stl"], "models are written as .mks, .urdf, .xml"),
+        (["x.xacro"], ".xacro files are read, not written"),
         (["none/x.mks"], "there is no directory"),
         (["x.mks", "--folder", "."], "the option 'folders' is not one of this format's"),
         (["x.mks", "--argument", "p"], "as in --argument prefix=left"),
