@@ -104,7 +104,7 @@ class Meshes:
             faces = node.numbers("face", 3, 3 * MAX_FACES)
             if corners is None or len(corners) % 3 or (faces is not None and len(faces) % 3):
                 raise node.fail("vertex= and face= have three numbers a corner and a face; complete them")
-            corners = corners.reshape(-1, 3)
+            corners = corners.astype(np.float32).astype(np.float64).reshape(-1, 3)  # as MuJoCo has all corners
             index = np.zeros((0, 3), np.int64) if faces is None else faces.astype(np.int64).reshape(-1, 3)
             if len(index) and not (index.min() >= 0 and index.max() < len(corners)):
                 raise node.fail("face= names corners that are not there; they count from 0")
