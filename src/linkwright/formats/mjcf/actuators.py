@@ -160,13 +160,13 @@ def _transmission(made: Actuator, node: Node, bodies: Bodies) -> None:
             if not made.joint.scalar:
                 made.unread = made.unread or f"is on the {made.joint.kind} joint {made.joint.name!r}"
             return
-    key = next((key for key in _ELSEWHERE if node.get(key) is not None), None)
-    if key is None:
+    where = next((key for key in _ELSEWHERE if node.get(key) is not None), None)
+    if where is None:
         raise node.fail('drives nothing; add joint="..."')
-    if key == "tendon":
-        made.tendon = node.get(key) or ""
+    if where == "tendon":
+        made.tendon = node.get(where) or ""
     else:
-        made.unread = made.unread or f"acts on a {'slider-crank' if 'site' in key and key != 'site' else key}"
+        made.unread = made.unread or f"acts on a {where if where in ('site', 'body') else 'slider-crank'}"
 
 
 def _strengthen(found: list[Actuator]) -> None:

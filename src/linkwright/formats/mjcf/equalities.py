@@ -137,7 +137,8 @@ def follow(couplings: list[Coupling]) -> tuple[list[Coupling], list[Coupling]]:
         if one.follower in by_follower or one.follower is one.leader:
             raise one.node.fail(f"joint {one.follower.name!r} follows itself, or a second joint; keep one coupling")
         by_follower[one.follower] = one
-    moving, still = [], []
+    moving: list[Coupling] = []
+    still: list[Coupling] = []
     for one in couplings:
         ratio, offset, leader = one.ratio, one.offset, one.leader
         passed = {one.follower}

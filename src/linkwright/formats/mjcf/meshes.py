@@ -158,7 +158,7 @@ def _hull(node: Node, corners: Floats) -> Ints:
         hull = ConvexHull(corners)
     except QhullError:
         raise node.fail("is flat, and has no volume; give it a thickness, or inertia='shell'") from None
-    faces = hull.simplices.astype(np.int64)
+    faces: Ints = hull.simplices.astype(np.int64)
     a, b, c = (corners[faces[:, k]] for k in range(3))
     inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
     faces[inward] = faces[inward][:, ::-1]
@@ -191,7 +191,7 @@ def _solid(node: Node, corners: Floats, faces: Ints, rule: str) -> Solid:
 
     def volumes(top: Floats) -> Floats:
         signed = np.einsum("ij,ij->i", a - top, np.cross(b - top, c - top)) / 6.0
-        return np.abs(signed) if rule == "legacy" else signed
+        return np.asarray(np.abs(signed) if rule == "legacy" else signed)
 
     parts = volumes(top)
     volume = float(parts.sum())
