@@ -41,7 +41,7 @@ def test_what_urdf_cannot_hold_leaves_no_file(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["x.stl"], "models are written as .mks or .urdf"),
+        (["x.stl"], "models are written as .mks, .urdf or .xml"),
         (["none/x.mks"], "there is no directory"),
         (["x.mks", "--set", "p"], "as in --set length=0.3"),
         (["x.mks", "--set", "p=1"], "there is no parameter 'p'"),

@@ -136,7 +136,7 @@ class Folder:
         if outside:
             how = "an absolute path" if _is_absolute(name) else "a path that leads there by '..' or a link"
             text = f"names the file {shown}, outside of the model's folder ({how}); if it is to be trusted, name its "
-            text += "folder: lw.load(..., folders=[...]), or --folder on the command line"
+            text += "folder: lw.load(..., folders=[...]), or linkwright convert --folder"
             raise self._fail(text, element, name)
         where = ", ".join(map(str, dict.fromkeys((self.here, *self._roots))))
         raise self._fail(f"names the file {shown}, which is not in {where}", element, name)

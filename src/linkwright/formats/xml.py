@@ -58,6 +58,31 @@ def parse_bytes(data: bytes, file: str, budget: Budget | None = None) -> Any:
         raise FormatError(f"is not well-formed XML: {error.msg}", file=file, line=error.lineno) from error
 
 
+def root_tag(path: str | Path) -> str:
+    """The name of an XML file's outermost element, before all of it is read."""
+    found: list[str] = []
+
+    def start(name: str, _: Any) -> None:
+        found.append(name)
+        raise _Refused
+
+    def entity(*_: Any) -> None:
+        raise _Refused
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.EntityDeclHandler = entity
+    data = read_bytes(path, MAX_BYTES)
+    try:
+        for at in range(0, len(data), _CHUNK):
+            parser.Parse(data[at : at + _CHUNK], False)
+    except (_Refused, expat.ExpatError):
+        if found:
+            return found[0]
+    parse_bytes(data, str(path))  # it tells why
+    raise FormatError("has no element", file=str(path))
+
+
 def number(word: str) -> float:
     """A number as files have it (ValueError if not); Python would take underscores and other scripts' digits too.
 

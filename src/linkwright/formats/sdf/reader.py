@@ -45,7 +45,8 @@ def read_sdf(
     "floating" lets static models float too. `fixed`: links on fixed joints are merged into what carries them (their
     names stay as frames), or kept as bodies. `friction`: damping and friction of joints act, or are only kept in the
     arrays of these names; springs always act. `angles`: quarter turns that a pose has rounded to four decimals or
-    more (1.5708) are made exact, since axes that are not quite parallel lock loops; or not. `folders`: further folders whose files may be included.
+    more (1.5708) are made exact, since axes that are not quite parallel lock loops; or not. `folders`: further
+    folders whose files may be included.
     """
     file = os.fspath(path)
     for option, value, allowed in (

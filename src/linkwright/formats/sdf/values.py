@@ -37,7 +37,7 @@ HERE = Pose(np.eye(3), np.zeros(3))
 
 
 class Values:
-    """Reads values of one file; `exact_turns` makes angles written as 1.5708 the quarter turns that they are meant as."""
+    """Reads values of one file; `exact_turns`: angles written as 1.5708 are the quarter turns that they mean."""
 
     def __init__(self, file: str, exact_turns: bool = True) -> None:
         self.file, self.exact_turns = file, exact_turns
