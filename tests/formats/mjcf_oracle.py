@@ -11,11 +11,14 @@ FRICTION_SPEED = 0.01
 
 
 class Oracle:
-    """MuJoCo's model with everything off that has no counterpart: contacts, limits, equalities, fluid, actuators."""
+    """MuJoCo's model with everything off that has no counterpart: contacts, limits, equalities, fluid and, unless wanted, actuators."""
 
-    def __init__(self, model: Any, mech: lw.Mechanism) -> None:
+    def __init__(self, model: Any, mech: lw.Mechanism, *, actuators: bool = False) -> None:
         self.m, self.mech = model, mech
-        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_ACTUATION)
+        off = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+        if not actuators:
+            off |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
+        model.opt.disableflags |= int(off)
         model.opt.density = model.opt.viscosity = 0.0
         self.d = mujoco.MjData(model)
         names = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, k) or f"joint{k}" for k in range(model.njnt)]
@@ -51,9 +54,10 @@ class Oracle:
         d.qpos[:], d.qvel[:], d.qfrc_applied[:] = q, v, tau
         mujoco.mj_forward(m, d)
         mass = np.zeros((m.nv, m.nv))
-        mujoco.mj_fullM(m, d, mass)
+        for column, unit in zip(mass, np.eye(m.nv), strict=True):
+            mujoco.mj_mulM(m, d, column, unit)
         rubbing = -m.dof_frictionloss * np.tanh(v / FRICTION_SPEED)
-        bias = d.qfrc_bias - d.qfrc_passive - rubbing
+        bias = d.qfrc_bias - d.qfrc_passive - d.qfrc_actuator - rubbing
         ours, rates, turn, change = self.mapped(q, v)
         big, h = mech.mass_matrix(ours), mech.bias_forces(ours, rates)
         back = np.linalg.inv(turn)
