@@ -179,9 +179,8 @@ def _strengthen(found: list[Actuator]) -> None:
         joint.actuated = True
         if joint.scalar:
             sums[joint] = sums.get(joint, 0.0) + one.strongest
-            square = float(one.gear[0]) ** 2
-            joint.armature += square * one.node.number("armature", 0.0)
-            one.node.numbers("damping", 1, 3)
+            gear = float(one.gear[0])
+            joint.armature += gear * gear * one.node.number("armature", 0.0)
     for joint, most in sums.items():
         joint.effort = min(joint.effort, most)
 
