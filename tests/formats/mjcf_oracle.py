@@ -11,7 +11,7 @@ FRICTION_SPEED = 0.01
 
 
 class Oracle:
-    """MuJoCo's model with everything off that has no counterpart: contacts, limits, equalities, fluid and, unless wanted, actuators."""
+    """MuJoCo's model without contacts, limits, equalities, fluid and, unless wanted, actuators."""
 
     def __init__(self, model: Any, mech: lw.Mechanism, *, actuators: bool = False) -> None:
         self.m, self.mech = model, mech

@@ -60,20 +60,21 @@ class Writer:
             self.joints.append((f"j{len(self.joints)}", "free"))
             inner.append(f'<joint name="{self.joints[-1][0]}" type="free" armature="0.3" damping="0.2"/>')
         else:
-            choice = [["hinge"], ["slide"], ["ball"], ["slide", "hinge", "hinge"], ["slide", "ball"], ["hinge", "slide"], []]
-            inner += [self.joint(kind) for kind in choice[int(self.rng.integers(len(choice)))]]
+            kinds = self.one_of("hinge", "slide", "ball", "slide hinge hinge", "slide ball", "hinge slide", "")
+            inner += [self.joint(kind) for kind in kinds.split()]
         inner += [self.geom() for _ in range(int(self.rng.integers(1, 3)))] + [self.geom().replace('group="4"', "")]
         if self.rng.random() < 0.3:
-            inner.append(f'<inertial pos="{self.vector(size=0.1)}" mass="1.3" diaginertia="0.02 0.03 0.04" {self.orientation()}/>')
+            moments = f'diaginertia="0.02 0.03 0.04" {self.orientation()}'
+            inner.append(f'<inertial pos="{self.vector(size=0.1)}" mass="1.3" {moments}/>')
         while self.left > 0 and self.rng.random() < 0.6:
             child = self.body(False)
             if self.rng.random() < 0.3:
                 child = f'<frame pos="{self.vector(size=0.2)}" {self.orientation()}>{child}</frame>'
             inner.append(child)
         inner.append(f'<site name="s{self.bodies}" pos="{self.vector(size=0.2)}"/>' if top else "")
-        childclass = self.one_of("", 'childclass="heavy"')
-        gravcomp = self.one_of("", 'gravcomp="0.4"')
-        return f'<body {name} pos="{self.vector(size=0.5)}" {self.orientation()} {childclass} {gravcomp}>{"".join(inner)}</body>'
+        more = self.one_of("", 'childclass="heavy"') + " " + self.one_of("", 'gravcomp="0.4"')
+        place = f'pos="{self.vector(size=0.5)}" {self.orientation()}'
+        return f"<body {name} {place} {more}>{''.join(inner)}</body>"
 
     def model(self) -> str:
         trees = []
@@ -88,7 +89,8 @@ class Writer:
             tendon += f'<joint joint="{a}" coef="0.7"/><joint joint="{b}" coef="-1.2"/></fixed></tendon>'
             actuators = f'<actuator><position name="p" joint="{a}" kp="30" kv="2" gear="1.5" ctrlrange="-1 0.2"/>'
             actuators += f'<motor joint="{b}" gear="3" forcerange="-1 1"/><velocity joint="{a}" kv="2"/>'
-            actuators += f'<general joint="{b}" gainprm="2 0.1 0.2" gaintype="affine" biastype="affine" biasprm="1 2 3"/>'
+            law = 'gaintype="affine" gainprm="2 0.1 0.2" biastype="affine" biasprm="1 2 3"'
+            actuators += f'<general joint="{b}" {law}/>'
             actuators += '<motor tendon="t" gear="2"/></actuator>'
         settings = self.one_of("", 'angle="radian"') + f' eulerseq="{self.one_of(*_SEQUENCES)}"'
         return f"""<mujoco model="random">

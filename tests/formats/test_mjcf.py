@@ -159,8 +159,8 @@ def test_disabled_forces_do_not_act(tmp_path: Path) -> None:
 
 
 # -- actuators ------------------------------------------------------------------------------------------------------
-ARM = """<compiler angle="radian"/><default><motor ctrlrange="-.5 .5"/><default class="strong"><position kp="7"/></default>
-</default><worldbody><body><joint name="a" range="-1 1"/><geom size=".1" pos=".2 0 0"/>
+ARM = """<compiler angle="radian"/><default><motor ctrlrange="-.5 .5"/><default class="strong">
+<position kp="7"/></default></default><worldbody><body><joint name="a" range="-1 1"/><geom size=".1" pos=".2 0 0"/>
 <body pos="1 0 0"><joint name="b"/><geom size=".1" pos=".2 0 0"/></body></body></worldbody>"""
 
 

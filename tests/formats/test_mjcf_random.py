@@ -1,4 +1,4 @@
-"""Random MJCF models have MuJoCo's own mass matrix, bias, passive forces and accelerations, and its actuators' forces."""
+"""Random MJCF models have MuJoCo's mass matrix, bias, passive forces, actuators' forces and accelerations."""
 
 from pathlib import Path
 
