@@ -67,7 +67,7 @@ def read_mjcf(
     settings, defaults = read_settings(root), Defaults(root)
     bodies = read_bodies(root, settings, defaults)
     if not bodies.rows:
-        raise FormatError("has no <body> in a <worldbody>: nothing in it moves", file=file, line=root.line)
+        raise FormatError("has no <body> in a <worldbody>: nothing in it moves (is it a part, to be included by another file?)", file=file, line=root.line)
     meshes = Meshes(root, settings, defaults, folder)
     weighed = weights(bodies, settings, meshes)
     check_movers(bodies, weighed)
