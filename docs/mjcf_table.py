@@ -15,7 +15,11 @@ from linkwright.formats.xml import root_tag
 
 PAGE = Path(__file__).parent / "mjcf.md"
 #: Distributions with the module that their files are in, and the folder that their models share.
-WHEELS = (("mujoco", "mujoco", ""), ("gymnasium", "gymnasium", ""), ("gymnasium-robotics", "gymnasium_robotics", "envs"))
+WHEELS = (
+    ("mujoco", "mujoco", ""),
+    ("gymnasium", "gymnasium", ""),
+    ("gymnasium-robotics", "gymnasium_robotics", "envs"),
+)
 BEGIN, END = "<!-- table -->\n", "<!-- end of the table -->\n"
 
 

@@ -19,7 +19,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def loaded() -> Any:
     spec = importlib.util.spec_from_file_location("mjcf_table", DOCS / "mjcf_table.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -185,7 +184,9 @@ def _strengthen(found: list[Actuator]) -> None:
         joint.effort = min(joint.effort, most)
 
 
-def control_name(name: str, taken: Any) -> str:
-    """What the parameter of an actuator's control is called."""
+def control_name(name: str, taken: set[str]) -> str:
+    """What the parameter of an actuator's control is called; it is taken then."""
     stem = "ctrl_" + re.sub(r"\W", "_", name, flags=re.ASCII)
-    return next(n for k in range(1, len(taken) + 2) if (n := stem if k == 1 else f"{stem}_{k}") not in taken)
+    made = next(n for k in range(1, len(taken) + 2) if (n := stem if k == 1 else f"{stem}_{k}") not in taken)
+    taken.add(made)
+    return made

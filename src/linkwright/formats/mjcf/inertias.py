@@ -116,7 +116,7 @@ def _summed(parts: list[Weight]) -> Weight:
 # -- geoms ------------------------------------------------------------------------------------------------------
 def geom_kind(node: Node) -> str:
     """The type of a geom: a sphere unless it says another."""
-    return node.word("type", "mesh" if node.get("mesh") and not node.get("type") else "sphere", GEOMS)
+    return node.word("type", "sphere", GEOMS)
 
 
 def geom_size(node: Node, kind: str) -> Floats:
