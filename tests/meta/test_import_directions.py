@@ -70,6 +70,7 @@ LAZY = {
     ("results/solution.py", "model"),
     ("results/solution.py", "viewer"),
     ("results/storage.py", "formats"),
+    ("formats/mjcf/meshes.py", "viewer"),
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -12,7 +12,7 @@ from linkwright.mechanism.description import Description
 
 #: The endings that are read, the longest first where one ends in another.
 ENDINGS = (".mks", ".urdf", ".dh.toml", ".sdf", ".world", ".xacro", ".xml", ".mjcf")
-_BY_ROOT = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf"}
+_BY_ROOT = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf", "mujocoinclude": "mjcf"}
 
 
 def read(path: str | Path, **options: Any) -> Description:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -160,13 +159,13 @@ def _transmission(made: Actuator, node: Node, bodies: Bodies) -> None:
             if not made.joint.scalar:
                 made.unread = made.unread or f"is on the {made.joint.kind} joint {made.joint.name!r}"
             return
-    key = next((key for key in _ELSEWHERE if node.get(key) is not None), None)
-    if key is None:
+    where = next((key for key in _ELSEWHERE if node.get(key) is not None), None)
+    if where is None:
         raise node.fail('drives nothing; add joint="..."')
-    if key == "tendon":
-        made.tendon = node.get(key) or ""
+    if where == "tendon":
+        made.tendon = node.get(where) or ""
     else:
-        made.unread = made.unread or f"acts on a {'slider-crank' if 'site' in key and key != 'site' else key}"
+        made.unread = made.unread or f"acts on a {where if where in ('site', 'body') else 'slider-crank'}"
 
 
 def _strengthen(found: list[Actuator]) -> None:
@@ -179,14 +178,15 @@ def _strengthen(found: list[Actuator]) -> None:
         joint.actuated = True
         if joint.scalar:
             sums[joint] = sums.get(joint, 0.0) + one.strongest
-            square = float(one.gear[0]) ** 2
-            joint.armature += square * one.node.number("armature", 0.0)
-            one.node.numbers("damping", 1, 3)
+            gear = float(one.gear[0])
+            joint.armature += gear * gear * one.node.number("armature", 0.0)
     for joint, most in sums.items():
         joint.effort = min(joint.effort, most)
 
 
-def control_name(name: str, taken: Any) -> str:
-    """What the parameter of an actuator's control is called."""
+def control_name(name: str, taken: set[str]) -> str:
+    """What the parameter of an actuator's control is called; it is taken then."""
     stem = "ctrl_" + re.sub(r"\W", "_", name, flags=re.ASCII)
-    return next(n for k in range(1, len(taken) + 2) if (n := stem if k == 1 else f"{stem}_{k}") not in taken)
+    made = next(n for k in range(1, len(taken) + 2) if (n := stem if k == 1 else f"{stem}_{k}") not in taken)
+    taken.add(made)
+    return made

@@ -135,6 +135,9 @@ def read_bodies(root: Node, settings: Settings, defaults: Defaults) -> Bodies:
             if node.get(key):
                 raise node.fail(f"has {key}; the world has none: put it on a <frame> in it")
         reader.children(node, -1, HERE, None)
+    for body in reader.found.rows:
+        if body.mocap and (body.parent >= 0 or body.joints):
+            raise body.node.fail("is a mocap body: a child of the world without joints; move it, or remove mocap=")
     reader.name_all()
     return reader.found
 
@@ -149,14 +152,23 @@ class _Reader:
         self._lines: dict[tuple[str, str], int | None] = {}
 
     def children(self, node: Node, body: int, frame: Pose, child_class: str | None) -> None:
-        """What a body or a frame has in it; `frame` is where its pose starts from, in the body."""
-        for child in node.children:
+        """What a body or a frame has in it, depth first; `frame` is where its pose starts from, in the body."""
+        # Not by recursion, which Python bounds sooner than files are.
+        left = [(iter(node.children), body, frame, child_class)]
+        while left:
+            children, body, frame, child_class = left[-1]
+            child = next(children, None)
+            if child is None:
+                left.pop()
+                continue
             tag = child.tag
             if tag == "body":
-                self._body(child, body, frame, child_class)
+                self._body(child, body, frame)
+                inside = child.get("childclass") or child_class
+                left.append((iter(child.children), len(self.found.rows) - 1, HERE, inside))
             elif tag == "frame":
                 inner = frame @ pose_of(child, self.settings)
-                self.children(child, body, inner, child.get("childclass") or child_class)
+                left.append((iter(child.children), body, inner, child.get("childclass") or child_class))
             elif tag in ("joint", "freejoint"):
                 self._joint(child, body, frame, child_class)
             elif tag == "geom":
@@ -182,7 +194,7 @@ class _Reader:
             raise node.fail(f"there is a {kind} of this name already, on line {self._lines[kind, name]}; rename one")
         self._lines[kind, name] = node.line
 
-    def _body(self, node: Node, parent: int, frame: Pose, child_class: str | None) -> None:
+    def _body(self, node: Node, parent: int, frame: Pose) -> None:
         name = node.get("name") or ""
         if name == WORLD:
             raise node.fail("is named world, as the world itself is; rename it")
@@ -190,9 +202,6 @@ class _Reader:
         body = Body(name, node, parent, frame @ pose_of(node, self.settings))
         body.mocap, body.gravcomp = node.flag("mocap", False), node.number("gravcomp", 0.0)
         self.found.rows.append(body)
-        self.children(node, len(self.found.rows) - 1, HERE, node.get("childclass") or child_class)
-        if body.mocap and (parent >= 0 or body.joints):
-            raise node.fail("is a mocap body: a child of the world without joints; move it, or remove mocap=")
 
     def _inertial(self, node: Node, body: int) -> None:
         if body < 0:

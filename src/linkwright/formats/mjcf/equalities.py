@@ -108,11 +108,11 @@ def _weld(name: str, node: Node, bodies: Bodies) -> Closure:
     first, second = _bodies(node, bodies)
     anchor = Pose(np.eye(3), node.vector("anchor", (0.0, 0.0, 0.0)))
     given = node.vector("relpose", (0.0,) * 7)
-    if given[3:].any():
-        relative = Pose(quaternion(node, "relpose", given[3:]), given[:3])
+    if given[3:].any():  # where the anchor is in body1, not where body2 is
+        at = Pose(quaternion(node, "relpose", given[3:]), given[:3])
     else:
-        relative = bodies.place(first).inverse() @ bodies.place(second)
-    return Closure(name, kind, first, relative @ anchor, second, anchor)
+        at = bodies.place(first).inverse() @ bodies.place(second) @ anchor
+    return Closure(name, kind, first, at, second, anchor)
 
 
 def _coupling(node: Node, bodies: Bodies) -> Coupling:
@@ -137,7 +137,8 @@ def follow(couplings: list[Coupling]) -> tuple[list[Coupling], list[Coupling]]:
         if one.follower in by_follower or one.follower is one.leader:
             raise one.node.fail(f"joint {one.follower.name!r} follows itself, or a second joint; keep one coupling")
         by_follower[one.follower] = one
-    moving, still = [], []
+    moving: list[Coupling] = []
+    still: list[Coupling] = []
     for one in couplings:
         ratio, offset, leader = one.ratio, one.offset, one.leader
         passed = {one.follower}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from linkwright.formats.mjcf.actuators import Actuator, control_name
-from linkwright.formats.mjcf.bodies import Bodies, Joint, Site
+from linkwright.formats.mjcf.bodies import Bodies, Joint, Site, free_name
 from linkwright.formats.mjcf.inertias import Weight
 from linkwright.formats.mjcf.nodes import Floats
 from linkwright.formats.mjcf.settings import Settings
@@ -23,6 +23,7 @@ class Forces:
     def __init__(self, b: Builder, bodies: Bodies, settings: Settings, frames: Mapping[Site, str]) -> None:
         self.b, self.bodies, self.settings, self.frames = b, bodies, settings, frames
         self._left: dict[str, list[str]] = {}
+        self._controls: set[str] = set()
 
     @property
     def left_out(self) -> list[str]:
@@ -113,17 +114,14 @@ class Forces:
                 self.b.joint_force(joint.name, as_expression(coefficient) * law, name=f"{name} {joint.name}")
 
     # -- the rest -------------------------------------------------------------------------------------------------
-    def gravity_compensation(self, weighed: list[Weight]) -> None:
+    def gravity_compensation(self, weighed: list[Weight], taken: set[str]) -> None:
         """A force at the centre of mass against gravity."""
         for body, weight in zip(self.bodies.rows, weighed, strict=True):
             if body.gravcomp and weight.mass and self.settings.gravity.any():
-                place = self.b.frame(body.name, origin=weight.com, name=self._place(f"{body.name} (centre of mass)"))
+                name = free_name(f"{body.name} (centre of mass)", taken)
+                place = self.b.frame(body.name, origin=weight.com, name=name)
                 force = -body.gravcomp * weight.mass * self.settings.gravity
                 self.b.applied_wrench(place, force, axes="ground", name=f"{body.name} gravity compensation")
-
-    def _place(self, name: str) -> str:
-        taken = {*self.b._bodies, *self.b._triads}
-        return next(n for k in range(1, len(taken) + 2) if (n := name if k == 1 else f"{name} {k}") not in taken)
 
     def actuators(self, driving: list[Actuator], tendons: Mapping[str, Tendon], *, apply: bool) -> None:
         """The actuators' own damping; with `apply`, their forces too, by a parameter for each control."""
@@ -150,7 +148,7 @@ class Forces:
             self._apply(one, tendon, gear)
 
     def _apply(self, one: Actuator, tendon: Tendon | None, gear: float) -> None:
-        control = self.b.parameter(control_name(one.name, self.b._parameters), 0.0)
+        control = self.b.parameter(control_name(one.name, self._controls), 0.0)
         clamp = "clampctrl" not in self.settings.disabled
         if one.joint is not None:
             law = one.law(as_expression(gear) * _Q, as_expression(gear) * _V, control, clamp=clamp)

@@ -31,7 +31,8 @@ class Weight:
 
 def weights(bodies: Bodies, settings: Settings, meshes: Meshes) -> list[Weight]:
     """What every body weighs."""
-    found = [_bounded(body, _weight(body, settings, meshes), settings) for body in bodies.rows]
+    with np.errstate(over="ignore", invalid="ignore"):  # what no number can hold is told
+        found = [_bounded(body, _weight(body, settings, meshes), settings) for body in bodies.rows]
     total = sum(one.mass for one in found)
     if settings.total_mass > 0.0 and total > 0.0:
         for one in found:
@@ -70,6 +71,8 @@ def _bounded(body: Body, weight: Weight, settings: Settings) -> Weight:
     """The compiler's least mass and inertia, and its repair of inertias that no body can have."""
     node = body.inertial or body.node
     weight.mass = max(weight.mass, settings.least_mass)
+    if not all(np.isfinite(x).all() for x in (weight.mass, weight.com, weight.inertia)):
+        raise node.fail("weighs more than a number can hold; make its sizes, density or mass smaller")
     moments, axes = np.linalg.eigh(weight.inertia)
     fixed = np.maximum(moments, settings.least_inertia) if settings.least_inertia > 0.0 else moments
     if fixed[0] + fixed[1] < fixed[2] * (1.0 - 1e-9):
@@ -113,7 +116,7 @@ def _summed(parts: list[Weight]) -> Weight:
 # -- geoms ------------------------------------------------------------------------------------------------------
 def geom_kind(node: Node) -> str:
     """The type of a geom: a sphere unless it says another."""
-    return node.word("type", "mesh" if node.get("mesh") and not node.get("type") else "sphere", GEOMS)
+    return node.word("type", "sphere", GEOMS)
 
 
 def geom_size(node: Node, kind: str) -> Floats:
@@ -156,6 +159,8 @@ def _geom(geom: Geom, meshes: Meshes) -> Weight:
             raise node.fail(f"shellinertia of a {kind} is not read; give the body an <inertial>")
         volume, moments = _primitive(kind, geom_size(node, kind))
         com, unit = np.zeros(3), volume * np.diag(moments)
+    if not 0.0 < volume < math.inf:
+        raise node.fail("is too large or too small for its volume to be a number; correct its size")
     mass = density * volume if mass < 0.0 else mass
     return Weight(mass, pose.p + pose.r @ com, pose.r @ (unit * (mass / volume)) @ pose.r.T)
 
@@ -164,10 +169,10 @@ def _primitive(kind: str, size: Floats) -> tuple[float, Floats]:
     """Volume, and the principal moments of inertia of a unit mass."""
     if kind == "sphere":
         r = float(size[0])
-        return 4.0 / 3.0 * math.pi * r**3, np.full(3, 0.4 * r * r)
+        return 4.0 / 3.0 * math.pi * r * r * r, np.full(3, 0.4 * r * r)
     if kind in ("cylinder", "capsule"):
         r, length = float(size[0]), 2.0 * float(size[1])
-        tube, ball = math.pi * r * r * length, 4.0 / 3.0 * math.pi * r**3 if kind == "capsule" else 0.0
+        tube, ball = math.pi * r * r * length, 4.0 / 3.0 * math.pi * r * r * r if kind == "capsule" else 0.0
         volume = tube + ball
         across = tube * (3.0 * r * r + length * length) / 12.0
         across += ball * (0.4 * r * r + length * (2.0 * length + 3.0 * r) / 8.0)

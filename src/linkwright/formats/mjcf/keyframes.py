@@ -71,4 +71,5 @@ def begin(b: Builder, chains: Chains, beginning: Beginning, *, closed: bool) -> 
             if joint.kind == "free":  # the world's axes in MuJoCo, the body's here
                 rates[:3] = free_pose(joint, beginning.q.get(joint.name)).r.T @ rates[:3]
             for k, rate in enumerate(rates.tolist()):
-                b.initial(joint.name, rate=rate, index=k)
+                if rate or not closed:  # in a loop, a rate of zero may only be one that nobody thought of
+                    b.initial(joint.name, rate=rate, index=k)

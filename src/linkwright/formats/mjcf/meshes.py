@@ -104,7 +104,7 @@ class Meshes:
             faces = node.numbers("face", 3, 3 * MAX_FACES)
             if corners is None or len(corners) % 3 or (faces is not None and len(faces) % 3):
                 raise node.fail("vertex= and face= have three numbers a corner and a face; complete them")
-            corners = corners.reshape(-1, 3)
+            corners = corners.astype(np.float32).astype(np.float64).reshape(-1, 3)  # as MuJoCo has all corners
             index = np.zeros((0, 3), np.int64) if faces is None else faces.astype(np.int64).reshape(-1, 3)
             if len(index) and not (index.min() >= 0 and index.max() < len(corners)):
                 raise node.fail("face= names corners that are not there; they count from 0")
@@ -158,7 +158,7 @@ def _hull(node: Node, corners: Floats) -> Ints:
         hull = ConvexHull(corners)
     except QhullError:
         raise node.fail("is flat, and has no volume; give it a thickness, or inertia='shell'") from None
-    faces = hull.simplices.astype(np.int64)
+    faces: Ints = hull.simplices.astype(np.int64)
     a, b, c = (corners[faces[:, k]] for k in range(3))
     inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
     faces[inward] = faces[inward][:, ::-1]
@@ -191,7 +191,7 @@ def _solid(node: Node, corners: Floats, faces: Ints, rule: str) -> Solid:
 
     def volumes(top: Floats) -> Floats:
         signed = np.einsum("ij,ij->i", a - top, np.cross(b - top, c - top)) / 6.0
-        return np.abs(signed) if rule == "legacy" else signed
+        return np.asarray(np.abs(signed) if rule == "legacy" else signed)
 
     parts = volumes(top)
     volume = float(parts.sum())

@@ -136,18 +136,25 @@ def _node(element: Any, file: str) -> Node:
 
 
 def _children(element: Any, file: str, folder: Folder, depth: int) -> list[Node]:
-    made: list[Node] = []
-    for child in element.iterchildren():
+    """The children of an element, which is `depth` deep in all files together; by recursion for included files only."""
+    top = Node("", {}, file, None)
+    left = [(iter(element.iterchildren()), top, depth)]
+    while left:
+        elements, parent, depth = left[-1]
+        child = next(elements, None)
+        if child is None:
+            left.pop()
+            continue
         node = _node(child, file)
-        if depth > MAX_NESTING:  # of all files together
+        if depth > MAX_NESTING:
             raise node.fail(f"is nested more than {MAX_NESTING} elements deep, includes counted; flatten the model")
         if node.tag == "include":
             name = node.get("file")
             if not name:
                 raise node.fail('names no file; add file="..."')
             with folder.open(name, child) as part:
-                made += _children(part.root, str(part.path), folder, depth + 1)
+                parent.children += _children(part.root, str(part.path), folder, depth)
         else:
-            node.children = _children(child, file, folder, depth + 1)
-            made.append(node)
-    return made
+            parent.children.append(node)
+            left.append((iter(child.iterchildren()), node, depth + 1))
+    return top.children

@@ -14,6 +14,10 @@ from linkwright.formats.mjcf.inertias import Weight
 from linkwright.formats.mjcf.settings import Settings
 from linkwright.formats.mjcf.tendons import Tendon
 from linkwright.mechanism.builder import Builder
+from linkwright.mechanism.elements import joint_losses
+from linkwright.mechanism.kinds import KINDS
+
+_RATES = {kind.name: kind.nv for kind in KINDS.values()}
 
 
 def add_bodies(b: Builder, chains: Chains, weighed: list[Weight]) -> None:
@@ -58,9 +62,14 @@ def add_joints(
         )
 
 
-def add_sites(b: Builder, bodies: Bodies) -> dict[Site, str]:
+def losses_of(chains: Chains) -> set[str]:
+    """What the forces of joints' own damping and friction are called."""
+    joints = [link.joint for link in chains.links if link.joint is not None]
+    return {force.name for joint in joints for force in joint_losses(joint.name, _RATES[joint.kind], 1.0, 1.0)}
+
+
+def add_sites(b: Builder, bodies: Bodies, taken: set[str]) -> dict[Site, str]:
     """A frame for each site, under its name unless a body has that; what they are called."""
-    taken = {WORLD, *(link for link in b._bodies)}
     names: dict[Site, str] = {}
     for site in bodies.sites:
         name = site.name if site.name not in taken else f"{site.name} (site)"
@@ -72,7 +81,7 @@ def add_sites(b: Builder, bodies: Bodies) -> dict[Site, str]:
 
 def add_equalities(b: Builder, bodies: Bodies, holding: Equalities) -> dict[str, float]:
     """Loop joints and followers; joints that stand still are given back with where."""
-    taken = set(b._joints)
+    taken = {*bodies.joints, *(f"{body.name} (fixed)" for body in bodies.rows)}
     for one in holding.closures:
         first, second = (WORLD if k < 0 else bodies.rows[k].name for k in (one.first, one.second))
         i, j = b.frame(first, one.on_first.r, one.on_first.p), b.frame(second, one.on_second.r, one.on_second.p)

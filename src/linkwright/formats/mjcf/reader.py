@@ -22,7 +22,7 @@ from linkwright.formats.mjcf.inertias import check_movers, weights
 from linkwright.formats.mjcf.keyframes import begin, read_keyframe
 from linkwright.formats.mjcf.meshes import Meshes
 from linkwright.formats.mjcf.nodes import read_nodes
-from linkwright.formats.mjcf.parts import add_bodies, add_equalities, add_joints, add_sites
+from linkwright.formats.mjcf.parts import add_bodies, add_equalities, add_joints, add_sites, losses_of
 from linkwright.formats.mjcf.settings import Defaults, read_settings
 from linkwright.formats.mjcf.shapes import add_shapes
 from linkwright.formats.mjcf.tendons import read_tendons
@@ -67,7 +67,8 @@ def read_mjcf(
     settings, defaults = read_settings(root), Defaults(root)
     bodies = read_bodies(root, settings, defaults)
     if not bodies.rows:
-        raise FormatError("has no <body> in a <worldbody>: nothing in it moves", file=file, line=root.line)
+        text = "has no <body> in a <worldbody>: nothing in it moves (is it a part, to be included by another file?)"
+        raise FormatError(text, file=file, line=root.line)
     meshes = Meshes(root, settings, defaults, folder)
     weighed = weights(bodies, settings, meshes)
     check_movers(bodies, weighed)
@@ -82,20 +83,21 @@ def read_mjcf(
     builder.gravity(settings.gravity)
     builder.system(analysis="dynamic")
     try:
+        places = {WORLD, *(link.name for link in chains.links)}
         add_bodies(builder, chains, weighed)
         add_joints(builder, chains, driving, tendons, settings)
-        frames = add_sites(builder, bodies)
+        frames = add_sites(builder, bodies, places)
         still = add_equalities(builder, bodies, holding)
         forces = Forces(builder, bodies, settings, frames)
         forces.joints()
         forces.tendons(tendons)
-        forces.gravity_compensation(weighed)
+        forces.gravity_compensation(weighed, places)
         forces.actuators(driving, tendons, apply=actuators == "apply")
         begin(builder, chains, read_keyframe(root, bodies, keyframe), closed=bool(holding.closures))
-        add_shapes(builder, bodies, meshes, root, settings)
+        add_shapes(builder, bodies, meshes, root, places)
         made = replace(builder.description(), folder=str(Path(path).parent))
         if friction == "ignore":
-            losses = builder._losses
+            losses = losses_of(chains)
             made = replace(made, elements=tuple(e for e in made.elements if e.name not in losses))
         if still:
             made = lock(made, still)

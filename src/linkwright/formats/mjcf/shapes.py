@@ -11,16 +11,14 @@ from linkwright.formats.mjcf.inertias import geom_kind, geom_size
 from linkwright.formats.mjcf.meshes import Meshes
 from linkwright.formats.mjcf.nodes import Floats, Node
 from linkwright.formats.mjcf.places import Pose
-from linkwright.formats.mjcf.settings import Settings
 from linkwright.mechanism.builder import Builder
 
 _SHOWN_GROUPS = 3  # MuJoCo's viewer shows groups 0 to 2; the others are for collisions
 
 
-def add_shapes(b: Builder, bodies: Bodies, meshes: Meshes, root: Node, settings: Settings) -> None:
+def add_shapes(b: Builder, bodies: Bodies, meshes: Meshes, root: Node, taken: set[str]) -> None:
     """A shape for each geom that MuJoCo would show; planes and height fields are left out."""
     colours = _materials(root)
-    taken = {*b._bodies, *b._triads}
     owners = [(WORLD, bodies.world), *((body.name, body.geoms) for body in bodies.rows)]
     for owner, geoms in owners:
         for number, geom in enumerate(geoms):
