@@ -16,7 +16,7 @@ MAY = {
     "tape": {"targets"},
     "kernels": {"tape"},
     "mechanism": {"spatial", "tape"},
-    "formats": {"mechanism", "targets"},
+    "formats": {"mechanism", "spatial", "targets"},
     "recursions": {"constraints", "mechanism", "spatial", "tape"},
     "constraints": {"mechanism", "spatial", "tape"},
     "analysis": {"model", "sources", "constraints", "closed", "simulation", "acting", "results", "mechanism"},
@@ -76,6 +76,7 @@ LAZY = {
         (f"{name}.py", "display")  # what notebooks ask a thing for
         for name in ("described", "views", "results/solution", "simulation/rollout", "closed/linear", "closed/statics")
     ),
+    ("formats/mjcf/meshes.py", "viewer"),
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))
