@@ -203,7 +203,8 @@ def _output_name(name: Any) -> str:
 def _check_names(names: Sequence[str], outputs: Sequence[str]) -> None:
     for name in names:
         if name in TAKEN:
-            raise ModelError(f"a parameter named {name!r} cannot be swept: the study's dataset has a {name!r}; rename it")
+            text = f"a parameter named {name!r} cannot be swept: the dataset of a study has a {name!r}"
+            raise ModelError(f"{text}; rename it in the model")
     for name in outputs:
         if name in TAKEN or name in names:
             what = "of the study's dataset" if name in TAKEN else "of a swept parameter"
