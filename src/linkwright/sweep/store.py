@@ -174,10 +174,10 @@ class Store:
             "seconds": seconds,
             "digest": _digest(arrays),
         }
-        content = {"header": np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)}
+        content: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)}
         content |= {f"a{k}": x for k, x in enumerate(arrays)}
         with whole(self._chunk(index)) as temporary, open(temporary, "wb") as file:
-            np.savez(file, **content)  # type: ignore[arg-type]
+            np.savez(file, **content)
             _settle(file)
         _settle_folder(self.folder / CHUNKS)
 
