@@ -68,7 +68,7 @@ class Lognormal(Distribution):
     sigma: float
 
     def at(self, probability: Floats) -> Floats:
-        from scipy.special import ndtri  # type: ignore[import-untyped]  # SciPy has no types
+        from scipy.special import ndtri
 
         return np.asarray(self.median * np.exp(self.sigma * ndtri(np.clip(probability, _LEAST, 1.0 - _LEAST))))
 

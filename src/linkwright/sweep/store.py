@@ -147,7 +147,7 @@ class Store:
         if not differs and study != study_digest(self.task, plan):
             differs = ["the functions"]  # of them a file has no more than a digest
         if chunked and plan.chunk != self.plan.chunk:
-            differs.append("the size of chunks")
+            differs.append("the chunk size")
         if differs:
             verb = "differs" if len(differs) == 1 and not differs[0].endswith("s") else "differ"
             text = f"{self.folder} holds another study: {', '.join(differs)} {verb}; give the same as then to go on"
