@@ -57,8 +57,8 @@ class _Run:
         self.cases, self.times, self.allowed = cases, times, assembly_tolerance
         self.numbers = CaseNumbers(self.e, cases)
         n, nb, points = len(cases), self.e.nb, len(times)
-        shapes = ((points, n, nb, 7), (points, n, nb, 6), (points, n, nb, 6))
-        self.found = Abreast(times, *(np.full(shape, np.nan) for shape in shapes), np.zeros(n, bool))
+        q, v, a = (np.empty((points, n, nb, width)) for width in (7, 6, 6))
+        self.found = Abreast(times, q, v, a, np.zeros(n, bool))
 
     def go(self) -> Abreast:
         usable = self.cases.possible & self.numbers.same_forms

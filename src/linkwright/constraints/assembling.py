@@ -57,10 +57,12 @@ class Settled:
         return np.asarray(6 * self.q.shape[1] > self.pivots.shape[1] - self.lost)
 
     def some(self, rows: Rows) -> Settled:
-        arrays = (self.q, self.angles, self.miss, self.pivots, self.iterations, self.closed)
-        return Settled(*(x[rows] for x in arrays), self.tolerance)
+        """Those of some rows."""
+        states = (self.q[rows], self.angles[rows], self.miss[rows], self.pivots[rows])
+        return Settled(*states, self.iterations[rows], self.closed[rows], self.tolerance)
 
     def one(self, k: int) -> Assembled:
+        """That of one row."""
         return Assembled(
             self.q[k].copy(), self.angles[k].copy(), float(self.miss[k]), self.pivots[k].copy(), int(self.iterations[k])
         )

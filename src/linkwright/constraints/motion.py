@@ -163,7 +163,7 @@ class Stepper(Acceptance):
         return State(t, *there, out["angles_there"].copy())
 
     def near_singular(self, step: Step) -> bool:
-        return step.lost != self.lost or step.pivot < NEAR * self.largest_pivot
+        return bool(step.lost != self.lost or step.pivot < NEAR * self.largest_pivot)
 
     def _acceleration(self) -> float:
         a = np.abs(self._out["a_there"])
@@ -194,7 +194,7 @@ class Stepper(Acceptance):
         """Whether the constraints hold at an interpolated state."""
         e, rest = self.programs.layout.equations, np.zeros_like(state.v)
         phi = self.programs.evaluate(state.q, state.angles, np.array([state.t]), rest)[2]
-        return float(np.max(np.abs(phi), initial=0.0)) <= max(INTERPOLATED * e.size, self.tolerance)
+        return bool(np.max(np.abs(phi), initial=0.0) <= max(INTERPOLATED * e.size, self.tolerance))
 
     def dependent(self, state: State) -> bool:
         """Whether equations are dependent that elsewhere are not.

@@ -113,4 +113,4 @@ class Cases:
             x = self.array("inertia")
             bad = impossible_inertias(x.reshape(-1, 6)).reshape(x.shape[:2])
             good &= ~(bad & (x != self.description.inertia).any(axis=2)).any(axis=1)
-        return good
+        return np.asarray(good)

@@ -278,7 +278,9 @@ def vars_of(task: Task) -> dict[str, Any]:
 
 def differences(task: Task, plan: Plan, other: Task, asked: Plan) -> list[str]:
     """What of a stored study is not as asked, in words."""
-    found = _differing(task.plain() | {"functions": other.plain()["functions"] if task.functions else {}}, other.plain())
+    found = _differing(
+        task.plain() | {"functions": other.plain()["functions"] if task.functions else {}}, other.plain()
+    )
     found += _differing(
         {k: x for k, x in plan.recipe.items() if k != "parameters"},
         {k: x for k, x in asked.recipe.items() if k != "parameters"},
