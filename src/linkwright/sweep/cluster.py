@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import types
+import weakref
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -127,22 +128,22 @@ class Cores(Pool):
 class Cluster(Pool):
     """The workers of a Dask scheduler."""
 
-    def __init__(self, on: Any) -> None:
+    def __init__(self, on: Any, patience: str = "10s") -> None:
         try:
             import distributed
         except ImportError:
             text = "a study on a cluster needs Dask: pip install linkwright[cluster]"
             raise LinkwrightError(text) from None
         self._killed: type[BaseException] = distributed.KilledWorker
+        self._futures: weakref.WeakSet[Any] = weakref.WeakSet()
         self._idle = 0
         self._own = isinstance(on, str)
         self.address = on if isinstance(on, str) else on.scheduler.address
         try:
-            self._client = distributed.Client(on, timeout="10s", set_as_default=False) if self._own else on
+            self._client: Any = distributed.Client(on, timeout=patience, set_as_default=False) if self._own else on
         except (OSError, ValueError, TypeError) as error:
             text = f"no Dask scheduler answers at {on} ({' '.join(str(error).split())}); start one with"
             raise LinkwrightError(f"{text} 'dask scheduler', or use on='local'") from error
-        self._executor = self._client.get_executor(pure=False)
 
     @property
     def window(self) -> int:  # type: ignore[override]
@@ -153,8 +154,21 @@ class Cluster(Pool):
         return bool(self._client.status == "running")
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        future: Future[Any] = self._executor.submit(function, *arguments)
-        return future
+        """Not through Dask's own executor: it leaves results with the workers, to be computed again if one dies."""
+        taken: Future[Any] = Future()
+
+        def finished(future: Any) -> None:
+            try:
+                found = future.result()
+                future.release()
+                taken.set_result(found)
+            except BaseException as error:
+                taken.set_exception(error)
+
+        future = self._client.submit(function, *arguments, pure=False)
+        future.add_done_callback(finished)
+        self._futures.add(future)
+        return taken
 
     def died(self, error: BaseException) -> bool:
         return isinstance(error, self._killed)
@@ -173,7 +187,8 @@ class Cluster(Pool):
         return f"a worker at {self.address} failed: {type(error).__name__}: {error}"
 
     def close(self, *, now: bool = False) -> None:
-        self._executor.shutdown(wait=False)
+        if now and self._alive():
+            self._client.cancel(list(self._futures))
         if self._own:
             self._client.close()
 

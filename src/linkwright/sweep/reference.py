@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from lark.exceptions import UnexpectedInput
 from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
@@ -22,7 +23,7 @@ from linkwright.sweep.batch import Batch
 from linkwright.sweep.task import Task
 
 Floats = NDArray[np.float64]
-_KINDS = {"": "position", "v": "velocity", "a": "acceleration", "w": "angular_velocity", "alpha": "angular_acceleration"}
+_KINDS = {"": "position", "v": "velocity", "a": "acceleration", "w": "angular_velocity"}
 _JOINT = {"angle": "joint", "shift": "joint", "rate": "joint_rate", "acceleration": "joint_acceleration"}
 _REDUCTIONS: dict[str, Callable[[Floats, Floats], Any]] = {
     "max": lambda x, t: x.max(),
@@ -34,7 +35,7 @@ _REDUCTIONS: dict[str, Callable[[Floats, Floats], Any]] = {
     "range": lambda x, t: np.ptp(x),
     "argmax": lambda x, t: t[x.argmax()],
     "argmin": lambda x, t: t[x.argmin()],
-    "integral": lambda x, t: np.trapezoid(x, t) if hasattr(np, "trapezoid") else np.trapz(x, t),
+    "integral": lambda x, t: np.sum(0.5 * (x[1:] + x[:-1]) * np.diff(t)),
 }
 
 
@@ -93,8 +94,9 @@ def _parsed(name: str, text: str) -> Node:
     try:
         check_nesting(line, 0, len(line))
         node: Node = parsed_by_grammar(line, 0, len(line)).items[0].value
-    except (Fault, Exception) as error:
-        raise ModelError(f"the output {name!r} cannot be read: {' '.join(str(error).split())[:200]}") from error
+    except (Fault, UnexpectedInput) as error:
+        why = error.message if isinstance(error, Fault) else "this is no expression"
+        raise ModelError(f"the output {name!r}, {text!r}, cannot be read: {why}") from error
     return node
 
 

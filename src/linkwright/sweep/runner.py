@@ -90,7 +90,9 @@ class Runner:
             raise
 
     # -- a round --------------------------------------------------------------------------------------------
-    def _fill(self, pool: Pool, ready: deque[_Piece], alone: deque[_Piece], running: dict[Future[Any], _Piece]) -> None:
+    def _fill(
+        self, pool: Pool, ready: deque[_Piece], alone: deque[_Piece], running: dict[Future[Any], _Piece]
+    ) -> None:
         if alone:
             if not running:
                 self._submit(pool, alone.popleft(), running)
@@ -126,7 +128,9 @@ class Runner:
                 lost.append(running.pop(future))
         return lost
 
-    def _bury(self, pool: Pool, piece: _Piece, ready: deque[_Piece], alone: deque[_Piece], *, certain: bool) -> None:
+    def _bury(
+        self, pool: Pool, piece: _Piece, ready: deque[_Piece], alone: deque[_Piece], *, certain: bool
+    ) -> None:
         """After a death: again, then alone, then in halves, down to the case that does it."""
         # A scheduler has tried several workers before it says so, and does not know which chunk of theirs it was.
         piece.deaths = piece.deaths + 1 if pool.together else max(piece.deaths + 1, DEATHS - 1)

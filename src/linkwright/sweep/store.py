@@ -38,7 +38,6 @@ _WORDS = {
     "model": "the model",
     "names": "the swept parameters",
     "outputs": "the outputs",
-    "functions": "the functions",
     "analysis": "the kind of analysis",
     "times": "the times",
     "settings": "the settings",
@@ -143,8 +142,10 @@ class Store:
         _settle_folder(self.folder)
 
     def _take_over(self, chunked: bool) -> None:
-        task, plan = read_manifest(self.folder, draft=self.task)
+        task, plan, study = read_manifest(self.folder)
         differs = differences(task, plan, self.task, self.plan)
+        if not differs and study != study_digest(self.task, plan):
+            differs = ["the functions"]  # of them a file has no more than a digest
         if chunked and plan.chunk != self.plan.chunk:
             differs.append("the size of chunks")
         if differs:
@@ -226,8 +227,8 @@ def study_digest(task: Task, plan: Plan) -> str:
     return digest_of([task.digest, plan.digest])
 
 
-def read_manifest(folder: Path, draft: Task | None = None) -> tuple[Task, Plan]:
-    """The task and the plan of a study's folder; functions are taken from a draft where it has the same."""
+def read_manifest(folder: Path) -> tuple[Task, Plan, str]:
+    """The task, the plan and the digest of a study's folder."""
     file = folder / MANIFEST
     try:
         if file.stat().st_size > _LARGEST_TEXT:
@@ -237,8 +238,6 @@ def read_manifest(folder: Path, draft: Task | None = None) -> tuple[Task, Plan]:
             raise FormatError(f"is not of the format {FORMAT!r}, version {VERSION}; begin anew", file=str(file))
         values = _values(folder / VALUES)
         task = Task.of(manifest["task"])
-        if draft is not None and manifest["task"].get("functions") == draft.plain()["functions"]:
-            task = Task(**{**vars_of(task), "functions": draft.functions})
         plan = plan_of(manifest["plan"], values)
         if plan.digest != manifest["plan"]["digest"] or plan.names != task.names:
             raise FormatError("does not fit the values beside it; begin the study anew", file=str(file))
@@ -248,7 +247,7 @@ def read_manifest(folder: Path, draft: Task | None = None) -> tuple[Task, Plan]:
         raise
     except _DAMAGE as error:
         raise FormatError(f"is damaged ({error}); begin the study anew", file=str(file)) from error
-    return task, plan
+    return task, plan, str(manifest["study"])
 
 
 def plan_of(given: Any, values: Floats) -> Plan:
@@ -271,16 +270,9 @@ def plan_of(given: Any, values: Floats) -> Plan:
     return Plan(tuple(names), values, recipe, chunk)
 
 
-def vars_of(task: Task) -> dict[str, Any]:
-    """A task's fields."""
-    return {name: getattr(task, name) for name in Task.__dataclass_fields__}
-
-
 def differences(task: Task, plan: Plan, other: Task, asked: Plan) -> list[str]:
     """What of a stored study is not as asked, in words."""
-    found = _differing(
-        task.plain() | {"functions": other.plain()["functions"] if task.functions else {}}, other.plain()
-    )
+    found = _differing(task.plain(), other.plain())
     found += _differing(
         {k: x for k, x in plan.recipe.items() if k != "parameters"},
         {k: x for k, x in asked.recipe.items() if k != "parameters"},
