@@ -78,6 +78,8 @@ class Store:
         known = (place / MANIFEST).exists()
         made = cls(place, task, plan)
         made._hold()
+        for left in place.glob(".*.part"):  # of a driver that was killed while it wrote
+            left.unlink(missing_ok=True)
         try:
             if known and resume:
                 made._take_over(chunked)
