@@ -103,26 +103,23 @@ def test_a_file_holds_the_whole_study(study: lw.Study, tmp_path: Path) -> None:
         lw.open(tmp_path / "s.nc")
 
 
-@pytest.mark.parametrize("damage", ["cut", "zeros", "text", "solution"])
+@pytest.mark.parametrize("damage", ["cut", "text", "solution", "header", "missing"])
 def test_a_file_that_is_no_study_is_told(study: lw.Study, tmp_path: Path, damage: str) -> None:
     file = tmp_path / "s.nc"
     study.save(file)
-    data = bytearray(file.read_bytes())
+    data = file.read_bytes()
     if damage == "solution":
         study.case(0).save(file)
     elif damage == "text":
         file.write_text("hello")
     elif damage == "cut":
         file.write_bytes(data[: len(data) // 2])
+    elif damage == "header":
+        file.write_bytes(data.replace(b'"chunk": ', b'"chank": '))
     else:
-        data[len(data) // 3 : 2 * len(data) // 3] = bytes(2 * len(data) // 3 - len(data) // 3)
-        file.write_bytes(data)
-    try:
+        file.unlink()
+    with pytest.raises(LinkwrightError, match=r"s\.nc: "):
         lw.Study.open(file)
-    except LinkwrightError as error:
-        assert str(file) in str(error)
-    else:
-        assert damage == "zeros"  # where the zeros fell on numbers alone
 
 
 def test_a_stored_study_is_resumed_chunk_by_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

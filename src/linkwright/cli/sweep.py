@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from pathlib import Path
@@ -99,6 +100,8 @@ def sweep(
         "rtol": rtol,
         "dt": step,
     }
+    # Of a lost connection Dask logs pages; that it is lost is told in a line here.
+    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
     screen = console()
     screen.print(told(plan), soft_wrap=True)
     started = perf_counter()
