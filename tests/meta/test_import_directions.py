@@ -51,9 +51,14 @@ MAY = {
         *("building", "control", "kernels", "mechanism", "model", "programs", "results", "simulation", "sources"),
         *("spatial", "tape"),
     },
+    "sweep": {
+        *("model", "sources", "analysis", "acting", "constraints", "closed", "simulation", "programs", "results"),
+        *("formats", "kernels", "mechanism", "spatial", "tape", "targets"),
+    },
     "cli": {
         *("model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"),
         *("studies", "exports"),
+        *("studies", "sweep"),
     },
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
