@@ -67,6 +67,15 @@ class Engine:
             from linkwright.sweep.kinematic import Kinematic
 
             return Kinematic(self.model, self.times)
+        if self.task.analysis == "dynamic" and not self.forces and self.model.opens and len(self.times) > 1:
+            from linkwright.analysis import refuse_massless
+            from linkwright.simulation.tableaux import STIFF
+            from linkwright.sweep.dynamic import Dynamic, settings_of
+
+            settings = settings_of(self.model, self.times, self.task.settings)
+            if settings.method != STIFF:
+                refuse_massless(self.model.base)
+                return Dynamic(self.model, settings)
         return None
 
     def _part(self, values: Floats) -> Batch:
