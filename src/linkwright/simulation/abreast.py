@@ -1,7 +1,7 @@
 """Simulations of many cases abreast: one compiled attempt in lanes, each case with its own steps and parameters.
 
-A case takes the steps that `lw.simulate` takes: the control of steps is part of the compiled attempt. One that cannot go
-on stops where it is, and the others go on.
+A case takes the steps that `lw.simulate` takes: the control of steps is part of the compiled attempt. One that cannot
+go on stops where it is, and the others go on.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Simulations:
     def run(self, q: Floats, v: Floats, a: Floats, p: Floats) -> Simulated:
         """From first points to the end."""
         points, n = len(self.times), len(q)
-        out = Simulated(*(np.full((points, n, x.shape[1]), np.nan) for x in (q, v, a)), {})
+        q_out, v_out, a_out = (np.full((points, n, x.shape[1]), np.nan) for x in (q, v, a))
+        out = Simulated(q_out, v_out, a_out, {})
         if self.times[0] <= self.settings.start:
             out.q[0], out.v[0], out.a[0] = q, v, a
         if self.settings.dt is None:

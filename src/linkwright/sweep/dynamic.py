@@ -163,7 +163,7 @@ class Dynamic:
                     one = self.simulations.ended(times[:1], own[0][None], own[1][None], p[k : k + 1])
                     there[k], rates[k], a[k] = (x[0] for x in one[:3])
         finite = np.isfinite(there).all(axis=1) & np.isfinite(rates).all(axis=1) & np.isfinite(a).all(axis=1)
-        for k in np.flatnonzero(~finite):
+        for k in np.flatnonzero(~finite).tolist():
             if not reasons[int(rows[k])]:
                 reasons[int(rows[k])] = "the acceleration at the start is no finite number; look at forces and masses"
         good = finite & np.array([not reasons[int(row)] for row in rows], bool)

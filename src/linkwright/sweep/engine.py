@@ -58,24 +58,27 @@ class Engine:
 
     def _way(self) -> Any:
         """How the cases go: side by side, or one after the other."""
-        if self.task.functions or self.model.read_anew:
+        from linkwright.analysis import refuse_massless, refuse_undriven
+
+        model, analysis = self.model, self.task.analysis
+        if self.task.functions or model.read_anew:
             return None
-        if (
-            self.task.analysis == "kinematic"
-            and self.task.settings.get("freedom", self.model.system.freedom) != "pivoting"
-        ):
+        d = model.base.description
+        if analysis != "kinematic" and not any(array in ("mass", "armature") for array, _ in d.bindings):
+            refuse_massless(model.base)
+        if analysis == "inverse dynamic":
+            refuse_undriven(model.base)
+        prescribed = analysis == "kinematic" or (analysis == "inverse dynamic" and model.opens)
+        if prescribed and self.task.settings.get("freedom", model.system.freedom) != "pivoting":
             from linkwright.sweep.kinematic import Kinematic
 
-            return Kinematic(self.model, self.times)
-        if self.task.analysis == "dynamic" and not self.forces and self.model.opens and len(self.times) > 1:
-            from linkwright.analysis import refuse_massless
+            return Kinematic(model, self.times)
+        if analysis == "dynamic" and model.opens and len(self.times) > 1:
             from linkwright.simulation.tableaux import STIFF
             from linkwright.sweep.dynamic import Dynamic, settings_of
 
-            settings = settings_of(self.model, self.times, self.task.settings)
-            if settings.method != STIFF:
-                refuse_massless(self.model.base)
-                return Dynamic(self.model, settings)
+            settings = settings_of(model, self.times, self.task.settings)
+            return None if settings.method == STIFF else Dynamic(model, settings)
         return None
 
     def _part(self, values: Floats) -> Batch:
@@ -85,6 +88,10 @@ class Engine:
             warnings.simplefilter("ignore", LinkwrightWarning)
             if self.way is not None:
                 motions = self.way.motions(cases)
+                if self.forces:
+                    from linkwright.sweep.forces import add_forces
+
+                    add_forces(self.model, motions, self.forces)
             else:
                 motions, numbers = self._one_by_one(cases)
         arrays = {output.name: output(motions) for output in self.outputs}
