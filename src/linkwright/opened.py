@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import Name
 from linkwright.model import Mechanism
 from linkwright.programs import SPECS, Request
@@ -36,6 +37,9 @@ class Opened(Mechanism):
         kernel = self.base._kernel(replace(request, free=self.names))
         time = (t,) if self._maker.needs_time and SPECS[request.function].forces else ()
         return kernel(*arrays, *time, self.values, out=out)
+
+    def _changed(self, name: str, change: Callable[[Description], Description]) -> Mechanism:
+        return Opened(self.base._changed(name, change), self.names, self.values.tolist())
 
     @cached_property
     def _weighed(self) -> Mechanism:

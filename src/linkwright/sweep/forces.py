@@ -21,7 +21,7 @@ def add_forces(model: StudyModel, motions: Motions, names: tuple[str, ...]) -> N
     for name in names:
         motions.series[name] = np.full((len(motions.time), len(cases)), np.nan)
     for k in range(len(cases)):
-        good = np.isfinite(motions.bodies["position"][:, k]).all(axis=(1, 2))
+        good = np.asarray(np.isfinite(motions.bodies["position"][:, k]).all(axis=(1, 2)))
         points = len(good) if good.all() else int(np.argmin(good))
         if not points:
             continue
