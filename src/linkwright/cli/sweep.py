@@ -14,7 +14,7 @@ from rich.console import Console
 
 from linkwright.cli.run import ModelFile, _analysis, _times
 from linkwright.cli.screen import console, grid, load, tell_error, tell_warning
-from linkwright.errors import LinkwrightError
+from linkwright.errors import LinkwrightError, NameNotFound
 
 if TYPE_CHECKING:
     from linkwright.sweep.study import Study
@@ -83,6 +83,7 @@ def sweep(
 
     parameters = _parameters(model, set_, sample)
     plan = make_plan(parameters, cases=cases, draws=draws, sampling=sampling, seed=seed, chunk=chunk)
+    _check(best, output_value, animate, len(plan))
     folder = folder_of(model) if out is None else out
     options: dict[str, Any] = {
         "cases": cases,
@@ -206,6 +207,19 @@ class _Bar:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+def _check(best: str | None, outputs: list[str] | None, animate: list[int] | None, cases: int) -> None:
+    """Refuse what could only be refused after all cases are computed."""
+    from linkwright.sweep.task import named_outputs
+
+    if best is not None:
+        known = [name for name, _ in named_outputs(list(outputs) if outputs else None)[0]]
+        if best not in known:
+            raise NameNotFound("output", best, known)
+    for number in animate or ():
+        if not 0 <= number < cases:
+            raise LinkwrightError(f"--animate {number}: the cases of this study are 0 … {cases - 1}")
 
 
 # -- what is asked ----------------------------------------------------------------------------------------------

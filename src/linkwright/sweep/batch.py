@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+MISSING = "not computed"  # the reason of a case whose chunk is not there
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:

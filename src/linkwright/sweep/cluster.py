@@ -69,13 +69,13 @@ class _Quiet(SpawnProcess):
         main = sys.modules["__main__"]
         sys.modules["__main__"] = types.ModuleType("__main__")
         try:
-            return SpawnProcess._Popen(process)  # type: ignore[attr-defined]
+            return SpawnProcess._Popen(process)
         finally:
             sys.modules["__main__"] = main
 
 
 class _Context(SpawnContext):
-    Process = _Quiet  # type: ignore[assignment]
+    Process = _Quiet
 
 
 def _begin() -> None:
@@ -140,7 +140,8 @@ class Cluster(Pool):
         self._own = isinstance(on, str)
         self.address = on if isinstance(on, str) else on.scheduler.address
         try:
-            self._client: Any = distributed.Client(on, timeout=patience, set_as_default=False) if self._own else on
+            connect: Any = distributed.Client
+            self._client: Any = connect(on, timeout=patience, set_as_default=False) if self._own else on
         except (OSError, ValueError, TypeError) as error:
             text = f"no Dask scheduler answers at {on} ({' '.join(str(error).split())}); start one with"
             raise LinkwrightError(f"{text} 'dask scheduler', or use on='local'") from error

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.results.files import whole
 from linkwright.results.storage import Stored
-from linkwright.sweep.batch import Batch
+from linkwright.sweep.batch import MISSING, Batch
 from linkwright.sweep.plan import Plan
 from linkwright.sweep.store import FORMAT, VERSION, plan_of
 from linkwright.sweep.task import Task
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import xarray
 
 Floats = NDArray[np.float64]
-MISSING = "not computed"
 _AGAIN = "write it again with Study.save"
 
 

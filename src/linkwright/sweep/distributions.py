@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -47,7 +47,7 @@ class Normal(Distribution):
     high: float | None = None
 
     def at(self, probability: Floats) -> Floats:
-        from scipy.special import ndtr, ndtri
+        from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]  # SciPy has no types
 
         first = 0.0 if self.low is None else float(ndtr((self.low - self.mean) / self.deviation))
         last = 1.0 if self.high is None else float(ndtr((self.high - self.mean) / self.deviation))
@@ -118,7 +118,8 @@ class Choice(Distribution):
 
     def at(self, probability: Floats) -> Floats:
         n = len(self.values)
-        return np.asarray(self.values)[np.minimum((probability * n).astype(int), n - 1)]
+        found: Floats = np.asarray(self.values)[np.minimum((probability * n).astype(int), n - 1)]
+        return found
 
 
 def normal(mean: float, deviation: float, low: float | None = None, high: float | None = None) -> Distribution:
@@ -167,7 +168,7 @@ def choice(values: Sequence[float]) -> Distribution:
     return Choice(found)
 
 
-DISTRIBUTIONS = {
+DISTRIBUTIONS: dict[str, tuple[Callable[..., Distribution], str]] = {
     "normal": (normal, "mean, deviation[, low, high]"),
     "lognormal": (lognormal, "median, sigma"),
     "uniform": (uniform, "low, high"),
@@ -183,10 +184,9 @@ def distribution(name: str, numbers: Sequence[float]) -> Distribution:
         raise NameNotFound("distribution", name, list(DISTRIBUTIONS))
     make, takes = DISTRIBUTIONS[name]
     try:
-        made: Distribution = make(*numbers)
+        return make(*numbers)
     except TypeError:
         raise ModelError(f"{name} takes {name}({takes}), not {len(numbers)} numbers") from None
-    return made
 
 
 def _refuse(wrong: bool, made: Distribution, why: str) -> None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.results.files import whole
 from linkwright.results.plots import ENDINGS, style
-from linkwright.sweep.plan import told
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,9 +50,7 @@ def plot(
     draw = {"lines": _lines, "scatter": _scatter, "histogram": _histograms, "series": _series}[chosen]
     figure = Figure(facecolor="white", layout="constrained")
     draw(study, figure, (series if chosen == "series" else scalars))
-    bad = int((~study.ok).sum())
-    title = told(study.plan) + (f"\n{bad:,} failed" if bad else "")
-    figure.suptitle(_wrapped(title), fontsize=9.5, color=_INK)
+    figure.suptitle(_wrapped(study.told()), fontsize=9.5, color=_INK)
     if path is not None:
         with whole(path) as temporary:
             figure.savefig(temporary, format=Path(path).suffix[1:].lower(), dpi=150)

@@ -78,6 +78,8 @@ class Store:
         known = (place / MANIFEST).exists()
         made = cls(place, task, plan)
         made._hold()
+        for left in place.glob(".*.part"):  # of a driver that was killed while it wrote
+            left.unlink(missing_ok=True)
         try:
             if known and resume:
                 made._take_over(chunked)
@@ -147,7 +149,7 @@ class Store:
         if not differs and study != study_digest(self.task, plan):
             differs = ["the functions"]  # of them a file has no more than a digest
         if chunked and plan.chunk != self.plan.chunk:
-            differs.append("the size of chunks")
+            differs.append("the chunk size")
         if differs:
             verb = "differs" if len(differs) == 1 and not differs[0].endswith("s") else "differ"
             text = f"{self.folder} holds another study: {', '.join(differs)} {verb}; give the same as then to go on"
@@ -174,10 +176,10 @@ class Store:
             "seconds": seconds,
             "digest": _digest(arrays),
         }
-        content = {"header": np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)}
+        content: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)}
         content |= {f"a{k}": x for k, x in enumerate(arrays)}
         with whole(self._chunk(index)) as temporary, open(temporary, "wb") as file:
-            np.savez(file, **content)  # type: ignore[arg-type]
+            np.savez(file, **content)
             _settle(file)
         _settle_folder(self.folder / CHUNKS)
 

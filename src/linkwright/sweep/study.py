@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
-from linkwright.sweep.batch import Batch
+from linkwright.sweep.batch import MISSING, Batch
 from linkwright.sweep.plan import Plan, told
 from linkwright.sweep.task import Task
 
@@ -205,16 +205,20 @@ class Study:
         return rows
 
     def __repr__(self) -> str:
-        bad = int((~self.ok).sum())
-        failed = f", {bad} failed" if bad else ""
         kept = ", ".join(self.outputs[:6]) + ", …" * (len(self.outputs) > 6)
-        return f"<Study {told(self.plan)}{failed}; outputs {kept}>"
+        return f"<Study {self.told()}; outputs {kept}>"
+
+    def told(self) -> str:
+        """The study in words: how many cases of what, and how many of them failed or are still to be computed."""
+        missing = self._batch.reasons.count(MISSING)
+        failed = int((~self.ok).sum()) - missing
+        ends = (f"; {failed:,} failed" if failed else "", f"; {missing:,} not computed yet" if missing else "")
+        return told(self.plan) + "".join(ends)
 
     def _repr_html_(self) -> str:
         heads = ("", "least", "mean", "most", "in cases")
         rows = "".join(f"<tr>{''.join(f'<td>{escape(x)}</td>' for x in row)}</tr>" for row in self.summary())
-        bad = int((~self.ok).sum())
-        text = escape(told(self.plan)) + (f"; {bad:,} failed" if bad else "")
+        text = escape(self.told())
         reasons = "".join(f"<li>{count:,} × {escape(reason)}</li>" for reason, count in self.reason_counts[:5])
         head = "".join(f"<th>{x}</th>" for x in heads)
         return f"<p>{text}</p><table><tr>{head}</tr>{rows}</table>{f'<ul>{reasons}</ul>' if reasons else ''}"

@@ -7,7 +7,6 @@ import os
 import socket
 import threading
 from collections import OrderedDict
-from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
@@ -26,13 +25,9 @@ _lock = threading.RLock()  # a worker of a cluster may have several threads
 
 def make_engine(task: Task) -> Any:
     """The engine for a task; it tells what is wrong with the task."""
-    if not task.functions and find_spec("linkwright.sweep.engine") is not None:
-        from linkwright.sweep.engine import Engine
+    from linkwright.sweep.engine import Engine
 
-        return Engine(task)
-    from linkwright.sweep.reference import Engine as Plain
-
-    return Plain(task)
+    return Engine(task)
 
 
 def compute(text: str, values: Floats) -> dict[str, Any]:
