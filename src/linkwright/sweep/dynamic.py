@@ -20,6 +20,7 @@ from linkwright.simulation.abreast import Simulated, Simulations
 from linkwright.simulation.beginning import Settings, is_near
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.ends import ended
+from linkwright.sweep.batch import sentence
 from linkwright.sweep.model import StudyModel
 from linkwright.sweep.motions import Motions
 
@@ -83,7 +84,7 @@ class Dynamic:
         try:
             status = ended(self.opened(cases, row), trouble, last)
         except LinkwrightError as error:
-            return " ".join(str(error).split())
+            return sentence(error)
         return status.message or status.reason
 
     # -- where motion begins ----------------------------------------------------------------------------------
@@ -97,9 +98,11 @@ class Dynamic:
             left = np.setdiff1d(left, rows)
         for row in left.tolist():
             try:
+                if not cases.possible[row]:
+                    self.model.task.mechanism(cases.values[row])  # its reader says best what is wrong
                 found[row] = self.opened(cases, row).initial_state(t=self.settings.start)
             except LinkwrightError as error:
-                reasons[row] = " ".join(str(error).split())
+                reasons[row] = sentence(error)
         rows = np.array(sorted(found), dtype=np.int64)
         nq, nv = self.base.nq, self.base.nv
         q = np.array([found[row][0] for row in rows.tolist()]).reshape(-1, nq)
@@ -158,7 +161,7 @@ class Dynamic:
                     try:
                         own = self.opened(cases, int(rows[k])).project(q[k], v[k], t=self.settings.start)
                     except LinkwrightError as error:
-                        reasons[int(rows[k])] = " ".join(str(error).split())
+                        reasons[int(rows[k])] = sentence(error)
                         continue
                     one = self.simulations.ended(times[:1], own[0][None], own[1][None], p[k : k + 1])
                     there[k], rates[k], a[k] = (x[0] for x in one[:3])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError
 from linkwright.mechanism.cases import Cases
-from linkwright.sweep.batch import Batch, joined
+from linkwright.sweep.batch import Batch, joined, sentence
 from linkwright.sweep.model import StudyModel
 from linkwright.sweep.motions import Motions
 from linkwright.sweep.outputs import compiled
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 MEMORY = 64_000_000  # bytes of motion that are kept at once
-MOST = 1024  # cases side by side
+FEWEST, MOST = 8, 1024  # cases side by side: fewer would go by other loops, whose last bits may differ
 
 
 class Engine:
@@ -54,7 +54,7 @@ class Engine:
 
     def _at_once(self) -> int:
         each = 8 * 19 * len(self.times) * max(self.model.base.description.nb, 1)
-        return int(np.clip(MEMORY // each, 8, MOST))
+        return int(np.clip(MEMORY // each, FEWEST, MOST))
 
     def _way(self) -> Any:
         """How the cases go: side by side, or one after the other."""
@@ -82,6 +82,9 @@ class Engine:
         return None
 
     def _part(self, values: Floats) -> Batch:
+        n = len(values)
+        if self.way is not None and n < FEWEST:
+            values = np.concatenate([values, np.repeat(values[-1:], FEWEST - n, axis=0)])
         cases = Cases(self.model.base.description, self.model.names, values)
         numbers: dict[str, Floats] = {}
         with warnings.catch_warnings():
@@ -95,7 +98,7 @@ class Engine:
             else:
                 motions, numbers = self._one_by_one(cases)
         arrays = {output.name: output(motions) for output in self.outputs}
-        return Batch({**arrays, **numbers}, motions.reasons)
+        return Batch({name: x[:n] for name, x in {**arrays, **numbers}.items()}, motions.reasons[:n])
 
     def _one_by_one(self, cases: Cases) -> tuple[Motions, dict[str, Floats]]:
         """Each case on its own; what Python's functions make of it."""
@@ -122,8 +125,3 @@ class Engine:
             except Exception as error:  # whatever a user's function raises is this case's failure
                 return f"the function {name!r} raised {type(error).__name__}: {error}"
         return ""
-
-
-def sentence(error: Exception) -> str:
-    """What an error says, on one line."""
-    return " ".join(str(error).split()) or type(error).__name__
