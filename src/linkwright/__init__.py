@@ -17,6 +17,8 @@ _PUBLIC = {
     "analyse": "linkwright.analysis",
     "control": "linkwright.control",
     "equations": "linkwright.symbolic.equations",
+    "optimise": "linkwright.design.optimise",
+    "sensitivities": "linkwright.design.sensitivity",
     "rollout": "linkwright.simulation.rollout",
     "simulate": "linkwright.simulation.simulate",
     "record": "linkwright.tape.build",
@@ -70,9 +72,11 @@ __all__ = [
     "minimum",
     "open",
     "operation_counts",
+    "optimise",
     "random_tree",
     "record",
     "rollout",
+    "sensitivities",
     "set_threads",
     "sign",
     "simulate",
@@ -85,6 +89,8 @@ if TYPE_CHECKING:
     from linkwright import control, errors
     from linkwright.analysis import analyse
     from linkwright.building import Builder
+    from linkwright.design.optimise import optimise
+    from linkwright.design.sensitivity import sensitivities
     from linkwright.kernels.kernel import set_threads, threads
     from linkwright.mechanism.expression import TIME
     from linkwright.recursions.generic import operation_counts

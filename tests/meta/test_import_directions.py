@@ -49,6 +49,10 @@ MAY = {
         *("building", "control", "kernels", "mechanism", "model", "programs", "results", "simulation", "sources"),
         *("spatial", "tape"),
     },
+    "design": {
+        *("analysis", "closed", "closed_recipes", "constraints", "formats", "mechanism", "model", "programs", "recipes"),
+        *("recursions", "results", "simulation", "sources", "spatial", "tape"),
+    },
     "cli": {
         *("model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"),
         "studies",
