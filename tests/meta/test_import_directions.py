@@ -50,8 +50,8 @@ MAY = {
         *("spatial", "tape"),
     },
     "design": {
-        *("analysis", "closed", "closed_recipes", "constraints", "formats", "mechanism", "model", "programs", "recipes"),
-        *("recursions", "results", "simulation", "sources", "spatial", "tape"),
+        *("analysis", "closed", "closed_recipes", "constraints", "formats", "mechanism", "model", "programs"),
+        *("recipes", "recursions", "results", "simulation", "sources", "spatial", "tape"),
     },
     "cli": {
         *("model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"),

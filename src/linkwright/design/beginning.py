@@ -1,8 +1,8 @@
 r"""How the state at which a motion begins changes with the parameters.
 
-q solves the constraints and the initial places that are given, v is the least that has the initial rates: both by steps
-with a constant inverse, each of which makes one more order of derivatives exact. What nothing tells stays as it is; where
-the drawing moves it with a parameter, that is found out and refused.
+q solves the constraints and the initial places that are given, v is the least that has the initial rates: both by
+steps with a constant inverse, each of which makes one more order of derivatives exact. What nothing tells stays as it
+is; where the drawing moves it with a parameter, that is found out and refused.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Beginning:
         if order == 0:
             return q, v
         inverse, multipliers, inner, free = self._linear(q, v, values)
-        program, jacobian, again = self._programs(min(order, 2))
+        _, jacobian, again = self._programs(min(order, 2))
         state = (values, q, v, inverse, multipliers, inner)
         first = np.asarray(jacobian(*state))
         if free and not self._checked and self._moves():
@@ -167,7 +167,7 @@ class Beginning:
             size = max(float(np.abs(found).max(initial=0.0)), float(np.abs(first[:, k]).max(initial=0.0)), 1e-9)
             if float(np.abs(found - first[:, k]).max(initial=0.0)) > AGREES * size:
                 raise ModelError(
-                    f"parameter {name!r} moves where the motion begins, and the initial conditions do not tell how; give "
-                    "INITIAL values for what can move freely",
+                    f"parameter {name!r} moves where the motion begins, and the initial conditions do not tell how; "
+                    "give INITIAL values for what can move freely",
                     element=name,
                 )

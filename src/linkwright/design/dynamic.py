@@ -71,7 +71,7 @@ class Dynamic:
             self._advance(run, float(t0), float(t1), self.dt)
             kept.append(self._rows(run, float(t1)))
         found = [np.array(x) for x in zip(*kept, strict=True)]
-        return Rows(self.times, *found)
+        return Rows(self.times, *found)  # type: ignore[arg-type]
 
     def _chosen(self, values: Floats) -> float:
         """A step at which half of it changes no row by more than a small part."""

@@ -1,4 +1,4 @@
-"""Evaluations of an optimisation: objective, limits and their slopes in scaled parameters, each place looked at once."""
+"""Evaluations of an optimisation: objective, limits and their slopes in scaled parameters, each place once."""
 
 from __future__ import annotations
 
@@ -139,13 +139,13 @@ class Evaluations:
             point.residuals = np.concatenate([np.atleast_1d(x) for x in apart])
             point.value = 0.5 * float(point.residuals @ point.residuals)
             if rows.first is not None:
-                parts = [np.atleast_2d(answers[name].first) for name in goal.targets]
+                parts = [_slopes(answers[name]) for name in goal.targets]
                 point.slopes = np.concatenate(parts) * scale
                 point.gradient = point.residuals @ point.slopes
         point.limited = {x.name: np.atleast_1d(answers[x.name].value) for x in self.limits}
         if rows.first is not None:
-            point.limited_slopes = {x.name: np.atleast_2d(answers[x.name].first) * scale for x in self.limits}
-        point.overstepped = max([0.0, *(_over(x, point.limited[x.name]) for x in self.limits)])
+            point.limited_slopes = {x.name: _slopes(answers[x.name]) * scale for x in self.limits}
+        point.overstepped = max([0.0, *(overstepped(x, point.limited[x.name]) for x in self.limits)])
         return point
 
     # -- what solvers ask --------------------------------------------------------------------------------------
@@ -193,7 +193,12 @@ class Evaluations:
         return np.asarray(found[name])
 
 
-def _over(limit: Limit, x: Floats) -> float:
+def _slopes(answer: Answer) -> Floats:
+    assert answer.first is not None
+    return np.atleast_2d(answer.first)
+
+
+def overstepped(limit: Limit, x: Floats) -> float:
     """By how much limits are overstepped, as a part of their size."""
     over = np.maximum(limit.lower - x, x - limit.upper).max(initial=0.0)
     return float(over) / limit.size

@@ -1,9 +1,9 @@
 r"""Derivatives of prescribed motion: rows of outputs at every time point as functions of the parameters.
 
 At a position found, x(t, p) solves Φ(q ⊕ x, t, p) = 0 with x = 0 there. With A = G⁺ held constant, each step
-x ← x − A Φ makes one more order of its derivatives exact, and v ← v − A (G v + Φ_t) those of the rates: what is recorded
-has no linear solve in it. Redundant equations and freedom that is left lie outside the range of A; that the parameters
-keep the former closed, and that the outputs do not depend on the latter, is checked.
+x ← x − A Φ makes one more order of its derivatives exact, and v ← v − A (G v + Φ_t) those of the rates: what is
+recorded has no linear solve in it. Redundant equations and freedom that is left lie outside the range of A; that the
+parameters keep the former closed, and that the outputs do not depend on the latter, is checked.
 """
 
 from __future__ import annotations
@@ -171,15 +171,15 @@ class Kinematic:
             rows = np.flatnonzero(left[:, :, k].max(axis=0) > 0.1 * left[:, :, k].max())
             constraints = list(dict.fromkeys(str(self.mech._maker.constraint_rows[i][0]) for i in rows.tolist()))
             raise ModelError(
-                f"parameter {self.names[k]!r} opens constraints that are redundant, {listed(constraints[:4])}: any other "
-                "value does not go together; replace a joint by one that holds less, or leave the parameter alone",
+                f"parameter {self.names[k]!r} opens constraints that are redundant, {listed(constraints[:4])}: any "
+                "other value does not go together; use a joint that holds less, or leave the parameter alone",
                 element=self.names[k],
             )
 
     def _check_free(self, state: tuple[Floats, ...], null: Floats) -> None:
         """Outputs must not depend on motion that the constraints leave free."""
         program, pushing = self._freedom
-        t, _, q, v, _ = state
+        q = state[2]
         for j in range(null.shape[-1]):
             n = np.ascontiguousarray(null[:, :, j])
             dq = np.asarray(pushing(q, n))
@@ -192,8 +192,8 @@ class Kinematic:
                 if worst.max(initial=0.0) > FREE:
                     label = self.labels[int(np.argmax(worst))]
                     raise ModelError(
-                        f"{label} depends on motion that the drivers leave free, and so on its whole history; drive that "
-                        "motion too, ask for outputs that do not depend on it, or use dynamic analysis",
+                        f"{label} depends on motion that the drivers leave free, and so on its whole history; drive "
+                        "that motion too, ask for outputs that do not depend on it, or use dynamic analysis",
                         element=label,
                     )
 

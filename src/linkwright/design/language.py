@@ -234,6 +234,9 @@ class _Reader:
                 return Name(leaf(self.d, f"{function}({','.join(ends)})").name)
             if function in REDUCTIONS and len(node.arguments) == 1:
                 return reduced(function, self.read(node.arguments[0]))
+            if function in ("argmax", "argmin"):
+                text = f"{function}(...) is one of the time points and has no derivative; use {function[3:]}(...)"
+                raise ModelError(text, element=function)
             if function not in CALLS:
                 raise NameNotFound("function", function, [*CALLS, *REDUCTIONS, "distance"])
             function = CALLS[function]

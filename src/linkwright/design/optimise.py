@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.design.evaluation import WITHIN, Evaluations, Goal, Limit, Point
+from linkwright.design.evaluation import WITHIN, Evaluations, Goal, Limit, Point, overstepped
 from linkwright.design.optimum import Optimum
 from linkwright.design.outputs import Outputs, Wanted, named
 from linkwright.design.problem import Problem, mechanism_of
@@ -211,7 +211,7 @@ def _solved(solver: str, e: Evaluations, z: Floats, tolerance: float, iterations
 
 
 def _constraints(e: Evaluations, solver: str) -> Any:
-    from scipy.optimize import NonlinearConstraint
+    from scipy.optimize import NonlinearConstraint  # type: ignore[import-untyped]
 
     if solver == "trust-constr":
         return [
@@ -266,12 +266,8 @@ def _optimum(e: Evaluations, z: Floats, solver: str, message: str, maximise: boo
 def _status(e: Evaluations, first: Point, best: Point, solver: str, message: str) -> Status:
     if best.overstepped > WITHIN:
         assert best.limited is not None
-        worst = max(
-            e.limits,
-            key=lambda x: (
-                float(np.maximum(x.lower - best.limited[x.name], best.limited[x.name] - x.upper).max()) / x.size
-            ),
-        )  # type: ignore[index]
+        parts = {x.name: overstepped(x, best.limited[x.name]) for x in e.limits}
+        worst = max(e.limits, key=lambda x: parts[x.name])
         found = best.limited[worst.name]
         text = f"the limits of {worst.name!r} were not met: it is {found.min():.6g}"
         text += f" … {found.max():.6g}" if len(found) > 1 else ""

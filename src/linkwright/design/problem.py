@@ -113,8 +113,8 @@ def _check_parameters(mech: Mechanism, names: Sequence[str], outputs: Outputs) -
     for name in names:
         if name not in used:
             raise ModelError(
-                f"parameter {name!r} changes nothing of the mechanism's motion; is another one computed from it when the "
-                "file is read, or is it for drawing alone?",
+                f"parameter {name!r} changes nothing of the mechanism's motion; is another one computed from it when "
+                "the file is read, or is it for drawing alone?",
                 element=name,
             )
 

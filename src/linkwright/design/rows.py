@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 class Undefined(LinkwrightError):
-    """A place at which outputs have no value or no derivative: the mechanism does not reach it, or is singular there."""
+    """A place at which outputs have no value or no derivative: out of reach of the mechanism, or singular."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ class Space:
 
     def values(self, z: Floats) -> Floats:
         """The parameters at z; rounding does not take them over their bounds."""
-        return np.clip(self.start + self.scale * np.asarray(z, float), self.lower, self.upper)
+        return np.asarray(np.clip(self.start + self.scale * np.asarray(z, float), self.lower, self.upper))
 
     def place(self, values: Floats) -> Floats:
         """z of these values."""
@@ -47,7 +47,7 @@ class Space:
             if not np.isfinite(low) or not np.isfinite(high):
                 text = f"several starts need bounds on both sides, and {name!r} has none on one"
                 raise ModelError(f"{text}; give {{{name!r}: (lower, upper)}}", element=name)
-        from scipy.stats import qmc
+        from scipy.stats import qmc  # type: ignore[import-untyped]
 
         spread = qmc.LatinHypercube(len(self.names), rng=np.random.default_rng(seed)).random(count - 1)
         return own + [self.place(self.lower + x * (self.upper - self.lower)) for x in spread]
