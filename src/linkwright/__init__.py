@@ -42,6 +42,14 @@ _PUBLIC = {
     "Status": "linkwright.results.status",
     "Counters": "linkwright.results.status",
     "open": "linkwright.results.storage",
+    "Study": "linkwright.sweep.study",
+    "sweep": "linkwright.sweep",
+    "choice": "linkwright.sweep.distributions",
+    "lognormal": "linkwright.sweep.distributions",
+    "loguniform": "linkwright.sweep.distributions",
+    "normal": "linkwright.sweep.distributions",
+    "triangular": "linkwright.sweep.distributions",
+    "uniform": "linkwright.sweep.distributions",
 }
 
 __all__ = [
@@ -53,10 +61,12 @@ __all__ = [
     "Program",
     "Solution",
     "Status",
+    "Study",
     "Table",
     "__version__",
     "analyse",
     "chain",
+    "choice",
     "control",
     "equal",
     "equations",
@@ -68,8 +78,11 @@ __all__ = [
     "less_equal",
     "load",
     "load_program",
+    "lognormal",
+    "loguniform",
     "maximum",
     "minimum",
+    "normal",
     "open",
     "operation_counts",
     "optimise",
@@ -80,8 +93,11 @@ __all__ = [
     "set_threads",
     "sign",
     "simulate",
+    "sweep",
     "threads",
     "tree",
+    "triangular",
+    "uniform",
     "where",
 ]
 
@@ -100,6 +116,9 @@ if TYPE_CHECKING:
     from linkwright.simulation.events import Event
     from linkwright.simulation.rollout import rollout
     from linkwright.simulation.simulate import simulate
+    from linkwright.sweep.distributions import choice, lognormal, loguniform, normal, triangular, uniform
+    from linkwright.sweep.launch import sweep
+    from linkwright.sweep.study import Study
     from linkwright.symbolic.equations import equations
     from linkwright.tape.build import record
     from linkwright.tape.functions import equal, greater, greater_equal, less, less_equal, maximum, minimum, sign, where
@@ -111,7 +130,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'linkwright' has no attribute {name!r}")
     module = import_module(_PUBLIC[name])
-    value = module if name in ("control", "errors") else getattr(module, name)
+    value = module if name in ("control", "errors", "sweep") else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -53,9 +53,13 @@ MAY = {
         *("analysis", "closed", "closed_recipes", "constraints", "formats", "mechanism", "model", "programs"),
         *("recipes", "recursions", "results", "simulation", "sources", "spatial", "tape"),
     },
+    "sweep": {
+        *("model", "sources", "analysis", "acting", "constraints", "closed", "simulation", "programs", "results"),
+        *("formats", "kernels", "mechanism", "spatial", "tape", "targets"),
+    },
     "cli": {
         *("model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"),
-        "studies",
+        *("studies", "sweep"),
     },
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an

@@ -212,6 +212,8 @@ def as_options(text: str) -> str:
     words = {
         "resume=True": "--resume",
         "leave resume out": "leave --resume out",
+        "overwrite=True": "--overwrite",
+        "on='local'": "--on local",
         "checkpoint=...": "--checkpoint FILE",
         "method='radau'": "--method radau",
         "a smaller dt": "a smaller --step",

@@ -74,7 +74,7 @@ def assemble(programs: Programs, t: float, tolerance: float) -> Assembled:
         best = _nearly(programs, best, t)
     final = Assembled(best.q, best.angles, best.miss, best.pivots, spent)
     if final.miss > max(allowed, EXACT * e.size):
-        raise _does_not_close(programs, final, t)
+        raise does_not_close(programs, final, t)
     wrong = wrong_way(e, final.q)
     if wrong:
         name = next(iter(wrong))
@@ -159,7 +159,8 @@ def misses(programs: Programs, state: Assembled, t: float) -> dict[Constraint, f
     return dict(sorted(worst.items(), key=lambda item: -item[1]))
 
 
-def _does_not_close(programs: Programs, state: Assembled, t: float) -> AssemblyError:
+def does_not_close(programs: Programs, state: Assembled, t: float) -> AssemblyError:
+    """What to say of a mechanism that misses least in this state."""
     found = misses(programs, state, t)
     open_ones = {c: miss for c, miss in found.items() if miss > 0.05 * state.miss}
     told = ", ".join(f"{c} misses by {miss:.3g} m" for c, miss in list(open_ones.items())[:6])

@@ -24,6 +24,7 @@ from linkwright.tape.build import record
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
+    from linkwright.constraints.kinematics import Kinematics
     from linkwright.model import Mechanism
     from linkwright.results.solution import Solution
 
@@ -38,7 +39,7 @@ class Kinematic:
     """The rows of a prescribed motion."""
 
     def __init__(
-        self, mech: Mechanism, names: Sequence[str], series: Series, times: Floats | None, labels: Sequence[str]
+        self, mech: Mechanism, names: Sequence[str], series: Series, times: Floats, labels: Sequence[str]
     ) -> None:
         self.mech, self.names, self.series, self.times = mech, tuple(names), series, times
         self.labels = tuple(labels)
@@ -68,16 +69,25 @@ class Kinematic:
         return dense
 
     def _solved(self, values: Floats) -> Solution:
-        from linkwright.analysis import analyse
+        from linkwright.analysis import kinematic
+        from linkwright.mechanism.system import System
 
         mech = self.mech.with_parameters(**dict(zip(self.names, values.tolist(), strict=True)))
+        system = mech.description.system or System()
         try:
-            solution = analyse(mech, times=self.times, analysis="kinematic")
+            solution = kinematic(mech, system, self.times, system.freedom, like=self._programs_of)
         except AssemblyError as error:
             raise Undefined(str(error)) from None
         if not solution.status:
             raise Undefined(str(solution.status))
         return solution
+
+    @cached_property
+    def _programs_of(self) -> Kinematics:
+        """The analysis at the start, whose compiled programs serve at every other place."""
+        from linkwright.constraints.kinematics import Kinematics
+
+        return Kinematics(self.mech.description)
 
     # -- programs -----------------------------------------------------------------------------------------
     def _made(self, order: int) -> list[Any]:
