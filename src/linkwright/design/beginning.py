@@ -8,7 +8,7 @@ is; where the drawing moves it with a parameter, that is found out and refused.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from linkwright.design.recorded import Recorded
 from linkwright.errors import ModelError
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
-
-if TYPE_CHECKING:
-    from linkwright.model import Mechanism
 
 Floats = NDArray[np.float64]
 RANK = 1e-9
@@ -35,17 +32,18 @@ class Beginning:
         self.places = [x for x in d.initial if not x.quantity.rate]
         self.rates = [x for x in d.initial if x.quantity.rate]
         self._checked = False
+        self._kept: tuple[Floats, Floats, Floats] | None = None
 
-    def at(self, mech: Mechanism, values: Floats, order: int) -> tuple[Floats, ...]:
+    def at(self, values: Floats, order: int) -> tuple[Floats, ...]:
         """q, v at these values, and the derivatives (nq + nv, k) and (nq + nv, k, k) as far as asked for."""
-        q, v = mech.initial_state(t=self.t)
+        q, v = self._found(values)
         if order == 0:
             return q, v
         inverse, multipliers, inner, free = self._linear(q, v, values)
         _, jacobian, again = self._programs(min(order, 2))
         state = (values, q, v, inverse, multipliers, inner)
         first = np.asarray(jacobian(*state))
-        if free and not self._checked and self._moves():
+        if free and not self._checked and self._moves:
             self._compare(values, q, v, first)
         self._checked = True
         if order == 1:
@@ -54,6 +52,14 @@ class Beginning:
         second = np.zeros((len(q) + len(v), k, k))
         second[jacobian.rows, jacobian.cols] = again(*state)
         return q, v, first, second
+
+    def _found(self, values: Floats) -> tuple[Floats, Floats]:
+        """Where motion begins; looked for anew only where a parameter moves it."""
+        if self._kept is None or (self._moves and not np.array_equal(values, self._kept[0])):
+            mech = self.r.mech.with_parameters(**dict(zip(self.r.free, values.tolist(), strict=True)))
+            q, v = mech.initial_state(t=self.t)
+            self._kept = values.copy(), q, v
+        return self._kept[1], self._kept[2]
 
     # -- equations ----------------------------------------------------------------------------------------
     def _place(self, q: Array, p: Array) -> Array:
@@ -137,6 +143,7 @@ class Beginning:
         return record(start, k, r.nq, r.nv, (r.nv, m), n, (n, n), name="start")
 
     # -- what nothing tells -------------------------------------------------------------------------------
+    @cached_property
     def _moves(self) -> bool:
         """Whether the drawing, or a constraint, knows one of the parameters."""
         d, free = self.r.mech.description, set(self.r.free)

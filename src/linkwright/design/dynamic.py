@@ -19,7 +19,8 @@ from linkwright.design.recorded import Recorded
 from linkwright.design.rows import Rows, Series, Undefined
 from linkwright.design.straight import StraightParts
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
-from linkwright.simulation.steps import ending, fixed_step
+from linkwright.simulation.held import held_steps
+from linkwright.simulation.steps import ending
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
@@ -93,58 +94,58 @@ class Dynamic:
 
     # -- the state and its tangents -------------------------------------------------------------------------
     def _begun(self, values: Floats, order: int) -> _Run:
-        mech = self.mech.with_parameters(**dict(zip(self.names, values.tolist(), strict=True)))
         try:
-            q, v, *slopes = self.beginning.at(mech, values, order)
+            q, v, *slopes = self.beginning.at(values, order)
         except AssemblyError as error:
             raise Undefined(str(error)) from None
         run = _Run(values, order, [q, v], [(x[: len(q)], x[len(q) :]) for x in slopes])
-        tau, t = np.zeros(mech.nv), np.array(run.state[0][0] * 0.0 + self.times[0])
-        self._push(run, "begin", ending(self.parts) if ("begin", 0) not in self._pushed else None, [t, tau])
+        self._push(run, "begin", [np.array(self.times[0]), np.zeros(self.mech.nv)])
         return run
 
     def _advance(self, run: _Run, t0: float, t1: float, dt: float) -> None:
         number = max(1, int(np.ceil((t1 - t0) / dt * (1.0 - 1e-9))))
-        h, tau = np.array((t1 - t0) / number), np.zeros(self.mech.nv)
-        program = None if ("step", 0) in self._pushed else fixed_step(self.parts, tableau_of(self.method))
-        for k in range(number):
-            self._push(run, "step", program, [np.array(t0 + k * float(h)), h, tau])
-            program = None
+        settings = np.array([t0, (t1 - t0) / number, float(number)])
+        worst = self._push(run, "steps", [settings, np.zeros(self.mech.nv)])
         if not all(np.isfinite(x).all() for x in run.state):
             raise Undefined(f"the motion has no finite numbers at t = {t1:g}; take smaller steps, or other parameters")
-        if run.open > OPEN:
+        if worst > OPEN:
             raise Undefined(f"loops and drivers cannot be closed any more at t = {t1:g}")
 
-    def _push(self, run: _Run, name: str, program: Program | None, others: list[Floats]) -> None:
-        """The state after a program, and its tangents."""
-        k, n = len(run.values), len(run.state)
-        made = self._program(name, 0, program)
-        given = [*run.state, *others, run.values]
-        if run.order == 0:
-            run.take(made(*given), n)
-            return
+    def _push(self, run: _Run, name: str, others: list[Floats]) -> float:
+        """Take the state through a program, with its tangents; how open the loops were."""
+        k = len(run.values)
+        given = [*run.state[:2], *others, run.values]
         still = [np.zeros(np.shape(x)) for x in others]
+        if run.order == 0:
+            found = self._program(name, 0)(*given)
+            run.state = [np.asarray(x) for x in found[:3]]
+            return float(found[3][0]) if len(found) > 3 else 0.0
         if run.order == 1:
-            tangents = [*run.first, *(np.zeros((k, *x.shape)) for x in still), np.eye(k)]
+            tangents = [*run.first[:2], *(np.zeros((k, *x.shape)) for x in still), np.eye(k)]
             found = self._program(name, 1)(*given, *tangents)
-            half = len(found) // 2
-            run.take([x[0] for x in found[:half]], n, found[half : half + 3])
-            return
-        one, other = run.pairs
-        zero = [np.zeros((len(one), *x.shape)) for x in still]
-        eye = np.eye(k)
-        directions = [[*(x[i] for x in run.first), *zero, eye[i]] for i in (one, other)]
-        mixed = [*run.second, *zero, np.zeros((len(one), k))]
-        found = self._program(name, 2)(*given, *directions[0], *directions[1], *mixed)
-        quarter = len(found) // 4
-        self_at = run.same
-        first = [x[self_at] for x in found[quarter : quarter + 3]]
-        run.take([x[0] for x in found[:quarter]], n, first, found[3 * quarter : 3 * quarter + 3])
+            own = len(found) // 2
+            run.first = [np.ascontiguousarray(x) for x in found[own : own + 3]]
+        else:
+            one, other = run.pairs
+            zero = [np.zeros((len(one), *x.shape)) for x in still]
+            eye = np.eye(k)
+            directions = [[*(x[i] for x in run.first[:2]), *zero, eye[i]] for i in (one, other)]
+            mixed = [*run.second[:2], *zero, np.zeros((len(one), k))]
+            found = self._program(name, 2)(*given, *directions[0], *directions[1], *mixed)
+            own = len(found) // 4
+            run.first = [np.ascontiguousarray(x[run.same]) for x in found[own : own + 3]]
+            run.second = [np.ascontiguousarray(x) for x in found[3 * own : 3 * own + 3]]
+        run.state = [np.ascontiguousarray(x[0]) for x in found[:3]]
+        return float(found[3][0][0]) if own > 3 else 0.0
 
-    def _program(self, name: str, order: int, program: Program | None = None) -> Program:
+    def _program(self, name: str, order: int) -> Program:
         """A program, or with its derivatives in given directions."""
         if (name, order) not in self._pushed:
-            self._pushed[name, order] = program if program is not None else self._program(name, order - 1).forward()
+            if order:
+                made = self._program(name, order - 1).forward()
+            else:
+                made = ending(self.parts) if name == "begin" else held_steps(self.parts, tableau_of(self.method))
+            self._pushed[name, order] = made
         return self._pushed[name, order]
 
     # -- rows -------------------------------------------------------------------------------------------------
@@ -216,14 +217,3 @@ class _Run:
         self.second: list[Floats] = []
         if len(slopes) > 1:
             self.second = [np.ascontiguousarray(x[:, self.pairs[0], self.pairs[1]].T) for x in slopes[1]]
-        self.open = 0.0
-
-    def take(self, found: Any, before: int, first: Any = None, second: Any = None) -> None:
-        """The next state of a program's outputs; what comes after q, v and a tells how open the loops were."""
-        self.state = [np.asarray(x) for x in found[:3]]
-        if len(found) > 3:
-            self.open = max(self.open, float(np.asarray(found[3])[0]) ** 1) if before == 3 else self.open
-        if first is not None:
-            self.first = [np.ascontiguousarray(x) for x in first]
-        if second is not None:
-            self.second = [np.ascontiguousarray(x) for x in second]
