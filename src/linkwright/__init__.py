@@ -19,6 +19,8 @@ _PUBLIC = {
     "equations": "linkwright.symbolic.equations",
     "gpu": "linkwright.kernels.cuda_device",
     "export": "linkwright.exports.export",
+    "optimise": "linkwright.design.optimise",
+    "sensitivities": "linkwright.design.sensitivity",
     "rollout": "linkwright.simulation.rollout",
     "simulate": "linkwright.simulation.simulate",
     "record": "linkwright.tape.build",
@@ -87,9 +89,11 @@ __all__ = [
     "normal",
     "open",
     "operation_counts",
+    "optimise",
     "random_tree",
     "record",
     "rollout",
+    "sensitivities",
     "set_threads",
     "sign",
     "simulate",
@@ -107,6 +111,8 @@ if TYPE_CHECKING:
     from linkwright.building import Builder
     from linkwright.kernels.cuda_device import gpu
     from linkwright.exports.export import export
+    from linkwright.design.optimise import optimise
+    from linkwright.design.sensitivity import sensitivities
     from linkwright.kernels.kernel import set_threads, threads
     from linkwright.mechanism.expression import TIME
     from linkwright.recursions.generic import operation_counts

@@ -52,6 +52,10 @@ MAY = {
         *("spatial", "tape"),
     },
     "opened": {"model", "programs", "constraints", "mechanism"},
+    "design": {
+        *("analysis", "closed", "closed_recipes", "constraints", "formats", "mechanism", "model", "programs"),
+        *("recipes", "recursions", "results", "simulation", "sources", "spatial", "tape"),
+    },
     "sweep": {
         *("model", "opened", "sources", "analysis", "acting", "constraints", "closed", "simulation", "programs", "results"),
         *("formats", "kernels", "mechanism", "spatial", "tape", "targets"),
