@@ -109,10 +109,10 @@ if TYPE_CHECKING:
     from linkwright import control, errors
     from linkwright.analysis import analyse
     from linkwright.building import Builder
-    from linkwright.kernels.cuda_device import gpu
-    from linkwright.exports.export import export
     from linkwright.design.optimise import optimise
     from linkwright.design.sensitivity import sensitivities
+    from linkwright.exports.export import export
+    from linkwright.kernels.cuda_device import gpu
     from linkwright.kernels.kernel import set_threads, threads
     from linkwright.mechanism.expression import TIME
     from linkwright.recursions.generic import operation_counts

@@ -57,8 +57,8 @@ MAY = {
         *("recipes", "recursions", "results", "simulation", "sources", "spatial", "tape"),
     },
     "sweep": {
-        *("model", "opened", "sources", "analysis", "acting", "constraints", "closed", "simulation", "programs", "results"),
-        *("formats", "kernels", "mechanism", "spatial", "tape", "targets"),
+        *("model", "opened", "sources", "analysis", "acting", "constraints", "closed", "simulation", "programs"),
+        *("results", "formats", "kernels", "mechanism", "spatial", "tape", "targets"),
     },
     "cli": {
         *("model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"),

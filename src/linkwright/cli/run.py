@@ -218,7 +218,6 @@ def as_options(text: str) -> str:
         "method='radau'": "--method radau",
         "a smaller dt": "a smaller --step",
         "loosen rtol and atol": "loosen --rtol",
-        "overwrite=True": "--overwrite",
         "precision='float64'": "--precision float64",
         "dt=0.001": "--dt 0.001",
         "function='step'": "--function step",
