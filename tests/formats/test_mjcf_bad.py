@@ -50,8 +50,7 @@ FAULTS = {
     "global": (f'<compiler coordinate="global"/>{world(BODY)}', "coordinate='global'", 1),
     "sequence": (f'<compiler eulerseq="xyw"/>{world(BODY)}', "eulerseq", 1),
     "polynomial": (
-        f'{world(BODY + OTHER)}<equality>'
-        '<joint name="e" joint1="j" joint2="k" polycoef="0 1 2"/></equality>',
+        f'{world(BODY + OTHER)}<equality><joint name="e" joint1="j" joint2="k" polycoef="0 1 2"/></equality>',
         "<joint> 'e'.*not linear.*equality='ignore'",
         3,
     ),

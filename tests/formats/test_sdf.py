@@ -1,6 +1,8 @@
 """SDF: poses and frames of every version, joints, inertias, springs, nested and included models, what is refused."""
 
 import math
+import random
+import re
 
 import numpy as np
 import pytest
@@ -318,3 +320,43 @@ def test_extensions_that_may_change_the_motion_are_named(sdf):
     inside = "<drake:joint name='d' xmlns:drake='drake.mit.edu'/>" + link("a") + "<plugin name='p'/>"
     with pytest.warns(LinkwrightWarning, match=r"not read, though it may change the motion: <drake:joint> \('d'\)"):
         read(sdf(inside))
+
+
+WHOLE = f"""<frame name="f" attached_to="a"><pose>1 0 0 0 0 1.5708</pose></frame>
+{link("a", "1 2 3 0 0 0")}<link name="b"><pose relative_to="f">1 0 0 0 0 0</pose>{HEAVY}</link>
+<model name="n"><pose relative_to="b">0 0 1 0 0 0</pose>{link("c")}</model>
+{joint("w", "fixed", "world", "a")}{joint("j", "revolute", "a", "b", axis("0 0 1", expressed_in="f"))}
+{joint("k", "ball", "b", "n::c")}{joint("l", "screw", "world", "n::c", axis("0 1 0"))}"""
+
+
+@pytest.mark.filterwarnings("ignore::linkwright.errors.LinkwrightWarning")
+def test_whatever_is_changed_in_a_file_it_is_read_or_refused(sdf):
+    words = [
+        "a",
+        "b",
+        "f",
+        "world",
+        "__model__",
+        "n::c",
+        "x::y",
+        "",
+        "0",
+        "nan",
+        "1e300",
+        "1 0 0",
+        "universal",
+        "gearbox",
+    ]
+    places = [m.span(1) for m in re.finditer(r"""(?:=["']|>)([^<>"']*\w[^<>"']*)["'<]""", WHOLE)]
+    choose = random.Random(5)
+    fine, told = 0, []
+    for _ in range(150):
+        first, last = choose.choice(places)
+        path = sdf(WHOLE[:first] + choose.choice(words) + WHOLE[last:])
+        try:
+            read(path, fixed=choose.choice(["merge", "keep"]))
+            fine += 1
+        except FormatError as error:
+            told.append(str(error))
+    assert 10 < fine < 140
+    assert all(text.startswith(str(path)) for text in told)

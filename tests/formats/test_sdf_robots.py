@@ -41,6 +41,7 @@ def test_what_cassie_says_of_ball_joints_is_named():
         lw.load(CASSIE / "cassie_v2.sdf")
 
 
+@pytest.mark.slow  # its equations of motion take a while to compile
 @pytest.mark.filterwarnings("ignore::linkwright.errors.LinkwrightWarning")
 def test_cassie_swings_for_a_second_without_losing_energy_or_opening_its_loops():
     """Its pelvis held and its dampers off; feet within their limits, as the file draws them near a dead centre."""

@@ -75,7 +75,10 @@ def read_sdf(
         raise FormatError("its models and frames refer to each other too deeply; flatten them", file=file) from None
     if friction == "ignore":
         description = _without_losses(description)
-    return merge_fixed(description) if fixed == "merge" else description
+    try:
+        return merge_fixed(description) if fixed == "merge" else description
+    except ModelError as error:
+        raise FormatError(str(error), file=file, element=error.element) from error
 
 
 class _Reader:
