@@ -68,6 +68,8 @@ def _cross(x):
 
 
 def mass_matrix(model, data):
+    """Column by column, by a call that all versions of MuJoCo have alike."""
     full = np.zeros((model.nv, model.nv))
-    mujoco.mj_fullM(model, data, full)
+    for column, unit in zip(full, np.eye(model.nv), strict=True):
+        mujoco.mj_mulM(model, data, column, unit)
     return full

@@ -68,12 +68,12 @@ def make(folder):
             file.write(f"{HEAD[kind][0]}<link name='".encode() + b"x" * 2**20)
             file.truncate(2**30)
         yield f"large.{kind}"
-    many = (f'a{k}="" ' for k in range(600_000))
+    many = (f'a{k}="" ' for k in range(200_000))
     yield written(folder / "attributes.urdf", ["<link ", *many, "/>"]).name
     yield written(folder / "name.sdf", ["<link name='", "x" * (30 * 2**20), "'/>"]).name
     inertial = "<inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1'/></inertial>"
-    links = (f"<link name='l{k}'>{inertial}</link>" for k in range(3001))
-    ends = (f"<parent link='l{k}'/><child link='l{k + 1}'/>" for k in range(3000))
+    links = (f"<link name='l{k}'>{inertial}</link>" for k in range(1001))
+    ends = (f"<parent link='l{k}'/><child link='l{k + 1}'/>" for k in range(1000))
     joints = (f"<joint name='j{k}' type='continuous'>{end}</joint>" for k, end in enumerate(ends))
     yield written(folder / "honest.urdf", [*links, *joints]).name
     # Each includes the next one twice: 2¹⁸ files if all were read.
@@ -99,7 +99,7 @@ def test_a_gigabyte_of_names_is_refused(told, kind):
     assert "is larger than 64 MB" in told[f"large.{kind}"]
 
 
-def test_a_tag_of_half_a_million_attributes_is_refused(told):
+def test_a_tag_of_very_many_attributes_is_refused(told):
     assert "attributes" in told["attributes.urdf"]
 
 

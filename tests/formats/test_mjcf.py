@@ -248,3 +248,9 @@ def test_a_model_without_surprises_loads_without_a_warning(tmp_path: Path) -> No
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         lw.load(written(tmp_path, ARM))
+
+
+def test_a_chain_as_deep_as_files_may_be_is_read(tmp_path: Path) -> None:
+    link = '<body pos="0 0 .1"><joint/><geom size=".02"/>'
+    mech = lw.load(written(tmp_path, f"<worldbody>{link * 490}{'</body>' * 490}</worldbody>"))
+    assert (mech.nb, mech.nv) == (490, 490)

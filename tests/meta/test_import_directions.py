@@ -16,7 +16,7 @@ MAY = {
     "tape": {"targets"},
     "kernels": {"tape"},
     "mechanism": {"spatial", "tape"},
-    "formats": {"mechanism", "targets"},
+    "formats": {"mechanism", "spatial", "targets"},
     "recursions": {"constraints", "mechanism", "spatial", "tape"},
     "constraints": {"mechanism", "spatial", "tape"},
     "analysis": {"model", "sources", "constraints", "closed", "simulation", "acting", "results", "mechanism"},

@@ -38,7 +38,9 @@ def convert(
         Path,
         typer.Argument(help="A model file: .mks, .urdf, .sdf, .xml (MJCF), .xacro or .dh.toml.", show_default=False),
     ],
-    output: Annotated[Path, typer.Argument(help="The file to write: .mks, .urdf or .xml (MJCF).", show_default=False)],
+    output: Annotated[
+        Path, typer.Argument(help="The file to write: .mks, .urdf, .xml (MJCF) or .sdf.", show_default=False)
+    ],
     set_: Settings = None,
     base: Base = None,
     mimic: Followers = None,
@@ -89,7 +91,11 @@ def _writer(output: Path) -> Callable[[Any], str]:
         from linkwright.formats.mjcf_writer import write_mjcf
 
         return write_mjcf
-    text = "models are written as .mks, .urdf or .xml (MJCF); choose one of these endings"
-    if name.endswith((".sdf", ".world", ".dh.toml", ".xacro")):
+    if name.endswith((".sdf", ".world")):
+        from linkwright.formats.sdf_writer import write_sdf
+
+        return write_sdf
+    text = "models are written as .mks, .urdf, .xml (MJCF) or .sdf; choose one of these endings"
+    if name.endswith((".dh.toml", ".xacro")):
         text = f"{output.suffix} files are read, not written; {text}"
     raise LinkwrightError(f"{output}: {text}")

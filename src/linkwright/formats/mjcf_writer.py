@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightWarning, ModelError
-from linkwright.formats.mjcf_forces import Passive, passive_forces
+from linkwright.formats.passive import Passive, passive_forces
 from linkwright.formats.xml import MAX_NESTING
 from linkwright.mechanism.checks import impossible_inertias, listed
 from linkwright.mechanism.description import GROUND, Description

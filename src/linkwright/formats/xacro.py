@@ -6,11 +6,14 @@ by those who trust the file.
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
+from contextlib import redirect_stderr
 from typing import Any, Literal
+from warnings import warn
 
-from linkwright.errors import FormatError, LinkwrightError
+from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
 from linkwright.formats.urdf import check_options, describe
 from linkwright.formats.xml import parse_bytes
 from linkwright.mechanism.description import Description
@@ -46,9 +49,13 @@ def expanded(file: str, arguments: Mapping[str, Any]) -> bytes:
     except ImportError:
         raise LinkwrightError(f"{file}: xacro files need the package xacro: pip install xacro") from None
     wanted = {str(key): str(value) for key, value in arguments.items()}
+    said = io.StringIO()  # it warns on stderr
     try:
-        document = xacro.process_file(file, mappings=wanted)
+        with redirect_stderr(said):
+            document = xacro.process_file(file, mappings=wanted)
     except (Exception, SystemExit) as error:  # whatever the file's expressions may raise
-        told = " ".join(str(error).split()) or type(error).__name__
+        told = " ".join(str(error).split()).partition(" [Errno")[0] or type(error).__name__
         raise FormatError(f"xacro cannot expand it: {told}", file=file) from error
+    if said.getvalue().strip():
+        warn(f"{file}: xacro says: {' '.join(said.getvalue().split())}", LinkwrightWarning, stacklevel=5)
     return bytes(document.toxml(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Which of a mechanism's forces MuJoCo has as attributes of joints or as tendons, and which it has not."""
+"""Which of a mechanism's forces are the springs, dampers and friction that other formats have too."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Passive:
 
 
 def passive_forces(d: Description) -> tuple[dict[Key, Passive], list[str], list[str]]:
-    """The forces by where they act; what cannot be held; what means something else to MuJoCo."""
+    """The forces by where they act; those that are none of these; what means something else in other formats."""
     found: dict[Key, Passive] = {}
     wrong: list[str] = []
     rubbed: list[str] = []
@@ -37,20 +37,20 @@ def passive_forces(d: Description) -> tuple[dict[Key, Passive], list[str], list[
         why = _add(d, element, found, rubbed)
         if why:
             wrong.append(f"the force {element.name!r} ({why})")
-    told = [f"the friction of {listed(rubbed)} is dry in MuJoCo, without the creep of tanh"] if rubbed else []
+    told = [f"the friction of {listed(rubbed)} is dry there, without the creep of tanh"] if rubbed else []
+    names = {element.name for element in d.elements}
     idle = [
         d.joint_names[j]
         for j in range(d.nj)
-        if (d.damping[j] or d.friction[j]) and d.kind_of(j).nv and not _acting(d, j, done)
+        if (d.damping[j] or d.friction[j]) and d.kind_of(j).nv and not _acting(d, j, names)
     ]
     if idle:
-        told.append(f"damping and friction of {listed(idle)}, which do not act here, act in MuJoCo")
+        told.append(f"damping and friction of {listed(idle)}, which do not act here, act there")
     return found, wrong, told
 
 
-def _acting(d: Description, j: int, done: set[str]) -> bool:
-    names = {e.name for e in d.elements}
-    return all(f.name in names for f in _own(d, j))
+def _acting(d: Description, j: int, names: set[str]) -> bool:
+    return all(force.name in names for force in _own(d, j))
 
 
 def _own(d: Description, j: int) -> tuple[JointForce, ...]:
