@@ -158,6 +158,16 @@ def test_disabled_forces_do_not_act(tmp_path: Path) -> None:
     assert not mech.gravity.any()
 
 
+def test_losses_can_be_kept_as_numbers_alone(tmp_path: Path) -> None:
+    joint = '<joint name="j" damping="2" frictionloss="1" stiffness="3"/>'
+    body = f"<worldbody><body>{joint}<geom size='.1'/></body></worldbody>"
+    file = written(tmp_path, body)
+    names = [[e.name for e in lw.load(file, **o).description.elements] for o in ({}, {"friction": "ignore"})]
+    assert names == [["j damping", "j spring"], ["j spring"]]
+    kept = lw.load(file, friction="ignore").description
+    assert (kept.damping[0], kept.friction[0]) == (2.0, 1.0)
+
+
 # -- actuators ------------------------------------------------------------------------------------------------------
 ARM = """<compiler angle="radian"/><default><motor ctrlrange="-.5 .5"/><default class="strong">
 <position kp="7"/></default></default><worldbody><body><joint name="a" range="-1 1"/><geom size=".1" pos=".2 0 0"/>
@@ -248,3 +258,9 @@ def test_a_model_without_surprises_loads_without_a_warning(tmp_path: Path) -> No
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         lw.load(written(tmp_path, ARM))
+
+
+def test_a_chain_as_deep_as_files_may_be_is_read(tmp_path: Path) -> None:
+    link = '<body pos="0 0 .1"><joint/><geom size=".02"/>'
+    mech = lw.load(written(tmp_path, f"<worldbody>{link * 490}{'</body>' * 490}</worldbody>"))
+    assert (mech.nb, mech.nv) == (490, 490)
