@@ -148,6 +148,7 @@ def test_a_stored_study_is_resumed_chunk_by_chunk(tmp_path: Path, monkeypatch: p
     assert sorted(f.name for f in folder.iterdir() if f.name != ".lock") == ["manifest.json", DATASET, "values.npy"]
     again = lw.sweep(FOUR_BAR, VARIED, KEPT, **options)
     assert (again.loaded, len(seen)) == (6, 5)
+    assert not (folder / CHUNKS).exists()
     assert again.data.equals(found.data)
 
 

@@ -184,7 +184,7 @@ def _series(study: Study, figure: Figure, names: list[str]) -> None:
 def _hist(ax: Axes, values: Floats, bins: int) -> None:
     x = values[np.isfinite(values)]
     middle = float(np.mean(x)) if len(x) else 0.0
-    room = 1e-6 * abs(middle) or 1e-6
+    room = 0.01 * abs(middle) or 0.01
     # Values that differ by rounding alone are one bar.
-    ends = (middle - room, middle + room) if not len(x) or np.ptp(x) < room else (float(x.min()), float(x.max()))
+    ends = (middle - room, middle + room) if not len(x) or np.ptp(x) < 1e-6 * room else (float(x.min()), float(x.max()))
     ax.hist(x, bins=bins, range=ends, color=_BLUE, alpha=0.8)
