@@ -138,8 +138,15 @@ def _inverse_dynamic(
 ) -> Solution:
     """The motion that drivers prescribe, and their forces."""
 
-    d = mech.description
     refuse_massless(mech)
+    refuse_undriven(mech)
+    solution = kinematic(mech, system, points, freedom, progress)
+    return _acted(mech, solution)
+
+
+def refuse_undriven(mech: Mechanism) -> None:
+    """Inverse dynamics finds the forces of drivers: they must be there, and leave nothing free."""
+    d = mech.description
     if not d.drivers:
         text = f"{d.name!r} has no drivers, and inverse dynamic analysis finds the forces of drivers; add some, or "
         raise ModelError(text + "use DYNAMIC ANALYSIS", element=d.name)
@@ -147,8 +154,6 @@ def _inverse_dynamic(
     if left:
         text = f"the drivers of {d.name!r} leave {left} degree{'s' if left > 1 else ''} of freedom to themselves; "
         raise ModelError(text + "drive these too, or use DYNAMIC ANALYSIS", element=d.name)
-    solution = kinematic(mech, system, points, freedom, progress)
-    return _acted(mech, solution)
 
 
 def _acted(mech: Mechanism, solution: Solution, tau: Any = None) -> Solution:

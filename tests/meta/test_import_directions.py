@@ -49,8 +49,9 @@ MAY = {
         *("building", "control", "kernels", "mechanism", "model", "programs", "results", "simulation", "sources"),
         *("spatial", "tape"),
     },
+    "opened": {"model", "programs", "constraints", "mechanism"},
     "sweep": {
-        *("model", "sources", "analysis", "acting", "constraints", "closed", "simulation", "programs", "results"),
+        *("model", "opened", "sources", "analysis", "acting", "constraints", "closed", "simulation", "programs", "results"),
         *("formats", "kernels", "mechanism", "spatial", "tape", "targets"),
     },
     "cli": {

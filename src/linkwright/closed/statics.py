@@ -115,7 +115,4 @@ def frozen(d: Description) -> Description:
 def _still(mech: Mechanism) -> Mechanism:
     if not mech.description.drivers:
         return mech
-    if "frozen" not in mech._kept:
-        mech._kept["frozen"] = type(mech)(frozen(mech.description))
-    kept: Mechanism = mech._kept["frozen"]
-    return kept
+    return mech._changed("frozen", frozen)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints.assembly import EXACT, ITERATIONS, MISFIT, SHIFT, TRIES, TURN, Assembled
+from linkwright.constraints.assembly import EXACT, FALL, ITERATIONS, MISFIT, PATIENCE, SHIFT, TRIES, TURN, Assembled
 from linkwright.constraints.case_numbers import CaseNumbers
 from linkwright.constraints.counting import counted_at_start
 from linkwright.constraints.equations import Equations
@@ -135,7 +135,7 @@ class Settling:
         turns, norms = found["angles_there"], self._row_norms(found["jacobian"], sizes)
         scaled = found["phi"] / norms
         miss, merit = np.max(np.abs(scaled), axis=1, initial=0.0), np.sum(scaled**2, axis=1)
-        damping, spent = np.zeros(n), np.zeros(n, np.int64)
+        damping, spent, idle = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
         q = q.copy()
         at = np.arange(n)  # those that go on
         for _ in range(ITERATIONS):
@@ -150,6 +150,7 @@ class Settling:
             found = self._evaluated(few, ahead, turns[at])
             scaled = found["phi"] / norms[at]
             wanted = np.sum(scaled**2, axis=1)
+            idle[at] = np.where(wanted < (1.0 - FALL) * merit[at], 0, idle[at] + 1)
             largest = np.maximum(turn, shift)
             taken = (wanted < merit[at]) | ((largest < 1e-13) & (wanted <= 4.0 * merit[at]))
             new, old = at[taken], at[~taken]
@@ -159,7 +160,7 @@ class Settling:
             over = taken & (largest < 1e-11) & (damping[at] == 0.0)
             over |= ~taken & (miss[at] <= EXACT * size[at])
             damping[old] = np.maximum(1e-4, 10.0 * damping[old])
-            over |= ~(damping[at] <= 1e8) | ~np.isfinite(largest)
+            over |= ~(damping[at] <= 1e8) | ~np.isfinite(largest) | (idle[at] >= PATIENCE)
             at = at[~over]
             if not len(at):
                 break

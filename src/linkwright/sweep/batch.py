@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.errors import MksError
+
 MISSING = "not computed"  # the reason of a case whose chunk is not there
 
 
@@ -20,6 +22,16 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.reasons)
+
+
+def sentence(error: Exception) -> str:
+    """What an error says, on one line; of a model's text without the carets."""
+    if isinstance(error, MksError):
+        parts = [
+            f"{p.message} ({p.excerpt.splitlines()[0].strip()})" if p.excerpt else p.message for p in error.problems
+        ]
+        return "; ".join(" ".join(part.split()) for part in parts)
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def joined(parts: list[Batch]) -> Batch:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError
 from linkwright.mechanism.cases import Cases
-from linkwright.sweep.batch import Batch, joined
+from linkwright.sweep.batch import Batch, joined, sentence
 from linkwright.sweep.model import StudyModel
 from linkwright.sweep.motions import Motions
 from linkwright.sweep.outputs import compiled
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 MEMORY = 64_000_000  # bytes of motion that are kept at once
-MOST = 1024  # cases side by side
+FEWEST, MOST = 8, 1024  # cases side by side: fewer would go by other loops, whose last bits may differ
 
 
 class Engine:
@@ -54,32 +54,51 @@ class Engine:
 
     def _at_once(self) -> int:
         each = 8 * 19 * len(self.times) * max(self.model.base.description.nb, 1)
-        return int(np.clip(MEMORY // each, 8, MOST))
+        return int(np.clip(MEMORY // each, FEWEST, MOST))
 
     def _way(self) -> Any:
         """How the cases go: side by side, or one after the other."""
-        if self.task.functions or self.model.read_anew:
+        from linkwright.analysis import refuse_massless, refuse_undriven
+
+        model, analysis = self.model, self.task.analysis
+        if self.task.functions or model.read_anew:
             return None
-        if (
-            self.task.analysis == "kinematic"
-            and self.task.settings.get("freedom", self.model.system.freedom) != "pivoting"
-        ):
+        d = model.base.description
+        if analysis != "kinematic" and not any(array in ("mass", "armature") for array, _ in d.bindings):
+            refuse_massless(model.base)
+        if analysis == "inverse dynamic":
+            refuse_undriven(model.base)
+        prescribed = analysis == "kinematic" or (analysis == "inverse dynamic" and model.opens)
+        if prescribed and self.task.settings.get("freedom", model.system.freedom) != "pivoting":
             from linkwright.sweep.kinematic import Kinematic
 
-            return Kinematic(self.model, self.times)
+            return Kinematic(model, self.times)
+        if analysis == "dynamic" and model.opens and len(self.times) > 1:
+            from linkwright.simulation.tableaux import STIFF
+            from linkwright.sweep.dynamic import Dynamic, settings_of
+
+            settings = settings_of(model, self.times, self.task.settings)
+            return None if settings.method == STIFF else Dynamic(model, settings)
         return None
 
     def _part(self, values: Floats) -> Batch:
+        n = len(values)
+        if self.way is not None and n < FEWEST:
+            values = np.concatenate([values, np.repeat(values[-1:], FEWEST - n, axis=0)])
         cases = Cases(self.model.base.description, self.model.names, values)
         numbers: dict[str, Floats] = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LinkwrightWarning)
             if self.way is not None:
                 motions = self.way.motions(cases)
+                if self.forces:
+                    from linkwright.sweep.forces import add_forces
+
+                    add_forces(self.model, motions, self.forces)
             else:
                 motions, numbers = self._one_by_one(cases)
         arrays = {output.name: output(motions) for output in self.outputs}
-        return Batch({**arrays, **numbers}, motions.reasons)
+        return Batch({name: x[:n] for name, x in {**arrays, **numbers}.items()}, motions.reasons[:n])
 
     def _one_by_one(self, cases: Cases) -> tuple[Motions, dict[str, Floats]]:
         """Each case on its own; what Python's functions make of it."""
@@ -106,8 +125,3 @@ class Engine:
             except Exception as error:  # whatever a user's function raises is this case's failure
                 return f"the function {name!r} raised {type(error).__name__}: {error}"
         return ""
-
-
-def sentence(error: Exception) -> str:
-    """What an error says, on one line."""
-    return " ".join(str(error).split()) or type(error).__name__

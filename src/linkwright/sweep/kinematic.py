@@ -10,6 +10,7 @@ from linkwright.constraints.assembly import does_not_close
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.cases import Cases
+from linkwright.sweep.batch import sentence
 from linkwright.sweep.model import StudyModel
 from linkwright.sweep.motions import Motions
 
@@ -39,6 +40,8 @@ class Kinematic:
         """A case by itself, into its column; why it did not come to its end."""
         system, t = self.model.system, float(self.times[0])
         try:
+            if not cases.possible[k]:
+                self.model.task.mechanism(cases.values[k])  # its reader says best what is wrong
             own = Kinematics(cases.one(k), self.model.kinematics)
             if k in found.open:
                 raise does_not_close(own.programs, found.open[k], t)
@@ -49,7 +52,7 @@ class Kinematic:
                 assembled=found.assembled.get(k),
             )
         except LinkwrightError as error:
-            return " ".join(str(error).split()) or type(error).__name__
+            return sentence(error)
         points = len(motion.times)
         found.q[:points, k], found.v[:points, k], found.a[:points, k] = motion.q, motion.v, motion.a
         return "" if motion.stop is None else motion.stop.message or motion.stop.reason

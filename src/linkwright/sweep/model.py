@@ -15,6 +15,8 @@ from linkwright.mechanism.description import BODY_ARRAYS, JOINT_ARRAYS, Descript
 from linkwright.mechanism.elements import Rod, laws_of
 from linkwright.mechanism.system import System
 from linkwright.model import Mechanism
+from linkwright.opened import Opened
+from linkwright.programs import FORWARD_METHODS, Request
 from linkwright.sweep.task import Task
 
 if TYPE_CHECKING:
@@ -46,8 +48,10 @@ class StudyModel:
         """The mechanism of a case."""
         if self.read_anew:
             return self.task.mechanism(values)
-        given = dict(zip(self.names, np.asarray(values, float).tolist(), strict=True))
-        return self.base.with_parameters(**given)
+        given = np.asarray(values, float).tolist()
+        if self.task.analysis != "kinematic" and self.opens:
+            return Opened(self.base, self.names, given)
+        return self.base.with_parameters(**dict(zip(self.names, given, strict=True)))
 
     def solution(self, values: Sequence[float] | Floats, times: Floats) -> Solution:
         """One case, as `lw.analyse` does it."""
@@ -59,6 +63,15 @@ class StudyModel:
             system = mech.description.system or System()
             return kinematic(mech, system, times, settings.get("freedom", system.freedom), like=self.kinematics)
         return analyse(mech, times=times, analysis=self.task.analysis, **settings)
+
+    @cached_property
+    def opens(self) -> bool:
+        """Whether the programs of dynamics can leave the swept parameters open."""
+        try:
+            self.base._maker.check(Request("forward_dynamics", FORWARD_METHODS[0], free=self.names))
+        except LinkwrightError:
+            return False
+        return not self.read_anew
 
     @cached_property
     def kinematics(self) -> Kinematics:

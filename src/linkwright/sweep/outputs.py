@@ -36,16 +36,21 @@ _AXES = "xyz"
 DISTANCES = ("distance", "distance_rate")
 
 
+def _total(x: Floats) -> Floats:
+    """The sum over time, one after the other: NumPy's own order of sums depends on how many cases there are."""
+    return np.asarray(np.add.accumulate(x, axis=0)[-1]) if len(x) else np.zeros(x.shape[1:])
+
+
 def _integral(x: Floats, t: Floats) -> Floats:
-    return np.asarray(np.sum(0.5 * (x[1:] + x[:-1]) * np.diff(t)[:, None], axis=0))
+    return _total(0.5 * (x[1:] + x[:-1]) * np.diff(t)[:, None])
 
 
 #: Reductions over time: (T, n) and the times to (n,).
 REDUCTIONS: dict[str, Callable[[Floats, Floats], Any]] = {
     "max": lambda x, t: x.max(axis=0),
     "min": lambda x, t: x.min(axis=0),
-    "mean": lambda x, t: x.mean(axis=0),
-    "rms": lambda x, t: np.sqrt(np.mean(x * x, axis=0)),
+    "mean": lambda x, t: _total(x) / len(x),
+    "rms": lambda x, t: np.sqrt(_total(x * x) / len(x)),
     "final": lambda x, t: x[-1],
     "initial": lambda x, t: x[0],
     "range": lambda x, t: x.max(axis=0) - x.min(axis=0),
@@ -182,7 +187,7 @@ class _Maker:
             reduce, (value,) = REDUCTIONS[word], values
             return (lambda m: reduce(m.spread(value(m)), m.time)), False
         if not node.operation and word not in CALLS:
-            raise NameNotFound("function", node.function.text, [*CALLS, *REDUCTIONS, *DISTANCES])
+            raise NameNotFound("function", node.function.text, list(dict.fromkeys([*CALLS, *REDUCTIONS, *DISTANCES])))
         count, function = FUNCTIONS[word if node.operation else CALLS[word]]
         if len(values) != count:
             over = f", or one to take it over time: {word}(block.x)" if word in REDUCTIONS else ""

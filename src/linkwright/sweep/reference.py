@@ -19,7 +19,7 @@ from linkwright.formats.mks.syntax import Applied, Dotted, Node, Num, Word
 from linkwright.formats.mks.values import CALLS, CONSTANTS, UNITS
 from linkwright.mechanism.expression import FUNCTIONS
 from linkwright.results.solution import Solution
-from linkwright.sweep.batch import Batch
+from linkwright.sweep.batch import Batch, sentence
 from linkwright.sweep.task import Task
 
 Floats = NDArray[np.float64]
@@ -61,7 +61,7 @@ class Engine:
         try:
             solution = self.task.solution(row)
         except LinkwrightError as error:
-            return {}, " ".join(str(error).split()) or type(error).__name__
+            return {}, sentence(error)
         good = bool(solution.status)
         reason = "" if good else solution.status.message or solution.status.reason
         known = {**solution.description.parameters, **dict(zip(self.task.names, row.tolist(), strict=True))}
