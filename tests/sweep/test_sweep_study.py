@@ -12,6 +12,7 @@ import pytest
 import linkwright as lw
 from linkwright.errors import LinkwrightError
 from linkwright.sweep import work
+from linkwright.sweep.batch import Batch
 from linkwright.sweep.store import CHUNKS, DATASET
 from linkwright.sweep.task import Task, make_task
 
@@ -147,6 +148,7 @@ def test_a_stored_study_is_resumed_chunk_by_chunk(tmp_path: Path, monkeypatch: p
     assert sorted(f.name for f in folder.iterdir() if f.name != ".lock") == ["manifest.json", DATASET, "values.npy"]
     again = lw.sweep(FOUR_BAR, VARIED, KEPT, **options)
     assert (again.loaded, len(seen)) == (6, 5)
+    assert not (folder / CHUNKS).exists()
     assert again.data.equals(found.data)
 
 
@@ -164,6 +166,13 @@ def test_a_study_draws_itself(study: lw.Study, tmp_path: Path, kind: str | None)
     assert (tmp_path / "s.png").read_bytes().startswith(b"\x89PNG")
     wanted = {None: 2, "lines": 2, "scatter": 16, "histogram": 2, "series": 1}[kind]
     assert len(figure.axes) == wanted
+
+
+def test_an_output_that_is_the_same_in_all_cases_can_be_drawn(study: lw.Study) -> None:
+    arrays = {"same": 1.0 + 1e-16 * np.arange(6.0), "gone": np.full(6, np.nan)}
+    flat = lw.Study(study.task, study.plan, Batch(arrays, [""] * 6))
+    for kind in ("lines", "scatter", "histogram"):
+        flat.plot(kind=kind).canvas.draw()
 
 
 def test_a_figure_that_cannot_be_says_why(study: lw.Study, tmp_path: Path) -> None:

@@ -146,14 +146,18 @@ class _Group(Acceptance):
         self.first = rows[0], start.one(0)
         self._branch: Branch | None = None
         self._made: dict[str, Floats] = {}
+        self._j: Floats | None = None  # what is stored of J where the cases are now, if it is known
+        self._next_j: Floats | None = None
 
     _ARRAYS = ("sizes", "tolerance", "rate_tolerance", "lost", "largest_pivot", "fastest", "rows")
 
     def keep(self, good: Flags) -> None:
         """Go on with these cases, from where they were found."""
         self.q, self.v, self.a, self.angles = (self._made[f"{name}_there"] for name in ("q", "v", "a", "angles"))
+        self._j, self._next_j = self._next_j, None
         if good.all():
             return
+        self._j = None if self._j is None else self._j[good]
         self.inputs = some(self.inputs, good)
         for name in self._ARRAYS:
             setattr(self, name, getattr(self, name)[good])
@@ -204,14 +208,16 @@ class _Group(Acceptance):
         parts = self._branch.parts
         if not parts:
             return np.ones(len(chosen), bool)
-        ends = []
-        numbers = self.inputs if len(chosen) == len(self.rows) else some(self.inputs, chosen)
-        for q, angles, when in ((self.q, self.angles, before), (self._made["q_there"], self._made["angles_there"], t)):
-            given = {**numbers, "q": q[chosen], "angles": angles[chosen], "t": np.array([when])}
-            given["v"] = np.zeros((self.run.e.nb, 6))
-            stored = in_lanes(self.run.programs.evaluation, given, len(chosen))["jacobian"]
-            ends.append(np.concatenate([stored, np.zeros((len(chosen), 1))], axis=1))
+        before_j = self._jacobian(self.q, self.angles, before) if self._j is None else self._j
+        self._next_j = self._jacobian(self._made["q_there"], self._made["angles_there"], t)
+        ends = (before_j[chosen], self._next_j[chosen])
         good = np.ones(len(chosen), bool)
         for part in parts:
             good &= agree(part, *ends).all(axis=1)
         return good
+
+    def _jacobian(self, q: Floats, angles: Floats, t: float) -> Floats:
+        """What is stored of J at states of all cases, and 0 behind it."""
+        given = {**self.inputs, "q": q, "angles": angles, "t": np.array([t]), "v": np.zeros((self.run.e.nb, 6))}
+        stored = in_lanes(self.run.programs.evaluation, given, len(q))["jacobian"]
+        return np.concatenate([stored, np.zeros((len(q), 1))], axis=1)
