@@ -52,16 +52,18 @@ def _modes(model: Any) -> str:
         return line("nothing moves")
     if len(model.A) > 400:
         return line("its modes: model.modes", soft=True)
+    least = 1e-7 * max(abs(mode.value) for mode in model.modes)  # what is less is the rounding of a zero
     rows = (
-        (float(mode.frequency), round(float(mode.damping), 9) + 0.0, _complex(mode.value))
+        (float(mode.frequency), round(float(mode.damping), 9) + 0.0, _complex(mode.value, least))
+        if abs(mode.value) > least
+        else (0.0, 0.0, "0")
         for mode in model.modes[:ROWS]
     )
     return table(("frequency (Hz)", "damping ratio", "eigenvalue (1/s)"), rows, len(model.modes))
 
 
-def _complex(value: complex) -> str:
-    """A complex number; what rounding leaves of one part beside the other is none."""
-    least = 1e-12 * abs(value)
+def _complex(value: complex, least: float) -> str:
+    """A complex number; parts that are less than the least are none."""
     real, imaginary = (x if abs(x) > least else 0.0 for x in (value.real, value.imag))
     if not imaginary:
         return number(real)
