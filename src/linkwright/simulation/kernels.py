@@ -38,10 +38,12 @@ class Kernels:
         self.plain = x.nq == x.nv and not maker.closed  # q̇ = v, and every state is possible
 
     @classmethod
-    def opened(cls, mech: Mechanism, free: tuple[str, ...]) -> Kernels:
-        """Those of a mechanism whose parameters `free` stay open, under given joint forces."""
-        key = ("opened simulation", free)
-        kept: Kernels = mech._kept.setdefault(key, cls(mech._maker, mech.description.digest, None, free))
+    def opened(cls, mech: Mechanism, free: tuple[str, ...], law: Program | None = None) -> Kernels:
+        """Those of a mechanism whose parameters `free` stay open."""
+        if not free:
+            return cls.of(mech, law)
+        key = ("opened simulation", free, None if law is None else law.digest)
+        kept: Kernels = mech._kept.setdefault(key, cls(mech._maker, mech.description.digest, law, free))
         return kept
 
     @classmethod
