@@ -36,7 +36,9 @@ best = lw.optimise(
 )
 print(best.report())
 found = lw.analyse(best.mechanism, times=half_turn).position("pen")
-print(f"found: length {np.ptp(found[:, 0]):.4f}, height within {np.ptp(found[:, 1]):.5f}, rms {np.std(found[:, 1]):.5f}")
+print(
+    f"found: length {np.ptp(found[:, 0]):.4f}, height within {np.ptp(found[:, 1]):.5f}, rms {np.std(found[:, 1]):.5f}"
+)
 assert best.status
 assert np.std(found[:, 1]) < 0.5 * np.std(line[:, 1])
 assert np.ptp(found[:, 0]) >= 4.0 - 1e-5

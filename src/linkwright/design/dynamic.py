@@ -6,7 +6,7 @@ kept, and the adjoints of the outputs go back through the steps, at a cost that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from linkwright.design.rows import Rows, Series, Undefined
 from linkwright.design.straight import StraightParts
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.simulation.held import held_steps
-from linkwright.simulation.steps import ending
+from linkwright.simulation.steps import ending, fixed_step
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
@@ -62,6 +62,7 @@ class Dynamic:
         self.parts = StraightParts(mech._maker, free=self.names)
         self.beginning = Beginning(self.recorded, float(times[0]))
         self._pushed: dict[tuple[str, int], Program] = {}
+        self._pulled: dict[str, tuple[Program, Program]] = {}
 
     def __call__(self, values: Floats, order: int) -> Rows:
         if self.dt is None:
@@ -93,13 +94,14 @@ class Dynamic:
         raise Undefined(f"no step down to {dt:.3g} s follows the motion; give dt=..., or a method for stiff models")
 
     # -- the state and its tangents -------------------------------------------------------------------------
-    def _begun(self, values: Floats, order: int) -> _Run:
+    def _begun(self, values: Floats, order: int, *, only_start: bool = False) -> _Run:
         try:
             q, v, *slopes = self.beginning.at(values, order)
         except AssemblyError as error:
             raise Undefined(str(error)) from None
         run = _Run(values, order, [q, v], [(x[: len(q)], x[len(q) :]) for x in slopes])
-        self._push(run, "begin", [np.array(self.times[0]), np.zeros(self.mech.nv)])
+        if not only_start:
+            self._push(run, "begin", [np.array(self.times[0]), np.zeros(self.mech.nv)])
         return run
 
     def _advance(self, run: _Run, t0: float, t1: float, dt: float) -> None:
@@ -148,10 +150,65 @@ class Dynamic:
             self._pushed[name, order] = made
         return self._pushed[name, order]
 
+    # -- in reverse -------------------------------------------------------------------------------------------
+    def pulled(self, values: Floats, seeded: Callable[[Rows], tuple[Floats, Floats]]) -> tuple[Rows, Floats]:
+        """The rows, and derivatives (o, k) of numbers that change with them as `seeded` tells: (o, T, r) and (o, k)."""
+        if self.dt is None:
+            self.dt = self._chosen(values)
+        run = self._begun(values, 1, only_start=True)
+        tau = np.zeros(self.mech.nv)
+        start = [*run.state, np.array(self.times[0]), tau, values]
+        state = [np.asarray(x) for x in self._straight("begin")[0](*start)[:3]]
+        kept: list[list[Any]] = []  # what every step was given
+        samples, rows = [len(kept)], [np.concatenate([*state, values])]
+        step = self._straight("step")[0]
+        for t0, t1 in zip(self.times[:-1], self.times[1:], strict=True):
+            number = max(1, int(np.ceil((t1 - t0) / self.dt * (1.0 - 1e-9))))
+            h = (t1 - t0) / number
+            for k in range(number):
+                kept.append([*state, np.array(t0 + k * h), np.array(h), tau, values])
+                state = [np.asarray(x) for x in step(*kept[-1])[:3]]
+            samples.append(len(kept))
+            rows.append(np.concatenate([*state, values]))
+        z = np.array(rows)
+        found = Rows(self.times, np.asarray(self._outputs(z, self.times)))
+        if not np.isfinite(found.values).all():
+            raise Undefined("the motion has no finite numbers; take smaller steps, or other parameters")
+        seeds, gradient = seeded(found)
+        bars = np.einsum("otr,trz->toz", seeds, self._first(z, self.times))  # (T, o, z)
+        cuts = np.cumsum([len(x) for x in state])
+        adjoint = [np.zeros((len(gradient), len(x))) for x in state]
+        for j in range(len(self.times) - 1, -1, -1):
+            *more, alone = np.split(bars[j], cuts, axis=1)
+            gradient = gradient + alone
+            adjoint = [x + y for x, y in zip(adjoint, more, strict=True)]
+            for k in range(samples[j] - 1, samples[j - 1] - 1 if j else -1, -1):
+                adjoint, by_parameter = self._back("step", kept[k], adjoint)
+                gradient = gradient + by_parameter
+        adjoint, by_parameter = self._back("begin", start, adjoint)
+        slopes = [x.T for x in run.first]
+        return found, gradient + by_parameter + adjoint[0] @ slopes[0] + adjoint[1] @ slopes[1]
+
+    def _back(self, name: str, given: list[Any], adjoint: list[Floats]) -> tuple[list[Floats], Floats]:
+        """Adjoints of a program's state and parameters from those of the state after it."""
+        program, reverse = self._straight(name)
+        rest = [np.zeros((len(adjoint[0]), *port.shape)) for port in program.outputs[3:]]
+        found = reverse(*given, *adjoint, *rest)[len(program.outputs) :]
+        states = 3 if name == "step" else 2
+        return [np.ascontiguousarray(x) for x in found[:states]], np.asarray(found[-1])
+
+    def _straight(self, name: str) -> tuple[Program, Program]:
+        """A step, or the beginning, as one block, and its reverse."""
+        if name not in self._pulled:
+            made = ending(self.parts) if name == "begin" else fixed_step(self.parts, tableau_of(self.method))
+            block = record(lambda *x: made(*x), *(port.shape for port in made.inputs), name=name)
+            self._pulled[name] = block, block.reverse()
+        return self._pulled[name]
+
     # -- rows -------------------------------------------------------------------------------------------------
     @cached_property
-    def _outputs(self) -> tuple[Program, Any, Any]:
-        """q, v, a, t, p → rows, as a function of [q, v, a, p] for its Jacobian."""
+    def _outputs(self) -> Program:
+        """[q, v, a, p], t → rows."""
         r, series = self.recorded, self.series
         nq, nv, k = r.nq, r.nv, len(self.names)
 
@@ -170,12 +227,11 @@ class Dynamic:
             named = {**self.mech.parameters, **dict(zip(self.names, p, strict=True))}
             return series.of(found, named, t) + 0.0 * z[0]
 
-        program = record(rows, nq + 2 * nv + k, (), name="outputs")
-        return program, None, None
+        return record(rows, nq + 2 * nv + k, (), name="outputs")
 
     @cached_property
     def _first(self) -> Any:
-        return self._outputs[0].jacobian(0, 0)
+        return self._outputs.jacobian(0, 0)
 
     @cached_property
     def _second(self) -> Any:
@@ -183,7 +239,7 @@ class Dynamic:
 
     def _rows(self, run: _Run, t: float) -> tuple[Floats, ...]:
         z, at = np.concatenate([*run.state, run.values]), np.array(t)
-        value = np.asarray(self._outputs[0](z, at))
+        value = np.asarray(self._outputs(z, at))
         if run.order == 0:
             return (value,)
         k = len(run.values)

@@ -138,12 +138,12 @@ class Evaluations:
             apart = [answers[name].value - target for name, target in goal.targets.items()]
             point.residuals = np.concatenate([np.atleast_1d(x) for x in apart])
             point.value = 0.5 * float(point.residuals @ point.residuals)
-            if rows.first is not None:
+            if all(answers[name].first is not None for name in goal.targets):
                 parts = [_slopes(answers[name]) for name in goal.targets]
                 point.slopes = np.concatenate(parts) * scale
                 point.gradient = point.residuals @ point.slopes
         point.limited = {x.name: np.atleast_1d(answers[x.name].value) for x in self.limits}
-        if rows.first is not None:
+        if all(answers[x.name].first is not None for x in self.limits):
             point.limited_slopes = {x.name: _slopes(answers[x.name]) * scale for x in self.limits}
         point.overstepped = max([0.0, *(overstepped(x, point.limited[x.name]) for x in self.limits)])
         return point

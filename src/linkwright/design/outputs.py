@@ -117,6 +117,20 @@ class Outputs:
             second = second + slope * number.second
         return Answer(value, first, second)
 
+    def adjoints(self, rows: Rows, names: Sequence[str], values: Floats) -> tuple[Floats, Floats]:
+        """How outputs, none of them a series, change with the rows (o, T, r), and with the parameters alone (o, k)."""
+        seeds = np.zeros((len(self.list), *rows.values.shape))
+        direct = np.zeros((len(self.list), len(values)))
+        for o, output in enumerate(self.list):
+            parts = list(dict.fromkeys(language.reductions(output.expression)))
+            numbers = [float(_reduced(part, rows, self._at[part.inner]).value) for part in parts]
+            g = self._outer(output, parts, names)[1](np.concatenate([numbers, values]))[0]
+            for slope, part in zip(g, parts, strict=False):
+                k = self._at[part.inner]
+                seeds[o, :, k] += slope * _weights(part.kind, rows.values[:, k], rows.time)
+            direct[o] = g[len(parts) :]
+        return seeds, direct
+
     def _outer(self, output: Output, parts: list[Reduced], names: Sequence[str]) -> tuple[Any, Any, Any]:
         """The expression as a program of its reductions and the parameters, with its derivatives."""
         made = self._outers.get((output.name, tuple(names)))
@@ -184,22 +198,30 @@ def _reduced(part: Reduced, rows: Rows, k: int) -> Answer:
     ddy = None if rows.second is None else rows.second[:, k]
     if part.kind == "rms":
         return _rms(y, dy, ddy)
-    weights = np.zeros(len(y))
-    if part.kind in ("max", "range"):
-        weights[int(np.argmax(y))] += 1.0
-    if part.kind in ("min", "range"):
-        weights[int(np.argmin(y))] += 1.0 if part.kind == "min" else -1.0
-    if part.kind == "initial":
-        weights[0] = 1.0
-    if part.kind == "final":
-        weights[-1] = 1.0
-    if part.kind == "mean":
-        weights[:] = 1.0 / len(y)
-    if part.kind == "integral" and len(y) > 1:
-        weights[:-1] += 0.5 * np.diff(t)
-        weights[1:] += 0.5 * np.diff(t)
+    weights = _weights(part.kind, y, t)
     first, second = (None if x is None else np.tensordot(weights, x, 1) for x in (dy, ddy))
     return Answer(weights @ y, first, second)
+
+
+def _weights(kind: str, y: Floats, t: Floats) -> Floats:
+    """How a reduction changes with each time point."""
+    weights = np.zeros(len(y))
+    if kind in ("max", "range"):
+        weights[int(np.argmax(y))] += 1.0
+    if kind in ("min", "range"):
+        weights[int(np.argmin(y))] += 1.0 if kind == "min" else -1.0
+    if kind == "initial":
+        weights[0] = 1.0
+    if kind == "final":
+        weights[-1] = 1.0
+    if kind == "mean":
+        weights[:] = 1.0 / len(y)
+    if kind == "rms":
+        weights[:] = y / (len(y) * max(float(np.sqrt(np.mean(y**2))), 1e-300))
+    if kind == "integral" and len(y) > 1:
+        weights[:-1] += 0.5 * np.diff(t)
+        weights[1:] += 0.5 * np.diff(t)
+    return weights
 
 
 def _rms(y: Floats, dy: Floats | None, ddy: Floats | None) -> Answer:

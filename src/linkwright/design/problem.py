@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from linkwright.design.rows import Evaluator
 
 Floats = NDArray[np.float64]
+MODES = ("forward", "reverse")
+#: Parameters for each output from which it is cheaper to go back through the steps.
+MANY = 12
 KINDS = ("kinematic", "dynamic", "static")
 
 
@@ -42,8 +45,11 @@ class Problem:
         times: ArrayLike | None = None,
         method: str | None = None,
         dt: float | None = None,
+        mode: str | None = None,
     ) -> None:
-        self.mech, self.names, self.outputs = mech, tuple(names), outputs
+        if mode not in (None, *MODES):
+            raise NameNotFound("mode", str(mode), list(MODES))
+        self.mech, self.names, self.outputs, self.mode = mech, tuple(names), outputs, mode
         self.kind, self.times = _asked(mech.description, analysis, times)
         _check_parameters(mech, self.names, outputs)
         if self.kind != "dynamic" and (method is not None or dt is not None):
@@ -74,8 +80,29 @@ class Problem:
 
     def answers(self, values: Floats, order: int) -> tuple[Rows, dict[str, Answer]]:
         """The rows and every output, with derivatives up to this order."""
+        if order == 1 and self._backward:
+            return self._pulled(values)
         rows = self.rows(values, order)
         return rows, self.outputs.answers(rows, self.names, values)
+
+    @property
+    def _backward(self) -> bool:
+        """Whether first derivatives come in reverse: of simulations, where many parameters change few numbers."""
+        can = self.kind == "dynamic" and not any(x.series for x in self.outputs.list)
+        if self.mode == "reverse" and not can:
+            raise ModelError("mode='reverse' is for numbers of a whole simulated motion; leave it out")
+        return can and (
+            self.mode == "reverse" or (self.mode is None and len(self.names) >= MANY * len(self.outputs.list))
+        )
+
+    def _pulled(self, values: Floats) -> tuple[Rows, dict[str, Answer]]:
+        from linkwright.design.dynamic import Dynamic
+
+        assert isinstance(self.evaluator, Dynamic)
+        rows, gradient = self.evaluator.pulled(values, lambda x: self.outputs.adjoints(x, self.names, values))
+        found = self.outputs.answers(checked_finite(rows, self.outputs.labels), self.names, values)
+        answers = {name: Answer(x.value, gradient[k]) for k, (name, x) in enumerate(found.items())}
+        return rows, answers
 
 
 def _asked(d: Description, analysis: str | None, times: ArrayLike | None) -> tuple[str, Floats]:

@@ -99,13 +99,15 @@ def sensitivities(
     analysis: str | None = None,
     method: str | None = None,
     dt: float | None = None,
+    mode: str | None = None,
 ) -> Sensitivities:
     """Outputs of what the model's SYSTEM says (or `analysis`), and their derivatives with respect to parameters.
 
     `outputs`: a text as "stroke = max(block.x) - min(block.x)" or "pen.y", a function of a state in NumPy syntax, or
     several. `parameters`: names, or values {"crank": 1.2} at which to differentiate; all that matter unless given.
     Kinematic and static analysis: derivatives of the exact motion. Dynamic: of a simulation with fixed steps (`method`,
-    `dt`; the step is chosen unless given). The derivative of a largest value is that of the time point where it is.
+    `dt`; the step is chosen unless given), by forward or reverse `mode`, which their numbers choose unless it is given;
+    reverse is for numbers of the whole motion. The derivative of a largest value is that of the time point where it is.
     """
     mech = mechanism_of(mechanism)
     if order not in (1, 2):
@@ -122,6 +124,6 @@ def sensitivities(
     if values:
         mech = mech.with_parameters(**values)
         asked = Outputs(mech.description, wanted)
-    problem = Problem(mech, list(given), asked, analysis=analysis, times=times, method=method, dt=dt)
+    problem = Problem(mech, list(given), asked, analysis=analysis, times=times, method=method, dt=dt, mode=mode)
     rows, answers = problem.answers(problem.start, order)
     return Sensitivities(dict(zip(problem.names, problem.start.tolist(), strict=True)), rows.time, answers, order)
