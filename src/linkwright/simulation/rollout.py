@@ -85,30 +85,24 @@ def rollout(
     `outputs` names what is kept of every sample ("q", "v", "a"), or is a function y(t, q, v) in NumPy syntax, of which
     alone the values are kept. A motion that blows up, or whose loops and drivers cannot be closed any more, is NaN from
     there on, and the others go on: see `ok`. With forces for each step, "a" of a sample is by the forces of the step
-    that ends there.
-
-    States on a GPU, of CuPy, PyTorch or JAX, run there and stay there: see docs/gpu.md.
     that ends there. `parameters` gives parameters other values, a number for all motions or an array (...): they stay
     inputs of one compiled program.
+
+    States on a GPU, of CuPy, PyTorch or JAX, run there and stay there: see docs/gpu.md.
     """
-    if library(q0) or library(v0) or library(tau):
+    if any(map(library, (q0, v0, tau, *(parameters or {}).values()))):
         from linkwright.simulation.rollout_device import rollout_in_kind
 
         arrays = {"q0": q0, "v0": v0, "tau": tau}
-        options = {"method": method, "every": every, "outputs": outputs, "t_start": t_start}
+        options = {"method": method, "every": every, "outputs": outputs, "t_start": t_start, "parameters": parameters}
         return rollout_in_kind(rollout, mech, **arrays, dt=dt, steps=steps, **options)
     check(mech, method, steps, every, dt, t_start)
     q, v = _states(mech, q0, v0)
-    shape = q.shape[:-1]
-    q, v = q.reshape(-1, mech.nq), v.reshape(-1, mech.nv)
-    law, force, given = forces_of(mech, tau, shape, steps, q, v, t_start)
-    kernels, tableau = Kernels.of(mech, law), tableau_of(method)
-    names, function = outputs_of(mech, outputs, q, v, t_start)
     free, p, shape = _parameters(mech, parameters or {}, q.shape[:-1])
     q, v = (np.array(np.broadcast_to(x, (*shape, x.shape[-1]))).reshape(-1, x.shape[-1]) for x in (q, v))
-    law, force, given = _forces(mech, tau, shape, steps, q, v, t_start)
+    law, force, given = forces_of(mech, tau, shape, steps, q, v, t_start)
     kernels, tableau = Kernels.opened(mech, free, law), tableau_of(method)
-    names, function = _outputs(mech, outputs, q, v, t_start)
+    names, function = outputs_of(mech, outputs, q, v, t_start)
     store = _Store(names, function, len(q), steps, every, mech)
     work = _Work(kernels, tableau, q, v, dt, t_start, p, anew=given is not None)
     work.begin(force if given is None else given[:, 0])
@@ -153,7 +147,6 @@ def _states(mech: Mechanism, q0: Any, v0: Any) -> tuple[Floats, Floats]:
     return q_all, v_all
 
 
-def forces_of(
 def _parameters(
     mech: Mechanism, given: Mapping[str, Any], shape: tuple[int, ...]
 ) -> tuple[tuple[str, ...], Floats | None, tuple[int, ...]]:
@@ -177,7 +170,7 @@ def _parameters(
     return tuple(arrays), np.ascontiguousarray(p), shape
 
 
-def _forces(
+def forces_of(
     mech: Mechanism, tau: Any, shape: tuple[int, ...], steps: int, q: Floats, v: Floats, t: float
 ) -> tuple[Program | None, Floats | None, Floats | None]:
     """A recorded law, or constant forces, or forces for every step (B, steps, nv)."""
