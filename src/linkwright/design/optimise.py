@@ -53,8 +53,8 @@ def optimise(
 
     Derivatives are exact, as `lw.sensitivities` has them, which tells what analysis, times, method and dt are. `solver`
     is one of SciPy's SLSQP, trust-constr and L-BFGS-B, or least-squares; it is chosen unless given. A place where the
-    mechanism does not go together makes the step shorter. With several `starts`, all but the first are drawn from
-    within the bounds, by `seed`, and the best end counts.
+    mechanism does not go together makes the step shorter; an interrupt ends with the best so far. With several
+    `starts`, all but the first are drawn from within the bounds, by `seed`, and the best end counts.
     """
     since = perf_counter()
     mech = mechanism_of(mechanism)
@@ -74,8 +74,11 @@ def optimise(
     chosen = _solver(solver, goal, bounds, space)
     begin = _begin(evaluations, space, starts, seed)
     message = ""
-    for z in begin:
-        message = _solved(chosen, evaluations, z, tolerance, iterations)
+    try:
+        for z in begin:
+            message = _solved(chosen, evaluations, z, tolerance, iterations)
+    except KeyboardInterrupt:  # what was found is there, and may have taken hours
+        message = "it was interrupted"
     return _optimum(evaluations, begin[0], chosen, message, maximise, perf_counter() - since)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 MODES = ("forward", "reverse")
 #: Parameters for each output from which it is cheaper to go back through the steps.
-MANY = 12
+MANY = 8
 KINDS = ("kinematic", "dynamic", "static")
 
 
