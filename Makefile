@@ -4,6 +4,7 @@
 #   make test       lint, types, and the tests without the long grids
 #   make test-full  the same with the long grids
 #   make lint       lint and types alone
+#   make docs       the documentation as a static site in site/, with every example and notebook run
 #   make bench      the benchmarks, beside their peers
 #   make viewer     the page of the animation anew from its sources: needs node and npm
 #   make clean      remove what these targets made
@@ -24,7 +25,7 @@ WEB := src/linkwright/viewer/web
 READY_BENCH := $(VENV)/ready-bench-$(PLACE)
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-full lint bench viewer clean setup
+.PHONY: demo test test-full lint docs bench viewer clean setup
 
 demo: $(READY)
 	@$(PY) -m linkwright.cli demo
@@ -42,6 +43,10 @@ lint: $(READY)
 	@$(PY) -m ruff check
 	@$(PY) -m mypy
 
+# What was run before and has not changed is not run again: see .site-cache.
+docs: $(READY)
+	@PYTHONPATH=docs $(PY) -m sitebuilder
+
 bench: $(READY_BENCH)
 	@$(PY) -m linkwright.cli bench
 
@@ -52,7 +57,7 @@ viewer:
 setup: $(READY)
 
 clean:
-	rm -rf $(VENV) $(WEB)/node_modules out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(WEB)/node_modules out dist site .site-cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(MADE):

@@ -18,6 +18,9 @@ _PUBLIC = {
     "control": "linkwright.control",
     "equations": "linkwright.symbolic.equations",
     "gpu": "linkwright.kernels.cuda_device",
+    "export": "linkwright.exports.export",
+    "optimise": "linkwright.design.optimise",
+    "sensitivities": "linkwright.design.sensitivity",
     "rollout": "linkwright.simulation.rollout",
     "simulate": "linkwright.simulation.simulate",
     "record": "linkwright.tape.build",
@@ -41,6 +44,14 @@ _PUBLIC = {
     "Status": "linkwright.results.status",
     "Counters": "linkwright.results.status",
     "open": "linkwright.results.storage",
+    "Study": "linkwright.sweep.study",
+    "sweep": "linkwright.sweep",
+    "choice": "linkwright.sweep.distributions",
+    "lognormal": "linkwright.sweep.distributions",
+    "loguniform": "linkwright.sweep.distributions",
+    "normal": "linkwright.sweep.distributions",
+    "triangular": "linkwright.sweep.distributions",
+    "uniform": "linkwright.sweep.distributions",
 }
 
 __all__ = [
@@ -52,14 +63,17 @@ __all__ = [
     "Program",
     "Solution",
     "Status",
+    "Study",
     "Table",
     "__version__",
     "analyse",
     "chain",
+    "choice",
     "control",
     "equal",
     "equations",
     "errors",
+    "export",
     "from_dh",
     "gpu",
     "greater",
@@ -68,18 +82,26 @@ __all__ = [
     "less_equal",
     "load",
     "load_program",
+    "lognormal",
+    "loguniform",
     "maximum",
     "minimum",
+    "normal",
     "open",
     "operation_counts",
+    "optimise",
     "random_tree",
     "record",
     "rollout",
+    "sensitivities",
     "set_threads",
     "sign",
     "simulate",
+    "sweep",
     "threads",
     "tree",
+    "triangular",
+    "uniform",
     "where",
 ]
 
@@ -87,6 +109,9 @@ if TYPE_CHECKING:
     from linkwright import control, errors
     from linkwright.analysis import analyse
     from linkwright.building import Builder
+    from linkwright.design.optimise import optimise
+    from linkwright.design.sensitivity import sensitivities
+    from linkwright.exports.export import export
     from linkwright.kernels.cuda_device import gpu
     from linkwright.kernels.kernel import set_threads, threads
     from linkwright.mechanism.expression import TIME
@@ -97,6 +122,9 @@ if TYPE_CHECKING:
     from linkwright.simulation.events import Event
     from linkwright.simulation.rollout import rollout
     from linkwright.simulation.simulate import simulate
+    from linkwright.sweep.distributions import choice, lognormal, loguniform, normal, triangular, uniform
+    from linkwright.sweep.launch import sweep
+    from linkwright.sweep.study import Study
     from linkwright.symbolic.equations import equations
     from linkwright.tape.build import record
     from linkwright.tape.functions import equal, greater, greater_equal, less, less_equal, maximum, minimum, sign, where
@@ -108,7 +136,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'linkwright' has no attribute {name!r}")
     module = import_module(_PUBLIC[name])
-    value = module if name in ("control", "errors") else getattr(module, name)
+    value = module if name in ("control", "errors", "sweep") else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -14,7 +14,7 @@ from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.model import Mechanism
 
 if TYPE_CHECKING:
-    from linkwright.constraints.kinematics import Motion
+    from linkwright.constraints.kinematics import Kinematics, Motion
     from linkwright.mechanism.description import Description
     from linkwright.mechanism.system import System
     from linkwright.results.solution import Solution
@@ -74,7 +74,7 @@ def analyse(
         return _static(mech, points, progress)
     if kind == "inverse dynamic":
         return _inverse_dynamic(mech, system, points, choice, progress)
-    return _kinematic(mech, system, points, choice, progress)
+    return kinematic(mech, system, points, choice, progress)
 
 
 def _dynamic(
@@ -138,8 +138,15 @@ def _inverse_dynamic(
 ) -> Solution:
     """The motion that drivers prescribe, and their forces."""
 
-    d = mech.description
     refuse_massless(mech)
+    refuse_undriven(mech)
+    solution = kinematic(mech, system, points, freedom, progress)
+    return _acted(mech, solution)
+
+
+def refuse_undriven(mech: Mechanism) -> None:
+    """Inverse dynamics finds the forces of drivers: they must be there, and leave nothing free."""
+    d = mech.description
     if not d.drivers:
         text = f"{d.name!r} has no drivers, and inverse dynamic analysis finds the forces of drivers; add some, or "
         raise ModelError(text + "use DYNAMIC ANALYSIS", element=d.name)
@@ -147,8 +154,6 @@ def _inverse_dynamic(
     if left:
         text = f"the drivers of {d.name!r} leave {left} degree{'s' if left > 1 else ''} of freedom to themselves; "
         raise ModelError(text + "drive these too, or use DYNAMIC ANALYSIS", element=d.name)
-    solution = _kinematic(mech, system, points, freedom, progress)
-    return _acted(mech, solution)
 
 
 def _acted(mech: Mechanism, solution: Solution, tau: Any = None) -> Solution:
@@ -188,14 +193,22 @@ def refuse_massless(mech: Mechanism) -> None:
         raise LinkwrightError(text + f"to {listed(list(d.body_names[:20]))}")
 
 
-def _kinematic(mech: Mechanism, system: System, points: Floats, choice: Any, progress: Progress | None) -> Solution:
+def kinematic(
+    mech: Mechanism,
+    system: System,
+    points: Floats,
+    choice: Any,
+    progress: Progress | None = None,
+    like: Kinematics | None = None,
+) -> Solution:
+    """The motion that drivers prescribe; `like` is the same mechanism with other numbers, whose programs serve."""
     from linkwright.constraints.kinematics import Kinematics
     from linkwright.results.solution import Solution
     from linkwright.results.status import Counters, Status
 
     d = mech.description
     count = len(np.atleast_1d(points))
-    motion = Kinematics(d).motion(
+    motion = Kinematics(d, like).motion(
         points,
         assembly_tolerance=system.assembly_tolerance,
         lu_tolerance=system.lu_tolerance,

@@ -185,3 +185,8 @@ class Described:
 
     def __repr__(self) -> str:
         return f"<Mechanism {self.name!r}: {self.nb} bodies, nq = {self.nq}, nv = {self.nv}>"
+
+    def _repr_html_(self) -> str:
+        from linkwright.display.mechanism import mechanism
+
+        return mechanism(self)

@@ -131,6 +131,13 @@ class Mechanism(Described):
                 self.__dict__[name] = quick
         return kernel(*arrays, out=out)
 
+    def _changed(self, name: str, change: Callable[[Description], Description]) -> Mechanism:
+        """The mechanism with a changed description, made once and kept by the name of the change."""
+        if name not in self._kept:
+            self._kept[name] = Mechanism(change(self.description))
+        kept: Mechanism = self._kept[name]
+        return kept
+
     # -- coordinates ----------------------------------------------------------------------------------
     def neutral(self) -> Floats:
         """The q at which every joint is at its zero."""

@@ -10,8 +10,13 @@ from linkwright.tape.program import Program
 
 
 def load(path: str | PathLike[str], **options: Any) -> Mechanism:
-    """The mechanism in a file: `.mks` (parameters={name: value}), `.dh.toml`, or `.urdf` (base="fixed"|"floating",
-    mimic="follow"|"independent", fixed="merge"|"keep")."""
+    """The mechanism in a file; options are those of its format.
+
+    `.mks` (parameters={name: value}), `.dh.toml`, `.urdf` (base="fixed"|"floating", mimic="follow"|"independent",
+    fixed="merge"|"keep", friction="ignore"|"apply"), `.sdf` and `.world` (base, fixed, friction, angles, folders),
+    `.xml`, which is MJCF (fixed, equality, friction, actuators, keyframe, folders), URDF or SDF by its outermost
+    element, and `.xacro` (trust=True, arguments={name: value}, and those of URDF).
+    """
     from linkwright.formats import read
 
     return Mechanism(read(fspath(path), **options))

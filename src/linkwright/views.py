@@ -71,6 +71,11 @@ class View(Sequence[T]):
         shown = ", ".join(str(getattr(x, "name", x)) for x in self[:6])
         return f"<{self._n}: {shown}{', ...' if self._n > 6 else ''}>"
 
+    def _repr_html_(self) -> str:
+        from linkwright.display.mechanism import view
+
+        return view(self)
+
 
 @dataclass(frozen=True)
 class DofReport:
@@ -113,6 +118,11 @@ class DofReport:
         driven = f", {self.drivers} driven, {self.left} left" if self.drivers else ""
         open_ = " by count; it does not go together as drawn" if self.problem else ""
         return f"{', '.join(parts)}: {least}{freedom}{driven}{open_}"
+
+    def _repr_html_(self) -> str:
+        from linkwright.display.mechanism import freedom
+
+        return freedom(self)
 
 
 def count(n: int, one: str, many: str = "") -> str:

@@ -41,8 +41,11 @@ def test_what_urdf_cannot_hold_leaves_no_file(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["x.stl"], "models are written as .mks or .urdf"),
+        (["x.stl"], "models are written as .mks, .urdf, .xml"),
+        (["x.xacro"], ".xacro files are read, not written"),
         (["none/x.mks"], "there is no directory"),
+        (["x.mks", "--folder", "."], "the option 'folders' is not one of this format's"),
+        (["x.mks", "--argument", "p"], "as in --argument prefix=left"),
         (["x.mks", "--set", "p"], "as in --set length=0.3"),
         (["x.mks", "--set", "p=1"], "there is no parameter 'p'"),
     ],
@@ -51,6 +54,34 @@ def test_wrong_words_are_told_in_a_line(
     words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert told in one_line(linkwright(capsys, "convert", SAMPLE, tmp_path / words[0], *words[1:]))
+
+
+def test_what_becomes_softer_in_mujoco_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "m.sdf"
+    body = "<inertial><mass>1</mass></inertial>"
+    links = "".join(f"<link name='{n}'>{body}</link>" for n in "ab")
+    joints = "".join(
+        f"<joint name='{p}{c}' type='revolute'><parent>{p}</parent><child>{c}</child></joint>"
+        for p, c in (("world", "a"), ("world", "b"), ("a", "b"))
+    )
+    model.write_text(f"<sdf version='1.7'><model name='m'>{links}{joints}</model></sdf>")
+    outcome = linkwright(capsys, "convert", model, tmp_path / "m.xml")
+    assert outcome.code == 0, outcome.err
+    assert "soft equality constraints" in outcome.err
+    assert outcome.out.endswith("m.xml: m, 2 bodies, 3 joints\n")
+    assert list(read(tmp_path / "m.xml").body_names) == ["a", "b"]
+
+
+def test_a_model_is_not_written_over_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "m.mks"
+    model.write_text("MODEL m BODY g (ground); BODY a (mass = 1); ENDMODEL")
+    assert "is the model itself" in one_line(linkwright(capsys, "convert", model, model))
+
+
+def test_a_xacro_file_wants_trust(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "m.xacro"
+    model.write_text("<robot/>")
+    assert "--trust" in one_line(linkwright(capsys, "convert", model, tmp_path / "m.mks"))
 
 
 def test_every_problem_of_a_model_file_is_printed_with_its_lines(

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from command import ARM, linkwright, one_line
 
-from linkwright.cli.export import write_whole
 from linkwright.errors import LinkwrightError
+from linkwright.formats.files import write_whole
 
 
 def test_without_a_file_the_text_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,8 +57,14 @@ def test_a_free_parameter_becomes_an_input(tmp_path: Path, capsys: pytest.Captur
         (["--function", "pose", "--frame", "tol"], "did you mean 'tool'"),
         (["--function", "twist", "--frame", "tool", "--reference", "lokal"], "no reference named 'lokal'"),
         (["--free", "length"], "no parameter named 'length'"),
-        (["--to", "cuda", "--precision", "half"], "'float64' or 'float32'"),
-        (["--precision", "float32"], "is for --to cuda"),
+        (["--precision", "half"], "'float64' or 'float32'"),
+        (["--to", "cuda"], "cuda is written to a file that ends in .cu, or to a folder"),
+        (["--arduino"], "an Arduino library is a folder"),
+        (["--name", "my arm"], "try 'my_arm'"),
+        (["--name", "casadi"], "try 'casadi_program'"),
+        (["--dt", "0.1"], "forward_dynamics has none"),
+        (["--function", "step"], "give it as --dt 0.001"),
+        (["--function", "step", "--dt", "-1"], "no length of a step"),
     ],
 )
 def test_a_wrong_word_gets_one_line_and_leaves_no_file(
@@ -73,7 +79,8 @@ def test_a_wrong_word_gets_one_line_and_leaves_no_file(
 def test_a_place_that_cannot_be_written_gets_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = linkwright(capsys, "export", ARM, "-o", tmp_path / "no" / "x.c")
     assert "there is no directory" in one_line(outcome)
-    outcome = linkwright(capsys, "export", ARM, "-o", tmp_path)
+    (tmp_path / "x.c").mkdir()
+    outcome = linkwright(capsys, "export", ARM, "-o", tmp_path / "x.c")
     assert "is a directory" in one_line(outcome)
 
 

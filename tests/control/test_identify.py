@@ -69,6 +69,7 @@ def test_feedback_biases_output_error_and_arx_models_but_not_box_jenkins() -> No
     assert arx > 5 * ours
 
 
+@pytest.mark.slow
 def test_orders_are_selected() -> None:
     system = textbook()
     model = lw.control.identify(record(system, 23, "open", 0, length=1500), max_order=3)

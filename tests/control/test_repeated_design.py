@@ -100,6 +100,7 @@ def test_weights_lie_above_the_measured_error(rounds):
     assert size.min() >= 0.19
 
 
+@pytest.mark.slow
 def test_of_several_wanted_responses_the_fastest_within_the_effort_is_taken():
     record = experiment()
     speeds = (400.0, 200.0, 100.0)
@@ -177,6 +178,7 @@ def test_an_unstable_model_in_the_first_round_is_an_error(monkeypatch):
         repeated_design(experiment, WANTED, FILTER, dt=DT)
 
 
+@pytest.mark.slow
 def test_a_later_round_that_fails_leaves_the_compensator_before_it(monkeypatch):
     from linkwright.control import repeated
 

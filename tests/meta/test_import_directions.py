@@ -16,7 +16,7 @@ MAY = {
     "tape": {"targets"},
     "kernels": {"tape"},
     "mechanism": {"spatial", "tape"},
-    "formats": {"mechanism", "targets"},
+    "formats": {"mechanism", "spatial", "targets"},
     "recursions": {"constraints", "mechanism", "spatial", "tape"},
     "constraints": {"mechanism", "spatial", "tape"},
     "analysis": {"model", "sources", "constraints", "closed", "simulation", "acting", "results", "mechanism"},
@@ -44,14 +44,26 @@ MAY = {
     "simulation": {"model", "sources", "programs", "results", "kernels", "mechanism", "tape", "targets"},
     "control": {"model", "programs", "simulation", "kernels", "mechanism", "results", "spatial", "tape", "sources"},
     "symbolic": {"model", "programs", "sources", "formats", "mechanism", "spatial", "tape", "kernels"},
+    "exports": {"model", "programs", "sources", "simulation", "formats", "kernels", "tape", "targets"},
     "viewer": {"results", "mechanism", "spatial"},
+    "display": {"results", "viewer", "views", "mechanism"},
     "studies": {
         *("building", "control", "kernels", "mechanism", "model", "programs", "results", "simulation", "sources"),
         *("spatial", "tape"),
     },
+    "opened": {"model", "programs", "constraints", "mechanism"},
+    "design": {
+        *("analysis", "closed", "closed_recipes", "constraints", "formats", "mechanism", "model", "programs"),
+        *("recipes", "recursions", "results", "simulation", "sources", "spatial", "tape"),
+    },
+    "sweep": {
+        *("model", "opened", "sources", "analysis", "acting", "constraints", "closed", "simulation", "programs"),
+        *("results", "formats", "kernels", "mechanism", "spatial", "tape", "targets"),
+    },
     "cli": {
         *("model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"),
-        "studies",
+        *("studies", "exports"),
+        *("studies", "sweep"),
     },
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
@@ -70,6 +82,11 @@ LAZY = {
     ("results/solution.py", "model"),
     ("results/solution.py", "viewer"),
     ("results/storage.py", "formats"),
+    *(
+        (f"{name}.py", "display")  # what notebooks ask a thing for
+        for name in ("described", "views", "results/solution", "simulation/rollout", "closed/linear", "closed/statics")
+    ),
+    ("formats/mjcf/meshes.py", "viewer"),
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

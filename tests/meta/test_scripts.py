@@ -1,7 +1,9 @@
 """Examples, pages and the README do what they say."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from checkout import ROOT, python, python_blocks
@@ -16,14 +18,19 @@ TEXTS = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
 SHORTER = {"05_hanging_chain": ("--links", "400")}  # the words that make a long example short
 
 
-#: Compiles a mechanism of 37 rates and draws maps: half a minute.
-LONG = {"20_six_leg_manipulator"}
+#: What takes long, for it compiles much or computes long; other tests see the parts of it.
+LONG = {
+    *("11_rssr", "15_crank_in_space", "16_governor", "17_suspension", "20_six_leg_manipulator", "21_belt_drive"),
+    *("hinfinity.md", "manipulator.md"),
+}
 
 
-@pytest.mark.parametrize(
-    "example",
-    [pytest.param(f, id=f.stem, marks=[pytest.mark.slow] if f.stem in LONG else []) for f in EXAMPLES],
-)
+def marked(files: list[Path], name: Callable[[Path], str]) -> list[Any]:
+    """The files as parameters of a test, the long ones slow."""
+    return [pytest.param(f, id=name(f), marks=[pytest.mark.slow] if name(f) in LONG else []) for f in files]
+
+
+@pytest.mark.parametrize("example", marked(EXAMPLES, lambda f: f.stem))
 def test_an_example_runs_and_leaves_its_picture(example: Path, tmp_path: Path) -> None:
     result = python(str(example), *SHORTER.get(example.stem, ()), folder=tmp_path)
     assert result.returncode == 0, result.stderr
@@ -40,7 +47,7 @@ def test_the_benchmark_of_chains_tells_of_every_method_and_peer(tmp_path: Path) 
     assert (tmp_path / "out" / "chains.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda f: f.name)
+@pytest.mark.parametrize("page", marked(PAGES, lambda f: f.name))
 def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path) -> None:
     blocks = python_blocks(page)
     result = python("-c", "\n".join(blocks))

@@ -124,3 +124,17 @@ def test_what_a_delta_robot_cannot_do_is_told() -> None:
             delta.angles(DELTA, [0.0, 0.0, bad])
         with pytest.raises(ModelError, match="not finite"):
             stewart.lengths(STEWART, STEWART.home + bad * np.eye(7)[2])
+
+
+@pytest.mark.parametrize(
+    ("dims", "change", "told"),
+    [
+        (STEWART, {"tube_length": 0.0}, "tube_length is a length in metres, greater than zero, not 0.0"),
+        (STEWART, {"plate_mass": float("nan")}, "plate_mass is a mass in kilograms"),
+        (STEWART, {"shortest": 2.0}, "shortest, 2 m, must be less than longest, 1.8 m"),
+        (DELTA, {"rod": -1.0}, "rod is a length in metres, greater than zero, not -1.0"),
+    ],
+)
+def test_dimensions_that_no_machine_has_are_refused(dims, change, told) -> None:
+    with pytest.raises(ModelError, match=told):
+        replace(dims, **change)

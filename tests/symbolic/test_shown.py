@@ -68,6 +68,14 @@ def test_a_notebook_draws_what_is_short(eq: lw.Equations) -> None:
         assert latex.startswith(r"$\displaystyle ")
 
 
+def test_a_notebook_draws_a_linear_model_and_says_a_state_of_rest(eq: lw.Equations) -> None:
+    rest = eq.equilibria()[0]
+    assert rest._repr_html_() == "<p>q1 = any, q2 = pi/2, q3 = 0: unstable, 2 modes grow</p>"
+    made = ElementTree.fromstring(rest.linearised()._repr_html_())
+    assert {"𝑴", "𝑲"} <= {x.text for x in made.iter("mi")}
+    assert "<math" not in lw.equations(lw.chain(4)).linearise()._repr_html_()
+
+
 def test_a_notebook_says_in_a_line_what_is_long() -> None:
     long = lw.equations(lw.chain(4), literal="inertial")
     for x in (long, long.block("M")):

@@ -18,6 +18,7 @@ from linkwright.cli.run import as_options
 from linkwright.cli.run import run as run_model
 from linkwright.cli.screen import tell_error, tell_text
 from linkwright.cli.study import study
+from linkwright.cli.sweep import sweep
 from linkwright.cli.view import view
 from linkwright.errors import LinkwrightError, MksError
 
@@ -35,7 +36,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(run_model)
-for verb in (check, view, equations, convert, export, study, demo, bench):
+for verb in (check, view, equations, convert, export, sweep, study, demo, bench):
     app.command()(verb)
 
 

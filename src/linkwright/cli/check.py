@@ -10,12 +10,16 @@ import typer
 
 from linkwright.cli.run import table
 from linkwright.cli.screen import (
+    Arguments,
     Base,
     Fixed,
+    Folders,
     Followers,
     Settings,
+    Trust,
     assignments,
     console,
+    file_options,
     load,
     model_table,
     tell_warning,
@@ -28,14 +32,21 @@ _SMALL = 1e-12  # of the largest eigenvalue of the mass matrix
 
 
 def check(
-    model: Annotated[Path, typer.Argument(help="A model file: .mks, .urdf or .dh.toml.", show_default=False)],
+    model: Annotated[
+        Path,
+        typer.Argument(help="A model file: .mks, .urdf, .sdf, .xml (MJCF), .xacro or .dh.toml.", show_default=False),
+    ],
     set_: Settings = None,
     base: Base = None,
     mimic: Followers = None,
     fixed: Fixed = None,
+    folder: Folders = None,
+    trust: Trust = False,
+    argument: Arguments = None,
 ) -> None:
     """Read MODEL and print its bodies, joints, coordinates and degrees of freedom, and what is odd about it."""
-    loaded = load(model, base=base, mimic=mimic, fixed=fixed, parameters=assignments(set_) or None)
+    files = file_options(folder, trust, argument)
+    loaded = load(model, base=base, mimic=mimic, fixed=fixed, parameters=assignments(set_) or None, **files)
     mechanism = loaded.mechanism
     screen = console()
     screen.print(mechanism.name, style="bold")

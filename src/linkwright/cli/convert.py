@@ -9,25 +9,60 @@ from typing import Annotated, Any
 
 import typer
 
-from linkwright.cli.screen import Base, Fixed, Followers, Settings, assignments, console, tell_warning
+from linkwright.cli.screen import (
+    Arguments,
+    Base,
+    Fixed,
+    Folders,
+    Followers,
+    Settings,
+    Trust,
+    assignments,
+    console,
+    file_options,
+    tell_warning,
+)
 from linkwright.errors import LinkwrightError
 from linkwright.views import count
 
+Friction = Annotated[
+    str | None,
+    typer.Option(
+        help="URDF, SDF, MJCF: damping and friction 'apply' or 'ignore'.", show_default="ignore for URDF, else apply"
+    ),
+]
+
 
 def convert(
-    model: Annotated[Path, typer.Argument(help="A model file: .mks, .urdf or .dh.toml.", show_default=False)],
-    output: Annotated[Path, typer.Argument(help="The file to write: .mks or .urdf.", show_default=False)],
+    model: Annotated[
+        Path,
+        typer.Argument(help="A model file: .mks, .urdf, .sdf, .xml (MJCF), .xacro or .dh.toml.", show_default=False),
+    ],
+    output: Annotated[
+        Path, typer.Argument(help="The file to write: .mks, .urdf, .xml (MJCF) or .sdf.", show_default=False)
+    ],
     set_: Settings = None,
     base: Base = None,
     mimic: Followers = None,
     fixed: Fixed = None,
+    friction: Friction = None,
+    folder: Folders = None,
+    trust: Trust = False,
+    argument: Arguments = None,
 ) -> None:
-    """Read MODEL and write it as OUTPUT, in the language of that file's ending."""
+    """Read MODEL and write it as OUTPUT, in the language of that file's ending.
+
+    What that language cannot hold is told: in warnings, or, where it would be another mechanism, as an error.
+    """
     from linkwright.formats import read
-    from linkwright.formats.files import write_whole
+    from linkwright.formats.files import check_place, write_whole
 
     write = _writer(output)
-    options: dict[str, Any] = {"base": base, "mimic": mimic, "fixed": fixed, "parameters": assignments(set_) or None}
+    if output.exists() and model.exists() and output.resolve() == model.resolve():
+        raise LinkwrightError(f"{output}: is the model itself; give another file to write")
+    check_place(output)
+    options: dict[str, Any] = {"base": base, "mimic": mimic, "fixed": fixed, "friction": friction}
+    options.update(parameters=assignments(set_) or None, **file_options(folder, trust, argument))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         description = read(model, **{key: value for key, value in options.items() if value is not None})
@@ -43,12 +78,24 @@ def convert(
 
 
 def _writer(output: Path) -> Callable[[Any], str]:
-    if output.name.lower().endswith(".mks"):
+    name = output.name.lower()
+    if name.endswith(".mks"):
         from linkwright.formats.mks.printer import write_mks
 
         return write_mks
-    if output.name.lower().endswith(".urdf"):
+    if name.endswith(".urdf"):
         from linkwright.formats.urdf_writer import write_urdf
 
         return write_urdf
-    raise LinkwrightError(f"{output}: models are written as .mks or .urdf; choose one of these endings")
+    if name.endswith((".xml", ".mjcf")):
+        from linkwright.formats.mjcf_writer import write_mjcf
+
+        return write_mjcf
+    if name.endswith((".sdf", ".world")):
+        from linkwright.formats.sdf_writer import write_sdf
+
+        return write_sdf
+    text = "models are written as .mks, .urdf, .xml (MJCF) or .sdf; choose one of these endings"
+    if name.endswith((".dh.toml", ".xacro")):
+        text = f"{output.suffix} files are read, not written; {text}"
+    raise LinkwrightError(f"{output}: {text}")

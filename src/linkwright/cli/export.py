@@ -1,4 +1,4 @@
-"""`linkwright export`: a function of a mechanism as one self-contained source file."""
+"""`linkwright export`: a function of a mechanism in another language, as a folder that stands alone or as one file."""
 
 from __future__ import annotations
 
@@ -10,15 +10,22 @@ import typer
 
 from linkwright.cli.screen import Base, Followers, Loaded, console, load, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.formats.files import write_whole
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="A model file: .mks, .urdf or .dh.toml.", show_default=False)],
-    function: Annotated[str, typer.Option(help="A method of a mechanism, by name.")] = "forward_dynamics",
-    to: Annotated[str, typer.Option(help="The language: 'c' (C99) or 'cuda'.")] = "c",
+    model: Annotated[Path, typer.Argument(help="A model file, such as .mks, .urdf or .dh.toml.", show_default=False)],
+    function: Annotated[
+        str, typer.Option(help="A method of a mechanism, by name; or 'step', a step in time.")
+    ] = "forward_dynamics",
+    to: Annotated[str, typer.Option(help="The language: c (C99), cuda, casadi, jax or sympy.")] = "c",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file to write.", show_default="standard output")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="A folder for source, README, test vector and test; or one file: x.c, x.cu, x.py.",
+            show_default="standard output",
+        ),
     ] = None,
     method: Annotated[str | None, typer.Option(help="The method of forward_dynamics.", show_default=False)] = None,
     frame: Annotated[str, typer.Option(help="The frame of pose, jacobian and twist.", show_default=False)] = "",
@@ -29,32 +36,49 @@ def export(
         list[str] | None, typer.Option(help="A parameter to keep open, as an input; may be repeated.")
     ] = None,
     wrenches: Annotated[bool, typer.Option("--wrenches", help="Take wrenches on the bodies as an input.")] = False,
+    dt: Annotated[float | None, typer.Option(help="The length of a step (s).", show_default=False)] = None,
     name: Annotated[str | None, typer.Option(help="The name of the function.", show_default="as --function")] = None,
-    precision: Annotated[str, typer.Option(help="CUDA: 'float64' or 'float32'.")] = "float64",
+    precision: Annotated[
+        str | None, typer.Option(help="C and CUDA: 'float64' or 'float32'.", show_default="float64; Arduino float32")
+    ] = None,
+    arduino: Annotated[bool, typer.Option("--arduino", help="Make the folder an Arduino library.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Write into a folder that holds other files.")] = False,
     base: Base = None,
     mimic: Followers = None,
 ) -> None:
-    """Write a function of MODEL, with all its numbers, as one file that needs nothing else."""
-    if to not in ("c", "cuda"):
-        raise NameNotFound("language", to, ["c", "cuda"])
-    if to == "c" and precision != "float64":
-        raise LinkwrightError(f"C text is in float64; --precision {precision} is for --to cuda")
+    """Write a function of MODEL, with all its numbers, as files that need nothing else."""
+    from linkwright.exports.export import check_language, single_text
+    from linkwright.exports.export import export as write
+    from linkwright.exports.subject import STEP, subject
+    from linkwright.programs import SPECS
+
+    check_language(to, precision, arduino, output)
+    if function not in SPECS and function != STEP:
+        raise NameNotFound("function", function, [*SPECS, STEP])
     loaded = load(model, base=base, mimic=mimic)
     if function in ("pose", "jacobian", "twist"):
         if not frame:
             raise LinkwrightError(f"{function} is about a frame; name it with --frame, such as one of {_some(loaded)}")
         reference = reference or ("" if function == "pose" else "body")
-    program = loaded.mechanism.program(
-        function, method=method, wrenches=wrenches, frame=frame, reference=reference, free=tuple(free or ())
-    )
-    text = program.to_c(name=name) if to == "c" else program.to_cuda(name=name, precision=precision)
-    for warning in loaded.warnings:
-        tell_warning(warning)
+    given = {"method": method, "frame": frame, "reference": reference, "wrenches": wrenches}
+    options = {**given, "free": tuple(free or ()), "dt": dt, "name": name}
     if output is None:
+        text = single_text(subject(loaded.mechanism, function, **options), to, precision or "float64")  # type: ignore[arg-type]
+        _tell(loaded)
         sys.stdout.write(text)
         return
-    write_whole(output, text)
-    console().print(f"{output}: {program!r}"[:-1].replace(": <Program ", ": ", 1), soft_wrap=True)
+    more = {"precision": precision, "arduino": arduino, "overwrite": overwrite}
+    made = write(loaded.mechanism, output, function, to, **options, **more)  # type: ignore[arg-type]
+    _tell(loaded)
+    screen = console()
+    screen.print(f"{output}: {made.subject.program!r}"[:-1].replace(": <Program ", ": ", 1), soft_wrap=True)
+    if output.is_dir():
+        screen.print(f"  {', '.join(sorted(made.files))}; tested to {made.tolerance:.2g}", soft_wrap=True)
+
+
+def _tell(loaded: Loaded) -> None:
+    for warning in loaded.warnings:
+        tell_warning(warning)
 
 
 def _some(loaded: Loaded) -> str:

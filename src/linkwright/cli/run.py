@@ -212,10 +212,15 @@ def as_options(text: str) -> str:
     words = {
         "resume=True": "--resume",
         "leave resume out": "leave --resume out",
+        "overwrite=True": "--overwrite",
+        "on='local'": "--on local",
         "checkpoint=...": "--checkpoint FILE",
         "method='radau'": "--method radau",
         "a smaller dt": "a smaller --step",
         "loosen rtol and atol": "loosen --rtol",
+        "precision='float64'": "--precision float64",
+        "dt=0.001": "--dt 0.001",
+        "function='step'": "--function step",
     }
     for python, option in words.items():
         text = text.replace(python, option)

@@ -20,9 +20,22 @@ if TYPE_CHECKING:
     from linkwright.model import Joint, Mechanism
 
 #: What `--set` takes.
-Base = Annotated[str | None, typer.Option(help="URDF: 'fixed' or 'floating'.", show_default="fixed")]
+Base = Annotated[
+    str | None, typer.Option(help="URDF, SDF: 'fixed' or 'floating'.", show_default="fixed; SDF: as the file says")
+]
 Followers = Annotated[str | None, typer.Option(help="URDF: 'follow' or 'independent'.", show_default="follow")]
-Fixed = Annotated[str | None, typer.Option(help="URDF: fixed joints, 'merge' or 'keep'.", show_default="merge")]
+Fixed = Annotated[
+    str | None, typer.Option(help="URDF, SDF, MJCF: fixed joints, 'merge' or 'keep'.", show_default="merge")
+]
+Folders = Annotated[
+    list[Path] | None,
+    typer.Option("--folder", help="SDF, MJCF: a further folder whose files may be included; may be repeated."),
+]
+Trust = Annotated[bool, typer.Option("--trust", help="xacro: run the file's expressions, which may do anything.")]
+Arguments = Annotated[
+    list[str] | None,
+    typer.Option("--argument", metavar="NAME=VALUE", help="xacro: a value of an <xacro:arg>; may be repeated."),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter's value: 0.3, 1/3, 25 deg; may be repeated."),
@@ -87,6 +100,17 @@ def assignments(settings: list[str] | None) -> dict[str, str]:
         constant(value, f"--set {name.strip()}")
         found[name.strip()] = value
     return found
+
+
+def file_options(folders: list[Path] | None, trust: bool, arguments: list[str] | None) -> dict[str, Any]:
+    """What a reader is told about other files and about code in its file; None for what was not given."""
+    named: dict[str, str] = {}
+    for text in arguments or ():
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise LinkwrightError(f"--argument {text}: give NAME=VALUE, as in --argument prefix=left")
+        named[name.strip()] = value
+    return {"folders": folders or None, "trust": trust or None, "arguments": named or None}
 
 
 def model_table(mechanism: Mechanism) -> Table:

@@ -85,6 +85,11 @@ class Linearised:
     def __iter__(self) -> Iterator[Any]:
         return iter((self.A, self.B, self.modes))
 
+    def _repr_html_(self) -> str:
+        from linkwright.display.reports import linearised
+
+        return linearised(self)
+
 
 def linearise(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Linearised:
     """The linear model about one state; a state that does not keep its loops closed is an error."""

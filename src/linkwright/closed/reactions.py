@@ -28,7 +28,7 @@ class Reacting:
 
     def __init__(self, mech: Mechanism) -> None:
         self.mech, self.description = mech, mech.description
-        self.equations = Kinematics(mech.description)
+        self.equations = Kinematics(mech.description, mech._kept.get("assembly"))
 
     @cached_property
     def solver(self) -> Reactions:

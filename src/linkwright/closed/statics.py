@@ -54,6 +54,11 @@ class Equilibrium:
         """Whether no small motion grows."""
         return not np.any(self.linear.eigenvalues.real > GROWS)
 
+    def _repr_html_(self) -> str:
+        from linkwright.display.reports import equilibrium
+
+        return equilibrium(self)
+
 
 def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float) -> Equilibrium:
     """A state of rest near q, under gravity, the force elements, tau and the drivers as they stand at time t."""
@@ -115,7 +120,4 @@ def frozen(d: Description) -> Description:
 def _still(mech: Mechanism) -> Mechanism:
     if not mech.description.drivers:
         return mech
-    if "frozen" not in mech._kept:
-        mech._kept["frozen"] = type(mech)(frozen(mech.description))
-    kept: Mechanism = mech._kept["frozen"]
-    return kept
+    return mech._changed("frozen", frozen)

@@ -24,6 +24,8 @@ ITERATIONS = 200
 EXACT = 1e-11
 #: The largest turn of a single correction (rad), and the largest shift as a part of the mechanism's size.
 TURN, SHIFT = 0.7, 1.0
+#: After so many iterations in which the misses did not fall by this part of them, they will not any more.
+PATIENCE, FALL = 20, 1e-6
 TRIES = 12
 MISFIT_ITERATIONS = 30
 #: The largest misfit that rounded numbers explain, as a part of the mechanism's size, whatever the tolerance; and the
@@ -74,7 +76,7 @@ def assemble(programs: Programs, t: float, tolerance: float) -> Assembled:
         best = _nearly(programs, best, t)
     final = Assembled(best.q, best.angles, best.miss, best.pivots, spent)
     if final.miss > max(allowed, EXACT * e.size):
-        raise _does_not_close(programs, final, t)
+        raise does_not_close(programs, final, t)
     wrong = wrong_way(e, final.q)
     if wrong:
         name = next(iter(wrong))
@@ -113,9 +115,10 @@ def settle(programs: Programs, q: Floats, angles: Floats | None, t: float) -> As
     norms = row_norms(programs, jacobian)
     miss = float(np.max(np.abs(phi / norms), initial=0.0))
     merit = float(np.sum((phi / norms) ** 2))
-    damping, done = 0.0, 0
-    while done < ITERATIONS:
+    damping, done, idle = 0.0, 0, 0
+    while done < ITERATIONS and idle < PATIENCE:
         done += 1
+        idle += 1
         _, delta, _, _ = programs.correct(q, turns, at, np.array([damping]))
         turn = float(np.max(np.abs(delta[:, 3:]), initial=0.0))
         shift = float(np.max(np.abs(delta[:, :3]), initial=0.0)) / e.size
@@ -124,6 +127,8 @@ def settle(programs: Programs, q: Floats, angles: Floats | None, t: float) -> As
         _, _, phi, _, turns_ahead = programs.evaluate(ahead, turns, at, rest)
         wanted = float(np.sum((phi / norms) ** 2))
         tiny = max(turn, shift) < 1e-13
+        if wanted < (1.0 - FALL) * merit:
+            idle = 0
         if wanted < merit or (tiny and wanted <= 4.0 * merit):
             q, turns, merit = ahead, turns_ahead, wanted
             miss = float(np.max(np.abs(phi / norms), initial=0.0))
@@ -159,7 +164,8 @@ def misses(programs: Programs, state: Assembled, t: float) -> dict[Constraint, f
     return dict(sorted(worst.items(), key=lambda item: -item[1]))
 
 
-def _does_not_close(programs: Programs, state: Assembled, t: float) -> AssemblyError:
+def does_not_close(programs: Programs, state: Assembled, t: float) -> AssemblyError:
+    """What to say of a mechanism that misses least in this state."""
     found = misses(programs, state, t)
     open_ones = {c: miss for c, miss in found.items() if miss > 0.05 * state.miss}
     told = ", ".join(f"{c} misses by {miss:.3g} m" for c, miss in list(open_ones.items())[:6])

@@ -26,7 +26,7 @@ LARGEST = 300
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
+class Parts:
     """Stages of equal shape: where the entries of J stand in its store, and how columns are scaled."""
 
     gather: Ints  # (parts, rows, columns); the place behind the store's end is 0
@@ -41,7 +41,7 @@ class Branch:
         self._programs, self._start = programs, (q, angles, np.array([t]))
 
     @cached_property
-    def _parts(self) -> list[_Parts]:
+    def parts(self) -> list[Parts]:
         """Found when first needed: many motions never come near a crossing."""
         layout = self._programs.layout
         e = layout.equations
@@ -74,7 +74,7 @@ class Branch:
             scale[:, 3:] /= e.sizes[bodies][:, None]
             shapes.setdefault((*gather.shape, free), []).append((gather, scale.reshape(-1)))
         return [
-            _Parts(np.stack([g for g, _ in group]), np.stack([s for _, s in group])[:, None, :], free)
+            Parts(np.stack([g for g, _ in group]), np.stack([s for _, s in group])[:, None, :], free)
             for (_, _, free), group in shapes.items()
         ]
 
@@ -82,23 +82,24 @@ class Branch:
         """For states (n, ...) one after another, whether each but the first is on the branch of the one before it."""
         steps = len(q) - 1
         good = np.ones(steps, bool)
-        if not self._parts:
+        if not self.parts:
             return good
         rest = np.zeros((q.shape[1], 6))
         stored = self._programs.evaluate(q, angles, np.asarray(times)[:, None], rest)[1]
         j = np.concatenate([stored, np.zeros((len(q), 1))], axis=1)
-        for part in self._parts:
-            good &= _agree(part, j).all(axis=1)
+        for part in self.parts:
+            good &= agree(part, j[:-1], j[1:]).all(axis=1)
         return good
 
 
-def _agree(part: _Parts, stored: Floats) -> NDArray[np.bool_]:
-    """For every step and every part of equal shape, whether the determinants have one sign."""
+def agree(part: Parts, before: Floats, after: Floats) -> NDArray[np.bool_]:
+    """For every step and every part of equal shape, whether the determinants have one sign.
+
+    The rows are what is stored of J at both ends of the steps, and 0 behind it.
+    """
     _, m, n = part.gather.shape
-    j = stored[:, part.gather] * part.scale
+    first, second = before[:, part.gather] * part.scale, after[:, part.gather] * part.scale
     if m == n:  # the sign of a product is the product of the signs, and better known
-        signs = np.linalg.slogdet(j)[0]
-        return np.asarray(signs[:-1] * signs[1:] >= 0.0)
-    first, second = j[:-1], j[1:]
+        return np.asarray(np.linalg.slogdet(first)[0] * np.linalg.slogdet(second)[0] >= 0.0)
     product = first @ second.transpose(0, 1, 3, 2) if part.rows else first.transpose(0, 1, 3, 2) @ second
     return np.asarray(np.linalg.slogdet(product)[0] >= 0.0)

@@ -75,6 +75,15 @@ class Equations:
     def drivers(self) -> tuple[int, ...]:
         return tuple(k for k, c in enumerate(self.constraints) if c.law is not None)
 
+    def alike(self, other: Equations) -> bool:
+        """Whether another mechanism's equations differ from these by numbers alone."""
+
+        def told(e: Equations) -> list[tuple[object, ...]]:
+            return [(c.group, c.form, c.bodies, len(c.record), c.law) for c in e.constraints]
+
+        named = list(self.description.parameters) == list(other.description.parameters)
+        return named and self.nb == other.nb and told(self) == told(other)
+
     @cached_property
     def sizes(self) -> Floats:
         """A length for each body, by which turns are weighed against shifts: how far its frames are from its origin."""
@@ -145,10 +154,10 @@ class Equations:
         ends = (driver.target, driver.other)
         if driver.kind == "distance":
             return self._at(driver.name, "driver", forms.DISTANCE, ends, [], driver.law)
-        form = forms.angle(*driver.axes, about_h=self._parallel(driver))
+        form = forms.angle(*driver.axes, about_h=self.drawn_parallel(driver))
         return self._at(driver.name, "driver", form, ends, [], driver.law)
 
-    def _parallel(self, driver: Driver) -> bool:
+    def drawn_parallel(self, driver: Driver) -> bool:
         """Whether the h axes of an angle driver are drawn parallel, and its axes across them."""
         if "h" in driver.axes:
             return False
@@ -210,11 +219,21 @@ def joint_frames(d: Description, q: Floats, j: int) -> tuple[forms.Frame, forms.
 
 def drawn(d: Description) -> tuple[Floats, Floats]:
     """Rotations and origins of the bodies as drawn; those not placed stand as joints at rest put them on the others."""
-    r, p = np.tile(np.eye(3), (d.nb, 1, 1)), np.zeros((d.nb, 3))
+    start = None if d.start is None else (d.start.r[None], d.start.p[None])
+    r, p = drawn_rows(d, d.ri[None], d.pi[None], d.rj[None], d.pj[None], start)
+    return r[0], p[0]
+
+
+def drawn_rows(
+    d: Description, ri: Floats, pi: Floats, rj: Floats, pj: Floats, start: tuple[Floats, Floats] | None
+) -> tuple[Floats, Floats]:
+    """(n, nb, 3, 3) and (n, nb, 3): `drawn` for n mechanisms that differ by these numbers, the cases first."""
+    n = len(ri)
+    r, p = np.tile(np.eye(3), (n, d.nb, 1, 1)), np.zeros((n, d.nb, 3))
     known = np.zeros(d.nb, bool)
-    if d.start is not None:
+    if d.start is not None and start is not None:
         known |= d.start.placed
-        r[known], p[known] = d.start.r[known], d.start.p[known]
+        r[:, known], p[:, known] = start[0][:, known], start[1][:, known]
     if known.all():
         return r, p
     around: dict[int, list[int]] = {}
@@ -223,8 +242,9 @@ def drawn(d: Description) -> tuple[Floats, Floats]:
             around.setdefault(body, []).append(j)
     # What is placed tells more of its neighbours than ground does, which many joints reach.
     queue = [*np.flatnonzero(known).tolist(), GROUND]
+    ground = np.broadcast_to(np.eye(3), (n, 3, 3)), np.zeros((n, 3))
     for here in queue:  # grows while it is gone through
-        rh, ph = (np.eye(3), np.zeros(3)) if here == GROUND else (r[here], p[here])
+        rh, ph = ground if here == GROUND else (r[:, here], p[:, here])
         for j in around.get(here, ()):
             outward = int(d.parent[j]) == here
             there = int(d.child[j] if outward else d.parent[j])
@@ -235,14 +255,18 @@ def drawn(d: Description) -> tuple[Floats, Floats]:
             turn = np.asarray(kind.rotation(rest).matrix(), float)
             shift = np.asarray(kind.shift(rest, d.pitch[j]), float)
             if outward:
-                rn, pn, rf, pf = d.ri[j], d.pi[j], d.rj[j], d.pj[j]
+                rn, pn, rf, pf = ri[:, j], pi[:, j], rj[:, j], pj[:, j]
             else:
-                rn, pn, rf, pf, turn, shift = d.rj[j], d.pj[j], d.ri[j], d.pi[j], turn.T, -turn.T @ shift
-            r[there] = rh @ rn @ turn @ rf.T
-            p[there] = ph + rh @ (pn + rn @ shift) - r[there] @ pf
+                rn, pn, rf, pf, turn, shift = rj[:, j], pj[:, j], ri[:, j], pi[:, j], turn.T, -turn.T @ shift
+            r[:, there] = rh @ rn @ turn @ rf.transpose(0, 2, 1)
+            p[:, there] = ph + _turned(rh, pn + rn @ shift) - _turned(r[:, there], pf)
             known[there] = True
             queue.append(there)
     if not known.all():
         name = d.body_names[int(np.flatnonzero(~known)[0])]
         raise ModelError(f"no joint connects body {name!r} to ground; place it, or join it", element=name)
     return r, p
+
+
+def _turned(r: Floats, p: Floats) -> Floats:
+    return np.asarray((r @ p[:, :, None])[:, :, 0])

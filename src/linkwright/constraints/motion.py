@@ -73,14 +73,56 @@ class Work:
     notes: list[str] = field(default_factory=list)
 
 
-class Stepper:
+class Acceptance:
+    """What a step must show to be taken: each test is for one step or, with arrays in it, for many."""
+
+    tolerance: Any  # of Φ
+    rate_tolerance: Any  # of J v + Φ_t, at rest
+    lost: Any  # how many equations repeat others
+    largest_pivot: Any  # so far
+
+    def closes(self, step: Step) -> Any:
+        """Whether a position was found."""
+        return (step.residual <= self.tolerance) & (step.iterations < ITERATIONS * np.maximum(step.rounds, 1.0))
+
+    def regular(self, step: Step, largest: Any = None) -> Any:
+        """Whether the equations there are as independent as elsewhere, where the pivots were as large as `largest`."""
+        return (step.lost == self.lost) & (
+            step.pivot >= SINGULAR * (self.largest_pivot if largest is None else largest)
+        )
+
+    def consistent(self, step: Step) -> Any:
+        """Whether the laws' rates can be followed."""
+        return step.rate_residual <= self.rate_tolerance * (1.0 + step.speed)
+
+    def near(self, step: Step) -> Any:
+        """Whether the state found is where the rates of both ends lead, and no body turned too far to be counted."""
+        # Near a singular position accelerations change so fast that only the velocities are a measure.
+        drift = np.where(step.pivot < NEAR * self.largest_pivot, JUMP, DRIFT)
+        expected = (step.jump <= JUMP * step.travelled + SLACK) & (step.drift <= drift * step.travelled + 1e-9)
+        return expected & (step.turned <= TURN)
+
+    def smooth(self, step: Step, fastest: Any) -> Any:
+        """Whether the velocities of both ends agree with the accelerations, where bodies were as fast as `fastest`."""
+        return step.mismatch <= MISMATCH * step.speed + REST * fastest + 1e-12
+
+    def short(self, step: Step) -> Any:
+        """Whether the step is too short for the equations to have been dependent in between.
+
+        Pivots are squared sines of angles between equations, and change no faster than the bodies move times the
+        inverse of the smallest sine.
+        """
+        return step.pivot > 2.0 * step.travelled
+
+
+class Stepper(Acceptance):
     """Steps of one mechanism; a state that is not accepted is forgotten."""
 
     def __init__(self, programs: Programs, assembled: Assembled, free: bool, t: float, miss: float) -> None:
         e = programs.layout.equations
         self.programs, self.free = programs, free
         self.sizes = e.sizes
-        self._rate_tolerance = 1e-6 * e.size
+        self.rate_tolerance = 1e-6 * e.size
         nb, turns = e.nb, max(int(e.first_angle[-1]), 1)
         self._t, self._h = np.zeros(1), np.zeros(1)
         self._q, self._v, self._a = np.zeros((nb, 7)), np.zeros((nb, 6)), np.zeros((nb, 6))
@@ -120,42 +162,8 @@ class Stepper:
         there = (out["q_there"].copy(), out["v_there"].copy(), out["a_there"].copy())
         return State(t, *there, out["angles_there"].copy())
 
-    # Each of these is for one step or, with arrays in it, for many.
-    def closes(self, step: Step) -> Any:
-        """Whether a position was found."""
-        return (step.residual <= self.tolerance) & (step.iterations < ITERATIONS * np.maximum(step.rounds, 1.0))
-
-    def regular(self, step: Step, largest: Any = None) -> Any:
-        """Whether the equations there are as independent as elsewhere, where the pivots were as large as `largest`."""
-        return (step.lost == self.lost) & (
-            step.pivot >= SINGULAR * (self.largest_pivot if largest is None else largest)
-        )
-
-    def consistent(self, step: Step) -> Any:
-        """Whether the laws' rates can be followed."""
-        return step.rate_residual <= self._rate_tolerance * (1.0 + step.speed)
-
-    def near(self, step: Step) -> Any:
-        """Whether the state found is where the rates of both ends lead, and no body turned too far to be counted."""
-        # Near a singular position accelerations change so fast that only the velocities are a measure.
-        drift = np.where(step.pivot < NEAR * self.largest_pivot, JUMP, DRIFT)
-        expected = (step.jump <= JUMP * step.travelled + SLACK) & (step.drift <= drift * step.travelled + 1e-9)
-        return expected & (step.turned <= TURN)
-
-    def smooth(self, step: Step, fastest: Any) -> Any:
-        """Whether the velocities of both ends agree with the accelerations, where bodies were as fast as `fastest`."""
-        return step.mismatch <= MISMATCH * step.speed + REST * fastest + 1e-12
-
-    def short(self, step: Step) -> Any:
-        """Whether the step is too short for the equations to have been dependent in between.
-
-        Pivots are squared sines of angles between equations, and change no faster than the bodies move times the
-        inverse of the smallest sine.
-        """
-        return step.pivot > 2.0 * step.travelled
-
     def near_singular(self, step: Step) -> bool:
-        return step.lost != self.lost or step.pivot < NEAR * self.largest_pivot
+        return bool(step.lost != self.lost or step.pivot < NEAR * self.largest_pivot)
 
     def _acceleration(self) -> float:
         a = np.abs(self._out["a_there"])
@@ -186,7 +194,7 @@ class Stepper:
         """Whether the constraints hold at an interpolated state."""
         e, rest = self.programs.layout.equations, np.zeros_like(state.v)
         phi = self.programs.evaluate(state.q, state.angles, np.array([state.t]), rest)[2]
-        return float(np.max(np.abs(phi), initial=0.0)) <= max(INTERPOLATED * e.size, self.tolerance)
+        return bool(np.max(np.abs(phi), initial=0.0) <= max(INTERPOLATED * e.size, self.tolerance))
 
     def dependent(self, state: State) -> bool:
         """Whether equations are dependent that elsewhere are not.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -360,12 +359,12 @@ class _Step:
 
 
 class Programs:
-    """The compiled programs of one mechanism's equations."""
+    """The compiled programs of one mechanism's equations; of one `like` it they are those of the other's."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, like: Programs | None = None) -> None:
         self.layout = layout
         self.numbers = numbers(layout.equations)
-        self._steps: dict[bool, Program] = {}
+        self._made: dict[str, Program] = {} if like is None else like._made
 
     @property
     def tolerance(self) -> float:
@@ -376,41 +375,48 @@ class Programs:
     def tolerance(self, value: float) -> None:
         self.numbers["tolerance"][0] = value
 
-    @cached_property
-    def _evaluation(self) -> Program:
-        return evaluation(self.layout)
+    def program(self, name: str, make: Callable[[Layout], Program]) -> Program:
+        """A program of these equations, made once."""
+        if name not in self._made:
+            self._made[name] = make(self.layout)
+        return self._made[name]
 
-    @cached_property
-    def _correction(self) -> Program:
-        return correction(self.layout)
+    @property
+    def evaluation(self) -> Program:
+        """The program of `evaluate`."""
+        return self.program("evaluation", evaluation)
 
-    @cached_property
-    def _allowance(self) -> Program:
-        return allowance(self.layout)
+    @property
+    def correction(self) -> Program:
+        """The program of `correct`."""
+        return self.program("correction", correction)
 
     def evaluate(self, q: Floats, angles: Floats, t: Floats, v: Floats) -> tuple[Floats, ...]:
         """The laws with their rates, the parts of J, Φ, J̇ v, and the angles counted at q."""
-        named = self._named(self._evaluation, q=q, angles=angles, t=t, v=v)
+        named = self._named(self.evaluation, q=q, angles=angles, t=t, v=v)
         return named["laws"], named["jacobian"], named["phi"], named["bias"], named["angles_there"]
 
     def correct(self, q: Floats, angles: Floats, t: Floats, damping: Floats) -> tuple[Floats, ...]:
         """Φ, the least change of q, q so changed, the pivots."""
-        named = self._named(self._correction, q=q, angles=angles, t=t, damping=damping)
+        named = self._named(self.correction, q=q, angles=angles, t=t, damping=damping)
         return named["phi"], named["delta"], named["changed"], named["pivots"]
 
     def allowed(self, q: Floats, angles: Floats, t: Floats, motion: Floats) -> Floats:
         """The part of a motion (nb, 6) that the constraints allow."""
-        return self._named(self._allowance, q=q, angles=angles, t=t, motion=motion)["allowed"]
+        program = self.program("allowance", allowance)
+        return self._named(program, q=q, angles=angles, t=t, motion=motion)["allowed"]
 
     def step(self, free: bool) -> Program:
         """The program of a step in time; for one with freedom left, of the least-norm motion."""
-        if free not in self._steps:
-            self._steps[free] = step(self.layout, free)
-        return self._steps[free]
+        return self.program(f"step {free}", lambda layout: step(layout, free))
 
     def _named(self, program: Program, **given: Floats) -> dict[str, Floats]:
         """The outputs of a program by their names."""
-        inputs = {**self.numbers, **given}
-        found = program(*(inputs[b.name] for b in program.inputs))
-        results = found if isinstance(found, tuple) else (found,)
-        return dict(zip((b.name for b in program.outputs), results, strict=True))
+        return named(program, {**self.numbers, **given})
+
+
+def named(program: Program, given: Mapping[str, Floats]) -> dict[str, Floats]:
+    """The outputs of a program by their names, from inputs by theirs."""
+    found = program(*(given[b.name] for b in program.inputs))
+    results = found if isinstance(found, tuple) else (found,)
+    return dict(zip((b.name for b in program.outputs), results, strict=True))

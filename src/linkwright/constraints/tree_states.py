@@ -44,14 +44,16 @@ def coordinates(tree: Tree, state: Floats, near: Floats) -> Floats:
     return q
 
 
-def assembled(tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: float) -> Floats:
+def assembled(
+    tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: float, like: Kinematics | None = None
+) -> Floats:
     """The tree's coordinates nearest to q at which all constraints hold, with the joints `fixed` kept as they are.
 
-    Raises AssemblyError, which names what does not close.
+    Raises AssemblyError, which names what does not close. `like`: a mechanism whose programs may serve.
     """
     held = _held(tree.description, tree, q, fixed)
     try:
-        state = Kinematics(held).assemble(t, tolerance)
+        state = Kinematics(held, like).assemble(t, tolerance)
     except AssemblyError as error:
         raise _in_own_names(error, [tree.description.joint_names[j] for j in fixed]) from None
     return coordinates(tree, state.q, q)

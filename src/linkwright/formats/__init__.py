@@ -1,4 +1,4 @@
-"""Model files to descriptions: the file's ending says which reader."""
+"""Model files to descriptions: the file's ending says which reader; of `.xml`, the outermost element."""
 
 from __future__ import annotations
 
@@ -10,32 +10,62 @@ from typing import Any
 from linkwright.errors import FormatError
 from linkwright.mechanism.description import Description
 
-_LATER = (".xml", ".sdf")
+#: The endings that are read, the longest first where one ends in another.
+ENDINGS = (".mks", ".urdf", ".dh.toml", ".sdf", ".world", ".xacro", ".xml", ".mjcf")
+_BY_ROOT = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf", "mujocoinclude": "mjcf"}
 
 
 def read(path: str | Path, **options: Any) -> Description:
-    """The description in a model file: `.mks`, `.urdf`, `.dh.toml`. Options are those of the format's reader."""
-    file, name = str(path), Path(path).name.lower()
+    """The description in a model file: `.mks`, `.urdf`, `.dh.toml`, `.sdf`, `.world`, `.xacro`, or `.xml` (MJCF).
+
+    Options are those of the format's reader.
+    """
+    file = str(path)
     if not Path(path).exists():
         raise FormatError("there is no such file", file=file)
     if Path(path).is_dir():
         raise FormatError("is a directory; give a model file", file=file)
-    # Readers are imported when needed: XML is slow to import.
-    reader: Callable[..., Description]
-    if name.endswith(".urdf"):
-        from linkwright.formats.urdf import read_urdf as reader
-    elif name.endswith(".dh.toml"):
-        from linkwright.formats.dh import read_dh as reader
-    elif name.endswith(".mks"):
-        from linkwright.formats.mks.reader import read_mks as reader
-    elif name.endswith(_LATER):
-        raise FormatError(f"{Path(path).suffix} files are not read yet; .mks, .urdf and .dh.toml are", file=file)
-    else:
-        ending = Path(path).suffix
-        raise FormatError(f"files ending in {ending!r} are not read; .mks, .urdf and .dh.toml are", file=file)
+    reader = _reader(path, file)
     known = [p.name for p in inspect.signature(reader).parameters.values() if p.kind is p.KEYWORD_ONLY]
     for option in options:
         if option not in known:
             takes = f"takes {', '.join(known)}" if known else "takes no options"
             raise FormatError(f"the option {option!r} is not one of this format's, which {takes}", file=file)
     return reader(path, **options)
+
+
+def format_of(path: str | Path) -> str:
+    """The format of a model file: "mks", "urdf", "dh", "sdf", "xacro" or "mjcf"."""
+    name = Path(path).name.lower()
+    ending = next((e for e in ENDINGS if name.endswith(e)), None)
+    if ending is None:
+        suffix = Path(path).suffix
+        raise FormatError(f"files ending in {suffix!r} are not read; {', '.join(ENDINGS)} are", file=str(path))
+    if ending == ".xml":
+        from linkwright.formats.xml import root_tag
+
+        tag = root_tag(path)
+        if tag not in _BY_ROOT:
+            text = f"its outermost element is <{tag[:80]}>; <mujoco> (MJCF), <robot> (URDF) and <sdf> are read"
+            raise FormatError(text, file=str(path))
+        return _BY_ROOT[tag]
+    return {".dh.toml": "dh", ".world": "sdf", ".mjcf": "mjcf"}.get(ending, ending[1:])
+
+
+def _reader(path: str | Path, file: str) -> Callable[..., Description]:
+    """Readers are imported when needed: XML is slow to import."""
+    sort = format_of(path)
+    reader: Callable[..., Description]
+    if sort == "urdf":
+        from linkwright.formats.urdf import read_urdf as reader
+    elif sort == "dh":
+        from linkwright.formats.dh import read_dh as reader
+    elif sort == "mks":
+        from linkwright.formats.mks.reader import read_mks as reader
+    elif sort == "sdf":
+        from linkwright.formats.sdf.reader import read_sdf as reader
+    elif sort == "xacro":
+        from linkwright.formats.xacro import read_xacro as reader
+    else:
+        from linkwright.formats.mjcf.reader import read_mjcf as reader
+    return reader

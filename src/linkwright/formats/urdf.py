@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import FormatError, LinkwrightWarning
-from linkwright.formats.xml import parse_xml
+from linkwright.formats.xml import number, parse_xml
 from linkwright.mechanism.checks import check_numbers, listed
 from linkwright.mechanism.description import GROUND, Description, Frames, Names, joint_defaults, kind_number
 from linkwright.mechanism.elements import Mimic, joint_losses
@@ -80,6 +80,12 @@ def read_urdf(
     only kept in the arrays of these names, or act as forces −damping · v − friction · sign(v) on their joints.
     """
     file = str(path)
+    check_options(file, base, mimic, fixed, friction)
+    return describe(parse_xml(path), file, base=base, mimic=mimic, fixed=fixed, friction=friction)
+
+
+def check_options(file: str, base: str, mimic: str, fixed: str, friction: str) -> None:
+    """Refuse values that `read_urdf` does not know."""
     for option, value, allowed in (
         ("base", base, ("fixed", "floating")),
         ("mimic", mimic, ("follow", "independent")),
@@ -88,7 +94,10 @@ def read_urdf(
     ):
         if value not in allowed:
             raise FormatError(f"the option {option}={value!r} must be {' or '.join(map(repr, allowed))}", file=file)
-    robot = parse_xml(path)
+
+
+def describe(robot: Any, file: str, *, base: str, mimic: str, fixed: str, friction: str) -> Description:
+    """The mechanism of a `<robot>` element; options as those of `read_urdf`."""
     if robot.tag != "robot":
         text = f"is not a URDF: its outermost element is <{robot.tag}>, not <robot>"
         raise FormatError(text, file=file, line=robot.sourceline)
@@ -99,7 +108,7 @@ def read_urdf(
         text = "has no <link>: there is no robot in it (was it generated from a xacro file without its macro call?)"
         raise FormatError(text, file=file, line=robot.sourceline)
     root = _check_graph(file, links, joints)
-    description = _describe(robot.get("name") or Path(path).stem, links, joints, root, floating=base == "floating")
+    description = _describe(robot.get("name") or Path(file).stem, links, joints, root, floating=base == "floating")
     if mimic == "follow":
         description = _with_mimics(file, description, joints)
     if friction == "apply":
@@ -107,13 +116,6 @@ def read_urdf(
     check_numbers(description, inertias="warn")
     _tell_of_massless(file, links, joints, root, merged=fixed == "merge")
     return merge_fixed(description) if fixed == "merge" else description
-
-
-def _float(word: str) -> float:
-    """A number as files have it; Python would take underscores and the digits of other scripts too."""
-    if "_" in word or not word.isascii():
-        raise ValueError(word)
-    return float(word)
 
 
 class _Reader:
@@ -138,7 +140,7 @@ class _Reader:
             return np.array(default, dtype=np.float64)
         words = text.split()
         try:
-            values = np.array([_float(word) for word in words])
+            values = np.array([number(word) for word in words])
         except ValueError:
             message = f"{owner}: {attribute}={text!r} of <{element.tag}> is not a number"
             raise self.fail(element, message, owner) from None
@@ -339,7 +341,7 @@ def _with_mimics(file: str, d: Description, joints: list[_Joint]) -> Description
     if orphans:
         pairs = [f"{joint.name} (of {joint.mimic[0]})" for joint in orphans if joint.mimic is not None]
         text = f"{file}: no such joints to mimic for {listed(pairs)}; these stay independent: correct the names"
-        warn(text, LinkwrightWarning, stacklevel=5)
+        warn(text, LinkwrightWarning, stacklevel=6)
     mimics = []
     for joint in joints:
         passed, ratio, offset, leader = [joint.name], 1.0, 0.0, joint
@@ -413,7 +415,7 @@ def _tell_of_massless(file: str, links: list[_Link], joints: list[_Joint], root:
             f". Of these, {listed(loose)} hang on moving joints with no mass beyond: forward dynamics is singular "
             "there; give them a mass, or lock their joints"
         )
-    warn(text, LinkwrightWarning, stacklevel=5)
+    warn(text, LinkwrightWarning, stacklevel=6)
 
 
 def _outward(joints: list[_Joint], root: str) -> list[_Joint]:

@@ -75,7 +75,8 @@ class _Writer:
         wrong += [f"the force {force.name!r}" for force in d.elements if force.name not in losses]
         if wrong:
             shown = ", ".join(wrong[:12]) + (f" and {len(wrong) - 12} more" if len(wrong) > 12 else "")
-            raise ModelError(f"URDF cannot hold {shown}", element=d.name)
+            text = f"URDF cannot hold {shown}; .mks can, and MJCF (.xml) most of it: write one of these"
+            raise ModelError(text, element=d.name)
 
     def _losses(self, j: int) -> Any:
         d = self.d

@@ -1,7 +1,12 @@
-"""XML read safely: no entities, no network, no huge trees; what is wrong is said with file and line."""
+"""XML read safely: no entities, no network, no huge trees; what is wrong is said with file and line.
+
+A first pass over the text counts what is in it and stops at the first thing that a model never has, so that the tree
+is built only of files that are small enough: time and memory are bounded by the constants below.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -11,19 +16,38 @@ from lxml import etree
 from linkwright.errors import FormatError
 from linkwright.formats.files import MAX_BYTES, read_bytes
 
+MAX_ELEMENTS = 1_000_000  # of one model, with all that it includes
+MAX_NESTING = 500
+MAX_ATTRIBUTES = 200  # of one element
+MAX_TOKEN = 8 * 2**20  # bytes of one tag with its attributes, or of one comment
+_CHUNK = 2**16
+
 
 class _Refused(Exception):
     """Raised inside the first pass to stop it."""
 
 
-def parse_xml(path: str | Path) -> Any:
-    """The root element of an XML file; each element knows its line (`sourceline`).
+@dataclass
+class Budget:
+    """How many elements and bytes may still be read."""
 
-    A first pass looks only at declarations and stops at the first entity, before anything could expand.
-    """
-    file = str(path)
-    data = read_bytes(path, MAX_BYTES)
-    _check(data, file)
+    elements: int
+    bytes: int
+
+
+def parse_xml(path: str | Path) -> Any:
+    """The root element of an XML file; each element knows its line (`sourceline`)."""
+    return parse_bytes(read_bytes(path, MAX_BYTES), str(path))
+
+
+def parse_bytes(data: bytes, file: str, budget: Budget | None = None) -> Any:
+    """The root element of XML text; `budget` is lessened by what was read. Errors name `file`."""
+    budget = budget or Budget(MAX_ELEMENTS, MAX_BYTES)
+    budget.bytes -= len(data)
+    if budget.bytes < 0:
+        text = f"and the files read before it have more than {MAX_BYTES >> 20} MB together; a model never has"
+        raise FormatError(text, file=file)
+    _Check(data, file, budget)
     parser = _parser(recover=False)
     try:
         return etree.fromstring(data, parser)
@@ -34,36 +58,95 @@ def parse_xml(path: str | Path) -> Any:
         raise FormatError(f"is not well-formed XML: {error.msg}", file=file, line=error.lineno) from error
 
 
+def root_tag(path: str | Path) -> str:
+    """The name of an XML file's outermost element, before all of it is read."""
+    found: list[str] = []
+
+    def start(name: str, _: Any) -> None:
+        found.append(name)
+        raise _Refused
+
+    def entity(*_: Any) -> None:
+        raise _Refused
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.EntityDeclHandler = entity
+    data = read_bytes(path, MAX_BYTES)
+    try:
+        for at in range(0, len(data), _CHUNK):
+            parser.Parse(data[at : at + _CHUNK], False)
+    except (_Refused, expat.ExpatError):
+        if found:
+            return found[0]
+    parse_bytes(data, str(path))  # it tells why
+    raise FormatError("has no element", file=str(path))
+
+
+def number(word: str) -> float:
+    """A number as files have it (ValueError if not); Python would take underscores and other scripts' digits too.
+
+    It may be NaN or infinite, also from digits that no float can hold (1e400): check that it is finite.
+    """
+    if "_" in word or not word.isascii():
+        raise ValueError(word)
+    return float(word)
+
+
 def _parser(*, recover: bool) -> Any:
     return etree.XMLParser(
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
         dtd_validation=False,
-        huge_tree=False,
+        huge_tree=True,  # the first pass has the limits
         remove_comments=True,
         remove_pis=True,
         recover=recover,
     )
 
 
-def _check(data: bytes, file: str) -> None:
-    """Refuse entities and outside declarations; say where the text is not well-formed."""
-    parser = expat.ParserCreate()
+class _Check:
+    """The first pass: refuses entities, outside declarations and what is too much; says where text is malformed."""
 
-    def entity(name: str, *_: Any) -> None:
+    def __init__(self, data: bytes, file: str, budget: Budget) -> None:
+        self.budget = budget
+        self.depth = 0
+        parser = expat.ParserCreate()
+        parser.ordered_attributes = True
+        parser.EntityDeclHandler = self._entity
+        parser.StartDoctypeDeclHandler = self._doctype
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        try:
+            for at in range(0, len(data), _CHUNK):
+                parser.Parse(data[at : at + _CHUNK], False)
+                if at + _CHUNK - parser.CurrentByteIndex > MAX_TOKEN:
+                    raise _Refused(f"has a tag or a comment larger than {MAX_TOKEN >> 20} MB; a model never has one")
+            parser.Parse(b"", True)
+        except _Refused as refused:
+            raise FormatError(str(refused), file=file, line=parser.CurrentLineNumber) from None
+        except expat.ExpatError as error:
+            message = expat.ErrorString(error.code)
+            raise FormatError(f"is not well-formed XML: {message}", file=file, line=error.lineno) from None
+
+    def _entity(self, name: str, *_: Any) -> None:
         raise _Refused(f"declares the entity {name!r}; entities are not read: write the text out")
 
-    def doctype(name: str, system: str | None, public: str | None, _: int) -> None:
+    def _doctype(self, name: str, system: str | None, public: str | None, _: int) -> None:
         if system or public:
             raise _Refused(f"refers to an outside document type ({system or public}); remove the DOCTYPE line")
 
-    parser.EntityDeclHandler = entity
-    parser.StartDoctypeDeclHandler = doctype
-    try:
-        parser.Parse(data, True)
-    except _Refused as refused:
-        raise FormatError(str(refused), file=file, line=parser.CurrentLineNumber) from None
-    except expat.ExpatError as error:
-        message = expat.ErrorString(error.code)
-        raise FormatError(f"is not well-formed XML: {message}", file=file, line=error.lineno) from None
+    def _start(self, name: str, attributes: list[str]) -> None:
+        self.depth += 1
+        self.budget.elements -= 1
+        if self.depth > MAX_NESTING:
+            raise _Refused(f"has elements nested more than {MAX_NESTING} deep (<{name[:80]}>); a model never has")
+        if self.budget.elements < 0:
+            raise _Refused(f"has more than {MAX_ELEMENTS:,} elements (<{name[:80]}>); a model never has that many")
+        if len(attributes) > 2 * MAX_ATTRIBUTES:
+            text = f"has an element of {len(attributes) // 2} attributes (<{name[:80]}>); none may have more than "
+            raise _Refused(text + f"{MAX_ATTRIBUTES}")
+
+    def _end(self, name: str) -> None:
+        self.depth -= 1

@@ -57,7 +57,10 @@ class Dialect:
         return "static __device__" if self.cuda else "static"
 
 
-_C = Dialect(cuda=False, precision="float64", index="long", segment=2000, paired=False)
+def c_dialect(precision: str = "float64") -> Dialect:
+    if precision not in _PRECISIONS:
+        raise KernelError(f"no C text in {precision!r}; precision is 'float64' or 'float32'")
+    return Dialect(cuda=False, precision=precision, index="long", segment=2000, paired=False)
 
 
 def cuda_dialect(precision: str, *, outside: bool = False) -> Dialect:
@@ -67,14 +70,14 @@ def cuda_dialect(precision: str, *, outside: bool = False) -> Dialect:
     return Dialect(cuda=True, precision=precision, index="long long", segment=8000, paired=True, outside=outside)
 
 
-def c_text(program: Program, name: str | None = None) -> str:
+def c_text(program: Program, name: str | None = None, precision: str = "float64") -> str:
     """One self-contained C99 file; its functions are named after the program, or `name`."""
-    return Lowering(program, name, _C).c_file()
+    return Lowering(program, name, c_dialect(precision)).c_file()
 
 
 def work_size(program: Program) -> int:
     """How many numbers of work the C function needs (`NAME_WORK` in the text)."""
-    return Lowering(program, None, _C).layout.size
+    return Lowering(program, None, c_dialect()).layout.size
 
 
 def cuda_text(program: Program, name: str | None = None, precision: str = "float64") -> str:
@@ -213,7 +216,7 @@ class Lowering:
         f.lines += Statements(self, f).lines(self.program.statements)
         return f
 
-    def _parts(self, body: Sequence[str]) -> str:
+    def parts_text(self, body: Sequence[str]) -> str:
         apart: list[str] = []
         if any(f"{self.name}_APART" in text for text in self.functions):
             inline = "__noinline__ static __device__" if self.dialect.cuda else "__attribute__((noinline)) static"
@@ -253,12 +256,12 @@ class Lowering:
         return "\n".join([f"/* {lines[0]}", *(f" * {line}" for line in lines[1:]), " */"])
 
     def c_file(self) -> str:
-        name, names = self.name, self.names
+        name, names, work = self.name, self.names, f"{self.dialect.real} *work"
         driver = self.driver(name)
         arrays = [*self.with_role("input"), *self.with_role("output")]
         unused = [*self.unused(driver), *(["work"] if "work" not in driver.uses else [])]
         main = [
-            f"void {name}({self.signature('double *work')})",
+            f"void {name}({self.signature(work)})",
             "{",
             *(f"    (void){x};" for x in unused),
             *(f"    {line}" for line in driver.lines),
@@ -266,7 +269,7 @@ class Lowering:
         ]
         moved = ", ".join([*(f"{names[k]} + state * {self.program.buffers[k].size}" for k in arrays), "work"])
         batch = [
-            f"void {name}_batch({self.signature('double *work', 'long count')})",
+            f"void {name}_batch({self.signature(work, 'long count')})",
             "{",
             "    for (long state = 0; state < count; ++state)",
             f"        {name}({moved});",
@@ -274,13 +277,13 @@ class Lowering:
         ]
         header = self._header(
             [
-                f"work: {name}_WORK doubles" + ("" if self.layout.size else "; may be NULL"),
+                f"work: {name}_WORK {self.dialect.real}s" + ("" if self.layout.size else "; may be NULL"),
                 "Arrays are row-major; outputs must not overlap inputs.",
                 f"{name}_batch runs `count` states, each array holding one state after another.",
             ]
         )
         top = ["#include <math.h>", "", f"#define {name}_WORK {self.layout.size}"]
-        return "\n".join([header, *top, "", self._parts(["\n".join(main), "\n".join(batch)])])
+        return "\n".join([header, *top, "", self.parts_text(["\n".join(main), "\n".join(batch)])])
 
     def cuda_file(self) -> str:
         name, names, real = self.name, self.names, self.dialect.real
@@ -310,7 +313,7 @@ class Lowering:
 
     def cuda_whole(self, rest: Sequence[str], parts: Sequence[str]) -> str:
         """The file of these parts; `rest` ends its heading."""
-        body = self._parts(parts)
+        body = self.parts_text(parts)
         odd = [
             f"#ifndef {word}\n#define {word} __int_as_float({bits})\n#endif"
             for word, bits in (("INFINITY", "0x7f800000"), ("NAN", "0x7fffffff"))
@@ -329,4 +332,4 @@ def _cases(program: Program) -> list[Case]:
     return found
 
 
-__all__ = ["Dialect", "Lowering", "c_text", "cuda_text", "cuda_work_size", "function_name", "work_size"]
+__all__ = ["Dialect", "Lowering", "c_dialect", "c_text", "cuda_text", "cuda_work_size", "function_name", "work_size"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 AT_ONCE = 50_000  # bodies times points that are computed together
+#: The arrays of a description that tell how bodies are joined.
+NUMBERS = ("ri", "pi", "rj", "pj", "pitch")
 QUANTITIES = ("position", "orientation", "velocity", "angular_velocity", "acceleration", "angular_acceleration")
 
 
@@ -29,20 +32,50 @@ def body_motion(d: Description, q: Floats, v: Floats, a: Floats) -> dict[str, Fl
     found = {name: np.empty((len(q), d.nb, 4 if name == "orientation" else 3)) for name in QUANTITIES}
     topology = span(d)
     x = Tree(d, topology).coordinates
+    numbers = {name: getattr(d, name)[None] for name in NUMBERS}
     at_once = max(1, AT_ONCE // max(d.nb, 1))
     for first in range(0, len(q), at_once):
         some = slice(first, first + at_once)
-        for name, y in zip(QUANTITIES, _motion(d, topology, x, q[some], v[some], a[some]), strict=True):
+        for name, y in zip(QUANTITIES, _motion(d, topology, x, numbers, q[some], v[some], a[some]), strict=True):
             found[name][some] = np.moveaxis(y, 0, -1)
-    if len(q):
-        e = found["orientation"]
-        stays = np.where(np.sum(e[1:] * e[:-1], axis=-1) < 0.0, -1.0, 1.0)
-        e[1:] *= np.cumprod(stays, axis=0)[..., None]
+    _steady(found["orientation"])
     return {name: sealed(y) for name, y in found.items()}
 
 
-def _motion(d: Description, topology: Topology, x: Coordinates, q: Floats, v: Floats, a: Floats) -> tuple[Floats, ...]:
-    """Every quantity, components first. Joints of one kind that are equally far from ground are taken together."""
+def bodies_of_cases(
+    d: Description, numbers: Mapping[str, Floats], q: Floats, v: Floats, a: Floats
+) -> dict[str, Floats]:
+    """(T, n, nb, 3) and (T, n, nb, 4): the same for n mechanisms that differ by `NUMBERS` (n, joints, ...)."""
+    found = {name: np.empty((*q.shape[:2], d.nb, 4 if name == "orientation" else 3)) for name in QUANTITIES}
+    topology = span(d)
+    x = Tree(d, topology).coordinates
+    for k in range(len(q)):
+        for name, y in zip(QUANTITIES, _motion(d, topology, x, numbers, q[k], v[k], a[k]), strict=True):
+            found[name][k] = np.moveaxis(y, 0, -1)
+    _steady(found["orientation"])
+    return found
+
+
+def _steady(e: Floats) -> None:
+    """Keep the sign of Euler parameters (T, ..., 4) from one time to the next."""
+    if len(e):
+        stays = np.where(np.sum(e[1:] * e[:-1], axis=-1) < 0.0, -1.0, 1.0)
+        e[1:] *= np.cumprod(stays, axis=0)[..., None]
+
+
+def _motion(
+    d: Description,
+    topology: Topology,
+    x: Coordinates,
+    numbers: Mapping[str, Floats],
+    q: Floats,
+    v: Floats,
+    a: Floats,
+) -> tuple[Floats, ...]:
+    """Every quantity, components first. Joints of one kind that are equally far from ground are taken together.
+
+    `numbers` have a row for every point, or one for all.
+    """
     points, ground = len(q), d.nb  # ground's row is behind those of the bodies
     r = np.zeros((3, 3, points, d.nb + 1))
     r[..., ground] = np.eye(3)[..., None]
@@ -58,28 +91,28 @@ def _motion(d: Description, topology: Topology, x: Coordinates, q: Floats, v: Fl
             near, far = (d.child, d.parent) if turned else (d.parent, d.child)
             up, down = near[joint], far[joint]
             up = np.where(up == GROUND, ground, up)
-            (r_up, p_up), (r_down, p_down) = (d.ri, d.pi), (d.rj, d.pj)
+            (r_up, p_up), (r_down, p_down) = ((numbers["r" + s], numbers["p" + s]) for s in "ij")
             if turned:
                 (r_up, p_up), (r_down, p_down) = (r_down, p_down), (r_up, p_up)
             ratio = np.where(x.follows[i], x.ratio[i], 1.0)[:, None]
             own_q = q[:, x.q_at[i, None] + np.arange(kind.nq)]
             own_q = np.where(x.follows[i, None], own_q * ratio + x.offset[i, None], own_q)
             own_v, own_a = (w[:, x.v_at[i, None] + np.arange(kind.nv)] * ratio for w in (v, a))
-            pitch = np.broadcast_to(d.pitch[joint], own_q.shape[:2])
+            pitch = np.broadcast_to(numbers["pitch"][:, joint], own_q.shape[:2])
             turn, shift, twist, change = _joint(kind, turned)(own_q, own_v, own_a, pitch)
             turn, shift = np.moveaxis(turn, (-2, -1), (0, 1)), np.moveaxis(shift, -1, 0)
             twist, change = np.moveaxis(twist, -1, 0), np.moveaxis(change, -1, 0)
-            r_i = _product(r[..., up], _trailing(r_up[joint]))
+            r_i = _product(r[..., up], _trailing(r_up[:, joint]))
             r_j = _product(r_i, turn)
-            arm = _times(r[..., up], _trailing(p_up[joint])) + _times(r_i, shift)  # from the parent to triad j
+            arm = _times(r[..., up], _trailing(p_up[:, joint])) + _times(r_i, shift)  # from the parent to triad j
             along, about = _times(r_j, twist[:3]), _times(r_j, twist[3:])
             w_up, w = omega[..., up], omega[..., up] + about
             across = cross(w_up, arm) + along
             turning = alpha[..., up] + _times(r_j, change[3:]) + cross(w, about)
             moving = acceleration[..., up] + cross(alpha[..., up], arm) + cross(w_up, across)
             moving = moving + _times(r_j, change[:3]) + cross(w, along)
-            r_body = _product(r_j, np.swapaxes(_trailing(r_down[joint]), 0, 1))
-            back = -_times(r_body, _trailing(p_down[joint]))  # from triad j to the body's origin
+            r_body = _product(r_j, np.swapaxes(_trailing(r_down[:, joint]), 0, 1))
+            back = -_times(r_body, _trailing(p_down[:, joint]))  # from triad j to the body's origin
             r[..., down], omega[..., down], alpha[..., down] = r_body, w, turning
             position[..., down] = position[..., up] + arm + back
             velocity[..., down] = velocity[..., up] + across + cross(w, back)
@@ -108,8 +141,8 @@ def _joint(kind: JointKind, turned: bool) -> Program:
 
 
 def _trailing(x: Floats) -> Floats:
-    """(n, ...) as (..., 1, n)."""
-    return np.moveaxis(x, 0, -1)[..., None, :]
+    """(points, n, ...) as (..., points, n)."""
+    return np.moveaxis(x, (0, 1), (-2, -1))
 
 
 def _product(a: Floats, b: Floats) -> Floats:

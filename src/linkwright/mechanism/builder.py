@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -216,8 +216,8 @@ class Builder(Forces):
         self._mimics.append((Mimic(a.number, b.number, name=name or ""), numbers))
 
     # -- the outcome --------------------------------------------------------------------------------------
-    def description(self) -> Description:
-        """The description, checked."""
+    def description(self, *, inertias: Literal["error", "warn"] = "error") -> Description:
+        """The description, checked; inertias that no body can have are an error, or told in one warning."""
         if not self._body_rows:
             raise ModelError(f"{self.name!r} has no bodies; add one with body(...)", element=self.name)
         bindings: dict[tuple[str, int], Expression] = {}
@@ -273,5 +273,5 @@ class Builder(Forces):
             ground_name=self.ground.name,
             **arrays,
         )
-        check_numbers(description)
+        check_numbers(description, inertias=inertias)
         return description

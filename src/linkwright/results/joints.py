@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,8 +90,39 @@ def joint_motion(solution: Solution, joints: NDArray[Any]) -> tuple[Floats, Floa
     known_states = _from_states(solution, joints, kind)
     if known_states is not None:
         return known_states
-    i = _motion(solution, d.parent[joints]).at(_first(d.ri[joints]), d.pi[joints].T)
-    j = _motion(solution, d.child[joints]).at(_first(d.rj[joints]), d.pj[joints].T)
+    ends = [_carried(solution, bodies) for bodies in (d.parent[joints], d.child[joints])]
+    frames = [(_first(r[joints]), p[joints].T) for r, p in ((d.ri, d.pi), (d.rj, d.pj))]
+    return relative_motion(kind, ends, frames, d.pitch[joints], solution.time)
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """The motion of bodies in ground's axes, components first: e (4, T, n), the others (3, T, n)."""
+
+    e: Floats
+    position: Floats
+    velocity: Floats
+    omega: Floats
+    acceleration: Floats
+    alpha: Floats
+
+    def accelerations(self, p: Floats) -> tuple[Floats, Floats]:
+        """Those of points p (3, n) of the bodies, and the bodies' angular ones."""
+        arm = turned(self.e, p)
+        turning = cross(self.alpha, arm) + cross(self.omega, cross(self.omega, arm))
+        return self.acceleration + turning, self.alpha
+
+
+def relative_motion(
+    kind: JointKind, ends: Sequence[Carried], frames: Sequence[tuple[Floats, Floats]], pitch: Floats, time: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Coordinates, rates and accelerations of n joints of one kind, as `joint_motion` gives them.
+
+    `ends` are the bodies of both sides, `frames` the joints' triads on them: rotations (3, 3, n) and origins (3, n).
+    """
+    (ri, pi), (rj, pj) = frames
+    i, j = (Motion(x.e, x.position, x.velocity, x.omega) for x in ends)
+    i, j = i.at(ri, pi), j.at(rj, pj)
     # The pose of triad j in triad i, and its relative twist in the axes of j.
     arm = j.position - i.position
     back = i.e * np.array([1.0, -1.0, -1.0, -1.0])[:, None, None]
@@ -97,25 +130,22 @@ def joint_motion(solution: Solution, joints: NDArray[Any]) -> tuple[Floats, Floa
     twist = np.concatenate(
         [turned_back(j.e, j.velocity - i.velocity - cross(i.omega, arm)), turned_back(j.e, j.omega - i.omega)]
     )
-    pitch = np.broadcast_to(d.pitch[joints], e.shape[1:])
+    full = np.broadcast_to(pitch, e.shape[1:])
     terms = kind.terms_between(euler_parameters_matrix(e), p)
-    v = np.einsum("ki...,k...->i...", _trailing(kind.dual(terms, pitch), twist.ndim - 1), twist)
-    q = np.array(kind.coordinates(e, p, pitch), dtype=np.float64)
+    v = np.einsum("ki...,k...->i...", _trailing(kind.dual(terms, full), twist.ndim - 1), twist)
+    q = np.array(kind.coordinates(e, p, full), dtype=np.float64)
     # The twist changes by S a + Ṡ v.
-    (ai, alpha_i), (aj, alpha_j) = (
-        _accelerations(solution, d.parent[joints], d.pi[joints].T),
-        _accelerations(solution, d.child[joints], d.pj[joints].T),
-    )
+    (ai, alpha_i), (aj, alpha_j) = (x.accelerations(at) for x, at in zip(ends, (pi, pj), strict=True))
     across, relative = j.velocity - i.velocity, j.omega - i.omega
     shifting = aj - ai - cross(alpha_i, arm) - cross(i.omega, across) - cross(j.omega, across - cross(i.omega, arm))
     turning = alpha_j - alpha_i - cross(j.omega, relative)
     change = np.concatenate([turned_back(j.e, shifting), turned_back(j.e, turning)])
-    change = change - _trailing(kind.subspace_rate(terms, pitch, v), twist.ndim - 1, 1)
-    a = np.einsum("ki...,k...->i...", _trailing(kind.dual(terms, pitch), twist.ndim - 1), change)
-    if kind.angles and len(solution) > 1:
-        known = d.pitch[joints] != 0.0 if kind.name == "screw" else np.zeros(len(joints), bool)
+    change = change - _trailing(kind.subspace_rate(terms, full, v), twist.ndim - 1, 1)
+    a = np.einsum("ki...,k...->i...", _trailing(kind.dual(terms, full), twist.ndim - 1), change)
+    if kind.angles and len(time) > 1:
+        known = pitch != 0.0 if kind.name == "screw" else np.zeros(len(pitch), bool)
         for k in kind.angles:
-            q[k] = np.where(known, q[k], _counted_on(q[k], v[k], a[k], solution.time))
+            q[k] = np.where(known, q[k], _counted_on(q[k], v[k], a[k], time))
     if not kind.paired:
         q[-4:] = _steady_sign(q[-4:])
     return q, v, a
@@ -137,20 +167,10 @@ def one_coordinate(solution: Solution) -> list[tuple[str, bool, Floats]]:
     return [found[j] for j in sorted(found)]
 
 
-def _accelerations(solution: Solution, bodies: NDArray[Any], p: Floats) -> tuple[Floats, Floats]:
-    """(3, T, n) each: the accelerations of points p (3, n) of these bodies, and the bodies' angular ones."""
-    e, omega, alpha, a = (
-        _of_bodies(solution, name, bodies)
-        for name in ("orientation", "angular_velocity", "angular_acceleration", "acceleration")
-    )
-    arm = turned(e, p)
-    return a + cross(alpha, arm) + cross(omega, cross(omega, arm)), alpha
-
-
-def _motion(solution: Solution, bodies: NDArray[Any]) -> Motion:
-    """The motion of these bodies (−1 is ground): (4, T, n) and (3, T, n)."""
-    names = ("orientation", "position", "velocity", "angular_velocity")
-    return Motion(*(_of_bodies(solution, name, bodies) for name in names))
+def _carried(solution: Solution, bodies: NDArray[Any]) -> Carried:
+    """The motion of these bodies (−1 is ground)."""
+    names = ("orientation", "position", "velocity", "angular_velocity", "acceleration", "angular_acceleration")
+    return Carried(*(_of_bodies(solution, name, bodies) for name in names))
 
 
 def _of_bodies(solution: Solution, quantity: str, bodies: NDArray[Any]) -> Floats:

@@ -40,6 +40,13 @@ class Place:
 
 def place(description: Description, name: str) -> Place:
     """A body, a frame, ground or the place of a trace, by name; in another case too, where only one name fits."""
+    body, frame = find(description, name)
+    f = description.frames
+    return Place(body, np.eye(3), np.zeros(3)) if frame is None else Place(body, f.r[frame], f.p[frame])
+
+
+def find(description: Description, name: str) -> tuple[int, int | None]:
+    """The body of such a place (−1 is ground), and the number of its frame; None for the body's own."""
     d = description
     if not isinstance(name, str):
         raise ModelError(f"a body or triad is given by its name, not by {name!r}")
@@ -57,16 +64,14 @@ def place(description: Description, name: str) -> Place:
     return found
 
 
-def _exact(d: Description, name: str) -> Place | None:
+def _exact(d: Description, name: str) -> tuple[int, int | None] | None:
     body = d.body_names.find(name)
     if body is not None:
-        return Place(body, np.eye(3), np.zeros(3))
+        return body, None
     frame = d.frames.names.find(name)
     if frame is not None:
-        return Place(int(d.frames.body[frame]), d.frames.r[frame], d.frames.p[frame])
-    if name == d.ground_name:
-        return Place(GROUND, np.eye(3), np.zeros(3))
-    return None
+        return int(d.frames.body[frame]), frame
+    return (GROUND, None) if name == d.ground_name else None
 
 
 def fitting(names: Names, name: str) -> list[str]:

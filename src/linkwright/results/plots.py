@@ -64,7 +64,7 @@ class _Column:
 
 
 @dataclass(frozen=True, eq=False)
-class _Curves:
+class Curves:
     """What one pair of axes shows: y (T, n), a label for each of the n, and the name of the vertical axis."""
 
     y: Floats
@@ -88,9 +88,8 @@ def plot(
             raise NameNotFound("quantity", row, list(QUANTITIES))
     if not rows:
         raise LinkwrightError(f"no quantity to plot; name some of {', '.join(QUANTITIES)}")
-    columns, left_out = _columns(solution, names)
-    grid = [_cleared(solution, row, [_curves(solution, column, row) for column in columns]) for row in rows]
-    figure = _draw(solution, [column.name for column in columns], rows, grid, left_out)
+    columns, grid, left_out = curves(solution, names, rows)
+    figure = _draw(solution, columns, rows, grid, left_out)
     if path is not None:
         with whole(path) as temporary:
             figure.savefig(temporary, format=Path(path).suffix[1:].lower(), dpi=150)
@@ -98,6 +97,15 @@ def plot(
 
 
 # -- what is shown ------------------------------------------------------------------------------------------
+def curves(
+    solution: Solution, names: str | Sequence[str] | None, quantities: Sequence[str]
+) -> tuple[list[str], list[list[Curves | None]], list[str]]:
+    """The names of the columns, the curves in rows of quantities, and the names of what moves and is left out."""
+    columns, left_out = _columns(solution, names)
+    grid = [_cleared(solution, row, [_curves(solution, column, row) for column in columns]) for row in quantities]
+    return [column.name for column in columns], grid, left_out
+
+
 def _columns(solution: Solution, names: str | Sequence[str] | None) -> tuple[list[_Column], list[str]]:
     """The columns, and what moves and has none: traces, joints of one coordinate, bodies whose origins move."""
     if names is not None:
@@ -163,11 +171,11 @@ def _size(solution: Solution) -> float:
     return max(map(_largest, (x - x[:1, :1], d.frames.p, d.pi, d.pj))) or 1.0
 
 
-def _cleared(solution: Solution, quantity: str, row: list[_Curves | None]) -> list[_Curves | None]:
+def _cleared(solution: Solution, quantity: str, row: list[Curves | None]) -> list[Curves | None]:
     """A row of the figure with zeros for what is only rounding beside the row, or beside the mechanism's motion."""
     span = float(np.ptp(solution.time)) if len(solution) > 1 else 0.0
     order = 2 if quantity.endswith("acceleration") else 1 if quantity.endswith("velocity") else 0
-    found: list[_Curves | None] = []
+    found: list[Curves | None] = []
     for curves in row:
         if curves is None:
             found.append(None)
@@ -181,7 +189,7 @@ def _cleared(solution: Solution, quantity: str, row: list[_Curves | None]) -> li
     return found
 
 
-def _curves(solution: Solution, column: _Column, quantity: str) -> _Curves | None:
+def _curves(solution: Solution, column: _Column, quantity: str) -> Curves | None:
     """One quantity of one column; None where a joint has none of it."""
     d, name = solution.description, column.name
     size, unit, _ = QUANTITIES[quantity]
@@ -189,10 +197,10 @@ def _curves(solution: Solution, column: _Column, quantity: str) -> _Curves | Non
         return _joint_curves(solution, name, d.kind_of(d.joint_names.position("joint", name)), quantity)
     labels = ("x", "y", "z") if size == 3 else ("e0", "e1", "e2", "e3")
     mark = "" if unit == "1" else f" [{UNITS.get(unit, unit)}]"
-    return _Curves(getattr(solution, quantity)(name), labels, quantity.replace("_", " ") + mark)
+    return Curves(getattr(solution, quantity)(name), labels, quantity.replace("_", " ") + mark)
 
 
-def _joint_curves(solution: Solution, name: str, kind: JointKind, quantity: str) -> _Curves | None:
+def _joint_curves(solution: Solution, name: str, kind: JointKind, quantity: str) -> Curves | None:
     if quantity == "position" and kind.nq:
         words = [("angle", "rad") if k in kind.angles else ("shift", "m") for k in range(kind.nq)]
         if not kind.paired:
@@ -210,10 +218,10 @@ def _joint_curves(solution: Solution, name: str, kind: JointKind, quantity: str)
         return None
     if len(words) == 1:
         word, unit = words[0]
-        return _Curves(y, ("",), f"{word} [{unit}]")
+        return Curves(y, ("",), f"{word} [{unit}]")
     prefix, axis = {"position": ("q", "coordinates"), "velocity": ("v", "rates")}.get(quantity, ("a", "accelerations"))
     labels = (f"{prefix}{k}" + ("" if u == "1" else f" [{u}]") for k, (_, u) in enumerate(words))
-    return _Curves(y, tuple(labels), axis)
+    return Curves(y, tuple(labels), axis)
 
 
 # -- how it is drawn ----------------------------------------------------------------------------------------
@@ -221,17 +229,17 @@ def _draw(
     solution: Solution,
     columns: Sequence[str],
     rows: Sequence[str],
-    grid: list[list[_Curves | None]],
+    grid: list[list[Curves | None]],
     left_out: Sequence[str],
 ) -> Figure:
     try:
-        from matplotlib.figure import Figure
+        from linkwright.results.figures import ShownFigure
     except ImportError as error:
         raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from error
     wide, high = len(columns), len(rows)
     notes = _notes(solution, columns, left_out)
     head, body = 0.72 + 0.2 * len(notes), 0.7 + 1.9 * high  # inches
-    figure = Figure(figsize=(max(6.4, 1.0 + 3.0 * wide), head + body), layout="constrained", facecolor="white")
+    figure = ShownFigure(figsize=(max(6.4, 1.0 + 3.0 * wide), head + body), layout="constrained", facecolor="white")
     top, main = figure.subfigures(2, 1, squeeze=False, height_ratios=[head, body])[:, 0]
     _head(top, solution, head, _shared(grid), notes, most=27 * max(2, wide))
     axes = main.subplots(high, wide, sharex=True, squeeze=False)
@@ -256,7 +264,7 @@ def _largest(y: Floats) -> float:
     return float(np.abs(finite).max(initial=0.0))
 
 
-def _draw_axes(ax: Axes, solution: Solution, curves: _Curves | None, largest: float) -> None:
+def _draw_axes(ax: Axes, solution: Solution, curves: Curves | None, largest: float) -> None:
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -291,12 +299,12 @@ def _draw_axes(ax: Axes, solution: Solution, curves: _Curves | None, largest: fl
     ax.locator_params(axis="x", nbins=6)
 
 
-def _common(curves: _Curves) -> bool:
+def _common(curves: Curves) -> bool:
     """Whether its lines are explained once for the whole figure."""
     return curves.labels[0] in ("x", "e0")
 
 
-def _shared(grid: list[list[_Curves | None]]) -> list[str]:
+def _shared(grid: list[list[Curves | None]]) -> list[str]:
     """What the lines are of which the whole figure has the same: x and e0 share a colour."""
     shown = {c.labels for row in grid for c in row if c is not None and _common(c)}
     labels = zip_longest(*sorted(shown, reverse=True), fillvalue="")

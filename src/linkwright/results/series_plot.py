@@ -26,14 +26,14 @@ def plot_series(
     solution: Solution, names: str | Sequence[str] | None = None, path: str | os.PathLike[str] | None = None
 ) -> Figure:
     """The figure; unless named, the series are those of drivers, elements and ties, or sizes of joint forces."""
-    from matplotlib.figure import Figure
+    from linkwright.results.figures import ShownFigure
 
     if path is not None and Path(path).suffix.lower() not in ENDINGS:
         raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
     chosen = _chosen(solution, names)
     units = list(dict.fromkeys(x.unit for x in chosen.values()))
     most = MOST if names is None else len(chosen)
-    figure = Figure(figsize=(7.5, 0.9 + 2.4 * len(units)), layout="constrained", facecolor="white")
+    figure = ShownFigure(figsize=(7.5, 0.9 + 2.4 * len(units)), layout="constrained", facecolor="white")
     figure.suptitle(solution.description.name)
     grid = figure.subplots(len(units), 1, sharex=True, squeeze=False)
     held = solution.held_series

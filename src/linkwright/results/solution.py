@@ -184,6 +184,11 @@ class Solution:
         span = f", t = {self.time[0]:g} … {self.time[-1]:g} s" if len(self) else ""
         return f"<Solution {d.name!r}: {bodies}, {points}{span}; {self.status}>"
 
+    def _repr_html_(self) -> str:
+        from linkwright.display.solution import solution
+
+        return solution(self)
+
     # -- motion -----------------------------------------------------------------------------------------
     def position(self, name: str) -> Floats:
         """(T, 3): the origin of a body or triad, in ground's axes."""
@@ -349,8 +354,8 @@ class Solution:
 
         return plot_series(self, names, path)
 
-    def animate(self, path: str | os.PathLike[str], **options: Any) -> Any:
-        """Write an animation as one HTML file that any browser shows."""
+    def animate(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+        """Write an animation as one HTML file that any browser shows; without a path, one that notebooks show."""
         from linkwright.viewer import animate
 
         return animate(self, path, **options)

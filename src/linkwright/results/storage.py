@@ -94,7 +94,7 @@ def open(path: str | os.PathLike[str]) -> Solution:
         raise FormatError(_why_not(file, error), file=file) from error
     with opened:
         try:
-            return _read(_Stored(opened, file, found.st_size))
+            return _read(Stored(opened, file, found.st_size))
         except LinkwrightError:
             raise
         except (OSError, RuntimeError, ValueError, TypeError, KeyError, MemoryError) as error:
@@ -110,14 +110,15 @@ def _why_not(file: str, error: OSError) -> str:
     return f"is no NetCDF 4 file; give one that Solution.save wrote ({error})"
 
 
-class _Stored:
+class Stored:
     """An open file whose parts are looked at before they are read."""
 
-    def __init__(self, group: Any, file: str, size: int) -> None:
-        self.group, self.file, self.size = group, file, size
+    def __init__(self, group: Any, file: str, size: int, again: str = _AGAIN) -> None:
+        self.group, self.file, self.size, self.again = group, file, size, again
 
     def wrong(self, message: str) -> FormatError:
-        return FormatError(f"{message}; {_AGAIN}", file=self.file)
+        """The error that this is wrong with the file."""
+        return FormatError(f"{message}; {self.again}", file=self.file)
 
     def _dataset(self, name: str, kind: str) -> Any:
         import h5py
@@ -154,27 +155,33 @@ class _Stored:
             raise self.wrong(f"has a variable {name!r} of type {found.dtype} where {wanted} is needed")
         return np.asarray(found[...] if found.size else np.zeros(found.shape), dtype=wanted)
 
-    def header(self) -> dict[str, Any]:
+    def any_numbers(self, name: str) -> NDArray[Any]:
+        """A variable of floats, of any shape."""
+        return self.numbers(name, (None,) * len(self._dataset(name, "f").shape))
+
+    def header(self, format: str = FORMAT, newest: int = VERSION, what: str = "a solution") -> dict[str, Any]:
         """The header, as far as it is one of ours."""
         if self.group.get("header", getlink=True) is None:
-            raise self.wrong("has no variable 'header': it is not a solution, or it is damaged")
+            raise self.wrong(f"has no variable 'header': it is not {what}, or it is damaged")
         content = self.numbers("header", (None,), np.uint8).tobytes()
         try:
             header = json.loads(content.decode("ascii"))
         except (ValueError, RecursionError) as error:
             raise self.wrong(f"has a header that is no JSON ({error})") from error
-        if not isinstance(header, dict) or header.get("format") != FORMAT:
-            raise self.wrong(f"has a header that is not of the format {FORMAT!r}")
+        if isinstance(header, dict) and header.get("format") == "linkwright study" != format:
+            raise FormatError("is a study; lw.Study.open reads it", file=self.file)
+        if not isinstance(header, dict) or header.get("format") != format:
+            raise self.wrong(f"has a header that is not of the format {format!r}")
         version = header.get("version")
         if type(version) is not int or version < 1:
             raise self.wrong(f"has the format version {version!r}, which is none")
-        if version > VERSION:
+        if version > newest:
             text = f"has the format version {version}, written by Linkwright {header.get('linkwright')}"
             raise FormatError(f"{text}; update Linkwright to read it", file=self.file)
         return header
 
 
-def _read(stored: _Stored) -> Solution:
+def _read(stored: Stored) -> Solution:
     header = stored.header()
     status, counters = _status(stored, header.get("status")), _counters(stored, header.get("counters"))
     description = _model(stored, header.get("model"))
@@ -205,7 +212,7 @@ def _sizes(description: Description) -> tuple[int, int]:
     return x.nq, x.nv
 
 
-def _states(stored: _Stored, description: Description, points: int) -> States | None:
+def _states(stored: Stored, description: Description, points: int) -> States | None:
     """The coordinates of the spanning tree, where a simulation left them."""
     if stored.group.get("q", getlink=True) is None:
         return None
@@ -214,7 +221,7 @@ def _states(stored: _Stored, description: Description, points: int) -> States | 
     return States(*(sealed(stored.numbers(name, (points, n))) for name, n in sizes.items()))
 
 
-def _events(stored: _Stored, description: Description, names: Any) -> list[Occurrence]:
+def _events(stored: Stored, description: Description, names: Any) -> list[Occurrence]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise stored.wrong("has events without names")
     if not names:
@@ -225,7 +232,7 @@ def _events(stored: _Stored, description: Description, names: Any) -> list[Occur
     return [Occurrence(name, float(time[k]), q[k], v[k]) for k, name in enumerate(names)]
 
 
-def _series(stored: _Stored, given: Any, points: int) -> dict[str, Series]:
+def _series(stored: Stored, given: Any, points: int) -> dict[str, Series]:
     fits = isinstance(given, list) and all(
         isinstance(x, list) and len(x) == 2 and all(isinstance(y, str) for y in x) for x in given
     )
@@ -237,7 +244,7 @@ def _series(stored: _Stored, given: Any, points: int) -> dict[str, Series]:
     return {name: Series(table[:, k], unit) for k, (name, unit) in enumerate(given)}
 
 
-def _model(stored: _Stored, text: Any) -> Description:
+def _model(stored: Stored, text: Any) -> Description:
     from linkwright.formats.mks.reader import parse_mks
 
     if not isinstance(text, str):
@@ -256,13 +263,13 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return {k: repr(float(x)) if isinstance(x, float) and not math.isfinite(x) else x for k, x in values.items()}
 
 
-def _fields(stored: _Stored, name: str, values: Any, of: type[Status] | type[Counters]) -> dict[str, Any]:
+def _fields(stored: Stored, name: str, values: Any, of: type[Status] | type[Counters]) -> dict[str, Any]:
     if not isinstance(values, dict) or not set(values) <= {f.name for f in dataclasses.fields(of)}:
         raise stored.wrong(f"has {name} that are not what they should be")
     return values
 
 
-def _status(stored: _Stored, given: Any) -> Status:
+def _status(stored: Stored, given: Any) -> Status:
     values = _fields(stored, "words on its status", given, Status)
 
     def number(x: Any) -> float | None:
@@ -295,7 +302,7 @@ def _status(stored: _Stored, given: Any) -> Status:
     )
 
 
-def _counters(stored: _Stored, given: Any) -> Counters:
+def _counters(stored: Stored, given: Any) -> Counters:
     values = _fields(stored, "counters", given, Counters)
     for name, value in values.items():
         if type(value) is not int or not 0 <= value <= _LARGEST_COUNT:

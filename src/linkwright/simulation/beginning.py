@@ -83,9 +83,9 @@ def first_point(
     """The nearest state that can be, and its acceleration."""
     given = q, v
     q, v, a, left = _ended(kernels, t, q, v, law, tau)
-    if mech.closed and not (left <= CLOSED and _near(q, given[0]) and _near(v, given[1])):
+    if mech.closed and not (left <= CLOSED and is_near(q, given[0]) and is_near(v, given[1])):
         q, v, a, _ = _ended(kernels, t, *mech.project(*given, t=t), law, tau)
-        if not _near(q, given[0], _MOVED):
+        if not is_near(q, given[0], _MOVED):
             notes.append("q0 does not close the loops; the nearest coordinates that do were taken")
         if np.any(given[1]) and np.max(np.abs(v - given[1])) > 1e-6 * np.max(np.abs(given[1])):
             notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
@@ -103,7 +103,8 @@ def first_point(
     return row
 
 
-def _near(x: Floats, given: Floats, part: float = _CONSISTENT) -> bool:
+def is_near(x: Floats, given: Floats, part: float = _CONSISTENT) -> bool:
+    """Whether a state is taken as it was given."""
     return bool(np.max(np.abs(x - given)) <= part * (1.0 + np.max(np.abs(given))))
 
 

@@ -23,16 +23,28 @@ LANES = 8  # a batch of fewer states would run by other code, whose last bits ma
 
 
 class Kernels:
-    """The kernels for one mechanism and, where the joint forces have a recorded law, that law."""
+    """The kernels for one mechanism and, where the joint forces have a recorded law, that law.
 
-    def __init__(self, maker: Maker, digest: str, law: Program | None) -> None:
-        self._maker, self._law = maker, law
-        self._identity = f"{digest} simulation {'' if law is None else law.digest}"
+    Parameters in `free` are a last input p of those that they take part in.
+    """
+
+    def __init__(self, maker: Maker, digest: str, law: Program | None, free: tuple[str, ...] = ()) -> None:
+        self._maker, self._law, self._free = maker, law, free
+        self._identity = f"{digest} simulation {'' if law is None else law.digest}{f' {free}' if free else ''}"
         self._kernels: dict[str, Kernel] = {}
         self._parts: Parts | None = None
         x = maker.tree.coordinates
         self.nq, self.nv = x.nq, x.nv
         self.plain = x.nq == x.nv and not maker.closed  # q̇ = v, and every state is possible
+
+    @classmethod
+    def opened(cls, mech: Mechanism, free: tuple[str, ...], law: Program | None = None) -> Kernels:
+        """Those of a mechanism whose parameters `free` stay open."""
+        if not free:
+            return cls.of(mech, law)
+        key = ("opened simulation", free, None if law is None else law.digest)
+        kept: Kernels = mech._kept.setdefault(key, cls(mech._maker, mech.description.digest, law, free))
+        return kept
 
     @classmethod
     def of(cls, mech: Mechanism, law: Program | None) -> Kernels:
@@ -52,7 +64,7 @@ class Kernels:
         if self._parts is None:
             from linkwright.simulation.parts import Parts
 
-            self._parts = Parts(self._maker, self._law)
+            self._parts = Parts(self._maker, self._law, self._free)
         return self._parts
 
     def _kernel(self, name: str, tableau: Tableau | None) -> Kernel:

@@ -59,6 +59,11 @@ class Rollout:
         end = f"; {bad} without finite numbers at the end" if bad else ""
         return f"<Rollout: {states} motions, {len(self)} samples to t = {self.time[-1]:g} s{end}>"
 
+    def _repr_html_(self) -> str:
+        from linkwright.display.reports import rollout
+
+        return rollout(self)
+
 
 def rollout(
     mech: Mechanism,
@@ -72,6 +77,7 @@ def rollout(
     every: int = 1,
     outputs: str | tuple[str, ...] | Callable[[Any, Any, Any], Any] = ("q", "v"),
     t_start: float = 0.0,
+    parameters: Mapping[str, ArrayLike] | None = None,
 ) -> Rollout:
     """Motions from initial states q0 (..., nq), v0 (..., nv): `steps` steps of dt, a sample `every` so many of them.
 
@@ -79,25 +85,26 @@ def rollout(
     `outputs` names what is kept of every sample ("q", "v", "a"), or is a function y(t, q, v) in NumPy syntax, of which
     alone the values are kept. A motion that blows up, or whose loops and drivers cannot be closed any more, is NaN from
     there on, and the others go on: see `ok`. With forces for each step, "a" of a sample is by the forces of the step
-    that ends there.
+    that ends there. `parameters` gives parameters other values, a number for all motions or an array (...): they stay
+    inputs of one compiled program.
 
     States on a GPU, of CuPy, PyTorch or JAX, run there and stay there: see docs/gpu.md.
     """
-    if library(q0) or library(v0) or library(tau):
+    if any(map(library, (q0, v0, tau, *(parameters or {}).values()))):
         from linkwright.simulation.rollout_device import rollout_in_kind
 
         arrays = {"q0": q0, "v0": v0, "tau": tau}
-        options = {"method": method, "every": every, "outputs": outputs, "t_start": t_start}
+        options = {"method": method, "every": every, "outputs": outputs, "t_start": t_start, "parameters": parameters}
         return rollout_in_kind(rollout, mech, **arrays, dt=dt, steps=steps, **options)
     check(mech, method, steps, every, dt, t_start)
     q, v = _states(mech, q0, v0)
-    shape = q.shape[:-1]
-    q, v = q.reshape(-1, mech.nq), v.reshape(-1, mech.nv)
+    free, p, shape = _parameters(mech, parameters or {}, q.shape[:-1])
+    q, v = (np.array(np.broadcast_to(x, (*shape, x.shape[-1]))).reshape(-1, x.shape[-1]) for x in (q, v))
     law, force, given = forces_of(mech, tau, shape, steps, q, v, t_start)
-    kernels, tableau = Kernels.of(mech, law), tableau_of(method)
+    kernels, tableau = Kernels.opened(mech, free, law), tableau_of(method)
     names, function = outputs_of(mech, outputs, q, v, t_start)
     store = _Store(names, function, len(q), steps, every, mech)
-    work = _Work(kernels, tableau, q, v, dt, t_start, anew=given is not None)
+    work = _Work(kernels, tableau, q, v, dt, t_start, p, anew=given is not None)
     work.begin(force if given is None else given[:, 0])
     store.put(0, t_start, work)
     done = 0
@@ -138,6 +145,29 @@ def _states(mech: Mechanism, q0: Any, v0: Any) -> tuple[Floats, Floats]:
         raise ShapeError(text, given=v.shape[:-1], wanted=q.shape[:-1]) from None
     q_all, v_all = (np.array(np.broadcast_to(x, (*shape, x.shape[-1]))) for x in (q, v))
     return q_all, v_all
+
+
+def _parameters(
+    mech: Mechanism, given: Mapping[str, Any], shape: tuple[int, ...]
+) -> tuple[tuple[str, ...], Floats | None, tuple[int, ...]]:
+    """The names of parameters that are given, their values (B, k), and the leading shape of all motions."""
+    if not given:
+        return (), None, shape
+    known = mech.description.parameters
+    arrays = {}
+    for name, values in given.items():
+        if name not in known:
+            raise NameNotFound("parameter", str(name), list(known))
+        arrays[name] = x = np.asarray(values, dtype=np.float64)
+        if not np.isfinite(x).all():
+            raise ModelError(f"parameter {name!r} has a value that is no finite number", element=name)
+        try:
+            shape = np.broadcast_shapes(shape, x.shape)
+        except ValueError:
+            text = f"parameter {name!r} has shape {x.shape}, and the motions {shape}; make them agree"
+            raise ShapeError(text, given=x.shape, wanted=shape) from None
+    p = np.stack([np.broadcast_to(x, shape).reshape(-1) for x in arrays.values()], axis=1)
+    return tuple(arrays), np.ascontiguousarray(p), shape
 
 
 def forces_of(
@@ -190,9 +220,19 @@ class _Work:
     """The states now, and the kernel that takes them on."""
 
     def __init__(
-        self, kernels: Kernels, tableau: Tableau, q: Floats, v: Floats, dt: float, t_start: float, *, anew: bool
+        self,
+        kernels: Kernels,
+        tableau: Tableau,
+        q: Floats,
+        v: Floats,
+        dt: float,
+        t_start: float,
+        p: Floats | None,
+        *,
+        anew: bool,
     ) -> None:
         self.kernels, self.q, self.v = kernels, q, v
+        self.p = () if p is None else (p,)
         self.a = np.zeros_like(v)
         self.dt, self.t_start = float(dt), float(t_start)
         self.kernel = _kernel(kernels, tableau, anew=anew)
@@ -201,7 +241,9 @@ class _Work:
 
     def begin(self, tau: Floats | None) -> None:
         """Put the first states where they can be, and find their accelerations."""
-        found = in_batch(self.kernels.ending(), self.q, self.v, np.full(len(self.q), self.t_start), *_some(tau))
+        found = in_batch(
+            self.kernels.ending(), self.q, self.v, np.full(len(self.q), self.t_start), *_some(tau), *self.p
+        )
         self.q, self.v, self.a, *summary = found
         if summary:
             open_ = ~(summary[0][:, 0] <= CLOSED)
@@ -213,11 +255,11 @@ class _Work:
         since = perf_counter()
         settings = np.array([self.t_start, self.dt, float(done), float(number)])
         if len(self.q) < LANES:
-            self.q, self.v, self.a = in_batch(self.kernel, self.q, self.v, self.a, settings, *_some(tau))
+            self.q, self.v, self.a = in_batch(self.kernel, self.q, self.v, self.a, settings, *_some(tau), *self.p)
         else:
             here = {"q": self.q, "v": self.v, "a": self.a}
             out = [self._target(name, x, rows if number == most else {}) for name, x in here.items()]
-            self.q, self.v, self.a = self.kernel(self.q, self.v, self.a, settings, *_some(tau), out=out)
+            self.q, self.v, self.a = self.kernel(self.q, self.v, self.a, settings, *_some(tau), *self.p, out=out)
         self._each = max((perf_counter() - since) / number, 1e-9)
         return number
 
@@ -281,7 +323,7 @@ def _kernel(kernels: Kernels, tableau: Tableau, *, anew: bool) -> Kernel:
 
 
 def many_steps(parts: Parts, tableau: Tableau, *, anew: bool = False) -> Program:
-    """q, v, a, (t_start, dt, done, number) [, tau] → q, v, a after `number` further steps.
+    """q, v, a, (t_start, dt, done, number) [, tau, p] → q, v, a after `number` further steps.
 
     With `anew`, a step begins with the acceleration by tau in the place of the given one, which other forces caused.
     What is left open by a step is NaN after it.
@@ -291,6 +333,7 @@ def many_steps(parts: Parts, tableau: Tableau, *, anew: bool = False) -> Program
     start = [b.input(name, (size,)) for name, size in sizes.items()]
     settings = b.input("settings", (4,))
     force = [b.input("tau", (parts.nv,))] if parts.law is None else []
+    opened = list(parts.parameters(b).values())
     outputs = [b.output(f"{name}_there", (size,)) for name, size in sizes.items()]
     after = [b.spare(f"{name}_next", size) for name, size in sizes.items()]
     t, h, count, counted, done = (b.number(n) for n in ("t", "h", "count", "counted", "done"))
@@ -309,7 +352,7 @@ def many_steps(parts: Parts, tableau: Tableau, *, anew: bool = False) -> Program
     step = fixed_step(parts, tableau)
     rest = [b.spare(f"step {port.name}", port.size) for port in step.outputs[3:]]
     made = [b.spare(f"{name}_made", size) for name, size in sizes.items()] if rest else after
-    b.run(step, [*begin, t, h, *force], [*made, *rest])
+    b.run(step, [*begin, t, h, *force, *opened], [*made, *rest])
     for x, y in zip(made, after, strict=True):
         if rest:  # with constraints, their residual comes first
             b.each(lambda x, s: where(less_equal(s[0], CLOSED), x, np.nan), [x], rest, [y])

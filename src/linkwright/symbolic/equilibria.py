@@ -68,6 +68,11 @@ class Equilibrium:
         swings = ", ".join(f"{x:.4g}" for x in self.frequencies)
         return f"{place}: {self.stability}{told}" + (f"; swings at {swings} Hz" if swings else "")
 
+    def _repr_html_(self) -> str:
+        from linkwright.symbolic.printing.notebook import text_line
+
+        return text_line(str(self))
+
 
 @dataclass(frozen=True, eq=False)
 class Equilibria:

@@ -30,6 +30,7 @@ Rows = list[list[Poly]]
 #: What a symbol is at a point: a number, or itself.
 Value = int | float | Fraction | Literal["free"]
 Name = Literal["M", "D", "K", "A", "B"]
+_QUICK, _QUICK_AT_POINT = 3, 6  # coordinates up to which a notebook draws M, D and K: along any motion, and at a point
 
 
 @runtime_checkable
@@ -72,6 +73,12 @@ class Linearisation:
 
     def __str__(self) -> str:
         return "\n".join([repr(self)[1:-1], *self.notes])
+
+    def _repr_html_(self) -> str:
+        from linkwright.symbolic.printing.notebook import html_blocks
+
+        quick = self.n <= (_QUICK_AT_POINT if self.given else _QUICK)
+        return html_blocks(repr(self)[1:-1], (self.M, self.D, self.K) if quick else (), self.notes)
 
     # -- polynomials ----------------------------------------------------------------------------------
     @cached_property

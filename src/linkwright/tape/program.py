@@ -339,11 +339,11 @@ class Program:
         return hessian(self, output, wrt)
 
     # -- text and other tools ------------------------------------------------------------------------
-    def to_c(self, *, name: str | None = None) -> str:
+    def to_c(self, *, name: str | None = None, precision: str = "float64") -> str:
         """One self-contained C99 file."""
         from linkwright.kernels.ctext import c_text
 
-        return c_text(self, name=name)
+        return c_text(self, name=name, precision=precision)
 
     def to_cuda(self, *, name: str | None = None, precision: str = "float64") -> str:
         """One self-contained CUDA file: a kernel with a thread per state."""

@@ -81,6 +81,20 @@ def parse_mks(
     return replace(made, folder=folder)
 
 
+def parameter_values(text: str, *, parameters: Mapping[str, float | str] | None = None) -> dict[str, float]:
+    """The values of all PARAMETERs of a text, those that depend on others too."""
+    problems = Problems(text.replace("\r\n", "\n").replace("\r", "\n"), "<text>")
+    scope = Scope()
+    try:
+        reader = Reader(parse(problems), problems, scope)
+        reader.read_parameters(dict(parameters or {}))
+    except Enough:
+        pass
+    if problems:
+        problems.fail()
+    return scope.all_values()
+
+
 def _read(problems: Problems, parameters: dict[str, float | str]) -> Description:
     parsed = parse(problems)
     scope = Scope()

@@ -88,6 +88,15 @@ class Scope:
     def names(self) -> list[str]:
         return [name for name, _ in self._known.values()]
 
+    def all_values(self) -> dict[str, float]:
+        """Every parameter as it stands, by name; one without a value is left out."""
+        found = {}
+        for name, value in self._known.values():
+            number = None if value is None else computed(value.expression.evaluate, self.values)
+            if number is not None:
+                found[name] = number
+        return found
+
     # -- expressions --------------------------------------------------------------------------------------
     def value(self, node: Node, *, time: bool = False, measure: Measure | None = None) -> Value:
         """An expression of parameters, of TIME where that is allowed, and of what `measure` makes of hinge.angle."""

@@ -17,6 +17,7 @@ from linkwright.building import Builder
 from linkwright.errors import ModelError, ShapeError
 from linkwright.model import Mechanism
 from linkwright.spatial.rotation import euler_parameters
+from linkwright.studies.manipulator.geometry import check_positive
 from linkwright.studies.manipulator.kinematics import Unreachable, about, crank_angles, finite, length
 
 Floats = NDArray[np.float64]
@@ -36,6 +37,11 @@ class Delta:
     crank_mass: float = 1.2
     rod_mass: float = 0.15
     plate_mass: float = 0.5
+
+    def __post_init__(self) -> None:
+        masses = ("crank_mass", "rod_mass", "plate_mass")
+        sizes = ("base_radius", "plate_radius", "crank", "rod", "width")
+        check_positive(self, dict.fromkeys(sizes, "a length in metres") | dict.fromkeys(masses, "a mass in kilograms"))
 
     @property
     def frames(self) -> Floats:

@@ -12,6 +12,7 @@ At home the wrist's middle angle is a few degrees, far from its singular ±90°.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
@@ -69,11 +70,9 @@ class Geometry:
     pairs: tuple[float, ...] = field(default=(0.0, 2.0 * np.pi / 3.0, 4.0 * np.pi / 3.0))
 
     def __post_init__(self) -> None:
+        check_positive(self, dict.fromkeys(_LENGTHS, "a length in metres"))
         for one in fields(self):
             given = getattr(self, one.name)
-            if one.name in _LENGTHS and not _number(given, above_zero=True):
-                text = f"{one.name} is a length in metres, greater than zero, not {given!r}"
-                raise ModelError(text, element=one.name)
             if one.name in _ANGLES and not _number(given):
                 raise ModelError(f"{one.name} is an angle in radians, not {given!r}", element=one.name)
             if one.name.endswith("_inertia"):
@@ -124,6 +123,14 @@ _ANGLES = ("base_half_angle", "crank_turn", "plate_half_angle")
 def _number(x: object, *, above_zero: bool = False) -> bool:
     known = isinstance(x, int | float | np.number) and not isinstance(x, bool)
     return known and bool(np.isfinite(x)) and (not above_zero or float(x) > 0.0)  # type: ignore[call-overload, arg-type]
+
+
+def check_positive(dims: object, units: Mapping[str, str]) -> None:
+    """Refuse dimensions that are not greater than zero; `units` says which fields are meant, and what they are."""
+    for name, unit in units.items():
+        given = getattr(dims, name)
+        if not _number(given, above_zero=True):
+            raise ModelError(f"{name} is {unit}, greater than zero, not {given!r}", element=name)
 
 
 def _check_inertia(name: str, given: object) -> None:

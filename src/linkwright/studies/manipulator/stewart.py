@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.building import Builder
-from linkwright.errors import ShapeError
+from linkwright.errors import ModelError, ShapeError
 from linkwright.model import Mechanism
 from linkwright.spatial.rotation import euler_parameters
+from linkwright.studies.manipulator.geometry import check_positive
 from linkwright.studies.manipulator.kinematics import Unreachable, finite, length, rotation
 
 Floats = NDArray[np.float64]
@@ -38,6 +39,14 @@ class Stewart:
     tube_length: float = 0.8
     piston_mass: float = 4.0
     piston_length: float = 0.8
+
+    def __post_init__(self) -> None:
+        masses = ("plate_mass", "tube_mass", "piston_mass")
+        sizes = ("base_radius", "plate_radius", "home_height", "shortest", "longest", "tube_length", "piston_length")
+        check_positive(self, dict.fromkeys(sizes, "a length in metres") | dict.fromkeys(masses, "a mass in kilograms"))
+        if self.shortest >= self.longest:
+            text = f"shortest, {self.shortest:g} m, must be less than longest, {self.longest:g} m"
+            raise ModelError(text, element="shortest")
 
     @property
     def feet(self) -> Floats:

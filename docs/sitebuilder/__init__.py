@@ -1,0 +1,1 @@
+"""Builds the static site of the documentation: pages, executed examples and notebooks; `make docs` runs it."""

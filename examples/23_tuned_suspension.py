@@ -1,0 +1,50 @@
+"""A suspension tuned: spring and damper for a soft ride over a kerb, within a limit on travel.
+
+Run it: python examples/23_tuned_suspension.py    It leaves out/23_tuned_suspension.png.
+"""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+import linkwright as lw
+
+MODEL = Path(__file__).parent / "models" / "suspension.mks"
+times = np.linspace(0.8, 3.2, 121)  # it comes to rest, and meets the kerb at t = 2 s
+# Accelerations of the body from the kerb on; how much the spring and damper are shortened and stretched.
+COMFORT = "comfort = sqrt(integral(step(TIME, 1.98, 0, 1.99, 1)*chassis.az^2))"
+TRAVEL = "travel = range(distance(tower, seat))"
+bounds = {"k": (20e3, 120e3), "c": (1e3, 15e3)}
+
+# Derivatives come with every simulation, through its steps.
+model = lw.load(MODEL)
+at = lw.sensitivities(model, [COMFORT, TRAVEL], ("k", "c"), times=times, dt=1e-3)
+print(at.report())
+assert at.gradient("comfort")[1] > 0 > at.gradient("travel")[1]  # more damping: a harder ride, less travel
+
+# The softest ride for two limits of travel: what one costs of the other.
+front = []
+for limit in (0.070, 0.055):
+    best = lw.optimise(model, COMFORT, bounds, {TRAVEL: (None, limit)}, times=times, dt=1e-3, tolerance=1e-5)
+    print(best.report(), "\n")
+    assert best.status
+    assert best.constraints["travel"][1] <= limit * (1 + 1e-5)
+    front.append((limit, best))
+    model = best.mechanism
+rides = [best.value for _, best in front]
+assert rides == sorted(rides)  # less travel, a harder ride
+
+figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+axes[0].plot([1e3 * limit for limit, _ in front], rides, "o-")
+axes[0].set(xlabel="travel allowed (mm)", ylabel="acceleration of the body (m/s²·√s)", title="ride against travel")
+for label, mech in (("as it was", lw.load(MODEL)), *((f"{1e3 * limit:.0f} mm", b.mechanism) for limit, b in front)):
+    sol = lw.analyse(mech, times=times, rtol=1e-6)
+    axes[1].plot(sol.time, sol.position("chassis")[:, 2], label=label)
+axes[1].set(xlabel="time (s)", ylabel="height of the body (m)", xlim=(1.9, 3.2))
+axes[1].legend()
+Path("out").mkdir(exist_ok=True)
+figure.savefig("out/23_tuned_suspension.png", dpi=120)

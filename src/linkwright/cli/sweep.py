@@ -1,0 +1,302 @@
+"""`linkwright sweep`: many cases of a model file, with a bar, a table, a figure, and a folder to go on from."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from linkwright.cli.run import ModelFile, _analysis, _times
+from linkwright.cli.screen import console, grid, load, tell_error, tell_warning
+from linkwright.errors import LinkwrightError, NameNotFound
+
+if TYPE_CHECKING:
+    from linkwright.sweep.study import Study
+
+_RANGE = "NAME=VALUES"
+_ADVICE = "give NAME=START:END:STEP, as in --set length=4:8:0.1, or NAME=VALUE,VALUE,..."
+_INTERRUPTED = 130
+
+
+def sweep(
+    model: ModelFile,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar=_RANGE, help="Values of a parameter: 4:8:0.1, or 9,10,11; they form a grid."),
+    ] = None,
+    sample: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME~LAW", help="A parameter that is drawn: 'mass~normal(1,0.1)', 'a~uniform(0,1)'."),
+    ] = None,
+    cases: Annotated[int | None, typer.Option(min=1, help="How many cases in all.", show_default=False)] = None,
+    draws: Annotated[
+        int | None, typer.Option(min=1, help="How many draws at every point of the grid.", show_default="100")
+    ] = None,
+    sampling: Annotated[str | None, typer.Option(help="'latin', 'sobol' or 'random'.", show_default="latin")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    output_value: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=EXPRESSION", help="What to keep: 'stroke=max(block.x)-min(block.x)', block.x."),
+    ] = None,
+    analysis: Annotated[
+        str | None,
+        typer.Option(help="'kinematic', 'dynamic', 'static' or 'inverse-dynamic'.", show_default="the model's"),
+    ] = None,
+    times: Annotated[
+        str | None, typer.Option(metavar="START:END:INTERVAL", help="Other times.", show_default="the model's")
+    ] = None,
+    method: Annotated[str | None, typer.Option(help="Of simulations.", show_default="the model's")] = None,
+    rtol: Annotated[float | None, typer.Option(help="Of simulations.", show_default="the model's")] = None,
+    step: Annotated[float | None, typer.Option(help="Of simulations, in s.", show_default="the model's")] = None,
+    on: Annotated[str, typer.Option(help="'local', or a Dask scheduler: tcp://host:8786.")] = "local",
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Processes of this machine.", show_default="one a core")
+    ] = None,
+    chunk: Annotated[int | None, typer.Option(min=1, help="Cases that are done together.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option(help="The study's folder.", show_default="out/MODEL_sweep")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the study in the folder.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the study in the folder.")] = False,
+    best: Annotated[str | None, typer.Option(help="List the cases with the smallest of this output.")] = None,
+    largest: Annotated[bool, typer.Option("--largest", help="List those with the largest.")] = False,
+    top: Annotated[int, typer.Option(min=1, max=1000, help="How many of them.")] = 5,
+    plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Draw the study as a PNG.")] = True,
+    csv: Annotated[bool, typer.Option("--csv", help="Write the cases as a CSV table too.")] = False,
+    animate: Annotated[
+        list[int] | None, typer.Option(metavar="CASE", help="Write the animation of a case.", show_default=False)
+    ] = None,
+) -> int:
+    """Run many cases of MODEL: grids of values, draws from distributions, or both.
+
+    The folder holds study.nc, a table and a figure; while it runs, the cases that are finished. After Ctrl-C, or
+    whatever else ends it, the same command with --resume goes on from there. Cases that fail are told with reasons;
+    the exit code is 3 if none is good.
+    """
+    import linkwright as lw
+    from linkwright.sweep.launch import folder_of
+    from linkwright.sweep.plan import make_plan, told
+
+    parameters = _parameters(model, set_, sample)
+    plan = make_plan(parameters, cases=cases, draws=draws, sampling=sampling, seed=seed, chunk=chunk)
+    _check(best, output_value, animate, len(plan))
+    folder = folder_of(model) if out is None else out
+    options: dict[str, Any] = {
+        "cases": cases,
+        "draws": draws,
+        "sampling": sampling,
+        "seed": seed,
+        "analysis": _analysis(analysis),
+        "times": None if times is None else _times(times),
+        "on": on,
+        "workers": workers,
+        "chunk": chunk,
+        "method": method,
+        "rtol": rtol,
+        "dt": step,
+    }
+    # Of a lost connection Dask logs pages; that it is lost is told in a line here.
+    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
+    screen = console()
+    screen.print(told(plan), soft_wrap=True)
+    started = perf_counter()
+    done = [0, len(plan)]
+    with _Bar(screen, done) as bar:
+        try:
+            study = lw.sweep(
+                model,
+                parameters,
+                list(output_value) if output_value else None,
+                store=folder,
+                resume=resume,
+                overwrite=overwrite,
+                progress=bar,
+                **options,
+            )
+        except KeyboardInterrupt:
+            tell_error(f"interrupted: {done[0]:,} of {done[1]:,} cases are in {folder}; --resume goes on from there")
+            return _INTERRUPTED
+    _report(study, screen, perf_counter() - started)
+    if best is not None:
+        _print_best(study, screen, best, largest, top)
+    _write(study, folder, screen, plot=plot, csv=csv, animate=animate or [])
+    return 0 if study.ok.any() else 3
+
+
+# -- what is said -----------------------------------------------------------------------------------------------
+def _report(study: Study, screen: Console, seconds: float) -> None:
+    fresh = len(study) - study.loaded
+    rate = f", {fresh / seconds:,.0f} a second" if fresh and seconds > 0.0 else ""
+    before = f"; {study.loaded:,} were there already" if study.loaded else ""
+    screen.print(f"{fresh:,} cases in {seconds:.1f} s{rate}{before}", soft_wrap=True)
+    rows = [(name, low, mean, high, where) for name, low, mean, high, where in study.summary()]
+    screen.print()
+    screen.print(grid(("", "least", "mean", "most", "in cases"), *rows, right=(1, 2, 3)))
+    screen.print()
+    bad = int((~study.ok).sum())
+    if bad:
+        screen.print(f"{bad:,} of {len(study):,} cases failed:", soft_wrap=True)
+        for reason, count in study.reason_counts[:8]:
+            screen.print(f"  {count:,} × {reason}", soft_wrap=True)
+        screen.print()
+
+
+def _print_best(study: Study, screen: Console, name: str, largest: bool, top: int) -> None:
+    found = study.best(name, top, largest=largest)
+    cases = found["case"].values.tolist()
+    columns = [name, *study.names, *(x for x in study.outputs if x != name and study[x].ndim == 1)]
+    rows = [(k, *(f"{study[column][k]:.6g}" for column in columns)) for k in cases]
+    screen.print(grid(("case", *columns), *rows, right=tuple(range(len(columns) + 1))))
+    screen.print()
+
+
+def _write(study: Study, folder: Path, screen: Console, *, plot: bool, csv: bool, animate: list[int]) -> None:
+    screen.print(f"{folder / 'study.nc'}: all of it; lw.Study.open({str(folder)!r}) reads it", soft_wrap=True)
+    if csv:
+        study.to_csv(folder / "study.csv")
+        screen.print(f"{folder / 'study.csv'}: the cases as a table", soft_wrap=True)
+    if plot and study.ok.any():
+        try:
+            study.plot(path=folder / "study.png")
+        except LinkwrightError as error:
+            tell_warning(f"no figure: {error}")
+        else:
+            screen.print(f"{folder / 'study.png'}: the figure", soft_wrap=True)
+    for number in animate:
+        page = folder / f"case_{number}.html"
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            study.animate(number, page)
+        for warning in caught:
+            tell_warning(str(warning.message))
+        screen.print(f"{page}: the animation of case {number}; open it in any browser", soft_wrap=True)
+
+
+class _Bar:
+    """A bar with rate and time left on a terminal; it leaves nothing behind."""
+
+    def __init__(self, screen: Console, done: list[int]) -> None:
+        self._bar: Any = None
+        self._done = done
+        self._first: int | None = None
+        self._marks = 0
+        if screen.is_terminal:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+            self._bar = Progress("cases", *columns, console=screen, transient=True, speed_estimate_period=120.0)
+            self._task = self._bar.add_task("cases", total=None, rate="")
+        self._started = perf_counter()
+
+    def __enter__(self) -> _Bar:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __call__(self, done: int, total: int) -> None:
+        """So many cases of so many."""
+        self._done[:] = [done, total]
+        if self._first is None or (self._marks < 2 and done > self._first):
+            # From the first chunk on: before, workers start and programs are compiled.
+            self._first, self._started, self._marks = done, perf_counter(), self._marks + 1
+        if self._bar is not None:
+            rate = (done - self._first) / max(perf_counter() - self._started, 1e-9)
+            shown = f"{rate:,.0f} a second" if done > self._first else ""
+            self._bar.update(self._task, total=total, completed=done, rate=shown)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _check(best: str | None, outputs: list[str] | None, animate: list[int] | None, cases: int) -> None:
+    """Refuse what could only be refused after all cases are computed."""
+    from linkwright.sweep.task import named_outputs
+
+    if best is not None:
+        known = [name for name, _ in named_outputs(list(outputs) if outputs else None)[0]]
+        if best not in known:
+            raise NameNotFound("output", best, known)
+    for number in animate or ():
+        if not 0 <= number < cases:
+            raise LinkwrightError(f"--animate {number}: the cases of this study are 0 … {cases - 1}")
+
+
+# -- what is asked ----------------------------------------------------------------------------------------------
+def _parameters(model: Path, given: list[str] | None, drawn: list[str] | None) -> dict[str, Any]:
+    """Lists and distributions from the words of the command line; the model's reader looks at one value of each."""
+    if not given and not drawn:
+        raise LinkwrightError("nothing varies: add --set length=4:8:0.1, or --sample 'mass~normal(1,0.1)'")
+    found: dict[str, Any] = {}
+    first: dict[str, str] = {}
+    for text in given or ():
+        name, sign, values = (x.strip() for x in text.partition("="))
+        if not sign or not name or not values:
+            raise LinkwrightError(f"--set {text}: {_ADVICE}")
+        _claim(found, name, f"--set {text}")
+        found[name], first[name] = _listed(values, f"--set {text}")
+    for text in drawn or ():
+        name, sign, law = (x.strip() for x in text.partition("~"))
+        match = re.fullmatch(r"([a-z_]+)\s*\((.*)\)", law)
+        if not sign or not name or match is None:
+            raise LinkwrightError(f"--sample {text}: give NAME~LAW, as in --sample 'mass~normal(1,0.1)'")
+        _claim(found, name, f"--sample {text}")
+        found[name], first[name] = _drawn(match[1], match[2], f"--sample {text}")
+    load(model, **({"parameters": first} if model.name.lower().endswith(".mks") else {}))
+    return found
+
+
+def _claim(found: dict[str, Any], name: str, what: str) -> None:
+    if name in found:
+        raise LinkwrightError(f"{what}: {name} is given twice; give it once")
+
+
+def _listed(values: str, what: str) -> tuple[Any, str]:
+    """The values of START:END:STEP or VALUE,VALUE, and the first as text."""
+    if ":" not in values:
+        parts = _split(values)
+        return [_number(part, what) for part in parts], parts[0]
+    parts = [part.strip() for part in values.split(":")]
+    if len(parts) != 3 or not all(parts):
+        raise LinkwrightError(f"{what}: {_ADVICE}")
+    start, end, step = (_number(part, what) for part in parts)
+    if step == 0.0 or (end - start) / step < 0.0:
+        raise LinkwrightError(f"{what}: steps of {step:g} do not lead from {start:g} to {end:g}; {_ADVICE}")
+    count = int((end - start) / step * (1.0 + 1e-12) + 1e-9) + 1
+    if count > 10_000_000:
+        raise LinkwrightError(f"{what}: that is {count:,} values; take longer steps")
+    return start + step * np.arange(count), parts[0]
+
+
+def _drawn(law: str, numbers: str, what: str) -> tuple[Any, str]:
+    from linkwright.sweep.distributions import distribution
+
+    parts = _split(numbers)
+    try:
+        return distribution(law, [_number(part, what) for part in parts]), parts[0]
+    except LinkwrightError as error:
+        raise LinkwrightError(f"{what}: {error}" if what not in str(error) else str(error)) from None
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas, where these are not inside parentheses."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def _number(text: str, what: str) -> float:
+    from linkwright.formats.mks.constants import constant
+
+    found = constant(text, f"{what}: a value").number
+    return 0.0 if found is None else found

@@ -1,0 +1,275 @@
+r"""Derivatives of simulated motion, through a fixed-step method: exact for the numbers that it computes.
+
+Forward: tangents of the state are taken along with every step, all parameters side by side. In reverse: the states are
+kept, and the adjoints of the outputs go back through the steps, at a cost that does not grow with the parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.design.beginning import Beginning
+from linkwright.design.recorded import Recorded
+from linkwright.design.rows import Rows, Series, Undefined
+from linkwright.design.straight import StraightParts
+from linkwright.errors import AssemblyError, ModelError, NameNotFound
+from linkwright.simulation.held import held_steps
+from linkwright.simulation.steps import ending, fixed_step
+from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
+from linkwright.spatial.algebra import Array
+from linkwright.tape.build import record
+from linkwright.tape.program import Program
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+Floats = NDArray[np.float64]
+#: Of an output's size, how much half the step may change it, where the step is chosen here.
+ACCURACY = 3e-5
+MOST = 2**22  # steps
+OPEN = 1e-16  # the sum of squares of the constraints before the last round
+
+
+class Dynamic:
+    """The rows of a simulated motion."""
+
+    def __init__(
+        self,
+        mech: Mechanism,
+        names: Sequence[str],
+        series: Series,
+        times: Floats,
+        labels: Sequence[str],
+        *,
+        method: str = "rk4",
+        dt: float | None = None,
+    ) -> None:
+        if method not in METHODS or method == STIFF:
+            raise NameNotFound("method with fixed steps", str(method), [m for m in METHODS if m != STIFF])
+        if dt is not None and not 0.0 < dt < np.inf:
+            raise ModelError(f"dt must be a number greater than zero, not {dt!r}")
+        if len(times) < 2 or not (np.diff(times) > 0).all():
+            raise ModelError("a simulation needs a beginning and an end; give times=... that increase")
+        self.mech, self.names, self.series, self.times = mech, tuple(names), series, times
+        self.labels, self.method, self.dt = tuple(labels), method, dt
+        self.recorded = Recorded(mech, names)
+        self.parts = StraightParts(mech._maker, free=self.names)
+        self.beginning = Beginning(self.recorded, float(times[0]))
+        self._pushed: dict[tuple[str, int], Program] = {}
+        self._pulled: dict[str, tuple[Program, Program]] = {}
+
+    def __call__(self, values: Floats, order: int) -> Rows:
+        if self.dt is None:
+            self.dt = self._chosen(values)
+        run = self._begun(values, order)
+        kept = [self._rows(run, float(self.times[0]))]
+        for t0, t1 in zip(self.times[:-1], self.times[1:], strict=True):
+            self._advance(run, float(t0), float(t1), self.dt)
+            kept.append(self._rows(run, float(t1)))
+        found = [np.array(x) for x in zip(*kept, strict=True)]
+        return Rows(self.times, *found)  # type: ignore[arg-type]
+
+    def _chosen(self, values: Floats) -> float:
+        """A step at which half of it changes no row by more than a small part."""
+        span = float(self.times[-1] - self.times[0])
+        dt = min(float(np.diff(self.times).max()), span / 50.0)
+        before: Floats | None = None
+        while span / dt < MOST:
+            self.dt = dt
+            try:
+                now = self(values, 0).values
+            except Undefined:
+                now = None
+            if now is not None and before is not None:
+                size = np.abs(now).max(axis=0, initial=0.0) + 1e-9
+                if (np.abs(now - before) / size).max(initial=0.0) < ACCURACY:
+                    return dt
+            before, dt = now, 0.5 * dt
+        raise Undefined(f"no step down to {dt:.3g} s follows the motion; give dt=..., or a method for stiff models")
+
+    # -- the state and its tangents -------------------------------------------------------------------------
+    def _begun(self, values: Floats, order: int, *, only_start: bool = False) -> _Run:
+        try:
+            q, v, *slopes = self.beginning.at(values, order)
+        except AssemblyError as error:
+            raise Undefined(str(error)) from None
+        run = _Run(values, order, [q, v], [(x[: len(q)], x[len(q) :]) for x in slopes])
+        if not only_start:
+            self._push(run, "begin", [np.array(self.times[0]), np.zeros(self.mech.nv)])
+        return run
+
+    def _advance(self, run: _Run, t0: float, t1: float, dt: float) -> None:
+        number = max(1, int(np.ceil((t1 - t0) / dt * (1.0 - 1e-9))))
+        settings = np.array([t0, (t1 - t0) / number, float(number)])
+        worst = self._push(run, "steps", [settings, np.zeros(self.mech.nv)])
+        if not all(np.isfinite(x).all() for x in run.state):
+            raise Undefined(f"the motion has no finite numbers at t = {t1:g}; take smaller steps, or other parameters")
+        if worst > OPEN:
+            raise Undefined(f"loops and drivers cannot be closed any more at t = {t1:g}")
+
+    def _push(self, run: _Run, name: str, others: list[Floats]) -> float:
+        """Take the state through a program, with its tangents; how open the loops were."""
+        k = len(run.values)
+        given = [*run.state[:2], *others, run.values]
+        still = [np.zeros(np.shape(x)) for x in others]
+        if run.order == 0:
+            found = self._program(name, 0)(*given)
+            run.state = [np.asarray(x) for x in found[:3]]
+            return float(found[3][0]) if len(found) > 3 else 0.0
+        if run.order == 1:
+            tangents = [*run.first[:2], *(np.zeros((k, *x.shape)) for x in still), np.eye(k)]
+            found = self._program(name, 1)(*given, *tangents)
+            own = len(found) // 2
+            run.first = [np.ascontiguousarray(x) for x in found[own : own + 3]]
+        else:
+            one, other = run.pairs
+            zero = [np.zeros((len(one), *x.shape)) for x in still]
+            eye = np.eye(k)
+            directions = [[*(x[i] for x in run.first[:2]), *zero, eye[i]] for i in (one, other)]
+            mixed = [*run.second[:2], *zero, np.zeros((len(one), k))]
+            found = self._program(name, 2)(*given, *directions[0], *directions[1], *mixed)
+            own = len(found) // 4
+            run.first = [np.ascontiguousarray(x[run.same]) for x in found[own : own + 3]]
+            run.second = [np.ascontiguousarray(x) for x in found[3 * own : 3 * own + 3]]
+        run.state = [np.ascontiguousarray(x[0]) for x in found[:3]]
+        return float(found[3][0][0]) if own > 3 else 0.0
+
+    def _program(self, name: str, order: int) -> Program:
+        """A program, or with its derivatives in given directions."""
+        if (name, order) not in self._pushed:
+            if order:
+                made = self._program(name, order - 1).forward()
+            else:
+                made = ending(self.parts) if name == "begin" else held_steps(self.parts, tableau_of(self.method))
+            self._pushed[name, order] = made
+        return self._pushed[name, order]
+
+    # -- in reverse -------------------------------------------------------------------------------------------
+    def pulled(self, values: Floats, seeded: Callable[[Rows], tuple[Floats, Floats]]) -> tuple[Rows, Floats]:
+        """The rows, and derivatives (o, k) of numbers that change with them as `seeded` tells: (o, T, r) and (o, k)."""
+        if self.dt is None:
+            self.dt = self._chosen(values)
+        run = self._begun(values, 1, only_start=True)
+        tau = np.zeros(self.mech.nv)
+        start = [*run.state, np.array(self.times[0]), tau, values]
+        state = [np.asarray(x) for x in self._straight("begin")[0](*start)[:3]]
+        kept: list[list[Any]] = []  # what every step was given
+        samples, rows = [len(kept)], [np.concatenate([*state, values])]
+        step = self._straight("step")[0]
+        for t0, t1 in zip(self.times[:-1], self.times[1:], strict=True):
+            number = max(1, int(np.ceil((t1 - t0) / self.dt * (1.0 - 1e-9))))
+            h = (t1 - t0) / number
+            for k in range(number):
+                kept.append([*state, np.array(t0 + k * h), np.array(h), tau, values])
+                state = [np.asarray(x) for x in step(*kept[-1])[:3]]
+            samples.append(len(kept))
+            rows.append(np.concatenate([*state, values]))
+        z = np.array(rows)
+        found = Rows(self.times, np.asarray(self._outputs(z, self.times)))
+        if not np.isfinite(found.values).all():
+            raise Undefined("the motion has no finite numbers; take smaller steps, or other parameters")
+        seeds, gradient = seeded(found)
+        bars = np.einsum("otr,trz->toz", seeds, self._first(z, self.times))  # (T, o, z)
+        cuts = np.cumsum([len(x) for x in state])
+        adjoint = [np.zeros((len(gradient), len(x))) for x in state]
+        for j in range(len(self.times) - 1, -1, -1):
+            *more, alone = np.split(bars[j], cuts, axis=1)
+            gradient = gradient + alone
+            adjoint = [x + y for x, y in zip(adjoint, more, strict=True)]
+            for k in range(samples[j] - 1, samples[j - 1] - 1 if j else -1, -1):
+                adjoint, by_parameter = self._back("step", kept[k], adjoint)
+                gradient = gradient + by_parameter
+        adjoint, by_parameter = self._back("begin", start, adjoint)
+        slopes = [x.T for x in run.first]
+        return found, gradient + by_parameter + adjoint[0] @ slopes[0] + adjoint[1] @ slopes[1]
+
+    def _back(self, name: str, given: list[Any], adjoint: list[Floats]) -> tuple[list[Floats], Floats]:
+        """Adjoints of a program's state and parameters from those of the state after it."""
+        program, reverse = self._straight(name)
+        rest = [np.zeros((len(adjoint[0]), *port.shape)) for port in program.outputs[3:]]
+        found = reverse(*given, *adjoint, *rest)[len(program.outputs) :]
+        states = 3 if name == "step" else 2
+        return [np.ascontiguousarray(x) for x in found[:states]], np.asarray(found[-1])
+
+    def _straight(self, name: str) -> tuple[Program, Program]:
+        """A step, or the beginning, as one block, and its reverse."""
+        if name not in self._pulled:
+            made = ending(self.parts) if name == "begin" else fixed_step(self.parts, tableau_of(self.method))
+            block = record(lambda *x: made(*x), *(port.shape for port in made.inputs), name=name)
+            self._pulled[name] = block, block.reverse()
+        return self._pulled[name]
+
+    # -- rows -------------------------------------------------------------------------------------------------
+    @cached_property
+    def _outputs(self) -> Program:
+        """[q, v, a, p], t → rows."""
+        r, series = self.recorded, self.series
+        nq, nv, k = r.nq, r.nv, len(self.names)
+
+        def measured(q: Array, v: Array, t: Any, p: Array) -> Array:
+            return r.measured(series.leaves, q, v, t, p)
+
+        along = record(measured, nq, nv, (), k).forward() if series.twice else None
+
+        def rows(z: Array, t: Any) -> Array:
+            q, v, a, p = z[:nq], z[nq : nq + nv], z[nq + nv : nq + 2 * nv], z[nq + 2 * nv :]
+            if along is None:
+                found = measured(q, v, t, p)
+            else:
+                values, rates = along(q, v, t, p, r.rate(q, v), a, 1.0, np.zeros(k))
+                found = np.array([y if x.again else w for x, w, y in zip(series.leaves, values, rates, strict=True)])
+            named = {**self.mech.parameters, **dict(zip(self.names, p, strict=True))}
+            return series.of(found, named, t) + 0.0 * z[0]
+
+        return record(rows, nq + 2 * nv + k, (), name="outputs")
+
+    @cached_property
+    def _first(self) -> Any:
+        return self._outputs.jacobian(0, 0)
+
+    @cached_property
+    def _second(self) -> Any:
+        return self._first.program.jacobian(0, 0)
+
+    def _rows(self, run: _Run, t: float) -> tuple[Floats, ...]:
+        z, at = np.concatenate([*run.state, run.values]), np.array(t)
+        value = np.asarray(self._outputs(z, at))
+        if run.order == 0:
+            return (value,)
+        k = len(run.values)
+        dz = np.vstack([*(x.T for x in run.first), np.eye(k)])
+        g = self._first(z, at)
+        first = g @ dz
+        if run.order == 1:
+            return value, first
+        bends = np.zeros((self.series.size, len(z), len(z)))
+        bends[self._first.rows, self._first.cols] = self._second(z, at)
+        ddz = np.zeros((len(z), k, k))
+        one, other = run.pairs
+        mixed = np.concatenate([*run.second, np.zeros((len(one), k))], axis=1).T
+        ddz[:, one, other] = mixed
+        ddz[:, other, one] = mixed
+        second = np.einsum("rij,ia,jb->rab", bends, dz, dz) + np.tensordot(g, ddz, 1)
+        return value, first, second
+
+
+class _Run:
+    """The state on its way: q, v and, once it is known, a; tangents have a leading axis of directions or pairs."""
+
+    def __init__(self, values: Floats, order: int, state: list[Floats], slopes: list[tuple[Floats, Floats]]) -> None:
+        self.values, self.order = values, order
+        self.state = state
+        k = len(values)
+        pairs = list(combinations_with_replacement(range(k), 2))
+        self.pairs = np.array([i for i, _ in pairs], int), np.array([j for _, j in pairs], int)
+        self.same = np.array([pairs.index((i, i)) for i in range(k)], int)
+        self.first: list[Floats] = [np.ascontiguousarray(x.T) for x in slopes[0]] if slopes else []
+        self.second: list[Floats] = []
+        if len(slopes) > 1:
+            self.second = [np.ascontiguousarray(x[:, self.pairs[0], self.pairs[1]].T) for x in slopes[1]]

@@ -1,0 +1,215 @@
+"""Evaluations of an optimisation: objective, limits and their slopes in scaled parameters, each place once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.design.optimum import Visit
+from linkwright.design.outputs import Answer
+from linkwright.design.problem import Problem
+from linkwright.design.rows import Rows, Undefined
+from linkwright.design.space import Space
+from linkwright.errors import LinkwrightError
+
+Floats = NDArray[np.float64]
+#: An objective that the mechanism cannot have: so many times as large as anything seen.
+WALL = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What is made small: an output (by its name), or the differences of series from targets (T, r)."""
+
+    name: str
+    sign: float = 1.0
+    targets: dict[str, Floats] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """Limits of one output."""
+
+    name: str
+    lower: float
+    upper: float
+
+    @property
+    def size(self) -> float:
+        """What it is measured by."""
+        finite = [abs(x) for x in (self.lower, self.upper) if np.isfinite(x)]
+        span = self.upper - self.lower
+        return float(span) if np.isfinite(span) and span > 0 else max(*finite, 1e-6) if any(finite) else 1.0
+
+
+@dataclass(eq=False)
+class Point:
+    """One place: objective, differences from targets, limited outputs; slopes are in z, where they were asked for."""
+
+    z: Floats
+    values: Floats
+    value: float = np.inf
+    gradient: Floats | None = None
+    residuals: Floats | None = None
+    slopes: Floats | None = None
+    limited: dict[str, Floats] | None = None
+    limited_slopes: dict[str, Floats] | None = None
+    overstepped: float = np.inf
+    reason: str = ""
+
+
+class Evaluations:
+    """Looks at places, remembers the last ones, and keeps the best."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        space: Space,
+        goal: Goal,
+        limits: list[Limit],
+        progress: Callable[[int, float], None] | None,
+    ) -> None:
+        self.problem, self.space, self.goal, self.limits = problem, space, goal, limits
+        self.progress = progress
+        self.history: list[Visit] = []
+        self.count = self.gradients = self.failures = 0
+        self.best: Point | None = None
+        self._last: dict[bytes, Point] = {}
+        self._largest = 0.0
+        self._good: Point | None = None
+
+    def at(self, z: Floats, *, slopes: bool) -> Point:
+        """The point at z."""
+        z = np.array(z, dtype=np.float64)
+        key = z.tobytes()
+        found = self._last.get(key)
+        if found is None or (slopes and found.gradient is None and not found.reason):
+            new = found is None
+            found = self._looked(z, 1 if slopes else 0, new=new)
+            while len(self._last) > 8:
+                del self._last[next(iter(self._last))]
+            self._last[key] = found
+        return found
+
+    def _looked(self, z: Floats, order: int, *, new: bool) -> Point:
+        values = self.space.values(z)
+        self.gradients += order
+        try:
+            rows, answers = self.problem.answers(values, order)
+            point = self._point(z, values, rows, answers)
+            if not np.isfinite(point.value):
+                raise Undefined(f"{self.goal.name} is not finite")
+        except Undefined as error:
+            point = Point(z, values, reason=str(error))
+        except LinkwrightError as error:
+            if self._good is None:
+                raise
+            point = Point(z, values, reason=str(error))
+        if new:
+            self._note(point)
+        return point
+
+    def _note(self, point: Point) -> None:
+        self.count += 1
+        self.failures += bool(point.reason)
+        named = dict(zip(self.space.names, point.values.tolist(), strict=True))
+        shown = self.goal.sign * point.value if not point.reason else float("nan")
+        self.history.append(Visit(shown, point.overstepped, named, point.reason))
+        if not point.reason:
+            self._good = point
+            self._largest = max(self._largest, abs(point.value))
+            if self.best is None or _better(point, self.best):
+                self.best = point
+        if self.progress is not None:
+            self.progress(self.count, self.goal.sign * self.best.value if self.best else float("nan"))
+
+    def _point(self, z: Floats, values: Floats, rows: Rows, answers: dict[str, Answer]) -> Point:
+        scale, goal = self.space.scale, self.goal
+        point = Point(z, values)
+        if goal.targets is None:
+            one = answers[goal.name]
+            point.value = goal.sign * float(one.value)
+            point.gradient = None if one.first is None else goal.sign * one.first * scale
+        else:
+            apart = [answers[name].value - target for name, target in goal.targets.items()]
+            point.residuals = np.concatenate([np.atleast_1d(x) for x in apart])
+            point.value = 0.5 * float(point.residuals @ point.residuals)
+            if all(answers[name].first is not None for name in goal.targets):
+                parts = [_slopes(answers[name]) for name in goal.targets]
+                point.slopes = np.concatenate(parts) * scale
+                point.gradient = point.residuals @ point.slopes
+        point.limited = {x.name: np.atleast_1d(answers[x.name].value) for x in self.limits}
+        if all(answers[x.name].first is not None for x in self.limits):
+            point.limited_slopes = {x.name: _slopes(answers[x.name]) * scale for x in self.limits}
+        point.overstepped = max([0.0, *(overstepped(x, point.limited[x.name]) for x in self.limits)])
+        return point
+
+    # -- what solvers ask --------------------------------------------------------------------------------------
+    def value(self, z: Floats) -> float:
+        """The objective; where the mechanism cannot be, a wall that rises away from the last good place."""
+        point = self.at(z, slopes=False)
+        return point.value if not point.reason else self._wall(z)[0]
+
+    def gradient(self, z: Floats) -> Floats:
+        """The slope of the objective, or of the wall."""
+        point = self.at(z, slopes=True)
+        if point.gradient is None or point.reason:
+            return self._wall(z)[1]
+        return point.gradient
+
+    def _wall(self, z: Floats) -> tuple[float, Floats]:
+        good = self._good
+        assert good is not None
+        away = np.asarray(z) - good.z
+        height = WALL * max(self._largest, 1e-12)
+        return good.value + height * (1.0 + float(away @ away)), 2.0 * height * away
+
+    def residuals(self, z: Floats) -> Floats:
+        """Differences from targets; not finite where the mechanism cannot be."""
+        point = self.at(z, slopes=False)
+        if point.residuals is None:
+            assert self._good is not None
+            assert self._good.residuals is not None
+            return np.full(len(self._good.residuals), np.inf)
+        return point.residuals
+
+    def residual_slopes(self, z: Floats) -> Floats:
+        """Their slopes."""
+        slopes = self.at(z, slopes=True).slopes
+        assert slopes is not None
+        return slopes
+
+    def rows_of(self, name: str, z: Floats, *, slopes: bool) -> Floats:
+        """A limited output, or its slopes; where the mechanism cannot be, those of the last good place."""
+        point = self.at(z, slopes=slopes)
+        if point.reason:
+            assert self._good is not None
+            point = self.at(self._good.z, slopes=slopes)
+        found: Any = point.limited_slopes if slopes else point.limited
+        return np.asarray(found[name])
+
+
+def _slopes(answer: Answer) -> Floats:
+    assert answer.first is not None
+    return np.atleast_2d(answer.first)
+
+
+def overstepped(limit: Limit, x: Floats) -> float:
+    """By how much limits are overstepped, as a part of their size."""
+    over = np.maximum(limit.lower - x, x - limit.upper).max(initial=0.0)
+    return float(over) / limit.size
+
+
+#: What may be overstepped of a limit's size and still count as within it.
+WITHIN = 1e-6
+
+
+def _better(point: Point, than: Point) -> bool:
+    inside, other = point.overstepped <= WITHIN, than.overstepped <= WITHIN
+    if inside != other:
+        return inside
+    return point.value < than.value if inside else point.overstepped < than.overstepped

@@ -1,0 +1,214 @@
+r"""Derivatives of prescribed motion: rows of outputs at every time point as functions of the parameters.
+
+At a position found, x(t, p) solves Φ(q ⊕ x, t, p) = 0 with x = 0 there. With A = G⁺ held constant, each step
+x ← x − A Φ makes one more order of its derivatives exact, and v ← v − A (G v + Φ_t) those of the rates: what is
+recorded has no linear solve in it. Redundant equations and freedom that is left lie outside the range of A; that the
+parameters keep the former closed, and that the outputs do not depend on the latter, is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.design.recorded import Recorded
+from linkwright.design.rows import Rows, Series, Undefined
+from linkwright.errors import AssemblyError, ModelError
+from linkwright.mechanism.checks import listed
+from linkwright.spatial.algebra import Array
+from linkwright.tape.build import record
+from linkwright.tape.program import Program
+
+if TYPE_CHECKING:
+    from linkwright.constraints.kinematics import Kinematics
+    from linkwright.model import Mechanism
+    from linkwright.results.solution import Solution
+
+Floats = NDArray[np.float64]
+#: Singular values of G below this part of the largest are none; those between the two make a position singular.
+RANK, SINGULAR = 1e-9, 1e-6
+OPENS = 1e-6  # of how much a parameter changes the equations, the part that nothing can close
+FREE = 1e-7  # of an output's size, what freedom may change it by
+
+
+class Kinematic:
+    """The rows of a prescribed motion."""
+
+    def __init__(
+        self, mech: Mechanism, names: Sequence[str], series: Series, times: Floats, labels: Sequence[str]
+    ) -> None:
+        self.mech, self.names, self.series, self.times = mech, tuple(names), series, times
+        self.labels = tuple(labels)
+        self.recorded = Recorded(mech, names)
+        self.rows_of = len(mech._maker.constraint_rows) if mech.closed else 0
+        self._programs: dict[int, list[Any]] = {}
+
+    def __call__(self, values: Floats, order: int) -> Rows:
+        solution = self._solved(values)
+        t, q, v = solution.time, solution.q, solution.v
+        p = np.broadcast_to(values, (len(t), len(values)))
+        inverse, null = self._inverse(t, p, q, v)
+        state = (t[:, None], p, q, v, inverse)
+        if null.shape[-1]:
+            self._check_free(state, null)
+        programs = self._made(order)
+        found = np.asarray(programs[0](*state))
+        first = np.asarray(programs[1](*state)) if order >= 1 else None
+        second = self._second(programs, state) if order >= 2 else None
+        return Rows(t, found, first, second, solution)
+
+    def _second(self, programs: list[Any], state: tuple[Floats, ...]) -> Floats:
+        jacobian, again = programs[1], programs[2]
+        k, n = len(self.names), len(state[0])
+        dense = np.zeros((n, self.series.size, k, k))
+        dense[:, jacobian.rows, jacobian.cols] = again(*state)
+        return dense
+
+    def _solved(self, values: Floats) -> Solution:
+        from linkwright.analysis import kinematic
+        from linkwright.mechanism.system import System
+
+        mech = self.mech.with_parameters(**dict(zip(self.names, values.tolist(), strict=True)))
+        system = mech.description.system or System()
+        try:
+            solution = kinematic(mech, system, self.times, system.freedom, like=self._programs_of)
+        except AssemblyError as error:
+            raise Undefined(str(error)) from None
+        if not solution.status:
+            raise Undefined(str(solution.status))
+        return solution
+
+    @cached_property
+    def _programs_of(self) -> Kinematics:
+        """The analysis at the start, whose compiled programs serve at every other place."""
+        from linkwright.constraints.kinematics import Kinematics
+
+        return Kinematics(self.mech.description)
+
+    # -- programs -----------------------------------------------------------------------------------------
+    def _made(self, order: int) -> list[Any]:
+        """The rows, their Jacobian, and the Jacobian of its entries, as far as the order asks."""
+        if order not in self._programs:
+            rows = self._rows(order)
+            programs: list[Any] = [rows]
+            if order >= 1:
+                programs.append(rows.jacobian(0, 1))
+            if order >= 2:
+                programs.append(programs[1].program.jacobian(0, 1))
+            self._programs[order] = programs
+        return self._programs[order]
+
+    def _shapes(self) -> tuple[Any, ...]:
+        r = self.recorded
+        return 1, len(self.names), r.nq, r.nv, (r.nv, self.rows_of)
+
+    def _rows(self, order: int) -> Program:
+        """t, p, q, v, A → the rows, with derivatives in p that are exact to this order."""
+        r, series = self.recorded, self.series
+        steps = order + series.twice
+
+        def measured(t: Array, p: Array, q: Array, v: Array, a: Array) -> Array:
+            start, x = q, np.zeros(r.nv)
+            for _ in range(steps if self.rows_of else 0):
+                x = x - a @ r.open(q, t[0], p)
+                q = r.moved(start, x)
+            for _ in range(steps if self.rows_of else 0):
+                v = v - a @ r.held(q, v, t[0], p)[1]
+            return r.measured(series.leaves, q, v, t[0], p)
+
+        along = record(measured, *self._shapes()).forward() if series.twice else None
+
+        def rows(t: Array, p: Array, q: Array, v: Array, a: Array) -> Array:
+            if along is None:
+                found = measured(t, p, q, v, a)
+            else:
+                rest = [np.zeros(np.shape(x)) for x in (p, q, v, a)]
+                values, rates = along(t, p, q, v, a, np.ones(1), *rest)
+                found = [y if leaf.again else x for leaf, x, y in zip(series.leaves, values, rates, strict=True)]
+            named = {**self.mech.parameters, **dict(zip(self.names, p, strict=True))}
+            return series.of(np.array(found), named, t[0]) + 0.0 * t[0]
+
+        return record(rows, *self._shapes(), name="outputs")
+
+    @cached_property
+    def _equations(self) -> tuple[Any, Any]:
+        """G, and how Φ changes with p."""
+        r = self.recorded
+
+        def rate(t: Array, p: Array, q: Array, v: Array) -> Array:
+            return r.held(q, v, t[0], p)[1]
+
+        def phi(t: Array, p: Array, q: Array, v: Array) -> Array:
+            return r.open(q, t[0], p) + 0.0 * t[0]
+
+        shapes = self._shapes()[:-1]
+        return record(rate, *shapes).jacobian(0, 3), record(phi, *shapes).jacobian(0, 1)
+
+    def _inverse(self, t: Floats, p: Floats, q: Floats, v: Floats) -> tuple[Floats, Floats]:
+        """A (T, nv, m), and the directions (T, nv, d) that the equations leave free."""
+        nv, m = self.recorded.nv, self.rows_of
+        if not m:
+            return np.zeros((len(t), nv, 0)), np.broadcast_to(np.eye(nv), (len(t), nv, nv))
+        by_rate, by_parameter = self._equations
+        g = by_rate(t[:, None], p, q, v)
+        u, s, vt = np.linalg.svd(g, full_matrices=True)
+        largest = s.max(axis=1, initial=0.0, keepdims=True)
+        kept = s > RANK * largest
+        rank = int(kept.sum(axis=1).max(initial=0))
+        small = s[:, rank - 1] if rank else np.ones(len(t))
+        lost = np.flatnonzero(small < SINGULAR * largest[:, 0])
+        if len(lost):
+            raise Undefined(
+                f"the mechanism is in a singular position at t = {t[lost[0]]:g}, where outputs have no derivatives; "
+                "leave that time out with times=..., or change the start or the bounds of the parameters"
+            )
+        inverse = (vt[:, :rank].transpose(0, 2, 1) / s[:, None, :rank]) @ u[:, :, :rank].transpose(0, 2, 1)
+        if rank < m:
+            self._check_closed(t, by_parameter(t[:, None], p, q, v), u[:, :, rank:])
+        return np.ascontiguousarray(inverse), vt[:, rank:].transpose(0, 2, 1)
+
+    def _check_closed(self, t: Floats, slopes: Floats, outside: Floats) -> None:
+        """Redundant equations stay closed as parameters change; one that does not names its parameter."""
+        left = np.abs(outside @ (outside.transpose(0, 2, 1) @ slopes))  # (T, m, k)
+        scale = np.abs(slopes).max(axis=(0, 1), initial=0.0)
+        bad = left.max(axis=(0, 1), initial=0.0) > OPENS * np.maximum(scale, 1e-12)
+        if bad.any():
+            k = int(np.flatnonzero(bad)[0])
+            rows = np.flatnonzero(left[:, :, k].max(axis=0) > 0.1 * left[:, :, k].max())
+            constraints = list(dict.fromkeys(str(self.mech._maker.constraint_rows[i][0]) for i in rows.tolist()))
+            raise ModelError(
+                f"parameter {self.names[k]!r} opens constraints that are redundant, {listed(constraints[:4])}: any "
+                "other value does not go together; use a joint that holds less, or leave the parameter alone",
+                element=self.names[k],
+            )
+
+    def _check_free(self, state: tuple[Floats, ...], null: Floats) -> None:
+        """Outputs must not depend on motion that the constraints leave free."""
+        program, pushing = self._freedom
+        q = state[2]
+        for j in range(null.shape[-1]):
+            n = np.ascontiguousarray(null[:, :, j])
+            dq = np.asarray(pushing(q, n))
+            for dq_j, dv_j in ((dq, np.zeros_like(n)), (np.zeros_like(q), n)):
+                rest = [np.zeros_like(x) for x in state]
+                rest[2], rest[3] = dq_j, dv_j
+                values, change = program(*state, *rest)
+                size = np.maximum(np.abs(values).max(axis=0), 1.0)
+                worst = np.abs(change).max(axis=0) / size
+                if worst.max(initial=0.0) > FREE:
+                    label = self.labels[int(np.argmax(worst))]
+                    raise ModelError(
+                        f"{label} depends on motion that the drivers leave free, and so on its whole history; drive "
+                        "that motion too, ask for outputs that do not depend on it, or use dynamic analysis",
+                        element=label,
+                    )
+
+    @cached_property
+    def _freedom(self) -> tuple[Program, Program]:
+        r = self.recorded
+        pushing = record(lambda q, v: r.rate(q, v) + 0.0 * q[0], r.nq, r.nv)
+        return self._rows(1).forward(), pushing

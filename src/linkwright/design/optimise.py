@@ -1,0 +1,285 @@
+"""`lw.optimise`: the parameters at which an output of an analysis is best, by SciPy with exact derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.design.evaluation import WITHIN, Evaluations, Goal, Limit, Point, overstepped
+from linkwright.design.optimum import Optimum
+from linkwright.design.outputs import Outputs, Wanted, named
+from linkwright.design.problem import Problem, mechanism_of
+from linkwright.design.space import Space, limits_of, space_of
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.results.status import Status
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+Floats = NDArray[np.float64]
+SOLVERS = ("SLSQP", "trust-constr", "L-BFGS-B", "least-squares")
+GAIN = 1e-9  # of the objective's size: less is no gain
+
+
+def optimise(
+    mechanism: Mechanism | str | PathLike[str],
+    objective: Any,
+    parameters: Any,
+    constraints: Any = (),
+    *,
+    maximise: bool = False,
+    solver: str | None = None,
+    times: ArrayLike | None = None,
+    analysis: str | None = None,
+    method: str | None = None,
+    dt: float | None = None,
+    starts: int = 1,
+    seed: int = 0,
+    tolerance: float = 1e-9,
+    iterations: int = 200,
+    progress: Callable[[int, float], None] | None = None,
+) -> Optimum:
+    """The values of `parameters` at which `objective` is least, or greatest with `maximise`.
+
+    `objective`: an output of the whole motion ("range(block.x)", or a function of a state), or series with what they
+    should be, {"pen.x": x, "pen.y": y}: then the sum of squares of the differences is made least. `parameters`:
+    {"crank": (lower, upper)} or (lower, start, upper), None where open; it starts at the model's values.
+    `constraints`: outputs with limits, {"max(d.angle)": (0.2, None)}; one that varies in time is held at all times.
+
+    Derivatives are exact, as `lw.sensitivities` has them, which tells what analysis, times, method and dt are. `solver`
+    is one of SciPy's SLSQP, trust-constr and L-BFGS-B, or least-squares; it is chosen unless given. A place where the
+    mechanism does not go together makes the step shorter. With several `starts`, all but the first are drawn from
+    within the bounds, by `seed`, and the best end counts.
+    """
+    since = perf_counter()
+    mech = mechanism_of(mechanism)
+    space = space_of(mech.parameters, parameters)
+    limits = limits_of(constraints)
+    _check_settings(starts, iterations, tolerance)
+    goal, wanted = _goal(objective, maximise)
+    for name in set(wanted) & set(limits):
+        raise ModelError(f"{name!r} is both the objective and a constraint; give the constraint a name of its own")
+    mech = mech.with_parameters(**dict(zip(space.names, space.start.tolist(), strict=True)))
+    outputs = Outputs(mech.description, {**wanted, **{name: x[0] for name, x in limits.items()}})
+    _check_goal(outputs, goal)
+    problem = Problem(mech, space.names, outputs, analysis=analysis, times=times, method=method, dt=dt)
+    bounds = [Limit(name, low, high) for name, (_, low, high) in limits.items()]
+    _check_targets(goal, problem)
+    evaluations = Evaluations(problem, space, goal, bounds, progress)
+    chosen = _solver(solver, goal, bounds, space)
+    begin = _begin(evaluations, space, starts, seed)
+    message = ""
+    for z in begin:
+        message = _solved(chosen, evaluations, z, tolerance, iterations)
+    return _optimum(evaluations, begin[0], chosen, message, maximise, perf_counter() - since)
+
+
+def _check_settings(starts: Any, iterations: Any, tolerance: Any) -> None:
+    for name, value in (("starts", starts), ("iterations", iterations)):
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+            raise ModelError(f"{name} must be a whole number from 1 on, not {value!r}")
+    if not isinstance(tolerance, (int, float)) or not 0.0 < tolerance < 1.0:
+        raise ModelError(f"tolerance must be a number between 0 and 1, not {tolerance!r}")
+
+
+def _goal(objective: Any, maximise: bool) -> tuple[Goal, dict[str, Wanted]]:
+    if isinstance(objective, Mapping):
+        if maximise:
+            raise ModelError("differences from targets are made small; leave maximise out")
+        if not objective:
+            raise ModelError("no target was given; give a series and what it should be, as {'pen.y': 1.2}")
+        targets: dict[str, Floats] = {}
+        wanted: dict[str, Wanted] = {}
+        for output, target in objective.items():
+            ((name, one),) = named(output).items()
+            array = np.asarray(target)
+            if array.dtype.kind not in "fiu" or not np.isfinite(array.astype(float)).all():
+                raise ModelError(f"the target of {name!r} must be finite numbers, not {target!r}", element=name)
+            targets[name], wanted[name] = array.astype(float), one
+        return Goal(" and ".join(targets), 1.0, targets), wanted
+    wanted = named(objective)
+    if len(wanted) != 1:
+        raise ModelError(f"one objective is optimised, not {len(wanted)}; weigh them in one expression, or limit some")
+    (name,) = wanted
+    return Goal(name, -1.0 if maximise else 1.0), wanted
+
+
+def _check_goal(outputs: Outputs, goal: Goal) -> None:
+    if goal.targets is not None:
+        return
+    found = next((x for x in outputs.list if x.name == goal.name), None)
+    if found is None:
+        raise ModelError(f"the objective {goal.name!r} is an array; return one number, as the sum of its squares")
+    if found.series:
+        text = (
+            f"the objective {goal.name!r} is a number at every time; take one of the whole motion, as max({goal.name})"
+        )
+        raise ModelError(f"{text}, or give a target: {{{goal.name!r}: values}}", element=goal.name)
+
+
+def _check_targets(goal: Goal, problem: Problem) -> None:
+    for name, target in (goal.targets or {}).items():
+        points = len(problem.times)
+        if target.ndim and target.shape != (points,):
+            text = f"the target of {name!r} has shape {target.shape}; there are {points} time points"
+            raise ModelError(f"{text}: give one number, or one a time point", element=name)
+
+
+def _solver(solver: str | None, goal: Goal, limits: list[Limit], space: Space) -> str:
+    if solver is None:
+        if goal.targets is not None and not limits:
+            return "least-squares"
+        return "SLSQP"
+    if solver not in SOLVERS:
+        raise NameNotFound("solver", str(solver), list(SOLVERS))
+    if solver == "least-squares" and goal.targets is None:
+        raise ModelError("least-squares needs series with targets, as {'pen.y': values}; use SLSQP")
+    if limits and solver in ("least-squares", "L-BFGS-B"):
+        raise ModelError(f"{solver} takes bounds of parameters and no other constraints; use SLSQP or trust-constr")
+    return solver
+
+
+def _begin(evaluations: Evaluations, space: Space, starts: int, seed: int) -> list[Floats]:
+    """The places to start from; the model's own must be one at which the objective has a value and a slope."""
+    drawn = space.drawn(starts, seed)
+    first = evaluations.at(drawn[0], slopes=True)
+    if first.reason and starts == 1:
+        where = ", ".join(f"{n} = {x:.6g}" for n, x in zip(space.names, first.values, strict=True))
+        raise ModelError(
+            f"there is nothing to begin with at {where}: {first.reason}. Give another start, as "
+            f"{{{space.names[0]!r}: (lower, start, upper)}}, other times, or several starts",
+            element=space.names[0],
+        )
+    good = [z for z in drawn if not evaluations.at(z, slopes=True).reason]
+    if not good:
+        raise ModelError(f"none of {starts} starts can be evaluated; the first: {first.reason}", element=space.names[0])
+    return good
+
+
+def _solved(solver: str, e: Evaluations, z: Floats, tolerance: float, iterations: int) -> str:
+    """Run a solver from z; what it says."""
+    from scipy import optimize  # type: ignore[import-untyped]
+
+    e.at(z, slopes=True)
+    low, high = e.space.bounds
+    if solver == "least-squares":
+        open_ = np.isinf(low).all() and np.isinf(high).all()
+        inside = z if open_ else np.clip(z, low, high)
+        found = optimize.least_squares(
+            e.residuals,
+            inside,
+            jac=e.residual_slopes,
+            bounds=(low, high),
+            ftol=tolerance,
+            xtol=tolerance,
+            gtol=tolerance,
+            max_nfev=iterations,
+        )
+        return "" if found.status > 0 else f"it stopped after {iterations} evaluations, before it had converged"
+    limits: dict[str, Any] = {}
+    if e.limits:
+        limits["constraints"] = _constraints(e, solver)
+    options: dict[str, Any] = {"maxiter": iterations}
+    if solver == "trust-constr":
+        options |= {"gtol": tolerance, "xtol": 1e-10}
+    elif solver == "SLSQP":
+        options["ftol"] = tolerance
+    else:
+        options |= {"ftol": tolerance, "gtol": tolerance}
+    size = max(abs(e.at(z, slopes=True).value), 1e-12)
+    found = optimize.minimize(
+        lambda x: e.value(x) / size,
+        z,
+        jac=lambda x: e.gradient(x) / size,
+        bounds=optimize.Bounds(low, high, keep_feasible=True)
+        if solver == "trust-constr"
+        else list(zip(low, high, strict=True)),
+        method=solver,
+        options=options,
+        **limits,
+    )
+    if found.success or (solver == "trust-constr" and found.status in (1, 2)):
+        return ""
+    if found.nit >= iterations:
+        return f"it stopped after {iterations} iterations, before it had converged"
+    return f"the solver stopped early: {str(found.message).strip().rstrip('.').lower()}"
+
+
+def _constraints(e: Evaluations, solver: str) -> Any:
+    from scipy.optimize import NonlinearConstraint  # type: ignore[import-untyped]
+
+    if solver == "trust-constr":
+        return [
+            NonlinearConstraint(
+                lambda z, n=x.name, s=x.size: e.rows_of(n, z, slopes=False) / s,
+                x.lower / x.size,
+                x.upper / x.size,
+                jac=lambda z, n=x.name, s=x.size: e.rows_of(n, z, slopes=True) / s,
+            )
+            for x in e.limits
+        ]
+    found = []
+    for x in e.limits:
+        if x.lower == x.upper:
+            found.append(_row(e, x, "eq", 1.0, x.lower))
+            continue
+        if np.isfinite(x.lower):
+            found.append(_row(e, x, "ineq", 1.0, x.lower))
+        if np.isfinite(x.upper):
+            found.append(_row(e, x, "ineq", -1.0, x.upper))
+    return found
+
+
+def _row(e: Evaluations, x: Limit, kind: str, sign: float, at: float) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "fun": lambda z: sign * (e.rows_of(x.name, z, slopes=False) - at) / x.size,
+        "jac": lambda z: sign * e.rows_of(x.name, z, slopes=True) / x.size,
+    }
+
+
+def _optimum(e: Evaluations, z: Floats, solver: str, message: str, maximise: bool, seconds: float) -> Optimum:
+    first, best = e.at(z, slopes=False), e.best
+    assert best is not None
+    assert best.limited is not None
+    values = dict(zip(e.space.names, best.values.tolist(), strict=True))
+    limited = {name: (float(x.min()), float(x.max())) for name, x in best.limited.items()}
+    limits = {x.name: (x.lower, x.upper) for x in e.limits}
+    shown = [e.goal.sign * p.value for p in (best, first)]
+    name = e.goal.name
+    if e.goal.targets is not None:
+        shown = [
+            float(np.sqrt(2.0 * p.value / max(len(p.residuals), 1))) for p in (best, first) if p.residuals is not None
+        ]
+        name = f"rms difference of {name}"
+    return Optimum(
+        name, values, shown[0], shown[1], limited, _status(e, first, best, solver, message), e.history, e.count,
+        e.gradients, e.failures, seconds, e.problem.mech, e.space, limits, maximise,
+    )  # fmt: skip
+
+
+def _status(e: Evaluations, first: Point, best: Point, solver: str, message: str) -> Status:
+    if best.overstepped > WITHIN:
+        assert best.limited is not None
+        parts = {x.name: overstepped(x, best.limited[x.name]) for x in e.limits}
+        worst = max(e.limits, key=lambda x: parts[x.name])
+        found = best.limited[worst.name]
+        text = f"the limits of {worst.name!r} were not met: it is {found.min():.6g}"
+        text += f" … {found.max():.6g}" if len(found) > 1 else ""
+        advice = "widen its limits or the bounds of the parameters, or try several starts"
+        return Status(False, text, "constraint cannot be met", element=worst.name, advice=advice)
+    if message:
+        advice = "raise iterations=..., or start elsewhere" if "stopped after" in message else ""
+        return Status(False, f"best of {e.count} evaluations; {message}", "not converged", advice=advice)
+    gained = first.value - best.value
+    if first.overstepped <= WITHIN and gained <= GAIN * max(abs(first.value), 1e-12):
+        text = f"nothing to gain: the start is as good as any place near it, found by {solver}"
+        return Status(
+            True, text, "nothing to gain", advice="try several starts, or wider bounds" if e.count > 1 else ""
+        )
+    return Status(True, f"converged, by {solver}")

@@ -1,0 +1,174 @@
+"""A question of design: a mechanism, its free parameters, the outputs wanted, and the analysis that finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.design.outputs import Answer, Outputs
+from linkwright.design.rows import Rows, checked_finite
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism.description import Description
+from linkwright.model import Mechanism
+
+if TYPE_CHECKING:
+    from linkwright.design.rows import Evaluator
+
+Floats = NDArray[np.float64]
+MODES = ("forward", "reverse")
+#: Parameters for each output from which it is cheaper to go back through the steps.
+MANY = 12
+KINDS = ("kinematic", "dynamic", "static")
+
+
+def mechanism_of(model: Mechanism | str | PathLike[str]) -> Mechanism:
+    """A mechanism, or that of a file."""
+    from linkwright.sources import load
+
+    return model if isinstance(model, Mechanism) else load(fspath(model))
+
+
+class Problem:
+    """Outputs of one mechanism as functions of some of its parameters."""
+
+    def __init__(
+        self,
+        mech: Mechanism,
+        names: Sequence[str],
+        outputs: Outputs,
+        *,
+        analysis: str | None = None,
+        times: ArrayLike | None = None,
+        method: str | None = None,
+        dt: float | None = None,
+        mode: str | None = None,
+    ) -> None:
+        if mode not in (None, *MODES):
+            raise NameNotFound("mode", str(mode), list(MODES))
+        self.mech, self.names, self.outputs, self.mode = mech, tuple(names), outputs, mode
+        self.kind, self.times = _asked(mech.description, analysis, times)
+        _check_parameters(mech, self.names, outputs)
+        if self.kind != "dynamic" and (method is not None or dt is not None):
+            raise ModelError(f"{self.kind} analysis takes no method or dt; they are settings of dynamic analysis")
+        self.start = np.array([mech.parameters[n] for n in self.names])
+        self.evaluator = self._evaluator(method, dt)
+
+    def _evaluator(self, method: str | None, dt: float | None) -> Evaluator:
+        mech, names, o = self.mech, self.names, self.outputs
+        if self.kind == "kinematic":
+            from linkwright.design.kinematic import Kinematic
+
+            return Kinematic(mech, names, o.series, self.times, o.labels)
+        from linkwright.analysis import refuse_massless
+
+        refuse_massless(mech)
+        if self.kind == "static":
+            from linkwright.design.static import Static
+
+            return Static(mech, names, o.series, self.times, o.labels)
+        from linkwright.design.dynamic import Dynamic
+
+        return Dynamic(mech, names, o.series, self.times, o.labels, method=method or "rk4", dt=dt)
+
+    def rows(self, values: Floats, order: int) -> Rows:
+        """The rows at these values of the parameters."""
+        return checked_finite(self.evaluator(values, order), self.outputs.labels)
+
+    def answers(self, values: Floats, order: int) -> tuple[Rows, dict[str, Answer]]:
+        """The rows and every output, with derivatives up to this order."""
+        if order == 1 and self._backward:
+            return self._pulled(values)
+        rows = self.rows(values, order)
+        return rows, self.outputs.answers(rows, self.names, values)
+
+    @property
+    def _backward(self) -> bool:
+        """Whether first derivatives come in reverse: of simulations, where many parameters change few numbers."""
+        can = self.kind == "dynamic" and not any(x.series for x in self.outputs.list)
+        if self.mode == "reverse" and not can:
+            raise ModelError("mode='reverse' is for numbers of a whole simulated motion; leave it out")
+        return can and (
+            self.mode == "reverse" or (self.mode is None and len(self.names) >= MANY * len(self.outputs.list))
+        )
+
+    def _pulled(self, values: Floats) -> tuple[Rows, dict[str, Answer]]:
+        from linkwright.design.dynamic import Dynamic
+
+        assert isinstance(self.evaluator, Dynamic)
+        rows, gradient = self.evaluator.pulled(values, lambda x: self.outputs.adjoints(x, self.names, values))
+        found = self.outputs.answers(checked_finite(rows, self.outputs.labels), self.names, values)
+        answers = {name: Answer(x.value, gradient[k]) for k, (name, x) in enumerate(found.items())}
+        return rows, answers
+
+
+def _asked(d: Description, analysis: str | None, times: ArrayLike | None) -> tuple[str, Floats]:
+    from linkwright.constraints.motion import times_of
+    from linkwright.mechanism.system import AnalysisKind, System
+
+    system: System = d.system or System()
+    kind = analysis or system.analysis
+    if kind not in KINDS:
+        if kind in get_args(AnalysisKind):
+            raise ModelError(f"there are no derivatives of {kind} analysis; use one of {', '.join(KINDS)}")
+        raise NameNotFound("analysis", str(kind), list(KINDS))
+    if times is None and d.system is None and kind != "static":
+        raise ModelError(f"{d.name!r} says no times; give times=..., or a SYSTEM in the model", element=d.name)
+    if times is None:
+        return kind, times_of(system.start, system.end, system.interval)
+    points = np.atleast_1d(np.asarray(times, dtype=np.float64))
+    if points.ndim != 1 or not len(points) or not np.isfinite(points).all() or (np.diff(points) <= 0.0).any():
+        raise ModelError("times must be finite and increase; give at least one")
+    return kind, points
+
+
+def _check_parameters(mech: Mechanism, names: Sequence[str], outputs: Outputs) -> None:
+    """Each parameter is there, once, and something depends on it."""
+    d = mech.description
+    if not names:
+        raise ModelError(f"no parameter was named; {d.name!r} has {', '.join(list(d.parameters)[:8]) or 'none'}")
+    for name in names:
+        if name not in d.parameters:
+            raise NameNotFound("parameter", str(name), list(d.parameters))
+    if len(set(names)) < len(names):
+        raise ModelError(f"a parameter is named twice: {', '.join(names)}")
+    used = used_parameters(d) | {x for o in outputs.list for x in o.expression.names()}
+    used |= {x for row in outputs.rows for x in row.names()}
+    for name in names:
+        if name not in used:
+            raise ModelError(
+                f"parameter {name!r} changes nothing of the mechanism's motion; is another one computed from it when "
+                "the file is read, or is it for drawing alone?",
+                element=name,
+            )
+
+
+def used_parameters(d: Description) -> set[str]:
+    """The parameters that numbers or laws of a mechanism depend on."""
+    from linkwright.mechanism.elements import laws_of
+
+    found: set[str] = set()
+    for expression in d.bindings.values():
+        found |= expression.names()
+    for law in (
+        *(x for e in d.elements for x in laws_of(e)),
+        *(x.law for x in d.drivers),
+        *(x.value for x in d.initial),
+    ):
+        found |= law.names()
+    for tie in d.ties:
+        length = getattr(tie, "length", None)
+        found |= length.names() if length is not None else set()
+    return found & d.parameters.keys()
+
+
+def as_mapping(parameters: Any) -> Mapping[str, Any]:
+    """Parameters with what is said of them; names alone are mapped to None."""
+    if isinstance(parameters, str):
+        return {parameters: None}
+    if isinstance(parameters, Mapping):
+        return parameters
+    return dict.fromkeys(parameters)

@@ -1,0 +1,93 @@
+"""What a mechanism with free parameters does, as functions over recorded scalars: constraints, measures, forces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwright.closed_recipes import holds_of, moving
+from linkwright.design.quantities import Leaf
+from linkwright.programs import FORWARD_METHODS, Request
+from linkwright.recipes import Question
+from linkwright.recursions import coordinates
+from linkwright.spatial.algebra import Array, dot
+from linkwright.tape.program import Program
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+
+class Recorded:
+    """The functions of one mechanism, of (q, v, t, p): p are the values of the parameters `free`."""
+
+    def __init__(self, mech: Mechanism, free: Sequence[str]) -> None:
+        self.mech, self.maker, self.free = mech, mech._maker, tuple(free)
+        self.nq, self.nv = mech.nq, mech.nv
+        self.maker.shapes(Request("closing", free=self.free))  # refuses what cannot be left free
+
+    def question(self, q: Array, v: Array, t: Any, p: Array) -> Question:
+        inputs = {"q": q, "v": v, "t": t}
+        if self.free:
+            inputs["p"] = p
+        return Question(self.maker, Request("settling", free=self.free), inputs)
+
+    def held(self, q: Array, v: Array, t: Any, p: Array) -> tuple[Array, Array]:
+        """Φ and G v + Φ_t of what holds the tree's coordinates."""
+        if not self.maker.closed:
+            return np.zeros(0), np.zeros(0)
+        question = self.question(q, v, t, p)
+        found = holds_of(question, moving(question))
+        return _joined([h.phi for h in found]), _joined([h.rate for h in found])
+
+    def open(self, q: Array, t: Any, p: Array) -> Array:
+        """Φ alone."""
+        return self.held(q, np.zeros(self.nv), t, p)[0]
+
+    @cached_property
+    def quaternions(self) -> list[int]:
+        """Where Euler parameters begin in q."""
+        tree = self.maker.tree
+        x = tree.coordinates
+        own = (i for i, kind in enumerate(tree.kinds) if not kind.paired and not x.follows[i])
+        return [int(x.q_at[i]) + tree.kinds[i].nq - 4 for i in own]
+
+    def rate(self, q: Array, v: Array) -> Array:
+        """q̇."""
+        if self.nq == self.nv and not self.quaternions:
+            return v
+        none = np.zeros(len(self.free))
+        return np.asarray(coordinates.rate(self.question(q, v, 0.0, none).traversal()))
+
+    def moved(self, q: Array, x: Array) -> Array:
+        """q moved by x: a chart about q that is smooth to every order."""
+        made = list(q + self.rate(q, x))
+        for at in self.quaternions:
+            e = made[at : at + 4]
+            size = np.sqrt(dot(e, e))
+            made[at : at + 4] = [entry / size for entry in e]
+        return np.array(made)
+
+    def measured(self, leaves: Sequence[Leaf], q: Array, v: Array, t: Any, p: Array) -> Array:
+        """The quantities of the leaves; of those that are accelerations, the rates."""
+        if not leaves:
+            return np.zeros(0)
+        question = self.question(q, v, t, p)
+        found = question.measured(tuple(dict.fromkeys(x.quantity for x in leaves)))
+        return np.array([found[x.quantity.key] for x in leaves])
+
+    @cached_property
+    def dynamics(self) -> Program:
+        """q, v, tau [, t] [, p] → a."""
+        return self.maker.program(Request("forward_dynamics", FORWARD_METHODS[0], free=self.free))
+
+    def acceleration(self, q: Array, v: Array, t: Any, p: Array) -> Array:
+        """a under the mechanism's own forces."""
+        given = {"q": q, "v": v, "tau": np.zeros(self.nv), "t": t, "p": p}
+        return np.asarray(self.dynamics(*(given[port.name] for port in self.dynamics.inputs)))
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    return np.concatenate([np.asarray(part) for part in parts]) if parts else np.zeros(0)

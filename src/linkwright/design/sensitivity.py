@@ -1,0 +1,129 @@
+"""`lw.sensitivities`: outputs of an analysis with their first and second derivatives by parameters, from the tape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.design.outputs import Answer, Outputs, named
+from linkwright.design.problem import Problem, as_mapping, mechanism_of
+from linkwright.errors import ModelError, NameNotFound
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivities:
+    """Outputs and their derivatives: `value`, `gradient` and `hessian` of an output by its name.
+
+    An output that varies in time has the time points as its first axis: (T,), (T, k) and (T, k, k).
+    """
+
+    parameters: dict[str, float]
+    time: Floats
+    answers: dict[str, Answer]
+    order: int
+
+    @property
+    def outputs(self) -> list[str]:
+        """The names of the outputs."""
+        return list(self.answers)
+
+    def value(self, output: str | None = None) -> Any:
+        """The value of an output; without a name, of the only one."""
+        found = self._one(output).value
+        return float(found) if np.ndim(found) == 0 else found
+
+    def gradient(self, output: str | None = None) -> Floats:
+        """(..., k): first derivatives, in the order of `parameters`."""
+        found = self._one(output).first
+        assert found is not None
+        return found
+
+    def hessian(self, output: str | None = None) -> Floats:
+        """(..., k, k): second derivatives; they have to be asked for with order=2."""
+        found = self._one(output).second
+        if found is None:
+            raise ModelError("second derivatives were not asked for; call lw.sensitivities with order=2")
+        return found
+
+    def relative(self, output: str | None = None) -> Floats:
+        """(..., k): p/y · ∂y/∂p, by how many per cent the output changes for one per cent of a parameter."""
+        one = self._one(output)
+        p = np.array(list(self.parameters.values()))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.gradient(output) * p / np.asarray(one.value)[..., None])
+
+    def _one(self, output: str | None) -> Answer:
+        if output is None:
+            if len(self.answers) > 1:
+                raise ModelError(f"there are several outputs; name one of {', '.join(self.answers)}")
+            return next(iter(self.answers.values()))
+        if output not in self.answers:
+            raise NameNotFound("output", output, list(self.answers))
+        return self.answers[output]
+
+    def report(self) -> str:
+        """A table: of outputs that vary in time, the largest sizes."""
+        names = list(self.parameters)
+        wide = max([12, *(len(n) + 2 for n in names)])
+        first = max([8, *(len(n) for n in self.answers)]) + 2
+        lines = [" " * first + "value".rjust(wide) + "".join(f"d/d {n}".rjust(wide + 4) for n in names)]
+        for name, one in self.answers.items():
+            assert one.first is not None
+            varies = np.ndim(one.value) > 0
+            value = np.abs(one.value).max() if varies else one.value
+            slopes = np.abs(one.first).max(axis=0) if varies else one.first
+            text = f"{value:.6g}".rjust(wide) + "".join(f"{x:.6g}".rjust(wide + 4) for x in slopes)
+            lines.append(f"{name}{' |max|' if varies else ''}".ljust(first) + text)
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Sensitivities of {', '.join(self.answers)} by {', '.join(self.parameters)}, order {self.order}>"
+
+
+def sensitivities(
+    mechanism: Mechanism | str | PathLike[str],
+    outputs: Any,
+    parameters: Any = None,
+    *,
+    order: int = 1,
+    times: ArrayLike | None = None,
+    analysis: str | None = None,
+    method: str | None = None,
+    dt: float | None = None,
+    mode: str | None = None,
+) -> Sensitivities:
+    """Outputs of what the model's SYSTEM says (or `analysis`), and their derivatives with respect to parameters.
+
+    `outputs`: a text as "stroke = max(block.x) - min(block.x)" or "pen.y", a function of a state in NumPy syntax, or
+    several. `parameters`: names, or values {"crank": 1.2} at which to differentiate; all that matter unless given.
+    Kinematic and static analysis: derivatives of the exact motion. Dynamic: of a simulation with fixed steps (`method`,
+    `dt`; the step is chosen unless given), by forward or reverse `mode`, which their numbers choose unless it is given;
+    reverse is for numbers of the whole motion. The derivative of a largest value is that of the time point where it is.
+    """
+    mech = mechanism_of(mechanism)
+    if order not in (1, 2):
+        raise ModelError(f"order is 1 or 2, not {order!r}")
+    wanted = named(outputs)
+    asked = Outputs(mech.description, wanted)
+    if parameters is None:
+        from linkwright.design.problem import used_parameters
+
+        used = used_parameters(mech.description)
+        parameters = [name for name in mech.parameters if name in used]
+    given = as_mapping(parameters)
+    values = {name: float(x) for name, x in given.items() if x is not None}
+    if values:
+        mech = mech.with_parameters(**values)
+        asked = Outputs(mech.description, wanted)
+    problem = Problem(mech, list(given), asked, analysis=analysis, times=times, method=method, dt=dt, mode=mode)
+    rows, answers = problem.answers(problem.start, order)
+    return Sensitivities(dict(zip(problem.names, problem.start.tolist(), strict=True)), rows.time, answers, order)

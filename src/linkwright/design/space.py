@@ -1,0 +1,123 @@
+"""The space of an optimisation: parameters with bounds and scales, and limits of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.design.problem import as_mapping
+from linkwright.errors import ModelError, NameNotFound
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """p = start + scale·z, between lower and upper."""
+
+    names: tuple[str, ...]
+    start: Floats
+    lower: Floats
+    upper: Floats
+    scale: Floats
+
+    def values(self, z: Floats) -> Floats:
+        """The parameters at z; rounding does not take them over their bounds."""
+        return np.asarray(np.clip(self.start + self.scale * np.asarray(z, float), self.lower, self.upper))
+
+    def place(self, values: Floats) -> Floats:
+        """z of these values."""
+        return np.asarray((values - self.start) / self.scale)
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The bounds of z."""
+        return self.place(self.lower), self.place(self.upper)
+
+    def drawn(self, count: int, seed: int) -> list[Floats]:
+        """z of `count` starts: the model's own, and others spread over the bounds."""
+        own = [np.zeros(len(self.names))]
+        if count == 1:
+            return own
+        for name, low, high in zip(self.names, self.lower, self.upper, strict=True):
+            if not np.isfinite(low) or not np.isfinite(high):
+                text = f"several starts need bounds on both sides, and {name!r} has none on one"
+                raise ModelError(f"{text}; give {{{name!r}: (lower, upper)}}", element=name)
+        from scipy.stats import qmc  # type: ignore[import-untyped]
+
+        spread = qmc.LatinHypercube(len(self.names), rng=np.random.default_rng(seed)).random(count - 1)
+        return own + [self.place(self.lower + x * (self.upper - self.lower)) for x in spread]
+
+
+def space_of(known: Mapping[str, float], parameters: Any) -> Space:
+    """Parameters as they are given: names, {"crank": (0.5, 2)}, or with a start {"crank": (0.5, 1.2, 2)}."""
+    given = as_mapping(parameters)
+    if not given:
+        raise ModelError(f"no parameter was named to be changed; there are {', '.join(list(known)[:8]) or 'none'}")
+    rows = []
+    for name, said in given.items():
+        if name not in known:
+            raise NameNotFound("parameter", str(name), list(known))
+        low, start, high = _row(name, said, known[name])
+        if not low < high:
+            text = f"the bounds of parameter {name!r} are {low:g} and {high:g}; the first must be less than the second"
+            raise ModelError(text, element=name)
+        whole = np.isfinite(low) and np.isfinite(high)
+        start = float(np.clip(start, low, high))
+        rows.append((start, low, high, high - low if whole else max(abs(start), 1e-6) if start else 1.0))
+    start_, lower, upper, scale = np.array(rows, dtype=float).T
+    return Space(tuple(given), start_, lower, upper, scale)
+
+
+def _row(name: str, said: Any, now: float) -> tuple[float, float, float]:
+    if said is None:
+        return -np.inf, now, np.inf
+    try:
+        numbers = [x if x is None else float(x) for x in said]
+    except (TypeError, ValueError):
+        numbers = []
+    if len(numbers) == 3:
+        low, start, high = numbers
+    elif len(numbers) == 2:
+        (low, high), start = numbers, now
+    else:
+        text = f"parameter {name!r} is given {said!r}; give (lower, upper) or (lower, start, upper), None where open"
+        raise ModelError(text, element=name)
+    low, high = (-np.inf if low is None else low), (np.inf if high is None else high)
+    start = now if start is None else start
+    if np.isnan([low, start, high]).any() or not np.isfinite(start):
+        raise ModelError(f"the bounds of parameter {name!r} are {said!r}; give numbers", element=name)
+    return low, start, high
+
+
+def limits_of(constraints: Any) -> dict[str, tuple[Any, float, float]]:
+    """Constraints as they are given, {"max(d.angle)": (0.2, 0.9)}: name → output, lower, upper; None where open."""
+    if not isinstance(constraints, Mapping):
+        if isinstance(constraints, Sequence) and not constraints:
+            return {}
+        raise ModelError(f"constraints are outputs with limits, as {{'max(d.angle)': (0.2, 0.9)}}, not {constraints!r}")
+    from linkwright.design.outputs import named
+
+    found: dict[str, tuple[Any, float, float]] = {}
+    for output, said in constraints.items():
+        ((name, wanted),) = named(output).items()
+        if isinstance(said, (int, float)):
+            said = (said, said)
+        try:
+            low, high = (None if x is None else float(x) for x in said)
+        except (TypeError, ValueError):
+            text = f"the limits of {name!r} are {said!r}; give (lower, upper), None where open, or one number"
+            raise ModelError(text, element=name) from None
+        low, high = (-np.inf if low is None else low), (np.inf if high is None else high)
+        if not low <= high:
+            raise ModelError(
+                f"the limits of {name!r} are {low:g} and {high:g}; the first must not be greater", element=name
+            )
+        if np.isinf(low) and np.isinf(high):
+            raise ModelError(f"{name!r} has no limit on either side; leave it out, or give one", element=name)
+        found[name] = wanted, low, high
+    return found

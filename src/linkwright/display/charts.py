@@ -1,0 +1,143 @@
+"""Small charts as SVG in the ink of the page around them: curves over time, with axes that have round numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise, zip_longest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.display.markup import number, safe
+
+Floats = NDArray[np.float64]
+#: Colours that are told apart by people with any colour vision, of a lightness that shows on white and on black.
+COLOURS = ("#2f7fc1", "#d9602b", "#17a67c", "#c06fa3", "#c79200", "#62a8d8")
+DASHES = ("", "6 2", "2 2", "7 2 2 2", "10 3", "3 3")
+WIDTH, HEIGHT = 248, 150
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 8, 22, 24
+#: Buckets of time in which a long curve keeps its least and its greatest value.
+_BUCKETS = 150
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Curves y (T, n) over x (T,): a title, a label for each curve, and what is along the axes."""
+
+    title: str
+    x: Floats
+    y: Floats
+    labels: Sequence[str] = ()
+    axis: str = ""
+    faint: bool = False  # many curves of one kind, all alike
+
+
+def svg(chart: Chart) -> str:
+    """The chart; a curve is left open where it has no finite value."""
+    x, y = thinned(np.asarray(chart.x, float), np.asarray(chart.y, float))
+    good = np.isfinite(y)
+    if not len(x) or not good.any():
+        return ""
+    low, high = _range(float(y[good].min()), float(y[good].max()))
+    start, end = (float(x[0]), float(x[-1])) if x[-1] > x[0] else (float(x[0]) - 0.5, float(x[0]) + 0.5)
+    across = (x - start) / (end - start) * (WIDTH - _LEFT - _RIGHT) + _LEFT
+    with np.errstate(invalid="ignore", over="ignore"):
+        down = HEIGHT - _BOTTOM - (y / (high - low) - low / (high - low)) * (HEIGHT - _TOP - _BOTTOM)
+    parts = [_grid(low, high, start, end)]
+    for k in range(y.shape[1]):
+        ink = f'stroke="{COLOURS[0 if chart.faint else k % len(COLOURS)]}" fill="none" stroke-width="1.5"'
+        dashes = "" if chart.faint else DASHES[k % len(DASHES)]
+        more = f' stroke-dasharray="{dashes}"' if dashes else ' stroke-opacity=".35"' if chart.faint else ""
+        parts.append(f'<path d="{_path(across, down[:, k], good[:, k])}" {ink}{more}/>')
+    name = chart.title + (f": {chart.axis}" if chart.axis else "")
+    parts.append(f'<text x="{_LEFT}" y="13" font-weight="600">{safe(name, 44)}</text>')
+    box = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+    inside = f'<title>{safe(name, 200)}</title><g font-size="11" fill="currentColor">{"".join(parts)}</g>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {box} font-family="system-ui,sans-serif">{inside}</svg>'
+
+
+def legend(labels: Sequence[str]) -> str:
+    """What the curves are, once for several charts."""
+    found = []
+    for k, label in enumerate(labels):
+        dashes = f' stroke-dasharray="{DASHES[k % len(DASHES)]}"' if DASHES[k % len(DASHES)] else ""
+        sample = f'<path d="M0 5H26" stroke="{COLOURS[k % len(COLOURS)]}" stroke-width="2" fill="none"{dashes}/>'
+        drawn = f'<svg width="26" height="10" style="display:inline-block" aria-hidden="true">{sample}</svg>'
+        found.append(f'<span style="white-space:nowrap">{drawn} {safe(label)}</span>')
+    return f'<p class="lw-soft">{" &nbsp; ".join(found)}</p>' if found else ""
+
+
+def together(charts: Sequence[Sequence[str]]) -> list[str]:
+    """One legend for several charts: at each place, whose colour is one, the labels that charts have there."""
+    places = zip_longest(*charts, fillvalue="")
+    return [", ".join(dict.fromkeys(filter(None, labels))) for labels in places]
+
+
+def thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """A long curve by its least and greatest values in buckets of time, so that no peak is lost."""
+    y = y.reshape(len(x), -1)
+    if len(x) <= 2 * _BUCKETS + 2:
+        return x, y
+    edges = np.linspace(0, len(x), _BUCKETS + 1).astype(int)
+    rows: list[int] = [0]
+    kept = [y[:1]]
+    for a, b in pairwise(edges.tolist()):
+        part = y[a:b]
+        low: Floats = np.fmin.reduce(part, axis=0)
+        high: Floats = np.fmax.reduce(part, axis=0)
+        falls = part[0] > part[-1]
+        first: Floats = np.where(falls, high, low)
+        second: Floats = np.where(falls, low, high)
+        rows += [a, b - 1]
+        kept += [first[None], second[None]]
+    return x[np.array([*rows, len(x) - 1])], np.concatenate([*kept, y[-1:]])
+
+
+def ticks(low: float, high: float, most: int) -> list[float]:
+    """Round numbers from low to high, at most so many."""
+    raw = (high - low) / max(most, 1)
+    if not (math.isfinite(raw) and raw > 0.0):
+        return []
+    power = 10.0 ** math.floor(math.log10(raw))
+    if not power > 0.0:
+        return []
+    step = next((m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= raw), 10.0 * power)
+    first = math.ceil(low / step - 1e-9)
+    count = min(math.floor(high / step + 1e-9) - first + 1, most + 2)
+    return [(first + k) * step for k in range(count)]
+
+
+def _range(low: float, high: float) -> tuple[float, float]:
+    """A little more than what the curves take, and never nothing."""
+    if high - low <= 1e-9 * max(abs(low), abs(high)) or high == low:
+        room = 0.5 * max(abs(low), abs(high)) or 1.0
+        return low - room, high + room
+    room = 0.06 * (high - low)
+    return (low - room, high + room) if math.isfinite(high - low) else (low, high)
+
+
+def _grid(low: float, high: float, start: float, end: float) -> str:
+    parts = []
+    for value in ticks(low, high, 4):
+        y = HEIGHT - _BOTTOM - (value - low) / (high - low) * (HEIGHT - _TOP - _BOTTOM)
+        parts.append(f'<path d="M{_LEFT} {y:.1f}H{WIDTH - _RIGHT}" stroke="currentColor" stroke-opacity=".16"/>')
+        parts.append(f'<text x="{_LEFT - 5}" y="{y + 3.5:.1f}" text-anchor="end" opacity=".75">{number(value)}</text>')
+    for value in ticks(start, end, 5):
+        x = _LEFT + (value - start) / (end - start) * (WIDTH - _LEFT - _RIGHT)
+        place = f'x="{x:.1f}" y="{HEIGHT - 8}" text-anchor="middle" opacity=".75"'
+        parts.append(f"<text {place}>{number(value)}</text>")
+    bottom = HEIGHT - _BOTTOM
+    parts.append(f'<path d="M{_LEFT} {bottom}H{WIDTH - _RIGHT}" stroke="currentColor" stroke-opacity=".5"/>')
+    return "".join(parts)
+
+
+def _path(across: Floats, down: Floats, good: NDArray[np.bool_]) -> str:
+    found, pen = [], "M"
+    for x, y, ok in zip(across.tolist(), down.tolist(), good.tolist(), strict=True):
+        if ok:
+            found.append(f"{pen}{x:.1f} {y:.1f}")
+        pen = "L" if ok else "M"
+    # A point that stands alone shows by the round end of a line of no length.
+    return found[0] + "h.01" if len(found) == 1 else "".join(found)

@@ -1,0 +1,150 @@
+"""`lw.export`: a function of a mechanism in a language, as the files of a folder or as one file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.exports.folder import check_folder, write_folder
+from linkwright.exports.subject import Subject, subject
+from linkwright.exports.vectors import Vectors, vectors
+from linkwright.formats.files import check_place, write_whole
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+#: Each language with the ending of its files.
+LANGUAGES = {"c": ".c", "cuda": ".cu", "casadi": ".py", "jax": ".py", "sympy": ".py"}
+PRECISIONS = ("float64", "float32")
+_COARSE = 0.01  # an error of float32 beyond which its numbers are of no use
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an export left: its files by name, where they are, and the program behind them."""
+
+    path: Path
+    files: dict[str, str]
+    subject: Subject
+    tolerance: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<Exported {self.path}: {self.subject.name}, {len(self.files)} files>"
+
+
+def export(
+    mech_or_path: Mechanism | str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    function: str = "forward_dynamics",
+    to: str = "c",
+    *,
+    name: str | None = None,
+    method: str | None = None,
+    frame: str = "",
+    reference: str = "",
+    wrenches: bool = False,
+    free: Sequence[str] = (),
+    dt: float | None = None,
+    precision: str | None = None,
+    arduino: bool = False,
+    overwrite: bool = False,
+) -> Exported:
+    """Write a function of a mechanism in another language.
+
+    `to` is "c", "cuda", "casadi", "jax" or "sympy". A path that ends in .c, .cu or .py is one file; any other is a
+    folder with the source, a README, a test vector and a test program; nothing there needs Linkwright. `function` is a
+    method of `Mechanism` that has a program, or "step": one Runge–Kutta step of `dt` seconds. Parameters in `free`
+    become an input p. `arduino=True` makes the folder an Arduino library, in float32 unless `precision` says otherwise.
+    A folder that holds other things is refused unless `overwrite=True`.
+    """
+    target = Path(path)
+    single = check_language(to, precision, arduino, target)
+    options: dict[str, Any] = {"method": method, "frame": frame, "reference": reference, "wrenches": wrenches}
+    options |= {"free": free, "dt": dt, "name": name}
+    chosen = precision or ("float32" if arduino else "float64")
+    if single:
+        check_place(target)
+    else:
+        check_folder(target)
+    if isinstance(mech_or_path, (str, os.PathLike)):
+        from linkwright.sources import load
+
+        mech_or_path = load(mech_or_path)
+    asked = subject(mech_or_path, function, **options)
+    check_fits(asked, to)
+    if single:
+        text = single_text(asked, to, chosen)
+        write_whole(target, text)
+        return Exported(target, {target.name: text}, asked)
+    found = tested(asked, chosen)
+    files = folder_files(asked, found, to, chosen, arduino=arduino)
+    write_folder(target, files, overwrite=overwrite)
+    return Exported(target, files, asked, found.tolerance)
+
+
+def check_language(to: str, precision: str | None, arduino: bool, target: Path | None) -> bool:
+    """Whether the target is one file; words that do not go together are refused."""
+    if to not in LANGUAGES:
+        raise NameNotFound("language", str(to), list(LANGUAGES))
+    if precision is not None and precision not in PRECISIONS:
+        raise LinkwrightError(f"no precision {precision!r}; it is 'float64' or 'float32'")
+    if precision == "float32" and LANGUAGES[to] == ".py":
+        raise LinkwrightError(f"precision 'float32' is for C and CUDA; {to} computes in the precision of its arguments")
+    if arduino and to != "c":
+        raise LinkwrightError(f"an Arduino library is C; leave arduino out with to={to!r}")
+    single = target is None or target.suffix in (".c", ".cu", ".py", ".h", ".cpp", ".cuh")
+    if single and target is not None and target.suffix != LANGUAGES[to]:
+        raise LinkwrightError(f"{target}: {to} is written to a file that ends in {LANGUAGES[to]}, or to a folder")
+    if single and arduino:
+        raise LinkwrightError("an Arduino library is a folder; give the name of one")
+    return single
+
+
+def single_text(asked: Subject, to: str, precision: str) -> str:
+    """The one file."""
+    if to == "c":
+        return asked.program.to_c(name=asked.name, precision=precision)
+    if to == "cuda":
+        return asked.program.to_cuda(name=asked.name, precision=precision)
+    from linkwright.exports.python import module_text
+
+    check_fits(asked, to)
+    return module_text(asked, tested(asked, precision), to)
+
+
+def check_fits(asked: Subject, to: str) -> None:
+    """Refuse what a library cannot hold, before anything is computed of it."""
+    if LANGUAGES[to] == ".py":
+        from linkwright.exports.python import straight
+
+        straight(asked, to)
+
+
+def tested(asked: Subject, precision: str) -> Vectors:
+    """The test vector; float32 that is of no use is refused."""
+    found = vectors(asked, precision)
+    if precision == "float32" and found.rounding > _COARSE:
+        raise LinkwrightError(
+            f"{asked.title} is off by {found.rounding:.2g} of its size in float32, which is of no use; "
+            "take precision='float64'"
+        )
+    return found
+
+
+def folder_files(asked: Subject, found: Vectors, to: str, precision: str, *, arduino: bool = False) -> dict[str, str]:
+    """The files of the folder, by their paths in it."""
+    if to == "c":
+        from linkwright.exports.c import c_files
+
+        return c_files(asked, found, precision, arduino=arduino)
+    if to == "cuda":
+        from linkwright.exports.cuda import cuda_files
+
+        return cuda_files(asked, found, precision)
+    from linkwright.exports.python import python_files
+
+    return python_files(asked, found, to)

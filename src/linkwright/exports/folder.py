@@ -1,0 +1,62 @@
+"""A folder of files, written whole or not at all, and never over what it did not write itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+
+from linkwright.errors import LinkwrightError
+from linkwright.targets import check_target
+
+
+def check_folder(folder: Path, names: Mapping[str, str] | None = None, *, overwrite: bool = False) -> None:
+    """Refuse a place that cannot become this folder; without names, only what can be told before they are known."""
+    if folder.exists() and not folder.is_dir():
+        raise LinkwrightError(f"{folder}: is a file; give the name of a folder, or of a file such as model.c")
+    if not folder.parent.is_dir():
+        raise LinkwrightError(f"{folder}: there is no directory {folder.parent}; make it first")
+    if not folder.exists() or names is None:
+        return
+    known = set(names)
+    found = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir() or p.is_symlink())
+    other = list(islice((name for name in found if name not in known), 4))  # the folder may be a large one
+    if other and not overwrite:
+        few = ", ".join(other[:3]) + (", …" if len(other) > 3 else "")
+        raise LinkwrightError(
+            f"{folder}: holds {few}, which is not of this export; give another folder, or overwrite=True "
+            "(what has other names stays)"
+        )
+    for name in names:
+        check_target(folder / name)
+
+
+def write_folder(folder: Path, files: Mapping[str, str], *, overwrite: bool = False) -> None:
+    """Write the files beside their place, then move them there."""
+    check_folder(folder, files, overwrite=overwrite)
+    made = ""
+    try:
+        made = tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-")
+        for name, text in files.items():
+            path = Path(made) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(made, 0o777 & ~mask)
+        if not folder.exists():
+            os.rename(made, folder)
+            made = ""
+            return
+        for name in files:
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(Path(made) / name, target)
+    except OSError as error:  # it would name the folder beside, which nobody knows
+        raise LinkwrightError(f"{folder}: cannot be written: {error.strerror}") from error
+    finally:
+        if made:
+            shutil.rmtree(made, ignore_errors=True)

@@ -1,0 +1,178 @@
+"""A function as a Python module for CasADi, JAX or SymPy that needs that library alone and tests itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwright.errors import LinkwrightError
+from linkwright.exports import modules as M
+from linkwright.exports.pages import operations, readme
+from linkwright.exports.slopes import Slopes, slopes
+from linkwright.exports.subject import Subject, plain
+from linkwright.exports.vectors import Floats, Vectors
+from linkwright.kernels import pytext
+from linkwright.kernels.ctext_names import identifier
+from linkwright.tape.block import Block
+from linkwright.tape.program import Buffer
+from linkwright.tape.straight import straightened
+
+#: Operations up to which a library takes a module in reasonable time.
+MOST = {"casadi": 50_000, "jax": 50_000, "sympy": 20_000}
+
+
+def python_files(subject: Subject, vectors: Vectors, to: str) -> dict[str, str]:
+    """The module and its README."""
+    text = module_text(subject, vectors, to)
+    name = subject.name
+    use = [line.format(name=name, arrays=", ".join(names(subject)[0])) for line in M.USE[to]]
+    test = [
+        "```sh",
+        f"pip install {to}",
+        f"python {name}.py   # prints the worst error; exit code 0 if it is small",
+        "```",
+    ]
+    cost = [operations(subject)]
+    return {
+        f"{name}.py": text,
+        "README.md": readme(subject, vectors, ("Use", use), ("Test", test), ("Cost", cost)),
+    }
+
+
+def module_text(subject: Subject, vectors: Vectors, to: str) -> str:
+    """The module."""
+    block = straight(subject, to)
+    maker = {"casadi": _casadi, "jax": _jax, "sympy": _sympy}[to]
+    body = maker(subject, block)
+    data = _vectors_text(subject, vectors)
+    notes = "\n".join(_quoted(line) for line in subject.notes())
+    head = M.HEAD[to].format(title=plain(subject.title), notes=notes, arrays=_signature(subject))
+    return "\n".join([head, *body, *data, M.CHECK[to].format(name=subject.name)])
+
+
+def straight(subject: Subject, to: str) -> Block:
+    """The program as one block, which is what these libraries take."""
+    if subject.operations > MOST[to]:
+        raise LinkwrightError(
+            f"{subject.title} takes {subject.operations} operations; a module for {to} has at most {MOST[to]}. "
+            f"Take a function with fewer{', to=casadi' if to == 'sympy' else ''}, or to=c"
+        )
+    block = straightened(subject.program)
+    if block is None:
+        raise LinkwrightError(
+            f"{subject.title} has loops that end by their numbers or systems that are solved as they run, which {to} "
+            "cannot hold as formulas; write it in c or cuda"
+        )
+    return block
+
+
+def names(subject: Subject) -> tuple[list[str], list[str]]:
+    """The inputs' and outputs' names as identifiers that differ."""
+    found: list[str] = []
+    for buffer in (*subject.program.inputs, *subject.program.outputs):
+        word = identifier(buffer.name, found).rstrip("_")
+        while word in found:
+            word += "_next"
+        found.append(word)
+    count = len(subject.program.inputs)
+    return found[:count], found[count:]
+
+
+def _shapes(buffers: Sequence[Buffer], words: Sequence[str]) -> str:
+    return "{" + ", ".join(f"{w!r}: {b.shape!r}" for b, w in zip(buffers, words, strict=True)) + "}"
+
+
+def _sizes(subject: Subject) -> list[str]:
+    ins, outs = names(subject)
+    return [
+        f"NAME = {subject.name!r}",
+        f"INPUTS = {_shapes(subject.program.inputs, ins)}",
+        f"OUTPUTS = {_shapes(subject.program.outputs, outs)}",
+    ]
+
+
+def _signature(subject: Subject) -> str:
+    ins, outs = names(subject)
+    return f"({', '.join(ins)}) -> ({', '.join(outs)})"
+
+
+def _straight_function(
+    name: str, block: Block, words: dict[int, str], *, keep: str = "{0}", exact: bool = False, tables: str = ""
+) -> list[str]:
+    given = [f"x[{k}]" for k in range(block.n_inputs)]
+    lines, results = pytext.assignments(block, given, words, keep=keep, exact=exact, tables=tables)
+    rows = [", ".join(results[k : k + 8]) for k in range(0, len(results), 8)]
+    returned = ["    return [", *(f"        {row}," for row in rows), "    ]"]
+    data = pytext.tables_text(block.tables, tables)
+    data += ["", ""] if data else []
+    return [*data, f"def {name}(x):", *(f"    {line}" for line in lines), *returned, "", ""]
+
+
+# -- CasADi ------------------------------------------------------------------------------------------------
+def _casadi(subject: Subject, block: Block) -> list[str]:
+    found = slopes(subject, MOST["casadi"])
+    lines = [*_sizes(subject), *_pattern(subject, found), "", ""]
+    if block.tables:
+        lines += [*pytext.CASADI_TABLE.strip().splitlines(), "", ""]
+    lines += _straight_function("_values", block, pytext.CASADI)
+    if found:
+        lines += _straight_function("_slopes", found.block, pytext.CASADI, tables="_OF_SLOPES")
+    return [*lines, *(M.CASADI if found else M.CASADI_PLAIN).strip().splitlines(), "", ""]
+
+
+def _pattern(subject: Subject, found: Slopes | None) -> list[str]:
+    """Where the derivatives are not zero, in CasADi's order of matrices: down the columns."""
+    if found is None:
+        return []
+    ins, outs = names(subject)
+    lines = ["# (output, input): rows and columns of the derivatives that are not zero, in the order of _slopes."]
+    lines += ["JACOBIAN = {"]
+    for (o, i), (rows, cols) in found.pattern.items():
+        b, c = subject.program.outputs[o], subject.program.inputs[i]
+        moved = [_down(k, b) for k in rows], [_down(k, c) for k in cols]
+        lines.append(f"    ({outs[o]!r}, {ins[i]!r}): ({moved[0]}, {moved[1]}),")
+    return [*lines, "}"]
+
+
+def _down(k: int, buffer: Buffer) -> int:
+    """The place in a matrix counted down its columns, of place k counted along its rows."""
+    rows = buffer.shape[0] if buffer.shape else 1
+    columns = buffer.size // rows if rows else 1
+    return (k % columns) * rows + k // columns if columns else k
+
+
+# -- JAX and SymPy ------------------------------------------------------------------------------------------
+def _jax(subject: Subject, block: Block) -> list[str]:
+    ins, _ = names(subject)
+    tables = pytext.tables_text(block.tables) or ["_BREAKS = _PIECES = ()"]
+    tables += ["", "", *M.JAX_TABLE.strip().splitlines(), "", ""]
+    single = bool(subject.program.labels.get("single", len(subject.program.outputs) == 1))
+    code = [*_sizes(subject), f"SINGLE = {single}", *pytext.code_text(block), *tables]
+    function = M.JAX_FUNCTION.format(name=subject.name, arrays=", ".join(ins), title=plain(subject.title))
+    return [*code, *M.JAX.strip().splitlines(), "", "", *function.strip().splitlines(), "", ""]
+
+
+def _sympy(subject: Subject, block: Block) -> list[str]:
+    lines = [*_sizes(subject), "", ""]
+    lines += [*pytext.SYMPY_TABLE.strip().splitlines(), "", ""] if block.tables else []
+    lines += [*M.SYMPY_KEEP.strip().splitlines(), "", ""]
+    lines += _straight_function("_values", block, pytext.SYMPY, keep="_keep({0})", exact=True)
+    return [*lines, *M.SYMPY.strip().splitlines(), "", ""]
+
+
+# -- the test vector -----------------------------------------------------------------------------------------
+def _vectors_text(subject: Subject, vectors: Vectors) -> list[str]:
+    ins, outs = names(subject)
+    lines = [f"# {vectors.cases} states and what Linkwright computes of them, each array flattened.", "VECTORS = {"]
+    for word, array in zip((*ins, *outs), (*vectors.inputs, *vectors.outputs), strict=True):
+        lines.append(f"    {word!r}: [")
+        lines += [f"        [{_row(row)}]," for row in array]
+        lines.append("    ],")
+    return [*lines, "}", f"TOLERANCE = {max(vectors.tolerance, 1e-11)!r}", "", ""]
+
+
+def _row(row: Floats) -> str:
+    return ", ".join(pytext.number(x).strip("()") for x in row.tolist())
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "/").replace('"""', "'''")

@@ -1,0 +1,160 @@
+"""What is exported: a function of a mechanism as a program, its name, and what the numbers in its arrays mean."""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.kernels.ctext_names import function_name
+from linkwright.programs import SPECS
+from linkwright.tape.program import Program
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+STEP = "step"
+#: What each array holds, with its unit.
+MEANINGS = {
+    "q": "joint coordinates: rad and m, Euler parameters e0..e3 (scalar first)",
+    "q1": "joint coordinates of the second state, as q",
+    "v": "joint rates: rad/s and m/s",
+    "a": "joint accelerations: rad/s² and m/s²",
+    "tau": "joint forces: N m and N",
+    "h": "joint forces that hold the state without acceleration: N m and N",
+    "g": "joint forces that hold the weight: N m and N",
+    "dv": "rates held for a unit of time: rad and m",
+    "M": "mass matrix: kg m², kg m and kg",
+    "t": "time: s",
+    "wrenches": "force (N) and moment (N m) on each body, in its own axes",
+    "da_dq": "∂a/∂q, by changes of q as rates make them",
+    "da_dv": "∂a/∂v",
+    "da_dtau": "∂a/∂tau",
+    "dtau_dq": "∂tau/∂q, by changes of q as rates make them",
+    "dtau_dv": "∂tau/∂v",
+    "pose": "the frame's pose in ground: a 4 × 4 matrix",
+    "jacobian": "the frame's twist (linear first) for each unit rate",
+    "twist": "the frame's velocity (m/s) and angular velocity (rad/s)",
+    "energy": "energy: J",
+    "center": "centre of mass in ground's axes: m",
+    "momentum": "linear (kg m/s) and angular momentum (kg m²/s)",
+    "q_next": "joint coordinates after the step, as q",
+    "v_next": "joint rates after the step, as v",
+    "rate": "time derivative of q",
+}
+_UNITS = {"revolute": "rad", "prismatic": "m", "screw": "rad"}
+_UNITS |= {"cylindrical": "rad, m", "universal": "rad, rad", "planar": "m, m, rad"}
+_UNITS |= {"spherical": "e0 e1 e2 e3; rates: rad/s in body axes", "free": "x y z (m), e0 e1 e2 e3; rates in body axes"}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A program with its name, and the mechanism that it was made of."""
+
+    mech: Mechanism
+    program: Program
+    function: str
+    name: str
+    title: str
+    free: tuple[str, ...] = ()
+    dt: float | None = None
+
+    @property
+    def operations(self) -> int:
+        """The most operations that one call takes."""
+        return sum(self.program.count().values())
+
+    def notes(self) -> list[str]:
+        """What the numbers mean, as lines of plain text."""
+        lines = [f"{b.name}: {self.meaning(b.name)}" for b in (*self.program.inputs, *self.program.outputs)]
+        if self.dt is not None:
+            lines.append(f"One step of the classic Runge-Kutta method of order 4, dt = {self.dt!r} s, tau held.")
+        return [*lines, "", "The order of q and v:", *(f"    {row}" for row in self.rows())]
+
+    def meaning(self, array: str) -> str:
+        if array == "p":
+            values = self.mech.parameters
+            return "parameters: " + ", ".join(f"{plain(name)} (nominal {values[name]!r})" for name in self.free)
+        return MEANINGS.get(array, array)
+
+    def order(self) -> list[tuple[str, str, str, str, str]]:
+        """(joint, kind, its places in q, its places in v, units), of the joints that have coordinates."""
+        found = []
+        for joint in self.mech.joints:
+            if joint.q_slice.stop > joint.q_slice.start and not joint.mimics:
+                unit = _UNITS.get(joint.kind, "")
+                found.append((plain(joint.name), joint.kind, _places(joint.q_slice), _places(joint.v_slice), unit))
+        return found
+
+    def rows(self, most: int = 200) -> list[str]:
+        rows = [f"q[{q}] v[{v}]  {name} ({kind}; {unit})" for name, kind, q, v, unit in self.order()]
+        return [*rows[:most], *([f"and {len(rows) - most} more joints"] if len(rows) > most else [])]
+
+
+def _places(part: slice) -> str:
+    first, last = part.start, part.stop - 1
+    return str(first) if first == last else f"{first}..{last}"
+
+
+def subject(
+    mech: Mechanism,
+    function: str = "forward_dynamics",
+    *,
+    name: str | None = None,
+    method: str | None = None,
+    wrenches: bool = False,
+    frame: str = "",
+    reference: str = "",
+    free: Sequence[str] = (),
+    dt: float | None = None,
+) -> Subject:
+    """The program of a function, or of a step in time, under a name that every language takes."""
+    if function not in SPECS and function != STEP:
+        raise NameNotFound("function", function, [*SPECS, STEP])
+    chosen = checked_name(("time_step" if function == STEP else function) if name is None else name)
+    free = (free,) if isinstance(free, str) else tuple(free)
+    if function != STEP:
+        if dt is not None:
+            raise LinkwrightError(f"dt is the length of a step; {function} has none (function='step' has)")
+        program = mech.program(function, method=method, wrenches=wrenches, frame=frame, reference=reference, free=free)
+    else:
+        from linkwright.exports.step import step_program
+
+        if wrenches or frame or reference or method:
+            raise LinkwrightError("a step takes dt and free parameters alone; leave method, frame and wrenches out")
+        if dt is None:
+            raise LinkwrightError("a step has a length; give it as dt=0.001 (s)")
+        if isinstance(dt, bool) or not (math.isfinite(dt) and dt > 0.0):
+            raise LinkwrightError(f"dt={dt!r} is no length of a step; give a positive number of seconds")
+        program = step_program(mech, float(dt), free)
+    title = f"{function} of {mech.name}"
+    if not any(b.size for b in program.outputs):
+        raise LinkwrightError(f"{title} has no numbers to give: the mechanism has nothing that it is about")
+    return Subject(mech, program, function, chosen, title, free, dt)
+
+
+def checked_name(name: str) -> str:
+    """A name that C, C++, CUDA and Python all take for a function and a file; others are refused with a proposal."""
+    proposal = function_name(name)
+    if keyword.iskeyword(proposal) or proposal in _MODULES | _OWN:
+        proposal = f"{proposal}_program"
+    if name != proposal:
+        raise LinkwrightError(f"{name!r} cannot be the name of a function in C and Python; try {proposal!r}")
+    if len(name) > 200:
+        raise LinkwrightError(f"a name of {len(name)} letters is too long; take at most 200")
+    return name
+
+
+#: Modules that a file of the same name would hide from the exported one.
+_MODULES = frozenset({"casadi", "jax", "sympy", "numpy", "math", "json", "sys", "vectors", "test", "Arduino"})
+#: Names that the modules give themselves.
+_OWN = frozenset({"check", "lax", "jnp", "operator"})
+
+
+def plain(text: str) -> str:
+    """A name from a model as one line of plain text for comments and Markdown."""
+    return re.sub(r"[^\w .,:;()\[\]+/=-]", "_", text)[:200]

@@ -1,0 +1,150 @@
+"""The test vector of an exported function: states, what Python computes of them, and how near others must come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import LinkwrightError
+from linkwright.exports.subject import Subject
+from linkwright.tape.block import Block
+from linkwright.tape.straight import straightened
+
+Floats = NDArray[np.float64]
+
+CASES = 8
+MARGIN = 30.0
+LEAST = {"float64": 1e-12, "float32": 1e-5}
+_WIDE = 20_000  # numbers of a case beyond which two are enough
+_LONG = 200_000  # operations of a program whose rounding is not tried in float32
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Inputs and outputs, each (cases, size).
+
+    The error of an output is |got − wanted| over the largest number of that output in its case, or over 1 if that is
+    smaller; it must be at most `tolerance`.
+    """
+
+    inputs: tuple[Floats, ...]
+    outputs: tuple[Floats, ...]
+    tolerance: float
+    rounding: float  # the error that rounding is expected to make
+
+    @property
+    def cases(self) -> int:
+        return len(self.inputs[0]) if self.inputs else len(self.outputs[0])
+
+
+def vectors(subject: Subject, precision: str = "float64", cases: int = CASES) -> Vectors:
+    """States near where the mechanism is drawn, the first of them at rest; only those with finite results."""
+    program = subject.program
+    cases = cases if sum(b.size for b in (*program.inputs, *program.outputs)) <= _WIDE else 2
+    given = [x.reshape(cases, -1) for x in _states(subject, cases)]
+    if precision == "float32":
+        given = [x.astype(np.float32).astype(np.float64) for x in given]
+    results = _answers(subject, given, cases)
+    good = np.all([np.isfinite(y).all(axis=1) for y in results], axis=0) if results else np.ones(cases, bool)
+    if not good.any():
+        raise LinkwrightError(
+            f"{subject.title} gives no finite numbers at any of {cases} states that were tried; look at its masses, "
+            "and at where it is drawn: a posture where the loops leave a motion undetermined has no accelerations"
+        )
+    ins, outs = tuple(x[good] for x in given), tuple(np.ascontiguousarray(y[good]) for y in results)
+    block = straightened(program) if precision == "float32" and subject.operations <= _LONG else None
+    rounding = _moved(subject, ins, outs, precision) if block is None else _in_float32(block, ins, outs)
+    tolerance = LEAST[precision]
+    if rounding * MARGIN > tolerance:
+        tolerance = float(f"{rounding * MARGIN:.1e}")
+    return Vectors(ins, outs, tolerance, rounding)
+
+
+def worst(got: Sequence[Floats], wanted: Sequence[Floats]) -> float:
+    """The largest error, as `Vectors` defines it; infinite where a number is none."""
+    found = 0.0
+    for y, right in zip(got, wanted, strict=True):
+        if not right.size:
+            continue
+        scale = np.maximum(1.0, np.abs(right).max(axis=1, keepdims=True))
+        with np.errstate(all="ignore"):
+            error = float(np.max(np.abs(y - right) / scale))
+        found = max(found, error) if math.isfinite(error) else math.inf
+    return found
+
+
+def _states(subject: Subject, cases: int) -> list[Floats]:
+    mech, rng = subject.mech, np.random.default_rng(7)
+    try:
+        home, rates = mech.initial_state()
+    except LinkwrightError:
+        home, rates = mech.neutral(), np.zeros(mech.nv)
+    spread = np.concatenate([[0.0], np.full(cases - 1, 0.3 if mech.closed else 1.0)])[:, None]
+
+    def near() -> Floats:
+        q = mech.integrate(np.tile(home, (cases, 1)), spread * rng.uniform(-1.0, 1.0, (cases, mech.nv)))
+        return np.asarray(q).reshape(cases, mech.nq)
+
+    q, q1 = near(), near()
+    v = rates + spread * rng.standard_normal((cases, mech.nv))
+    if mech.closed:
+        q, v = _closed(mech, q, v)
+    made: dict[str, Any] = {"q": q, "q1": q1, "v": v, "t": 0.1 * np.arange(cases)}
+    if mech.closed and mech._maker.needs_time:  # drivers are met at the time at which the states were found
+        made["t"] = np.zeros(cases)
+    made["p"] = np.tile([mech.parameters[name] for name in subject.free], (cases, 1))
+    found = []
+    for buffer in subject.program.inputs:
+        random = spread.reshape(-1, *([1] * len(buffer.shape))) * rng.standard_normal((cases, *buffer.shape))
+        found.append(np.asarray(made.get(buffer.name, random), dtype=float))
+    return found
+
+
+def _closed(mech: Any, q: Floats, v: Floats) -> tuple[Floats, Floats]:
+    """The nearest states that close the loops; where none is found, the state stays, and may drop out later."""
+    for k in range(len(q)):
+        try:
+            q[k], v[k] = mech.project(q[k], v[k])
+        except LinkwrightError:
+            q[k], v[k] = q[0], 0.5 * v[0]
+    return q, v
+
+
+def _answers(subject: Subject, given: Sequence[Floats], cases: int) -> list[Floats]:
+    """The outputs, (cases, size) each, of inputs of that shape."""
+    program = subject.program
+    shaped = [x.reshape(cases, *b.shape) for x, b in zip(given, program.inputs, strict=True)]
+    with np.errstate(all="ignore"):
+        answer = program(*shaped)
+    answers = [np.asarray(x) for x in (answer if isinstance(answer, tuple) else (answer,))]
+    # A program without inputs has one answer for all states.
+    pairs = zip(answers, program.outputs, strict=True)
+    return [np.broadcast_to(y.reshape(-1, b.size) if b.size else np.zeros((1, 0)), (cases, b.size)) for y, b in pairs]
+
+
+def _in_float32(block: Block, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> float:
+    """The error of the same operations in float32."""
+    columns = [x[:, k].astype(np.float32) for x in inputs for k in range(x.shape[1])]
+    with np.errstate(all="ignore"):
+        values = block.evaluate(columns)
+    found, at = [], 0
+    for y in outputs:
+        part = [np.broadcast_to(values[at + k], len(y)) for k in range(y.shape[1])]
+        found.append(np.array(part, dtype=np.float64).T.reshape(y.shape))
+        at += y.shape[1]
+    error = worst(found, outputs)
+    return error if math.isfinite(error) else 1.0
+
+
+def _moved(subject: Subject, inputs: Sequence[Floats], outputs: Sequence[Floats], precision: str) -> float:
+    """What changes of the inputs' last bits change: no rounding inside can be expected to do less."""
+    rng = np.random.default_rng(11)
+    last = {"float64": 2.0**-51, "float32": 2.0**-22}[precision]
+    moved = [x * (1.0 + last * rng.uniform(-1.0, 1.0, x.shape)) for x in inputs]
+    error = worst(_answers(subject, moved, len(outputs[0]) if outputs else 0), outputs)
+    return error if math.isfinite(error) else 1.0

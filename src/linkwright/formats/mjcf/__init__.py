@@ -1,0 +1,1 @@
+"""MJCF, the model format of MuJoCo, read into descriptions."""

@@ -1,0 +1,154 @@
+"""What holds for a whole MJCF model: <compiler>, <option> and the default classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from linkwright.formats.mjcf.nodes import Floats, Node
+
+#: The shortcuts of <general>: all of them set the attributes of one default.
+ACTUATORS = (
+    *("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion"),
+    *("orientation", "pid", "dcmotor", "plugin"),
+)
+_SHARED = {"fixed": "tendon", "spatial": "tendon"}
+_SHARED |= dict.fromkeys(("connect", "weld", "joint_equality", "flex", "flexvert", "flexstrain"), "equality")
+_FLAGS = ("gravity", "spring", "damper", "passive", "equality", "constraint", "frictionloss", "actuation", "clampctrl")
+
+
+@dataclass
+class Settings:
+    """The compiler's settings and the physics options; later elements have the last word, as in MuJoCo."""
+
+    radian: bool = False
+    eulerseq: str = "xyz"
+    autolimits: bool = True
+    inertia_from_geom: Literal["auto", "true", "false"] = "auto"
+    inertia_groups: tuple[int, int] = (0, 5)
+    least_mass: float = 0.0
+    least_inertia: float = 0.0
+    balance: bool = False
+    total_mass: float = -1.0
+    meshdir: str = ""
+    strippath: bool = False
+    fit_box: bool = False
+    gravity: Floats = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
+    disabled: set[str] = field(default_factory=set)
+    fluid: Node | None = None  # where a density, a viscosity or a wind is set
+
+    @property
+    def angle(self) -> float:
+        """What an angle of the file is to be multiplied by."""
+        return 1.0 if self.radian else float(np.pi / 180.0)
+
+
+def read_settings(root: Node) -> Settings:
+    """The settings that all <compiler> and <option> elements make together."""
+    s = Settings()
+    for node in root.each("compiler"):
+        _compiler(s, node)
+    for node in root.each("option"):
+        s.gravity = node.vector("gravity", s.gravity.tolist())
+        still = node.number("density", 0.0) == 0.0 and node.number("viscosity", 0.0) == 0.0
+        s.fluid = s.fluid if still else node
+        for flags in node.each("flag"):
+            for key in _FLAGS:
+                word = flags.word(key, "enable", ("enable", "disable"))
+                if word == "disable":
+                    s.disabled.add(key)
+                elif flags.get(key):
+                    s.disabled.discard(key)
+    if "passive" in s.disabled:
+        s.disabled |= {"spring", "damper"}
+    if "constraint" in s.disabled:
+        s.disabled |= {"equality", "frictionloss"}
+    if "gravity" in s.disabled:
+        s.gravity = np.zeros(3)
+    return s
+
+
+def _compiler(s: Settings, node: Node) -> None:
+    if node.get("coordinate", "local") != "local":
+        raise node.fail("coordinate='global' is not read; load and save the model with MuJoCo 2.3.3 to make it local")
+    s.radian = node.word("angle", "radian" if s.radian else "degree", ("radian", "degree")) == "radian"
+    s.eulerseq = node.get("eulerseq", s.eulerseq) or ""
+    if len(s.eulerseq) != 3 or not set(s.eulerseq) <= set("xyzXYZ"):
+        raise node.fail(f"eulerseq={s.eulerseq[:80]!r} is not three of xyzXYZ")
+    s.autolimits = node.flag("autolimits", s.autolimits)
+    chosen = node.word("inertiafromgeom", s.inertia_from_geom, ("auto", "true", "false"))
+    s.inertia_from_geom = "true" if chosen == "true" else "false" if chosen == "false" else "auto"
+    low, high = node.vector("inertiagrouprange", s.inertia_groups)
+    s.inertia_groups = (int(low), int(high))
+    s.least_mass = node.number("boundmass", s.least_mass)
+    s.least_inertia = node.number("boundinertia", s.least_inertia)
+    s.balance = node.flag("balanceinertia", s.balance)
+    s.total_mass = node.number("settotalmass", s.total_mass)
+    s.meshdir = node.get("meshdir", node.get("assetdir", s.meshdir)) or ""
+    s.strippath = node.flag("strippath", s.strippath)
+    s.fit_box = node.flag("fitaabb", s.fit_box)
+    if node.get("exactmeshinertia") == "true":
+        raise node.fail("exactmeshinertia is of old versions; write inertia='exact' at each <mesh>")
+
+
+@dataclass
+class _Class:
+    """One default class: attributes by element, and what the actuators' shortcuts say, in their order."""
+
+    by_tag: dict[str, dict[str, str]] = field(default_factory=dict)
+    actuators: list[Node] = field(default_factory=list)
+
+    def copied(self) -> _Class:
+        return _Class({tag: dict(a) for tag, a in self.by_tag.items()}, list(self.actuators))
+
+
+class Defaults:
+    """The default classes of a model."""
+
+    def __init__(self, root: Node) -> None:
+        self._main = _Class()
+        self._classes: dict[str, _Class] = {}
+        for node in root.each("default"):
+            self._classes.setdefault(node.get("class") or "main", self._main)
+            self._fill(self._main, node)
+
+    def _fill(self, made: _Class, node: Node) -> None:
+        # What a class says itself comes before its subclasses take it over, wherever it stands.
+        for child in node.children:
+            if child.tag in ACTUATORS:
+                made.actuators.append(child)
+            elif child.tag != "default":
+                own = made.by_tag.setdefault(child.tag, {})
+                own.update(child.over(own).attributes)
+        for child in node.each("default"):
+            name = child.get("class")
+            if not name:
+                raise child.fail('a nested <default> has no class; add class="..."')
+            if name in self._classes:
+                raise child.fail(f"there is a default class {name!r} already; rename one")
+            self._classes[name] = made.copied()
+            self._fill(self._classes[name], child)
+
+    def resolved(self, node: Node, child_class: str | None = None) -> Node:
+        """An element over the defaults of its class, of the childclass around it, or of all."""
+        return node.over(self._of(node, child_class).by_tag.get(_SHARED.get(node.tag, node.tag), {}))
+
+    def equality(self, node: Node) -> Node:
+        """An element of <equality>, whose <joint> is no joint."""
+        return node.over(self._of(node, None).by_tag.get("equality", {}))
+
+    def actuator(self, node: Node) -> list[Node]:
+        """An actuator after all that its class says of actuators: the later element overrides."""
+        return [*self._of(node, None).actuators, node]
+
+    def _of(self, node: Node, child_class: str | None) -> _Class:
+        name = node.get("class") or child_class
+        if not name:
+            return self._main
+        if name not in self._classes:
+            if name == "main":
+                return self._main
+            raise node.fail(f"there is no default class {name[:80]!r}; define it, or correct the name")
+        return self._classes[name]

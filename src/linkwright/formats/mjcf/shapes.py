@@ -1,0 +1,74 @@
+"""The geoms of an MJCF model as shapes to be drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwright.formats.mjcf.bodies import WORLD, Bodies, Geom, free_name
+from linkwright.formats.mjcf.inertias import geom_kind, geom_size
+from linkwright.formats.mjcf.meshes import Meshes
+from linkwright.formats.mjcf.nodes import Floats, Node
+from linkwright.formats.mjcf.places import Pose
+from linkwright.mechanism.builder import Builder
+
+_SHOWN_GROUPS = 3  # MuJoCo's viewer shows groups 0 to 2; the others are for collisions
+
+
+def add_shapes(b: Builder, bodies: Bodies, meshes: Meshes, root: Node, taken: set[str]) -> None:
+    """A shape for each geom that MuJoCo would show; planes and height fields are left out."""
+    colours = _materials(root)
+    owners = [(WORLD, bodies.world), *((body.name, body.geoms) for body in bodies.rows)]
+    for owner, geoms in owners:
+        for number, geom in enumerate(geoms):
+            made = _shape(geom, meshes)
+            if made is None:
+                continue
+            kind, size, pose, file = made
+            name = free_name(geom.node.get("name") or f"{owner} geom {number}", taken)
+            same = not pose.p.any() and bool(np.array_equal(pose.r, np.eye(3)))
+            place: Any = owner if same else b.frame(owner, pose.r, pose.p, name)
+            b.shape(place, kind, size, _colour(geom.node, colours), file=file, name=name)
+
+
+def _shape(geom: Geom, meshes: Meshes) -> tuple[Any, Any, Pose, str] | None:
+    node = geom.node
+    kind = geom_kind(node)
+    rgba = node.numbers("rgba", 4)
+    hidden = rgba is not None and rgba[3] == 0.0
+    if hidden or not 0 <= node.number("group", 0.0) < _SHOWN_GROUPS or kind in ("plane", "hfield", "sdf"):
+        return None
+    if kind == "mesh":
+        found = meshes.shown(node)
+        if found is None:
+            return None
+        file, scale, turn, origin = found
+        return "mesh", [scale], geom.pose @ Pose(turn, origin), file
+    if node.get("mesh"):
+        return None
+    size = geom_size(node, kind)
+    if kind == "ellipsoid":
+        # There is no such shape: a ball of the same volume.
+        return "sphere", [float(np.cbrt(np.prod(size)))], geom.pose, ""
+    numbers: Floats = 2.0 * size if kind == "box" else np.array([size[0], *(2.0 * size[1:])])
+    return kind, numbers, geom.pose, ""
+
+
+def _materials(root: Node) -> dict[str, Floats]:
+    found: dict[str, Floats] = {}
+    for asset in root.each("asset"):
+        for node in asset.each("material"):
+            rgba = node.numbers("rgba", 4)
+            if rgba is not None:
+                found[node.get("name") or ""] = rgba
+    return found
+
+
+def _colour(node: Node, materials: dict[str, Floats]) -> str:
+    rgba = node.numbers("rgba", 4)
+    if rgba is None:
+        rgba = materials.get(node.get("material") or "")
+    if rgba is None:
+        return ""
+    return "#" + "".join(f"{round(255.0 * min(max(x, 0.0), 1.0)):02x}" for x in rgba[:3].tolist())

@@ -1,0 +1,266 @@
+"""SDF files into descriptions: models and worlds, loops too; no sensors, no plugins, no contact."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+from warnings import warn
+
+import numpy as np
+
+from linkwright.errors import FormatError, LinkwrightWarning, ModelError
+from linkwright.formats.includes import Folder
+from linkwright.formats.sdf.joints import Joints, Link, label
+from linkwright.formats.sdf.scope import WORLD, Place, Scope, read_scope, version_of
+from linkwright.formats.sdf.values import HERE, Floats, Values
+from linkwright.mechanism.builder import Builder
+from linkwright.mechanism.checks import listed
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.elements import joint_losses
+from linkwright.mechanism.frames import full_inertia
+from linkwright.mechanism.merge import merge_fixed
+
+_PACKED = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+#: How many freedoms the joints have that have not one.
+_FREES = {"fixed": 0, "universal": 2, "revolute2": 2, "ball": 3}
+_WORLD_GRAVITY = (0.0, 0.0, -9.8)
+#: Elements of links and models that would change the motion and are not read.
+_UNREAD = ("kinematic", "enable_wind", "particle_emitter", "gripper")
+
+
+def read_sdf(
+    path: str | os.PathLike[str],
+    *,
+    base: Literal["fixed", "floating"] | None = None,
+    fixed: Literal["merge", "keep"] = "merge",
+    friction: Literal["apply", "ignore"] = "apply",
+    angles: Literal["exact turns", "as written"] = "exact turns",
+    folders: Sequence[str | os.PathLike[str]] = (),
+) -> Description:
+    """The mechanism of an SDF file: its one model, or all models of its world.
+
+    `base`: a model that no joint holds to the world floats, as SDF has it; "fixed" holds its first link where it is,
+    "floating" lets static models float too. `fixed`: links on fixed joints are merged into what carries them (their
+    names stay as frames), or kept as bodies. `friction`: damping and friction of joints act, or are only kept in the
+    arrays of these names; springs always act. `angles`: quarter turns that a pose has rounded to four decimals or
+    more (1.5708) are made exact, since axes that are not quite parallel lock loops; or not. `folders`: further
+    folders whose files may be included.
+    """
+    file = os.fspath(path)
+    for option, value, allowed in (
+        ("base", base, (None, "fixed", "floating")),
+        ("fixed", fixed, ("merge", "keep")),
+        ("friction", friction, ("apply", "ignore")),
+        ("angles", angles, ("exact turns", "as written")),
+    ):
+        if value not in allowed:
+            words = " or ".join(repr(word) for word in allowed if word is not None)
+            raise FormatError(f"the option {option}={value!r} must be {words}", file=file)
+    folder = Folder.of(path, folders)
+    root = folder.parse()
+    if root.tag != "sdf":
+        text = f"is not an SDF: its outermost element is <{root.tag}>, not <sdf>"
+        raise FormatError(text, file=file, line=root.sourceline)
+    version = version_of(root, file)
+    tops = [e for e in root if e.tag in ("model", "world")]
+    if len(tops) != 1:
+        text = f"has {len(tops)} <model> and <world> elements; one is wanted (several models go into one <world>)"
+        raise FormatError(text, file=file, line=root.sourceline)
+    try:
+        top = read_scope(tops[0], folder, version, angles == "exact turns")
+        description = _Reader(file, top, base).description()
+    except RecursionError:
+        raise FormatError("its models and frames refer to each other too deeply; flatten them", file=file) from None
+    if friction == "ignore":
+        description = _without_losses(description)
+    try:
+        return merge_fixed(description) if fixed == "merge" else description
+    except ModelError as error:
+        raise FormatError(str(error), file=file, element=error.element) from error
+
+
+class _Reader:
+    """Makes one description of the outermost scope."""
+
+    def __init__(self, file: str, top: Scope, base: str | None) -> None:
+        self.file, self.top, self.base = file, top, base
+        self.b = Builder(top.name, ground=WORLD)
+        self.links: dict[str, Link] = {WORLD: Link(WORLD, HERE)}
+        self.notes: dict[str, list[str]] = {}
+        self.joints = Joints(self.b, self.links, self.notes)
+        self.floating: list[str] = []  # bodies that a free joint may carry, the canonical ones first
+        self.light: list[str] = []
+
+    def description(self) -> Description:
+        scopes = [(scope, static) for scope, static in _scopes(self.top, self.base == "floating")]
+        for scope, static in scopes:
+            self._look(scope)
+            for place in scope.of_kind("link"):
+                self._link(scope, place, static)
+            if not static and not scope.is_world:
+                self._canonical(scope)
+        if all(link.body == WORLD for link in self.links.values()):
+            what = "is static" if len(self.links) > 1 else "has no <link>"
+            raise FormatError(f"nothing in it can move: all of it {what}", file=self.file)
+        found = [(s, p, self._ends(s, p)) for s, static in scopes for p in s.of_kind("joint") if not static]
+        cuts = self._tree([(str(place.element.get("type")), ends) for _, place, ends in found])
+        for k, (scope, place, ends) in enumerate(found):
+            self.joints.add(scope, place, label(scope, place.name), ends, cut=k in cuts)
+        self.joints.finish()
+        for scope, _ in scopes:
+            for place in scope.of_kind("frame"):
+                self._frame(scope, place)
+        if self.top.is_world:
+            gravity = self.top.element.find("gravity")
+            self.b.gravity(self.top.values.numbers(gravity, _WORLD_GRAVITY, "the world"))
+        self._tell()
+        try:
+            return self.b.description(inertias="warn")
+        except ModelError as error:
+            raise FormatError(str(error), file=self.file, element=error.element) from error
+
+    # -- links ----------------------------------------------------------------------------------------------------
+    def _link(self, scope: Scope, place: Place, static: bool) -> None:
+        values, element, name = scope.values, place.element, label(scope, place.name)
+        pose = scope.frame_in_world(place.name, element)
+        if static:
+            self.b.frame(WORLD, pose.r, pose.p, name)
+            self.links[name] = Link(WORLD, HERE)
+            return
+        mass, com, inertia = self._inertial(values, element.find("inertial"), name)
+        try:
+            self.b.body(name, mass, com, inertia)
+        except ModelError as error:
+            raise values.fail(element, str(error), name) from error
+        self.links[name] = Link(name, pose)
+        self.floating.append(name)
+        if not values.switch(element, "gravity", True, name) and mass:
+            at = f"{name} centre of mass"
+            self.b.frame(name, np.eye(3), com, at)
+            self.notes.setdefault("", []).append(at)
+
+    def _inertial(self, values: Values, element: Any, name: str) -> tuple[float, Floats, Floats]:
+        if element is None:
+            self.light.append(name)
+            return 1.0, np.zeros(3), np.eye(3)
+        if element.get("auto", "false").strip().lower() in ("1", "true"):
+            text = f'link {name!r} has <inertial auto="true">, which is not read; write mass and inertia out'
+            raise values.fail(element, text, name)
+        if element.find("fluid_added_mass") is not None:
+            self.joints.note("<fluid_added_mass>", name)
+        pose = values.pose(element.find("pose"), name)
+        inertia, diagonal = element.find("inertia"), (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+        pairs = zip(_PACKED, diagonal, strict=True)
+        packed = np.array([values.number(inertia, key, default, name) for key, default in pairs])
+        mass = values.not_negative(element, "mass", 1.0, name)
+        return mass, pose.p, pose.r @ full_inertia(packed) @ pose.r.T
+
+    def _frame(self, scope: Scope, place: Place) -> None:
+        found = scope.body(place.name, place.element)
+        link = self.links[WORLD if found is None else label(*found)]
+        inside = link.pose.inverse() @ scope.frame_in_world(place.name, place.element)
+        try:
+            self.b.frame(link.body, inside.r, inside.p, label(scope, place.name))
+        except ModelError as error:
+            raise scope.values.fail(place.element, str(error), place.name) from error
+
+    # -- the tree -------------------------------------------------------------------------------------------------
+    def _ends(self, scope: Scope, place: Place) -> tuple[str, str]:
+        values, element, ends = scope.values, place.element, []
+        for side in ("parent", "child"):
+            name = values.text(element, side)
+            if not name:
+                raise values.fail(element, f"joint {place.name!r} names no <{side}>; add one", place.name)
+            found = scope.body(name, element)
+            ends.append(WORLD if found is None else label(*found))
+        if ends[0] == ends[1]:
+            text = f"joint {place.name!r} joins {ends[0]!r} to itself; name two different links"
+            raise values.fail(element, text, place.name)
+        return ends[0], ends[1]
+
+    def _canonical(self, scope: Scope) -> None:
+        if scope.canonical:
+            found = scope.body(scope.canonical, scope.element)
+            if found is not None and (name := label(*found)) in self.floating:
+                self.floating.remove(name)
+                self.floating.insert(0, name)
+
+    def _tree(self, joined: list[tuple[str, tuple[str, str]]]) -> set[int]:
+        """Which joints close loops; each part that no joint holds to the world gets a joint of its own here.
+
+        Joints that free little come into the tree first, in the order of the file, so that it has few coordinates.
+        """
+        of = {name: WORLD if link.body == WORLD else name for name, link in self.links.items()}
+
+        def root(name: str) -> str:
+            while of[name] != name:
+                of[name] = of[of[name]]
+                name = of[name]
+            return name
+
+        cuts, children = set(), set()
+        for k in sorted(range(len(joined)), key=lambda k: _FREES.get(joined[k][0], 1)):
+            kind, (parent, child) = joined[k]
+            if kind == "gearbox":
+                continue
+            children.add(child)
+            a, b = root(parent), root(child)
+            if a == b:
+                cuts.add(k)
+            of[b if b != WORLD else a] = a if b != WORLD else WORLD
+        # Of each part, the first link that no joint has as its child.
+        parts: list[str] = []
+        for name in sorted(self.floating, key=lambda x: x in children):
+            if root(name) != WORLD:
+                of[root(name)] = WORLD
+                parts.append(name)
+        for name in parts:
+            pose, joint = self.links[name].pose, "root_joint" if len(parts) == 1 else f"root_joint of {name}"
+            kind = "fixed" if self.base == "fixed" else "free"
+            self.b.joint(kind, self.b.frame(WORLD, pose.r, pose.p), self.b.frame(name), joint)
+        return cuts
+
+    # -- what is left out -----------------------------------------------------------------------------------------
+    def _look(self, scope: Scope) -> None:
+        for element in (scope.element, *(p.element for p in scope.of_kind("link"))):
+            for child in element:
+                if child.tag in _UNREAD and (child.text or "").strip().lower() not in ("0", "false"):
+                    self.joints.note(f"<{child.tag}>", scope.name)
+                elif isinstance(child.tag, str) and ("}" in child.tag or ":" in child.tag):
+                    tag = child.tag.rpartition("}")[2]
+                    shown = f"{child.prefix}:{tag}" if child.prefix else tag
+                    self.joints.note(f"<{shown}>", str(child.get("name") or scope.name))
+
+    def _tell(self) -> None:
+        for at in self.notes.pop("", []):
+            name = at.removesuffix(" centre of mass")
+            mass = float(self.b._body_rows[self.b._bodies[name].number][0])
+            force = -mass * np.asarray(self.b._gravity, dtype=np.float64)
+            self.b.applied_wrench(at, force, axes="ground", name=f"{name} without gravity")
+        if self.light:
+            text = f"{self.file}: no <inertial> in {listed(self.light)}; taken as SDF says, 1 kg and 1 kg m² about "
+            warn(text + "each axis", LinkwrightWarning, stacklevel=6)
+        if self.notes:
+            parts = "; ".join(f"{what} ({listed(names)})" for what, names in self.notes.items())
+            warn(f"{self.file}: not read, though it may change the motion: {parts}", LinkwrightWarning, stacklevel=6)
+
+
+def _scopes(top: Scope, mobile: bool) -> Iterator[tuple[Scope, bool]]:
+    """Every scope, with whether it is static: by itself or by a model that it is in."""
+    todo = [(top, False)]
+    for scope, held in todo:  # grows as it is read
+        static = (held or scope.static) and not mobile
+        yield scope, static
+        todo += [(inner, static) for inner in scope.models.values()]
+
+
+def _without_losses(d: Description) -> Description:
+    rows = range(d.nj)
+    losses = {
+        force.name
+        for j in rows
+        for force in joint_losses(d.joint_names[j], d.kind_of(j).nv, float(d.damping[j]), float(d.friction[j]))
+    }
+    return replace(d, elements=tuple(e for e in d.elements if e.name not in losses))

@@ -1,0 +1,139 @@
+"""Straight programs as the text of Python modules for CasADi, SymPy and JAX, which need neither NumPy nor Linkwright.
+
+CasADi and SymPy get one assignment an operation. JAX gets the operations as a table with a short interpreter: for XLA
+on CPUs a loop over the table compiles in a second what takes minutes as text, on GPUs the text is better, and which it
+is can only be told where the module runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from linkwright.errors import KernelError
+from linkwright.kernels.ctext_block import operands_of
+from linkwright.tape import operations as O
+from linkwright.tape.block import Block
+from linkwright.tape.table import Table
+
+_INFIX = {O.ADD: "+", O.SUB: "-", O.MUL: "*", O.DIV: "/", O.POW: "**"}
+#: How each library writes what is no infix operation; {0}, {1}, {2} are the operands.
+CASADI = {
+    **{op: f"ca.{name}({{0}})" for op, name in ((O.SQRT, "sqrt"), (O.SIN, "sin"), (O.COS, "cos"), (O.TAN, "tan"))},
+    **{op: f"ca.{name}({{0}})" for op, name in ((O.EXP, "exp"), (O.LOG, "log"), (O.ABS, "fabs"), (O.SIGN, "sign"))},
+    **{op: f"ca.{name}({{0}}, {{1}})" for op, name in ((O.ATAN2, "atan2"), (O.MIN, "fmin"), (O.MAX, "fmax"))},
+    **{op: f"ca.{name}({{0}}, {{1}})" for op, name in ((O.LT, "lt"), (O.LE, "le"), (O.EQ, "eq"))},
+    O.FLOOR: "ca.floor({0})",
+    O.WHERE: "ca.if_else({0}, {1}, {2})",
+}
+SYMPY = {
+    **{op: f"sp.{name}({{0}})" for op, name in ((O.SQRT, "sqrt"), (O.SIN, "sin"), (O.COS, "cos"), (O.TAN, "tan"))},
+    **{op: f"sp.{name}({{0}})" for op, name in ((O.EXP, "exp"), (O.LOG, "log"), (O.ABS, "Abs"), (O.SIGN, "sign"))},
+    **{op: f"sp.{name}({{0}}, {{1}})" for op, name in ((O.ATAN2, "atan2"), (O.MIN, "Min"), (O.MAX, "Max"))},
+    O.LT: "sp.Piecewise((1, {0} < {1}), (0, True))",
+    O.LE: "sp.Piecewise((1, {0} <= {1}), (0, True))",
+    O.EQ: "sp.Piecewise((1, sp.Eq({0}, {1})), (0, True))",
+    O.FLOOR: "sp.floor({0})",
+    O.WHERE: "sp.Piecewise(({1}, sp.Ne({0}, 0)), ({2}, True))",
+}
+
+
+def number(x: float, *, exact: bool = False) -> str:
+    """A number as Python text that reads back as exactly this one; whole numbers as integers where that is wanted."""
+    if not math.isfinite(x):
+        return f'float("{x}")'
+    if exact and x.is_integer() and abs(x) < 2**53:
+        return str(int(x)) if x >= 0 else f"({int(x)})"
+    return repr(x) if x >= 0 and math.copysign(1.0, x) > 0 else f"({x!r})"
+
+
+def assignments(
+    block: Block,
+    inputs: Sequence[str],
+    words: dict[int, str],
+    *,
+    keep: str = "{0}",
+    exact: bool = False,
+    tables: str = "",
+) -> tuple[list[str], list[str]]:
+    """(lines, outputs): one assignment an operation that an output needs, and the texts of the outputs.
+
+    `keep` is put around every operation; `exact` writes whole numbers without a point; `tables` is what the names of
+    the tables end with.
+    """
+    first, rows = block.first_operation, block.rows()
+    needed = set(block.outputs.tolist())
+    for k in range(len(rows) - 1, -1, -1):
+        if first + k in needed:
+            needed.update(rows[k][1:2] if rows[k][0] == O.TABLE else operands_of(rows[k]))
+    names = [*(number(x, exact=exact) for x in block.constants.tolist()), *inputs]
+    lines = []
+    for k, row in enumerate(rows, first):
+        name = f"v{k}"
+        names.append(name)
+        if k in needed:
+            lines.append(f"{name} = {keep.format(_operation(row, names, words, tables))}")
+    return lines, [names[k] for k in block.outputs.tolist()]
+
+
+def _operation(row: tuple[int, int, int, int], names: list[str], words: dict[int, str], tables: str) -> str:
+    op = row[0]
+    if op == O.TABLE:
+        return f"_table({names[row[1]]}, _BREAKS{tables}[{row[2]}], _PIECES{tables}[{row[2]}])"
+    x = [names[k] for k in operands_of(row)]
+    if op == O.NEG:
+        return f"-{x[0]}"
+    if op in _INFIX:
+        return f"{x[0]} {_INFIX[op]} {x[1]}"
+    if op in words:
+        return words[op].format(*x)
+    raise KernelError(f"no Python text of {O.OPERATIONS[op].name}")
+
+
+def tables_text(tables: Sequence[Table], suffix: str = "") -> list[str]:
+    """The numbers of the tables."""
+    breaks = [_tuple(map(number, t.breaks)) for t in tables]
+    pieces = [_tuple(_tuple(map(number, c)) for c in t.coefficients) for t in tables]
+    return [f"_BREAKS{suffix} = {_tuple(breaks)}", f"_PIECES{suffix} = {_tuple(pieces)}"] if tables else []
+
+
+def _tuple(entries: Iterable[str]) -> str:
+    found = list(entries)
+    return f"({', '.join(found)}{',' if len(found) == 1 else ''})"
+
+
+#: A piecewise cubic: the piece by bisection, the end pieces go on outside. {where}: how the library chooses.
+TABLE = """
+def _table(x, breaks, pieces):
+    if len(pieces) == 1:
+        d, (c0, c1, c2, c3) = x - breaks[0], pieces[0]
+        return ((c3 * d + c2) * d + c1) * d + c0
+    k = len(pieces) // 2
+    low, high = _table(x, breaks[:k], pieces[:k]), _table(x, breaks[k:], pieces[k:])
+    return {where}
+"""
+CASADI_TABLE = TABLE.replace("{where}", "ca.if_else(x >= breaks[k], high, low)")
+SYMPY_TABLE = TABLE.replace("{where}", "sp.Piecewise((high, x >= breaks[k]), (low, True))")
+
+
+def code_text(block: Block) -> list[str]:
+    """The operations as tables of numbers: what JAX's interpreter reads."""
+    rows = [f"({', '.join(map(str, row))})" for row in block.rows()]
+    return [
+        f"_NAMES = {tuple(o.name for o in O.OPERATIONS)!r}",
+        f"_ARITY = {tuple(1 if k == O.TABLE else o.arity for k, o in enumerate(O.OPERATIONS))!r}",
+        *_long("_CONSTANTS", [number(x) for x in block.constants.tolist()]),
+        "# (operation, operands): numbers of values, which are the constants, then the inputs, then the results.",
+        *_long("_CODE", rows),
+        *_long("_OUTPUTS", [str(k) for k in block.outputs.tolist()]),
+    ]
+
+
+def _long(name: str, entries: Sequence[str]) -> list[str]:
+    lines, line = [f"{name} = ("], "   "
+    for entry in entries:
+        if len(line) + len(entry) > 116:
+            lines.append(line)
+            line = "   "
+        line += f" {entry},"
+    return [*lines, *([line] if line.strip() else []), ")"]

@@ -1,0 +1,116 @@
+"""One mechanism at many values of its parameters: every array of its description, with the cases first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import NameNotFound, ShapeError
+from linkwright.mechanism.checks import ROTATION_TOLERANCE, impossible_inertias, rotation_faults
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.expression import Expression
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+_ROTATIONS = ("ri", "rj", "frame_r", "start_r")
+_NOT_NEGATIVE = ("mass", "armature", "damping", "friction", "velocity_limit", "effort_limit")
+
+
+class Cases:
+    """What `Description.with_parameters` gives for one row of values (n, k), for all rows at once."""
+
+    def __init__(self, description: Description, names: Sequence[str], values: Floats) -> None:
+        for name in names:
+            if name not in description.parameters:
+                raise NameNotFound("parameter", name, list(description.parameters))
+        if values.ndim != 2 or values.shape[1] != len(names):
+            text = f"values of {len(names)} parameters have shape {values.shape}; give ({len(names)},) for each case"
+            raise ShapeError(text, given=values.shape, wanted=(len(names),))
+        self.description, self.names = description, tuple(names)
+        self.values = np.ascontiguousarray(values, dtype=np.float64)
+        self._made: dict[str, Floats] = {}
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Any) -> Cases:
+        """Some of the cases."""
+        return Cases(self.description, self.names, self.values[rows])
+
+    def one(self, row: int) -> Description:
+        """The description of one case."""
+        return self.description.with_parameters(dict(zip(self.names, self.values[row].tolist(), strict=True)))
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Any]:
+        """Every parameter: its values (n,), or the one number that all cases share."""
+        swept = {name: self.values[:, k] for k, name in enumerate(self.names)}
+        return {**self.description.parameters, **swept}
+
+    @cached_property
+    def table(self) -> Floats:
+        """(n, all parameters), in the description's order."""
+        rows = np.broadcast_to(np.array(list(self.description.parameters.values())), (len(self), len(self.parameters)))
+        rows = rows.copy()
+        order = list(self.description.parameters)
+        for k, name in enumerate(self.names):
+            rows[:, order.index(name)] = self.values[:, k]
+        return rows
+
+    @cached_property
+    def _bound(self) -> Mapping[str, Mapping[int, Expression]]:
+        """The entries of arrays that change from case to case."""
+        found: dict[str, dict[int, Expression]] = {}
+        swept = set(self.names)
+        for (array, flat), expression in self.description.bindings.items():
+            if not swept.isdisjoint(expression.names()):
+                found.setdefault(array, {})[flat] = expression
+        return found
+
+    def varies(self, array: str) -> bool:
+        """Whether any entry of an array changes from case to case."""
+        return array in self._bound
+
+    def evaluated(self, expression: Expression) -> Floats:
+        """(n,): an expression of parameters, in every case."""
+        with np.errstate(all="ignore"):
+            return np.broadcast_to(np.asarray(expression.evaluate(self.parameters), dtype=np.float64), (len(self),))
+
+    def array(self, name: str) -> Floats:
+        """(n, ...): an array of the description in every case; the same memory for all where nothing changes."""
+        if name not in self._made:
+            base = np.asarray(getattr(self.description, name), dtype=np.float64)
+            every = np.broadcast_to(base, (len(self), *base.shape))
+            if name in self._bound:
+                every = every.copy()
+                flat = every.reshape(len(self), -1)
+                for k, expression in self._bound[name].items():
+                    flat[:, k] = self.evaluated(expression)
+            self._made[name] = every
+        return self._made[name]
+
+    @cached_property
+    def possible(self) -> Flags:
+        """(n,): whether a case's numbers are ones that a mechanism can have, as `check_numbers` looks at them."""
+        good = np.isfinite(self.values).all(axis=1)
+        for name in self._bound:
+            x = self.array(name).reshape(len(self), -1)
+            good &= (
+                ~np.isnan(x) if name in ("lower", "upper", "velocity_limit", "effort_limit") else np.isfinite(x)
+            ).all(axis=1)
+            if name in _NOT_NEGATIVE:
+                good &= (x >= 0.0).all(axis=1)
+            if name in _ROTATIONS:
+                off, left = rotation_faults(x.reshape(-1, 3, 3))
+                good &= ((off <= ROTATION_TOLERANCE) & ~left).reshape(len(self), -1).all(axis=1)
+        if self.varies("lower") or self.varies("upper"):
+            good &= (self.array("lower") <= self.array("upper")).all(axis=1)
+        if self.varies("inertia"):
+            x = self.array("inertia")
+            bad = impossible_inertias(x.reshape(-1, 6)).reshape(x.shape[:2])
+            good &= ~(bad & (x != self.description.inertia).any(axis=2)).any(axis=1)
+        return np.asarray(good)

@@ -1,0 +1,195 @@
+"""Simulations of many cases abreast: one compiled attempt in lanes, each case with its own steps and parameters.
+
+A case takes the steps that `lw.simulate` takes: the control of steps is part of the compiled attempt. One that cannot
+go on stops where it is, and the others go on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.kernels.kernel import Kernel
+from linkwright.simulation.beginning import Settings
+from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, UNDERFLOW
+from linkwright.simulation.dense import dense_value
+from linkwright.simulation.engines import Trouble, step_count, why_stuck
+from linkwright.simulation.kernels import Kernels, in_batch
+from linkwright.simulation.rows import Rows
+from linkwright.simulation.tableaux import tableau_of
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_CODE = CONTROL.index("code")
+
+
+@dataclass(eq=False)
+class Simulated:
+    """q, v and a (T, n, ...) at the times, NaN from where a case did not come; `troubles` tell why, with the state."""
+
+    q: Floats
+    v: Floats
+    a: Floats
+    troubles: dict[int, tuple[Trouble, Rows]]
+
+
+class Simulations:
+    """Cases of one mechanism whose parameters `names` have the values p (n, k)."""
+
+    def __init__(self, mech: Mechanism, names: tuple[str, ...], settings: Settings) -> None:
+        self.mech, self.settings = mech, settings
+        self.kernels, self.tableau = Kernels.opened(mech, names), tableau_of(settings.method)
+        assert settings.times is not None
+        self.times = settings.times
+
+    def ended(self, t: Floats, q: Floats, v: Floats, p: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """The nearest states that can be, their accelerations, and what was left of the constraints."""
+        q, v, a, *summary = self._call(self.kernels.ending(), p, q, v, t)
+        return q, v, a, summary[0][:, 0] if summary else np.zeros(len(q))
+
+    def run(self, q: Floats, v: Floats, a: Floats, p: Floats) -> Simulated:
+        """From first points to the end."""
+        points, n = len(self.times), len(q)
+        q_out, v_out, a_out = (np.full((points, n, x.shape[1]), np.nan) for x in (q, v, a))
+        out = Simulated(q_out, v_out, a_out, {})
+        if self.times[0] <= self.settings.start:
+            out.q[0], out.v[0], out.a[0] = q, v, a
+        if self.settings.dt is None:
+            self._adaptive(out, q, v, a, p)
+        else:
+            self._fixed(out, q, v, a, p)
+        return out
+
+    def _call(self, kernel: Kernel, p: Floats, *arrays: Floats) -> tuple[Floats, ...]:
+        ports = kernel.signature.inputs
+        more: list[Floats] = []
+        if any(port.name == "tau" for port in ports):
+            more.append(np.zeros(self.kernels.nv))
+        if any(port.name == "p" for port in ports):
+            more.append(p)
+        return in_batch(kernel, *arrays, *more)
+
+    # -- steps as long as the tolerances let them be ----------------------------------------------------------
+    def _adaptive(self, out: Simulated, q: Floats, v: Floats, a: Floats, p: Floats) -> None:
+        s = self.settings
+        longest = min(s.longest, s.end - s.start)
+        shortest = 16.0 * float(np.spacing(max(abs(s.start), abs(s.end))))
+        settings = np.array([s.end, s.rtol, s.atol, longest, shortest])
+        control = np.zeros((len(q), len(CONTROL)))
+        control[:, 0], control[:, 1] = s.start, self._first_steps(q, v, a, p)
+        control[:, 2], control[:, _CODE] = 1.0, ACCEPTED
+        kernel = self.kernels.attempt(self.tableau)
+        at = np.arange(len(q))
+        since: list[list[Floats]] = [[] for _ in at]  # the controls of the attempts since the last good one
+        while len(at):
+            q1, v1, a1, next_control = self._call(kernel, p[at], q, v, a, control, settings)
+            code = next_control[:, _CODE]
+            taken = code == ACCEPTED
+            rows = np.flatnonzero(taken)
+            before = Rows(control[rows, 0], q[rows], v[rows], a[rows])
+            after = Rows(next_control[rows, 0], q1[rows], v1[rows], a1[rows])
+            self._sample(out, at[rows], before, after, p)
+            for k in np.flatnonzero(~taken):
+                since[int(at[k])].append(next_control[k])
+            stuck = code >= UNDERFLOW
+            for k in np.flatnonzero(stuck):
+                here = Rows(next_control[k : k + 1, 0], q1[k : k + 1], v1[k : k + 1], a1[k : k + 1]).copy()
+                reason, residual = why_stuck(np.array(since[int(at[k])]))
+                out.troubles[int(at[k])] = Trouble(reason, float(here.t[0]), residual, here), here
+            for row in at[rows]:
+                since[int(row)].clear()
+            on = ~stuck & (next_control[:, 0] < s.end)
+            q, v, a, control, at = q1[on], v1[on], a1[on], next_control[on], at[on]
+
+    def _first_steps(self, q: Floats, v: Floats, a: Floats, p: Floats) -> Floats:
+        """As `beginning` finds them for one run."""
+        s = self.settings
+
+        def rate(q: Floats, v: Floats) -> Floats:
+            return v if self.kernels.nq == self.kernels.nv else self._call(self.kernels.rate(), p, q, v)[0]
+
+        def rms(x: Floats) -> Floats:
+            return np.asarray(np.sqrt(np.mean(x * x, axis=1)))
+
+        with np.errstate(all="ignore"):
+            y, f = np.concatenate([q, v], axis=1), np.concatenate([rate(q, v), a], axis=1)
+            scale = s.atol + s.rtol * np.abs(y)
+            d0, d1 = rms(y / scale), rms(f / scale)
+            h0 = np.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / d1)
+            h0 = np.minimum(h0, min(s.end - s.start, s.longest))
+            q1, v1 = np.split(y + h0[:, None] * f, [q.shape[1]], axis=1)
+            q1, v1, a1, _ = self.ended(s.start + h0, np.ascontiguousarray(q1), np.ascontiguousarray(v1), p)
+            d2 = rms((np.concatenate([rate(q1, v1), a1], axis=1) - f) / scale) / h0
+            most = np.maximum(d1, d2)
+            exponent = 1.0 / (self.tableau.error_order + 1)
+            h1 = np.where(most <= 1e-15, np.maximum(1e-6, h0 * 1e-3), (0.01 / most) ** exponent)
+            step = np.minimum(np.minimum(100.0 * h0, h1), min(s.longest, s.end - s.start))
+            return np.where(np.isfinite(step) & (step > 0.0), step, 1e-6 * (s.end - s.start))
+
+    # -- steps of one length ------------------------------------------------------------------------------------
+    def _fixed(self, out: Simulated, q: Floats, v: Floats, a: Floats, p: Floats) -> None:
+        s = self.settings
+        assert s.dt is not None
+        count = step_count(s.start, s.end, s.dt)
+        kernel = self.kernels.fixed_step(self.tableau)
+        at = np.arange(len(q))
+        for k in range(count):
+            t = s.start + k * s.dt
+            end = s.end if k + 1 == count else s.start + (k + 1) * s.dt
+            short = end - t
+            far = abs(short - s.dt) > 1e-9 * s.dt * max(1.0, count * 1e-6)
+            h = short if k + 1 == count and far else s.dt
+            times, steps = np.full(len(at), t), np.full(len(at), h)
+            q1, v1, a1, *summary = self._call(kernel, p[at], q, v, a, times, steps)
+            good = np.isfinite(q1).all(axis=1) & np.isfinite(v1).all(axis=1) & np.isfinite(a1).all(axis=1)
+            left = summary[0][:, 0] if summary else np.zeros(len(at))
+            good &= left <= CLOSED
+            for i in np.flatnonzero(~good):
+                reason = "constraint cannot be met" if left[i] > CLOSED else "no value"
+                bad = Rows(np.array([end]), q1[i : i + 1], v1[i : i + 1], a1[i : i + 1]).copy()
+                here = Rows(np.array([t]), q[i : i + 1], v[i : i + 1], a[i : i + 1]).copy()
+                residual = float(left[i]) if math.isfinite(left[i]) and reason != "no value" else 0.0
+                out.troubles[int(at[i])] = Trouble(reason, t, residual, bad), here
+            rows = np.flatnonzero(good)
+            before = Rows(times[rows], q[rows], v[rows], a[rows])
+            after = Rows(np.full(len(rows), end), q1[rows], v1[rows], a1[rows])
+            self._sample(out, at[rows], before, after, p)
+            q, v, a, at = q1[rows], v1[rows], a1[rows], at[rows]
+            if not len(at):
+                break
+
+    # -- samples --------------------------------------------------------------------------------------------------
+    def _sample(self, out: Simulated, cases: Ints, before: Rows, after: Rows, p: Floats) -> None:
+        """Keep what these steps reach or pass of the times asked for."""
+        first = np.searchsorted(self.times, before.t, side="right")
+        last = np.searchsorted(self.times, after.t, side="right")
+        number = last - first
+        step = np.repeat(np.arange(len(cases)), number)
+        if not len(step):
+            return
+        index = np.concatenate([np.arange(i, j) for i, j in zip(first, last, strict=True) if j > i])
+        wanted = self.times[index]
+        exact = after.t[step] == wanted
+        for array, x in ((out.q, after.q), (out.v, after.v), (out.a, after.a)):
+            array[index[exact], cases[step[exact]]] = x[step[exact]]
+        if exact.all():
+            return
+        step, index, wanted = step[~exact], index[~exact], wanted[~exact]
+        used, which = np.unique(step, return_inverse=True)
+        b, e = before[used], after[used]
+        arrays = (b.q, b.v, b.a, b.t, e.t - b.t, e.q, e.v, e.a)
+        q_terms, v_terms = self._call(self.kernels.between(self.tableau), p[cases[used]], *arrays)
+        theta = ((wanted - b.t[which]) / (e.t - b.t)[which])[:, None]
+        q = dense_value(b.q[which], [q_terms[which, k] for k in range(q_terms.shape[1])], theta)
+        v = dense_value(b.v[which], [v_terms[which, k] for k in range(v_terms.shape[1])], theta)
+        rows = cases[step]
+        # The same times as a single run has, which go from a step's beginning by a part of it.
+        times = b.t[which] + theta[:, 0] * (e.t - b.t)[which]
+        out.q[index, rows], out.v[index, rows], out.a[index, rows], _ = self.ended(times, q, v, p[rows])

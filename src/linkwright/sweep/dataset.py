@@ -1,0 +1,153 @@
+"""Studies as xarray datasets, and as NetCDF files with everything in them that it takes to go on from there.
+
+A file has the variables of `Study.data` as plain numbers, and `header`, the bytes of a JSON text with the model, the
+plan and the reasons of failed cases. Files are untrusted, and read as those of solutions are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import FormatError, LinkwrightError
+from linkwright.results.files import whole
+from linkwright.results.storage import Stored
+from linkwright.sweep.batch import MISSING, Batch
+from linkwright.sweep.plan import Plan
+from linkwright.sweep.store import FORMAT, VERSION, plan_of
+from linkwright.sweep.task import Task
+
+if TYPE_CHECKING:
+    import xarray
+
+Floats = NDArray[np.float64]
+_AGAIN = "write it again with Study.save"
+
+
+def gathered(task: Task, plan: Plan, batches: Mapping[int, Batch]) -> Batch:
+    """All cases in their order; those of chunks that are not there are failures with a reason."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for batch in batches.values():
+        for name, x in batch.arrays.items():
+            if len(x.shape[1:]) >= len(shapes.get(name, ())):
+                shapes[name] = x.shape[1:]
+    names = [*task.all_outputs, *(name for name in shapes if name not in task.all_outputs)]
+    arrays = {name: np.full((len(plan), *shapes.get(name, ())), np.nan) for name in names}
+    reasons = [MISSING] * len(plan)
+    for index, batch in batches.items():
+        part = plan.part(index)
+        reasons[part] = batch.reasons
+        for name, x in batch.arrays.items():
+            if x.shape[1:] == shapes[name]:
+                arrays[name][part] = x
+    return Batch(arrays, reasons)
+
+
+def dataset(task: Task, plan: Plan, batch: Batch) -> xarray.Dataset:
+    """Dimension case, with the parameters as its coordinates; series have the dimension time besides."""
+    import xarray
+
+    variables: dict[str, Any] = {}
+    expressions = dict(task.outputs)
+    for name, x in batch.arrays.items():
+        what = {"long_name": expressions.get(name, name)}
+        variables[name] = (_dimensions(name, x, len(task.times)), x, what)
+    reasons = np.array(batch.reasons, dtype=object)
+    variables["ok"] = ("case", np.array([not reason for reason in batch.reasons], bool))
+    variables["reason"] = ("case", reasons)
+    coordinates: dict[str, Any] = {"case": np.arange(len(plan)), "time": ("time", np.array(task.times), {"units": "s"})}
+    coordinates |= {name: ("case", plan.values[:, k]) for k, name in enumerate(plan.names)}
+    return xarray.Dataset(variables, coordinates, {"model": _model_name(task)})
+
+
+def _dimensions(name: str, x: Floats, points: int) -> tuple[str, ...]:
+    if x.ndim == 2 and x.shape[1] == points:
+        return ("case", "time")
+    return ("case", *(f"{name}_{k}" for k in range(1, x.ndim)))
+
+
+def _model_name(task: Task) -> str:
+    words = task.model.split("MODEL", 1)[-1].split(None, 1)
+    return words[0].strip(';"') if words else ""
+
+
+def save(task: Task, plan: Plan, batch: Batch, path: str | os.PathLike[str]) -> None:
+    """Write a study, whole or not at all."""
+    from linkwright import __version__
+
+    known = sorted({reason for reason in batch.reasons if reason})
+    number = {reason: k + 1 for k, reason in enumerate(known)} | {"": 0}
+    described = task.plain() | {"folder": ""}
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "linkwright": __version__,
+        "task": described,
+        "plan": {"recipe": dict(plan.recipe), "names": list(plan.names), "chunk": plan.chunk},
+        "outputs": list(batch.arrays),
+        "reasons": known,
+    }
+    content = np.frombuffer(json.dumps(header, allow_nan=False).encode("ascii"), np.uint8)
+    data = dataset(task, plan, batch).drop_vars("reason")
+    why = np.array([number[reason] for reason in batch.reasons], np.int32)
+    data = data.assign(
+        ok=("case", data["ok"].values.astype(np.int8)),
+        why=("case", why, {"long_name": "number of the reason of failure, from 1"}),
+        header=("byte", content, {"long_name": "model, plan and reasons: bytes of a JSON text"}),
+    ).assign_attrs(source=f"Linkwright {__version__}")
+    # Coordinates by value: readers other than xarray look for variables.
+    every = {str(v): {"_FillValue": None} for v in data.variables}
+    with whole(path) as temporary:
+        data.to_netcdf(temporary, engine="h5netcdf", format="NETCDF4", encoding=every)
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+
+
+def load(path: str | os.PathLike[str]) -> tuple[Task, Plan, Batch]:
+    """What `save` wrote."""
+    import h5py
+
+    file = os.fspath(path)
+    try:
+        found = os.stat(file)
+        if not stat.S_ISREG(found.st_mode):
+            raise FormatError("is no file; give one that Study.save wrote, or a study's folder", file=file)
+        opened = h5py.File(file, "r", locking=False)
+    except OSError as error:
+        why = error.strerror or f"it is no NetCDF 4 file ({error})"
+        raise FormatError(f"cannot be read: {why}; give a file that Study.save wrote", file=file) from error
+    with opened:
+        try:
+            return _read(Stored(opened, file, found.st_size, _AGAIN))
+        except LinkwrightError:
+            raise
+        except (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, MemoryError) as error:
+            raise FormatError(f"is damaged ({error}); {_AGAIN}", file=file) from error
+
+
+def _read(stored: Stored) -> tuple[Task, Plan, Batch]:
+    header = stored.header(FORMAT, VERSION, "a study")
+    task = Task.of(header["task"])
+    task = Task.of({**task.plain(), "folder": str(Path(stored.file).resolve().parent)})
+    names = header["plan"]["names"]
+    columns = [stored.numbers(name, (None,)) for name in names]
+    n = len(columns[0]) if columns else 0
+    if any(len(x) != n for x in columns):
+        raise stored.wrong("has parameters of different lengths")
+    plan = plan_of(header["plan"], np.stack(columns, axis=1))
+    known = ["", *header["reasons"]]
+    why = stored.numbers("why", (n,), np.int32)
+    if not all(isinstance(reason, str) for reason in known) or np.any(why < 0) or np.any(why >= len(known)):
+        raise stored.wrong("has reasons that are not what they should be")
+    arrays = {str(name): stored.any_numbers(str(name)) for name in header["outputs"]}
+    for name, x in arrays.items():
+        if x.ndim < 1 or len(x) != n:
+            raise stored.wrong(f"has a variable {name!r} of shape {x.shape} for {n} cases")
+    return task, plan, Batch(arrays, [known[k] for k in why])

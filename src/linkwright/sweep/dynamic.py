@@ -1,0 +1,185 @@
+"""Simulated cases of a study side by side, each with its own steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.constraints.assembling import Settling
+from linkwright.constraints.case_numbers import CaseNumbers
+from linkwright.errors import LinkwrightError
+from linkwright.mechanism.bodies import NUMBERS, bodies_of_cases
+from linkwright.mechanism.cases import Cases
+from linkwright.opened import Opened
+from linkwright.results.joints import Carried, relative_motion
+from linkwright.simulation.abreast import Simulated, Simulations
+from linkwright.simulation.beginning import Settings, is_near
+from linkwright.simulation.control import CLOSED
+from linkwright.simulation.ends import ended
+from linkwright.sweep.batch import sentence
+from linkwright.sweep.model import StudyModel
+from linkwright.sweep.motions import Motions
+
+Floats = NDArray[np.float64]
+
+
+def settings_of(model: StudyModel, times: Floats, given: Mapping[str, Any]) -> Settings:
+    """What a simulation is asked, as `lw.analyse` asks it of the model's SYSTEM."""
+    system = model.system
+    method = given.get("method") or system.method
+    dt = given.get("dt", system.dt if method == system.method else None)
+    rtol = given.get("rtol", system.rtol)
+    atol = given.get("atol", system.atol)
+    return Settings(
+        method=method,
+        start=float(times[0]),
+        end=float(times[-1]),
+        dt=dt,
+        rtol=max(rtol, 1e-14),
+        atol=rtol if atol is None else atol,
+        longest=math.inf,
+        times=times,
+    )
+
+
+class Dynamic:
+    """The way of caused motions, by explicit methods."""
+
+    def __init__(self, model: StudyModel, settings: Settings) -> None:
+        self.model, self.settings = model, settings
+        self.base = model.base
+        self.simulations = Simulations(self.base, model.names, settings)
+        self.times = self.simulations.times
+
+    def motions(self, cases: Cases) -> Motions:
+        reasons = [""] * len(cases)
+        rows, q, v = self._starts(cases, reasons)
+        points, n = len(self.times), len(cases)
+        x = self.base
+        states = tuple(np.full((points, n, width), np.nan) for width in (x.nq, x.nv, x.nv))
+        if len(rows):
+            p = cases.values[rows]
+            rows, q, v, a, p = self._first_points(cases, rows, q, v, p, reasons)
+        if len(rows):
+            found = self.simulations.run(q, v, a, p)
+            for array, part in zip(states, (found.q, found.v, found.a), strict=True):
+                array[:, rows] = part
+            for k in found.troubles:
+                reasons[int(rows[k])] = self._why(cases, int(rows[k]), found, k)
+        numbers = {name: cases.array(name) for name in NUMBERS}
+        with np.errstate(invalid="ignore"):
+            bodies = bodies_of_cases(cases.description, numbers, *states)
+        return Motions(cases, self.times, bodies, reasons, (states[0], states[1], states[2]))
+
+    def opened(self, cases: Cases, row: int) -> Opened:
+        """The mechanism of one case."""
+        return Opened(self.base, self.model.names, cases.values[row].tolist())
+
+    def _why(self, cases: Cases, row: int, found: Simulated, k: int) -> str:
+        trouble, last = found.troubles[k]
+        try:
+            status = ended(self.opened(cases, row), trouble, last)
+        except LinkwrightError as error:
+            return sentence(error)
+        return status.message or status.reason
+
+    # -- where motion begins ----------------------------------------------------------------------------------
+    def _starts(self, cases: Cases, reasons: list[str]) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """The cases that can begin, with q and v."""
+        found: dict[int, tuple[Floats, Floats]] = {}
+        left = np.arange(len(cases))
+        if self._plain:
+            rows, q, v = self._plain_starts(cases)
+            found = {int(row): (q[k], v[k]) for k, row in enumerate(rows)}
+            left = np.setdiff1d(left, rows)
+        for row in left.tolist():
+            try:
+                if not cases.possible[row]:
+                    self.model.task.mechanism(cases.values[row])  # its reader says best what is wrong
+                found[row] = self.opened(cases, row).initial_state(t=self.settings.start)
+            except LinkwrightError as error:
+                reasons[row] = sentence(error)
+        rows = np.array(sorted(found), dtype=np.int64)
+        nq, nv = self.base.nq, self.base.nv
+        q = np.array([found[row][0] for row in rows.tolist()]).reshape(-1, nq)
+        v = np.array([found[row][1] for row in rows.tolist()]).reshape(-1, nv)
+        return rows, q, v
+
+    @property
+    def _plain(self) -> bool:
+        """Whether all that is given of the beginning are coordinates and rates of joints that may be anywhere."""
+        d, base = self.base.description, self.base
+        if base.closed or base.nq != base.nv or d.mimics:
+            return False
+        tree = {joint.name for joint in base.joints}
+        return all(x.quantity.kind == "joint" and x.quantity.of[0] in tree for x in d.initial)
+
+    def _plain_starts(self, cases: Cases) -> tuple[NDArray[np.int64], Floats, Floats]:
+        d = self.base.description
+        x, topology = self.base.tree.coordinates, self.base.tree.topology
+        rows = np.flatnonzero(cases.possible)
+        q, v = np.zeros((len(cases), x.nq)), np.zeros((len(cases), x.nv))
+        at = {d.joint_names[int(j)]: i for i, j in enumerate(topology.joint)}
+        if d.start is not None and len(rows):
+            settling = Settling(self.model.kinematics, CaseNumbers(self.model.kinematics.equations, cases), 0.0, 1e-3)
+            state = settling.assembled(rows)
+            rows, drawn = rows[state.closed], state.q[state.closed]
+            some = cases[rows]
+            for i, j in enumerate(topology.joint.tolist()):
+                kind = d.kind_of(j)
+                ends = [_still(drawn, int(body)) for body in (d.parent[j], d.child[j])]
+                frames = [
+                    (np.moveaxis(some.array(r)[:, j], 0, -1), some.array(p)[:, j].T)
+                    for r, p in (("ri", "pi"), ("rj", "pj"))
+                ]
+                one = relative_motion(kind, ends, frames, some.array("pitch")[:, j], np.zeros(1))[0]
+                q[rows, int(x.q_at[i]) : int(x.q_at[i]) + kind.nq] = one[:, 0].T
+        for given in d.initial:
+            quantity, values = given.quantity, cases.evaluated(given.value)
+            i = at[quantity.of[0]]
+            if quantity.rate:
+                v[:, int(x.v_at[i]) + quantity.index] = values
+            else:
+                q[:, int(x.q_at[i]) + quantity.index] = values
+        good = np.isfinite(q[rows]).all(axis=1) & np.isfinite(v[rows]).all(axis=1)
+        rows = rows[good]
+        return rows, q[rows], v[rows]
+
+    def _first_points(
+        self, cases: Cases, rows: NDArray[np.int64], q: Floats, v: Floats, p: Floats, reasons: list[str]
+    ) -> tuple[NDArray[np.int64], Floats, Floats, Floats, Floats]:
+        """The nearest states that can be, and their accelerations; cases without any are told why."""
+        times = np.full(len(rows), self.settings.start)
+        there, rates, a, left = self.simulations.ended(times, q, v, p)
+        if self.base.closed:
+            for k in range(len(rows)):
+                if not (left[k] <= CLOSED and is_near(there[k], q[k]) and is_near(rates[k], v[k])):
+                    try:
+                        own = self.opened(cases, int(rows[k])).project(q[k], v[k], t=self.settings.start)
+                    except LinkwrightError as error:
+                        reasons[int(rows[k])] = sentence(error)
+                        continue
+                    one = self.simulations.ended(times[:1], own[0][None], own[1][None], p[k : k + 1])
+                    there[k], rates[k], a[k] = (x[0] for x in one[:3])
+        finite = np.isfinite(there).all(axis=1) & np.isfinite(rates).all(axis=1) & np.isfinite(a).all(axis=1)
+        for k in np.flatnonzero(~finite).tolist():
+            if not reasons[int(rows[k])]:
+                reasons[int(rows[k])] = "the acceleration at the start is no finite number; look at forces and masses"
+        good = finite & np.array([not reasons[int(row)] for row in rows], bool)
+        return rows[good], there[good], rates[good], a[good], p[good]
+
+
+def _still(state: Floats, body: int) -> Carried:
+    """A body at rest at states (n, nb, 7)."""
+    n = len(state)
+    none = np.zeros((3, 1, n))
+    if body < 0:
+        e = np.zeros((4, 1, n))
+        e[0] = 1.0
+        return Carried(e, none, none, none, none, none)
+    x = np.moveaxis(state[:, body], -1, 0)[:, None]
+    return Carried(x[3:], x[:3], none, none, none, none)

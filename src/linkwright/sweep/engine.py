@@ -1,0 +1,127 @@
+"""The engine of parameter studies: cases of a task side by side, in the lanes of programs compiled once.
+
+What cannot go side by side is done case by case as `lw.analyse` does it, with the same programs. A case's numbers do
+not depend on which others come with it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError
+from linkwright.mechanism.cases import Cases
+from linkwright.sweep.batch import Batch, joined, sentence
+from linkwright.sweep.model import StudyModel
+from linkwright.sweep.motions import Motions
+from linkwright.sweep.outputs import compiled
+from linkwright.sweep.task import Task
+
+if TYPE_CHECKING:
+    from linkwright.results.solution import Solution
+
+Floats = NDArray[np.float64]
+MEMORY = 64_000_000  # bytes of motion that are kept at once
+FEWEST, MOST = 8, 1024  # cases side by side: fewer would go by other loops, whose last bits may differ
+
+
+class Engine:
+    """Runs cases of a task. Faults of the task itself are errors at once; those of a case are its reason."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.model = StudyModel(task)
+        self.times = np.array(task.times, dtype=np.float64)
+        forces = task.analysis != "kinematic"
+        d = self.model.base.description
+        self.outputs = tuple(compiled(name, text, d, forces=forces) for name, text in task.outputs)
+        self.model.refuse_idle({name for output in self.outputs for name in output.names}, bool(task.functions))
+        self.forces = tuple(dict.fromkeys(name for output in self.outputs for name in output.forces))
+        self.way = self._way()
+
+    def run(self, values: Floats) -> Batch:
+        """The cases of these rows (n, k)."""
+        rows = np.ascontiguousarray(np.atleast_2d(np.asarray(values, dtype=np.float64)))
+        if rows.ndim != 2 or rows.shape[1] != len(self.task.names):
+            wanted = f"(cases, {len(self.task.names)})"
+            raise ModelError(f"values have shape {rows.shape}; give {wanted}, one column for each swept parameter")
+        size = self._at_once()
+        parts = [self._part(rows[k : k + size]) for k in range(0, len(rows), size)]
+        return joined(parts) if parts else Batch({o.name: np.zeros((0,)) for o in self.outputs}, [])
+
+    def _at_once(self) -> int:
+        each = 8 * 19 * len(self.times) * max(self.model.base.description.nb, 1)
+        return int(np.clip(MEMORY // each, FEWEST, MOST))
+
+    def _way(self) -> Any:
+        """How the cases go: side by side, or one after the other."""
+        from linkwright.analysis import refuse_massless, refuse_undriven
+
+        model, analysis = self.model, self.task.analysis
+        if self.task.functions or model.read_anew:
+            return None
+        d = model.base.description
+        if analysis != "kinematic" and not any(array in ("mass", "armature") for array, _ in d.bindings):
+            refuse_massless(model.base)
+        if analysis == "inverse dynamic":
+            refuse_undriven(model.base)
+        prescribed = analysis == "kinematic" or (analysis == "inverse dynamic" and model.opens)
+        if prescribed and self.task.settings.get("freedom", model.system.freedom) != "pivoting":
+            from linkwright.sweep.kinematic import Kinematic
+
+            return Kinematic(model, self.times)
+        if analysis == "dynamic" and model.opens and len(self.times) > 1:
+            from linkwright.simulation.tableaux import STIFF
+            from linkwright.sweep.dynamic import Dynamic, settings_of
+
+            settings = settings_of(model, self.times, self.task.settings)
+            return None if settings.method == STIFF else Dynamic(model, settings)
+        return None
+
+    def _part(self, values: Floats) -> Batch:
+        n = len(values)
+        if self.way is not None and n < FEWEST:
+            values = np.concatenate([values, np.repeat(values[-1:], FEWEST - n, axis=0)])
+        cases = Cases(self.model.base.description, self.model.names, values)
+        numbers: dict[str, Floats] = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LinkwrightWarning)
+            if self.way is not None:
+                motions = self.way.motions(cases)
+                if self.forces:
+                    from linkwright.sweep.forces import add_forces
+
+                    add_forces(self.model, motions, self.forces)
+            else:
+                motions, numbers = self._one_by_one(cases)
+        arrays = {output.name: output(motions) for output in self.outputs}
+        return Batch({name: x[:n] for name, x in {**arrays, **numbers}.items()}, motions.reasons[:n])
+
+    def _one_by_one(self, cases: Cases) -> tuple[Motions, dict[str, Floats]]:
+        """Each case on its own; what Python's functions make of it."""
+        motions = Motions.empty(cases, self.times)
+        numbers = {name: np.full(len(cases), np.nan) for name in self.task.functions}
+        for k in range(len(cases)):
+            try:
+                solution = self.model.solution(cases.values[k], self.times)
+            except LinkwrightError as error:
+                motions.reasons[k] = sentence(error)
+                continue
+            motions.put(k, solution, self.forces)
+            if not solution.status:
+                motions.reasons[k] = solution.status.message or solution.status.reason
+                continue
+            motions.reasons[k] = self._called(solution, numbers, k)
+        return motions, numbers
+
+    def _called(self, solution: Solution, numbers: dict[str, Floats], k: int) -> str:
+        """Python's functions of a case; why one failed."""
+        for name, function in self.task.functions.items():
+            try:
+                numbers[name][k] = float(function(solution))
+            except Exception as error:  # whatever a user's function raises is this case's failure
+                return f"the function {name!r} raised {type(error).__name__}: {error}"
+        return ""

@@ -1,0 +1,161 @@
+"""`lw.sweep`: from a mechanism and parameters that vary to a `Study`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from linkwright.errors import LinkwrightError, ModelError
+from linkwright.sweep import work
+from linkwright.sweep.cluster import Cluster, Cores, Here, Pool, cores
+from linkwright.sweep.dataset import gathered, load, save
+from linkwright.sweep.plan import Plan, make_plan
+from linkwright.sweep.runner import Progress, Runner
+from linkwright.sweep.store import DATASET, Store, study_digest
+from linkwright.sweep.study import Study
+from linkwright.sweep.task import Task, make_task
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+_SOON = 3.0  # seconds of work left that are not worth starting processes for
+_MOST_NUMBERS = 2**28  # of all outputs that a study keeps without having been asked for any
+
+
+def sweep(
+    model: Mechanism | str | os.PathLike[str],
+    parameters: Mapping[str, Any],
+    outputs: Any = None,
+    *,
+    on: Any = "local",
+    cases: int | None = None,
+    draws: int | None = None,
+    sampling: str | None = None,
+    seed: int = 0,
+    analysis: str | None = None,
+    times: ArrayLike | None = None,
+    fixed: Mapping[str, float] | None = None,
+    store: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    chunk: int | None = None,
+    workers: int | None = None,
+    **settings: Any,
+) -> Study:
+    """Run many cases of a mechanism, or of a model file, and keep what is asked for of each.
+
+    `parameters` have lists of values, which form a grid, or distributions such as `lw.normal(1, 0.1)`, which are
+    drawn by `sampling`: "latin" (unless said), "sobol" or "random", with a `seed`. `draws` is how many draws there are
+    at every point of the grid; `cases` how many cases in all, the points of the grid taking turns. `fixed` gives other
+    parameters one value.
+
+    `outputs` are texts: "block.x" is a series, "stroke = max(block.x) - min(block.x)" one number a case; or functions
+    of a case's `Solution`. Unless given, the positions of bodies are kept. `analysis`, `times` and further settings
+    are as `lw.analyse` has them; times are the same for all cases.
+
+    `on` is "local", for this machine's cores (`workers` processes), or the address of a Dask scheduler as
+    "tcp://host:8786". A case that fails is a row with a reason. With `store`, a folder, finished chunks are kept as
+    they come, and `resume=True` goes on from there. `progress` is called with the cases done and all cases.
+    """
+    plan = make_plan(parameters, cases=cases, draws=draws, sampling=sampling, seed=seed, chunk=chunk)
+    task = make_task(
+        model, plan.names, outputs, analysis=analysis, times=times, parameters=fixed, settings=settings
+    )
+    _check(task, plan, outputs, on, workers, store, resume)
+    engine = work.make_engine(task)  # what is wrong with the task is told here, once
+    if store is None:
+        return _run(task, plan, engine, None, on, workers, progress)
+    kept = Store.begin(store, task, plan, resume=resume, overwrite=overwrite, chunked=chunk is not None)
+    try:
+        finished = _finished(kept)
+        if finished is not None:
+            kept.drop_chunks()
+            return finished
+        study = _run(task, kept.plan, engine, kept, on, workers, progress)
+        save(study.task, study.plan, study._batch, kept.folder / DATASET)
+        kept.drop_chunks()
+        return study
+    finally:
+        kept.release()
+
+
+def _check(task: Task, plan: Plan, outputs: Any, on: Any, workers: Any, store: Any, resume: bool) -> None:
+    if resume and store is None:
+        raise ModelError("resume=True needs the folder that the study is in; give store=...")
+    if isinstance(on, str) and on != "local" and "://" not in on:
+        text = f"on={on!r} is no place to run a study; use 'local', or a scheduler's address such as"
+        raise ModelError(f"{text} 'tcp://127.0.0.1:8786'")
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+        raise ModelError(f"workers is {workers!r}; give a whole number of processes, at least 1")
+    if task.functions and on != "local":
+        name = next(iter(task.functions))
+        text = f"the output {name!r} is a function, which stays in this process; use on='local', or write it as a text"
+        raise ModelError(text)
+    numbers = len(plan) * len(task.outputs) * len(task.times)
+    if outputs is None and numbers > _MOST_NUMBERS:
+        text = f"the positions of all bodies in {len(plan):,} cases are {numbers:,} numbers; say what to keep, as in"
+        raise ModelError(f"{text} outputs=['stroke = max(block.x) - min(block.x)']")
+
+
+def _finished(kept: Store) -> Study | None:
+    """The study, if its folder has all of it; a damaged dataset is computed again."""
+    file = kept.folder / DATASET
+    if not file.exists():
+        return None
+    try:
+        task, plan, batch = load(file)
+    except LinkwrightError:
+        file.unlink(missing_ok=True)
+        return None
+    if study_digest(task, plan) != study_digest(Task.of(kept.task.plain()), kept.plan):
+        file.unlink(missing_ok=True)
+        return None
+    return Study(kept.task, plan, batch, loaded=len(plan))
+
+
+def _run(
+    task: Task, plan: Plan, engine: Any, store: Store | None, on: Any, workers: int | None, progress: Progress | None
+) -> Study:
+    runner = Runner(task, plan, store, progress)
+    started = perf_counter()
+    left = runner.left
+    if on == "local" and (workers is None or task.functions):
+        left = _first_ones(runner, engine, alone=bool(task.functions))
+    if left:
+        pool: Pool = Cores(min(workers or cores(), len(left))) if on == "local" else Cluster(on)
+        try:
+            runner.work(pool, left)
+        except BaseException:
+            pool.close(now=True)
+            raise
+        pool.close()
+    batch = gathered(task, plan, runner.batches)
+    return Study(task, plan, batch, loaded=runner.loaded, seconds=perf_counter() - started)
+
+
+def _first_ones(runner: Runner, engine: Any, *, alone: bool) -> list[int]:
+    """Compute chunks in this process until it is known that others are worth starting; the chunks that are left.
+
+    The first chunk finds compiled code, or has it compiled for all; the second tells how long chunks take.
+    """
+    there, runner.compute = runner.compute, lambda _, values: work.answer(engine, values)
+    alone = alone or cores() == 1
+    for count, index in enumerate(left := runner.left):
+        started = perf_counter()
+        runner.work(Here(), [index])
+        rest = (perf_counter() - started) * (len(left) - count - 1)
+        if not alone and count and rest > _SOON:
+            runner.compute = there
+            return left[count + 1 :]
+    return []
+
+
+def folder_of(model: str | os.PathLike[str]) -> Path:
+    """Where the command line keeps the study of a model, unless told."""
+    return Path("out") / f"{Path(model).name.split('.')[0]}_sweep"

@@ -1,0 +1,178 @@
+"""The model of a study: which of its parameters stay open, and its cases one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import LinkwrightError, ModelError, NameNotFound
+from linkwright.mechanism.description import BODY_ARRAYS, JOINT_ARRAYS, Description
+from linkwright.mechanism.elements import Rod, laws_of
+from linkwright.mechanism.system import System
+from linkwright.model import Mechanism
+from linkwright.opened import Opened
+from linkwright.programs import FORWARD_METHODS, Request
+from linkwright.sweep.task import Task
+
+if TYPE_CHECKING:
+    from linkwright.constraints.kinematics import Kinematics
+    from linkwright.results.solution import Solution
+
+Floats = NDArray[np.float64]
+#: Arrays that no analysis looks at.
+_LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
+#: What changes a prescribed motion, or where something of it is looked at.
+_GEOMETRY = ("ri", "pi", "rj", "pj", "pitch", "gear", "frame_r", "frame_p", "start_r", "start_p")
+_AROUND = (1e-3, -1e-3, 1e-6)  # parts by which parameters are changed, to see what they do
+
+
+class StudyModel:
+    """The mechanism at its own values, `base`, whose parameters `names` are swept.
+
+    `read_anew` says that the model's text has to be read for every case: a swept parameter is somewhere where its value
+    alone is kept.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.base, self.names = _opened(task)
+        self.system = self.base.description.system or System()
+        self.read_anew = self._is_read_anew()
+
+    def mechanism(self, values: Sequence[float] | Floats) -> Mechanism:
+        """The mechanism of a case."""
+        if self.read_anew:
+            return self.task.mechanism(values)
+        given = np.asarray(values, float).tolist()
+        if self.task.analysis != "kinematic" and self.opens:
+            return Opened(self.base, self.names, given)
+        return self.base.with_parameters(**dict(zip(self.names, given, strict=True)))
+
+    def solution(self, values: Sequence[float] | Floats, times: Floats) -> Solution:
+        """One case, as `lw.analyse` does it."""
+        from linkwright.analysis import analyse, kinematic
+
+        settings: dict[str, Any] = dict(self.task.settings)
+        mech = self.mechanism(values)
+        if self.task.analysis == "kinematic":
+            system = mech.description.system or System()
+            return kinematic(mech, system, times, settings.get("freedom", system.freedom), like=self.kinematics)
+        return analyse(mech, times=times, analysis=self.task.analysis, **settings)
+
+    @cached_property
+    def opens(self) -> bool:
+        """Whether the programs of dynamics can leave the swept parameters open."""
+        try:
+            self.base._maker.check(Request("forward_dynamics", FORWARD_METHODS[0], free=self.names))
+        except LinkwrightError:
+            return False
+        return not self.read_anew
+
+    @cached_property
+    def kinematics(self) -> Kinematics:
+        """The constraint equations of the base, whose programs serve all cases."""
+        from linkwright.constraints.kinematics import Kinematics
+
+        return Kinematics(self.base.description)
+
+    # -- what parameters do -----------------------------------------------------------------------------------
+    def refuse_idle(self, used: set[str], functions: bool) -> None:
+        """An error for a swept parameter that changes nothing; outputs use those in `used` themselves."""
+        if functions:
+            return
+        touched = _touched(self.base.description, self.task.analysis)
+        for name, swept in zip(self.task.names, self.names, strict=True):
+            if swept not in touched and swept not in used and not self._changes_something(swept):
+                text = f"the parameter {name!r} changes nothing in a {self.task.analysis} analysis of "
+                text += f"{self.base.name!r}, and no output uses it"
+                raise ModelError(f"{text}; leave it out, or sweep another", element=name)
+
+    def _changes_something(self, name: str) -> bool:
+        """Whether the model is another one when it is read with another value of a parameter."""
+        base = self.base.description
+        for changed in self._around([name]):
+            try:
+                there = self.task.mechanism(changed).description
+            except LinkwrightError:
+                continue
+            kinematic = self.task.analysis == "kinematic"
+            return not _same(replace(there, parameters=base.parameters), base, kinematic=kinematic)
+        return False
+
+    def _is_read_anew(self) -> bool:
+        """Whether other values of the swept parameters make another mechanism of the text than of the base."""
+        for values in self._around(self.names):
+            try:
+                read = self.task.mechanism(values).description
+                bound = self.base.with_parameters(**dict(zip(self.names, values, strict=True))).description
+            except LinkwrightError:
+                continue
+            return not _same(read, bound, kinematic=self.task.analysis == "kinematic")
+        return True
+
+    def _around(self, names: Sequence[str]) -> list[list[float]]:
+        """Values of all swept parameters near the model's own; those of `names` are changed."""
+        own = self.base.parameters
+        rows = []
+        for part in _AROUND:
+            rows.append([own[n] + (part * (abs(own[n]) or 1.0) if n in names else 0.0) for n in self.names])
+        return rows
+
+
+def _opened(task: Task) -> tuple[Mechanism, tuple[str, ...]]:
+    """The mechanism with all swept parameters independent, each at its own value; and their names in it."""
+    from linkwright.formats.mks.reader import parameter_values
+
+    own = parameter_values(task.model, parameters=dict(task.parameters))
+    by_case = {name.lower(): (name, value) for name, value in own.items()}
+    found = []
+    for name in task.names:
+        if name.lower() not in by_case:
+            raise NameNotFound("parameter", name, list(own))
+        found.append(by_case[name.lower()])
+    return task.mechanism([value for _, value in found]), tuple(name for name, _ in found)
+
+
+def _touched(d: Description, analysis: str) -> set[str]:
+    """The parameters that the numbers of an analysis depend on."""
+    kinematic = analysis == "kinematic"
+    names: set[str] = set()
+    for (array, _), expression in d.bindings.items():
+        if array in _GEOMETRY if kinematic else array not in _LIMITS:
+            names |= expression.names()
+    laws = [driver.law for driver in d.drivers] + [tie.length for tie in d.ties if isinstance(tie, Rod)]
+    if not kinematic:
+        laws += [law for element in d.elements for law in laws_of(element)] + [x.value for x in d.initial]
+    for law in laws:
+        names |= law.names()
+    return names
+
+
+def _same(one: Description, other: Description, *, kinematic: bool) -> bool:
+    """Whether two mechanisms with the same parts move alike, but for rounding."""
+    if list(one.parameters) != list(other.parameters) or one.nb != other.nb or one.nj != other.nj:
+        return False
+    arrays = [x for x in (*BODY_ARRAYS, *JOINT_ARRAYS) if x not in _LIMITS]
+    arrays += ["gravity", "frame_r", "frame_p", "start_r", "start_p", "gear"]
+    if kinematic:
+        arrays = [x for x in arrays if x in (*_GEOMETRY, "kind", "parent", "child")]
+    for name in arrays:
+        x, y = (np.asarray(getattr(d, name), dtype=np.float64) for d in (one, other))
+        if x.shape != y.shape or not np.allclose(x, y, rtol=1e-12, atol=1e-13):
+            return False
+    parts = ["drivers", "ties"] if kinematic else ["drivers", "ties", "elements", "initial"]
+    if any(getattr(one, name) != getattr(other, name) for name in parts):
+        return False
+    return _asked(one.system, kinematic) == _asked(other.system, kinematic)
+
+
+def _asked(system: System | None, kinematic: bool) -> tuple[Any, ...]:
+    """What of a SYSTEM changes numbers, where the times are given."""
+    s = system or System()
+    own = (s.assembly_tolerance, s.lu_tolerance, s.freedom)
+    return own if kinematic else (*own, s.method, s.rtol, s.atol, s.dt)

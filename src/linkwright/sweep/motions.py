@@ -1,0 +1,136 @@
+"""Motions of some cases side by side: what outputs are computed from, with times first and cases second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import NameNotFound
+from linkwright.mechanism.cases import Cases
+from linkwright.mechanism.description import GROUND
+from linkwright.mechanism.topology import span
+from linkwright.mechanism.tree import Tree
+from linkwright.results.joints import Carried, relative_motion
+from linkwright.results.places import find, turned
+from linkwright.results.solution import QUANTITIES, Solution
+from linkwright.spatial.algebra import cross
+
+Floats = NDArray[np.float64]
+#: Quantities of bodies in the order of `Carried`.
+_CARRIED = ("orientation", "position", "velocity", "angular_velocity", "acceleration", "angular_acceleration")
+
+
+@dataclass(eq=False)
+class Motions:
+    """`bodies` by quantity (T, n, nb, 3 or 4), NaN where a case did not come; `reasons` are empty for good cases.
+
+    `states` are q, v and a of the spanning tree (T, n, ...), where the analysis has them; `series` the forces asked
+    for, by name (T, n).
+    """
+
+    cases: Cases
+    time: Floats
+    bodies: dict[str, Floats]
+    reasons: list[str]
+    states: tuple[Floats, Floats, Floats] | None = None
+    series: dict[str, Floats] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, cases: Cases, time: Floats) -> Motions:
+        """Of cases that have yet to be computed."""
+        nb = cases.description.nb
+        shape = (len(time), len(cases), nb)
+        bodies = {name: np.full((*shape, size), np.nan) for name, (size, _, _) in QUANTITIES.items()}
+        return cls(cases, time, bodies, [""] * len(cases))
+
+    def put(self, k: int, solution: Solution, series: tuple[str, ...]) -> None:
+        """The motion of one case, as far as it went."""
+        points = len(solution)
+        for name, array in self.bodies.items():
+            array[:points, k] = solution.arrays[name]
+        if solution.states is not None:
+            given = (solution.states.q, solution.states.v, solution.states.a)
+            if self.states is None:
+                shape = (len(self.time), len(self.cases))
+                self.states = tuple(np.full((*shape, x.shape[1]), np.nan) for x in given)  # type: ignore[assignment]
+            assert self.states is not None
+            for array, own in zip(self.states, given, strict=True):
+                array[:points, k] = own
+        for name in series:
+            values = self.series.setdefault(name, np.full((len(self.time), len(self.cases)), np.nan))
+            if name in solution.series:
+                values[:points, k] = solution.series[name].values
+            elif points and bool(solution.status):
+                raise NameNotFound("quantity", name, [*solution.series])
+
+    # -- what can be asked ------------------------------------------------------------------------------------
+    def place(self, name: str, quantity: str) -> Floats:
+        """(3 or 4, T, n): a quantity of a body or triad, in ground's axes, as `Solution` has it."""
+        body, frame = find(self.cases.description, name)
+        x = self._body(quantity, body)
+        if frame is None or quantity not in ("position", "velocity", "acceleration"):
+            return x
+        arm = turned(self._body("orientation", body), self.cases.array("frame_p")[:, frame].T)
+        if quantity == "position":
+            return np.asarray(x + arm)
+        omega = self._body("angular_velocity", body)
+        if quantity == "velocity":
+            return np.asarray(x + cross(omega, arm))
+        return np.asarray(x + cross(self._body("angular_acceleration", body), arm) + cross(omega, cross(omega, arm)))
+
+    def joint(self, j: int) -> tuple[Floats, Floats, Floats]:
+        """(nq, T, n), (nv, T, n), (nv, T, n): coordinates, rates and accelerations of a joint, by its number."""
+        d, cases = self.cases.description, self.cases
+        kind = d.kind_of(j)
+        known = self._from_states(j)
+        if known is not None:
+            return known
+        ends = [Carried(*(self._body(name, int(body)) for name in _CARRIED)) for body in (d.parent[j], d.child[j])]
+        frames = [
+            (np.moveaxis(cases.array(r)[:, j], 0, -1), cases.array(p)[:, j].T) for r, p in (("ri", "pi"), ("rj", "pj"))
+        ]
+        with np.errstate(invalid="ignore"):
+            return relative_motion(kind, ends, frames, cases.array("pitch")[:, j], self.time)
+
+    def _body(self, quantity: str, body: int) -> Floats:
+        """Components first."""
+        if body != GROUND:
+            return np.moveaxis(self.bodies[quantity][:, :, body], -1, 0)
+        still = np.zeros((QUANTITIES[quantity][0], len(self.time), len(self.cases)))
+        if quantity == "orientation":
+            still[0] = 1.0
+        return still
+
+    def _from_states(self, j: int) -> tuple[Floats, Floats, Floats] | None:
+        """Of a joint of the spanning tree, where its coordinates are known."""
+        if self.states is None:
+            return None
+        d = self.cases.description
+        topology = span(d)
+        at = np.flatnonzero(topology.joint == j)
+        if not len(at):
+            return None
+        i, kind, x = int(at[0]), d.kind_of(j), Tree(d, topology).coordinates
+        q = self.states[0][:, :, int(x.q_at[i]) : int(x.q_at[i]) + kind.nq]
+        v, a = (y[:, :, int(x.v_at[i]) : int(x.v_at[i]) + kind.nv] for y in self.states[1:])
+        if x.follows[i]:
+            m = next(k for k, gear in enumerate(d.mimics) if gear.follower == j)
+            ratio, offset = (self.cases.array("gear")[:, m, part, None] for part in (0, 1))
+            q, v, a = q * ratio + offset, v * ratio, a * ratio
+        return np.moveaxis(q, -1, 0), np.moveaxis(v, -1, 0), np.moveaxis(a, -1, 0)
+
+    def distance(self, first: str, second: str, *, rate: bool = False) -> Floats:
+        """(T, n): between the origins of two bodies or triads, or how fast it grows."""
+        line = self.place(second, "position") - self.place(first, "position")
+        apart = np.sqrt(np.sum(line * line, axis=0))
+        if not rate:
+            return np.asarray(apart)
+        speed = self.place(second, "velocity") - self.place(first, "velocity")
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(np.sum(line * speed, axis=0) / apart)
+
+    def spread(self, x: Floats) -> Floats:
+        """A number for every case, or for every time, as (T, n)."""
+        return np.asarray(np.broadcast_to(x, (len(self.time), len(self.cases))))

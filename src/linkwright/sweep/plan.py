@@ -1,0 +1,205 @@
+"""Which cases a study has: grids of lists, draws from distributions, or both; the same for the same seed."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.sweep.distributions import Distribution
+
+Floats = NDArray[np.float64]
+SAMPLINGS = ("grid", "latin", "sobol", "random")
+DRAWS = 100  # at every point of the grid, unless said
+MOST = 50_000_000
+_SMALLEST, _LARGEST, _PARTS = 16, 512, 32
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The cases of a study: `values` (n, k), a row a case and a column a name, and the recipe they were made by.
+
+    Cases are worked on in chunks of consecutive ones; which, is a matter of the plan and of nothing else.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    recipe: Mapping[str, Any]
+    chunk: int
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are."""
+        return -(-len(self) // self.chunk)
+
+    def part(self, index: int) -> slice:
+        """The cases of a chunk."""
+        return slice(index * self.chunk, min((index + 1) * self.chunk, len(self)))
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the values, in their order, and how they are divided."""
+        content = f"{self.names!r} {self.values.shape} {self.chunk}".encode() + self.values.astype("<f8").tobytes()
+        return hashlib.sha256(content).hexdigest()
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """The names that have more than one value."""
+        return tuple(n for k, n in enumerate(self.names) if len(self) and np.ptp(self.values[:, k]) > 0.0)
+
+
+def make_plan(
+    parameters: Mapping[str, Any],
+    *,
+    cases: int | None = None,
+    draws: int | None = None,
+    sampling: str | None = None,
+    seed: int = 0,
+    chunk: int | None = None,
+) -> Plan:
+    """The plan of parameters with lists of values, or with distributions.
+
+    Lists make a grid, the last name fastest. Distributions are drawn together: `draws` times, the same draws at every
+    point of the grid; or `cases` is how many cases there are in all, and the points of the grid take turns.
+    """
+    _check(parameters, cases, draws, sampling, seed, chunk)
+    lists = {name: _list(name, x) for name, x in parameters.items() if not isinstance(x, Distribution)}
+    drawn = {name: x for name, x in parameters.items() if isinstance(x, Distribution)}
+    points = math.prod(len(x) for x in lists.values())
+    many = _many(points, bool(lists), bool(drawn), cases, draws)
+    _refuse_too_many(many)
+    if many != points and not drawn:
+        text = f"the lists of this study make a grid of {points} cases, not {cases}; leave cases out, or "
+        raise ModelError(text + "draw values, as in lw.uniform(low, high) or lw.choice([...])")
+    if drawn and sampling == "grid":
+        name = next(iter(drawn))
+        text = f"{name!r} is a distribution, and sampling='grid' takes lists of values; use 'latin', 'sobol' or"
+        raise ModelError(f"{text} 'random', or give a list")
+    where = np.arange(many)
+    turns = cases is not None and drawn  # else every draw is at every point
+    grid_row = where % points if turns else where // (many // points)
+    draw_row = where if turns else where % (many // points)
+    way = sampling or "latin"
+    spread = _spread(way, len(drawn), many if turns else many // points, seed) if drawn else np.zeros((1, 0))
+    columns = {}
+    indices = np.unravel_index(grid_row, [len(x) for x in lists.values()]) if lists else ()
+    for (name, x), index in zip(lists.items(), indices, strict=True):
+        columns[name] = x[index]
+    for k, (name, law) in enumerate(drawn.items()):
+        columns[name] = law.at(spread[:, k])[draw_row]
+    names = tuple(parameters)
+    values = np.stack([columns[name] for name in names], axis=1)
+    values.flags.writeable = False
+    recipe = {
+        "parameters": {n: drawn[n].plain() if n in drawn else ["list", lists[n].tolist()] for n in names},
+        "cases": many,
+        "crossed": not turns,
+        "sampling": way if drawn else "grid",
+        "seed": seed if drawn else 0,
+    }
+    return Plan(names, values, _listed(recipe), chunk or default_chunk(many))
+
+
+def default_chunk(cases: int) -> int:
+    """How many cases are done together, unless said: enough for lanes to fill, few enough for work to be shared."""
+    return int(min(max(_SMALLEST, -(-cases // _PARTS)), _LARGEST))
+
+
+def told(plan: Plan) -> str:
+    """The plan in words: how many cases of what."""
+    parts = []
+    for name, (kind, *numbers) in plan.recipe["parameters"].items():
+        if kind == "list":
+            x = numbers[0]
+            parts.append(f"{name} = {x[0]:g}" if len(x) == 1 else f"{name}: {len(x)} values {min(x):g} … {max(x):g}")
+        else:
+            flat = numbers[0] if kind == "choice" else [x for x in numbers if x is not None]
+            parts.append(f"{name} ~ {kind}({', '.join(f'{x:g}' for x in flat[:6])}{', …' * (len(flat) > 6)})")
+    way = plan.recipe["sampling"]
+    how = "" if way == "grid" else f", drawn by {_WAYS[way]}, seed {plan.recipe['seed']}"
+    return f"{len(plan):,} {'case' if len(plan) == 1 else 'cases'}: {'; '.join(parts)}{how}"
+
+
+_WAYS = {"latin": "Latin hypercube", "sobol": "Sobol's sequence", "random": "chance"}
+
+
+def _spread(way: str, dimensions: int, n: int, seed: int) -> Floats:
+    """(n, dimensions): probabilities, spread over the unit cube."""
+    if way == "random":
+        return np.random.default_rng(seed).random((n, dimensions))
+    from scipy.stats import qmc  # type: ignore[import-untyped]  # SciPy has no types
+
+    generator = np.random.default_rng(seed)
+    if way == "latin":
+        return np.asarray(qmc.LatinHypercube(dimensions, seed=generator).random(n))
+    if dimensions > 21201:
+        raise ModelError(f"Sobol's sequence has 21201 dimensions at most, and {dimensions} are drawn; use 'latin'")
+    with warnings.catch_warnings():
+        # It is balanced best at powers of two; the documentation says so, and other numbers are no mistake.
+        warnings.simplefilter("ignore", UserWarning)
+        return np.asarray(qmc.Sobol(dimensions, scramble=True, seed=generator).random(n))
+
+
+def _check(
+    parameters: Mapping[str, Any], cases: Any, draws: Any, sampling: str | None, seed: Any, chunk: Any
+) -> None:
+    if not isinstance(parameters, Mapping) or not parameters:
+        raise ModelError("a study needs parameters that vary, as in {'length': [0.1, 0.2], 'mass': lw.normal(1, 0.1)}")
+    if sampling is not None and sampling not in SAMPLINGS:
+        raise NameNotFound("sampling", str(sampling), list(SAMPLINGS))
+    for name, x, least in (("cases", cases, 1), ("draws", draws, 1), ("chunk", chunk, 1), ("seed", seed, 0)):
+        given = x is not None or name == "seed"
+        if given and (isinstance(x, bool) or not isinstance(x, int | np.integer) or x < least):
+            raise ModelError(f"{name} is {x!r}; give a whole number, at least {least}")
+    if cases is not None and draws is not None:
+        raise ModelError("cases and draws are both given; cases is the number in all, draws that at each grid point")
+
+
+def _many(points: int, gridded: bool, drawn: bool, cases: int | None, draws: int | None) -> int:
+    if cases is not None:
+        if drawn and gridded and cases < points:
+            text = f"the grid alone has {points} points, and cases={cases} is fewer; give more cases, or draws=..."
+            raise ModelError(f"{text} for a number at each point")
+        return int(cases)
+    if draws is not None and not drawn:
+        raise ModelError("draws are of distributions, and every parameter is a list; leave draws out")
+    return points * (int(draws or DRAWS) if drawn else 1)
+
+
+def _refuse_too_many(many: int) -> None:
+    if many > MOST:
+        raise ModelError(f"that is {many:,} cases, and {MOST:,} is the most; take fewer values")
+
+
+def _list(name: str, given: Any) -> Floats:
+    try:
+        found = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    except (TypeError, ValueError):
+        text = f"parameter {name!r} varies as {given!r}; give a list of numbers, or a distribution such as"
+        raise ModelError(f"{text} lw.uniform(low, high)", element=name) from None
+    if found.ndim != 1 or not len(found):
+        raise ModelError(f"parameter {name!r} has values of shape {found.shape}; give one row of numbers", element=name)
+    if not np.isfinite(found).all():
+        bad = found[~np.isfinite(found)][0]
+        raise ModelError(f"parameter {name!r} has the value {bad}; give finite numbers", element=name)
+    if len(found) > MOST:
+        _refuse_too_many(len(found))
+    return found
+
+
+def _listed(x: Any) -> Any:
+    """Tuples as lists, as JSON gives them back."""
+    if isinstance(x, dict):
+        return {k: _listed(y) for k, y in x.items()}
+    return [_listed(y) for y in x] if isinstance(x, list | tuple) else x

@@ -1,0 +1,190 @@
+"""Studies as figures: lines over a parameter, a scatter matrix, histograms, or bundles of time series."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.results.files import whole
+from linkwright.results.plots import ENDINGS, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from linkwright.sweep.study import Study
+
+Floats = NDArray[np.float64]
+KINDS = ("lines", "scatter", "histogram", "series")
+_ROWS, _LINES, _DOTS, _CURVES = 6, 8, 20_000, 200
+_INK, _FAINT, _BLUE = "#222222", "#777777", "#0072B2"
+
+
+def plot(
+    study: Study,
+    names: str | list[str] | None = None,
+    kind: str | None = None,
+    path: str | os.PathLike[str] | None = None,
+) -> Figure:
+    """The figure of a study; it belongs to no window and to no state of matplotlib's."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from error
+    if path is not None and Path(path).suffix.lower() not in ENDINGS:
+        raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
+    if kind is not None and kind not in KINDS:
+        raise NameNotFound("kind of figure", str(kind), list(KINDS))
+    scalars, series = _chosen(study, names)
+    chosen = kind or _fitting(study, scalars)
+    if chosen != "series" and not scalars:
+        what = "these outputs are series in time" if series else "there is nothing to draw"
+        raise LinkwrightError(f"{what}; keep max(...) or final(...) of them, or draw kind='series'")
+    if chosen == "series" and not series:
+        raise LinkwrightError("no output of this study is a series in time; draw kind='scatter' or 'lines'")
+    draw = {"lines": _lines, "scatter": _scatter, "histogram": _histograms, "series": _series}[chosen]
+    figure = Figure(facecolor="white", layout="constrained")
+    draw(study, figure, (series if chosen == "series" else scalars))
+    figure.suptitle(_wrapped(study.told()), fontsize=9.5, color=_INK)
+    if path is not None:
+        with whole(path) as temporary:
+            figure.savefig(temporary, format=Path(path).suffix[1:].lower(), dpi=150)
+    return figure
+
+
+def _wrapped(text: str) -> str:
+    from textwrap import wrap
+
+    return "\n".join(line for part in text.split("\n") for line in wrap(part, 100)).replace("$", r"\$")
+
+
+def _chosen(study: Study, names: str | list[str] | None) -> tuple[list[str], list[str]]:
+    asked = list(study.outputs) if names is None else [names] if isinstance(names, str) else list(names)
+    found: tuple[list[str], list[str]] = ([], [])
+    for name in asked:
+        found[min(study[name].ndim - 1, 1)].append(name)
+    return found
+
+
+def _fitting(study: Study, scalars: list[str]) -> str:
+    """What suits a study: series where there is nothing else, lines where its parameters are lists."""
+    if not scalars:
+        return "series"
+    drawn = [name for name, (kind, *_) in study.plan.recipe["parameters"].items() if kind != "list"]
+    varied = study.plan.varied
+    if not varied:
+        return "histogram"
+    return "lines" if (not drawn and len(varied) <= 3) or len(varied) == 1 else "scatter"
+
+
+def _axes(figure: Figure, high: int, wide: int, size: tuple[float, float], **options: Any) -> Any:
+    figure.set_size_inches(max(5.0, size[0] * wide), 0.8 + size[1] * high)
+    grid = figure.subplots(high, wide, squeeze=False, **options)
+    for ax in grid.flat:
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(False)
+        ax.tick_params(labelsize=8, colors=_INK, color=_FAINT)
+    return grid
+
+
+def _label(ax: Axes, x: str | None = None, y: str | None = None) -> None:
+    if x is not None:
+        ax.set_xlabel(x, fontsize=9, color=_INK, parse_math=False)
+    if y is not None:
+        ax.set_ylabel(y, fontsize=9, color=_INK, parse_math=False)
+
+
+def _lines(study: Study, figure: Figure, names: list[str]) -> None:
+    """An output over the parameter with the most values, a line for every choice of the others."""
+    varied = study.plan.varied or study.names[:1]
+    along = max(varied, key=lambda name: len(np.unique(study[name])))
+    others = [name for name in varied if name != along]
+    shown = names[:_ROWS]
+    grid = _axes(figure, len(shown), 1, (6.5, 2.4), sharex=True)
+    table = np.column_stack([study[n] for n in others] or [np.zeros(len(study))])
+    kinds, group = np.unique(table, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    picked = np.unique(np.linspace(0, len(kinds) - 1, min(len(kinds), _LINES)).astype(int))
+    for ax, name in zip(grid[:, 0], shown, strict=True):
+        for k, which in enumerate(picked):
+            rows = np.flatnonzero(group == which)
+            rows = rows[np.argsort(study[along][rows], kind="stable")]
+            color, dashes = style(k)
+            label = ", ".join(f"{n} = {x:.4g}" for n, x in zip(others, kinds[which], strict=False))
+            marker = "o" if len(rows) < 40 else None
+            y = np.where(study.ok, study[name], np.nan)[rows]
+            ax.plot(study[along][rows], y, color=color, linestyle=dashes, marker=marker, markersize=3, label=label)
+        ax.grid(color="#E4E4E4", linewidth=0.7)
+        _label(ax, y=name)
+    _label(grid[-1, 0], x=along)
+    if others:
+        left = len(kinds) - len(picked)
+        title = f"{left} more are not drawn" if left else None
+        grid[0, 0].legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), title=title)
+
+
+def _scatter(study: Study, figure: Figure, names: list[str]) -> None:
+    """Every parameter and output against every other, with histograms on the diagonal."""
+    columns = [*study.plan.varied, *names][: 2 * _ROWS]
+    n = len(columns)
+    grid = _axes(figure, n, n, (1.7 if n > 3 else 2.4, 1.7 if n > 3 else 2.2))
+    good = np.flatnonzero(study.ok)
+    some = good if len(good) <= _DOTS else good[:: -(-len(good) // _DOTS)]
+    bad = np.flatnonzero(~study.ok)[:_DOTS]
+    for r, row in enumerate(columns):
+        for c, column in enumerate(columns):
+            ax = grid[r, c]
+            if r == c:
+                _hist(ax, study[row][good], 30)
+                ax.set_yticks([])
+            else:
+                size = 14.0 if len(some) < 300 else 3.0
+                ax.scatter(study[column][some], study[row][some], s=size, color=_BLUE, alpha=0.5, linewidths=0)
+                if row in study.names and column in study.names and len(bad):
+                    ax.scatter(study[column][bad], study[row][bad], s=size, color="#D55E00", marker="x", linewidths=0.6)
+            _label(ax, x=column if r == n - 1 else None, y=row if c == 0 else None)
+            ax.tick_params(labelbottom=r == n - 1, labelleft=c == 0 and r != c)
+
+
+def _histograms(study: Study, figure: Figure, names: list[str]) -> None:
+    shown = names[: 2 * _ROWS]
+    wide = min(len(shown), 3)
+    grid = _axes(figure, -(-len(shown) // wide), wide, (3.2, 2.4))
+    for ax in grid.flat[len(shown) :]:
+        ax.set_visible(False)
+    for ax, name in zip(grid.flat, shown, strict=False):
+        _hist(ax, study[name][study.ok], 40)
+        _label(ax, x=name, y="cases")
+
+
+def _series(study: Study, figure: Figure, names: list[str]) -> None:
+    """The curves of many cases, and the median of all."""
+    shown = names[:_ROWS]
+    grid = _axes(figure, len(shown), 1, (6.5, 2.3), sharex=True)
+    good = np.flatnonzero(study.ok)
+    some = good if len(good) <= _CURVES else good[:: -(-len(good) // _CURVES)]
+    for ax, name in zip(grid[:, 0], shown, strict=True):
+        y = study[name].reshape(len(study), -1)
+        timed = y.shape[1] == len(study.task.times)
+        time = np.array(study.task.times) if timed else np.arange(y.shape[1])
+        ax.plot(time, y[some].T, color=_BLUE, linewidth=0.6, alpha=max(0.08, min(0.8, 12.0 / max(len(some), 1))))
+        if len(good) > 2:
+            ax.plot(time, np.median(y[good], axis=0), color="#D55E00", linewidth=1.6, label="median")
+            ax.legend(fontsize=8, frameon=False, loc="best")
+        ax.grid(color="#E4E4E4", linewidth=0.7)
+        _label(ax, y=name)
+    _label(grid[-1, 0], x="time (s)")
+
+
+def _hist(ax: Axes, values: Floats, bins: int) -> None:
+    x = values[np.isfinite(values)]
+    middle = float(np.mean(x)) if len(x) else 0.0
+    room = 0.01 * abs(middle) or 0.01
+    # Values that differ by rounding alone are one bar.
+    ends = (middle - room, middle + room) if not len(x) or np.ptp(x) < 1e-6 * room else (float(x.min()), float(x.max()))
+    ax.hist(x, bins=bins, range=ends, color=_BLUE, alpha=0.8)

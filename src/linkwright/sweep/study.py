@@ -1,0 +1,225 @@
+"""`Study`: the cases of a parameter study with what came of them, what can be asked of it, and where it can be sent."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import LinkwrightError, ModelError, NameNotFound
+from linkwright.sweep.batch import MISSING, Batch
+from linkwright.sweep.plan import Plan, told
+from linkwright.sweep.task import Task
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+    from linkwright.results.solution import Solution
+
+Floats = NDArray[np.float64]
+
+
+class Study:
+    """The cases of a study: `values` (n, k) of the parameters `names`, and the outputs of each case.
+
+    `data` is one xarray dataset of all; `ok` tells which cases are good and `failed` why the others are not. `best`
+    has the cases with the smallest or largest of an output, `case(k)` the whole motion of one, computed anew.
+    """
+
+    def __init__(self, task: Task, plan: Plan, batch: Batch, *, loaded: int = 0, seconds: float = 0.0) -> None:
+        self.task, self.plan, self._batch = task, plan, batch
+        #: Cases that were there already when the study was resumed, and the time that the others took (s).
+        self.loaded, self.seconds = loaded, seconds
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The swept parameters."""
+        return self.plan.names
+
+    @property
+    def values(self) -> Floats:
+        """(n, k): the parameters of every case."""
+        return self.plan.values
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of what was kept of every case."""
+        return tuple(self._batch.arrays)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why a case failed; empty where it did not."""
+        return list(self._batch.reasons)
+
+    @cached_property
+    def ok(self) -> NDArray[np.bool_]:
+        """(n,): which cases are good."""
+        return np.array([not reason for reason in self._batch.reasons], bool)
+
+    def __len__(self) -> int:
+        return len(self.plan)
+
+    def __getitem__(self, name: str) -> Floats:
+        """An output or a parameter, a row a case."""
+        if name in self._batch.arrays:
+            return self._batch.arrays[name]
+        if name in self.names:
+            return self.values[:, self.names.index(name)]
+        raise NameNotFound("output or parameter", str(name), [*self.outputs, *self.names])
+
+    @cached_property
+    def data(self) -> xarray.Dataset:
+        """All of it: dimension case, with the parameters as coordinates; series have the dimension time besides."""
+        from linkwright.sweep.dataset import dataset
+
+        return dataset(self.task, self.plan, self._batch)
+
+    def grid(self) -> xarray.Dataset:
+        """The good cases with a dimension for every parameter that varies, where these are lists."""
+        for name, (kind, *_) in self.plan.recipe["parameters"].items():
+            if kind != "list":
+                raise ModelError(f"{name!r} is drawn from a distribution, so the cases are no grid; use study.data")
+        varied = list(self.plan.varied) or list(self.names[:1])
+        data = self.data.drop_vars([*(n for n in self.names if n not in varied), "reason"])
+        if len(varied) == 1:
+            return data.swap_dims(case=varied[0]).drop_vars("case")
+        found: xarray.Dataset = data.drop_vars("case").set_index(case=varied).unstack("case")
+        return found
+
+    @cached_property
+    def failed(self) -> xarray.Dataset:
+        """The cases that failed, with their parameters and reasons."""
+        return self.data[["reason"]].isel(case=np.flatnonzero(~self.ok))
+
+    @property
+    def reason_counts(self) -> list[tuple[str, int]]:
+        """How reasons of failure begin, without their numbers, and how many cases have each, the commonest first."""
+        begun = (re.split(r"[:;] ", reason)[0] for reason in self._batch.reasons if reason)
+        return Counter(re.sub(r"-?\d+\.?\d*(e[+-]?\d+)?", "…", reason) for reason in begun).most_common()
+
+    # -- the good ones --------------------------------------------------------------------------------------
+    def scalar(self, name: str) -> Floats:
+        """(n,): an output of one number a case, or a parameter."""
+        x = self[name]
+        if x.ndim != 1:
+            raise ModelError(f"{name!r} is a series, not one number a case; keep max({name}) or final({name}), say")
+        return x
+
+    def best(self, name: str, n: int = 5, *, largest: bool = False) -> xarray.Dataset:
+        """The n good cases with the smallest of an output, or the largest, the best first."""
+        x = np.where(self.ok, self.scalar(name), np.nan)
+        order = np.argsort(-x if largest else x, kind="stable")  # NaN comes last
+        found = order[: int(np.isfinite(x).sum())][:n]
+        return self.data.isel(case=found).drop_vars(["ok", "reason"])
+
+    def case(self, number: int) -> Solution:
+        """The whole motion of one case, computed anew by `lw.analyse`: to plot, to animate, to ask for more."""
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or not 0 <= number < len(self):
+            raise ModelError(f"there is no case {number!r}; the cases of this study are 0 … {len(self) - 1}")
+        return self.task.solution(self.values[number])
+
+    def animate(self, number: int, path: str | os.PathLike[str]) -> Path:
+        """Write the animation of one case as a page that any browser opens."""
+        self.case(number).animate(path)
+        return Path(path)
+
+    # -- the outside ----------------------------------------------------------------------------------------
+    def plot(
+        self,
+        names: str | list[str] | None = None,
+        kind: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> Figure:
+        """A figure of these outputs: "lines" over a parameter, a "scatter" matrix, "histogram"s, or "series" in time.
+
+        Unless said, grids have lines, and draws a scatter matrix. With a path it is written as PNG, SVG or PDF.
+        """
+        from linkwright.sweep.plots import plot
+
+        return plot(self, names, kind, path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a NetCDF file that `lw.Study.open` reads; a name in .csv gets the table of parameters and outputs."""
+        if os.fspath(path).lower().endswith(".csv"):
+            self.to_csv(path)
+            return
+        from linkwright.sweep.dataset import save
+
+        save(self.task, self.plan, self._batch, path)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write a table, one row a case: parameters, outputs of one number, and the reason of a failure."""
+        import csv
+
+        from linkwright.results.files import whole
+
+        scalars = [name for name in self.outputs if self[name].ndim == 1]
+        with whole(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["case", *self.names, *scalars, "reason"])
+            columns = [self[name].tolist() for name in (*self.names, *scalars)]
+            for k, row in enumerate(zip(*columns, strict=True)):
+                writer.writerow([k, *map(repr, row), self._batch.reasons[k]])
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Study:
+        """The study in a file that `save` wrote, or in a study's folder, finished or not."""
+        from linkwright.sweep.dataset import gathered, load
+        from linkwright.sweep.store import DATASET, MANIFEST, Store, read_manifest
+
+        place = Path(path)
+        if not place.is_dir():
+            return cls(*load(place))
+        if (place / DATASET).exists():
+            return cls(*load(place / DATASET))
+        if not (place / MANIFEST).exists():
+            raise LinkwrightError(f"{place}: there is no study in this folder; give one that lw.sweep kept one in")
+        task, plan, _ = read_manifest(place)
+        return cls(task, plan, gathered(task, plan, Store(place, task, plan).stored()))
+
+    # -- what a person sees ---------------------------------------------------------------------------------
+    def summary(self) -> list[tuple[str, str, str, str, str]]:
+        """Of every parameter and output of one number: name, least, mean, most, and the case of least and most."""
+        rows = []
+        for name in (*self.names, *self.outputs):
+            x = self[name]
+            if x.ndim != 1:
+                span = f"{x.shape[1]} points a case" if x.ndim == 2 else "×".join(map(str, x.shape[1:]))
+                rows.append((name, "", "series", "", span))
+                continue
+            good = np.flatnonzero(self.ok & np.isfinite(x))
+            if not len(good):
+                rows.append((name, "", "no value", "", ""))
+                continue
+            low, high = good[np.argmin(x[good])], good[np.argmax(x[good])]
+            where = "" if name in self.names else f"{low} and {high}"
+            rows.append((name, f"{x[low]:.6g}", f"{x[good].mean():.6g}", f"{x[high]:.6g}", where))
+        return rows
+
+    def __repr__(self) -> str:
+        kept = ", ".join(self.outputs[:6]) + ", …" * (len(self.outputs) > 6)
+        return f"<Study {self.told()}; outputs {kept}>"
+
+    def told(self) -> str:
+        """The study in words: how many cases of what, and how many of them failed or are still to be computed."""
+        missing = self._batch.reasons.count(MISSING)
+        failed = int((~self.ok).sum()) - missing
+        ends = (f"; {failed:,} failed" if failed else "", f"; {missing:,} not computed yet" if missing else "")
+        return told(self.plan) + "".join(ends)
+
+    def _repr_html_(self) -> str:
+        heads = ("", "least", "mean", "most", "in cases")
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(x)}</td>' for x in row)}</tr>" for row in self.summary())
+        text = escape(self.told())
+        reasons = "".join(f"<li>{count:,} × {escape(reason)}</li>" for reason, count in self.reason_counts[:5])
+        head = "".join(f"<th>{x}</th>" for x in heads)
+        return f"<p>{text}</p><table><tr>{head}</tr>{rows}</table>{f'<ul>{reasons}</ul>' if reasons else ''}"
+

@@ -1,0 +1,294 @@
+"""What every case of a study has in common, as plain data: model, swept parameters, outputs, analysis and times."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotFound
+from linkwright.mechanism.system import SIMULATION_METHODS, AnalysisKind, System
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+    from linkwright.results.solution import Solution
+
+Floats = NDArray[np.float64]
+#: What an output may be: a text in the language of models, or a function of a case's `Solution`.
+Output = str | Callable[["Solution"], float]
+#: Settings of analyses and simulations that are plain numbers and words.
+SETTINGS = ("freedom", "method", "rtol", "atol", "dt")
+#: Names that the dataset of a study has for itself.
+TAKEN = ("case", "time", "reason", "ok", "header")
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One study's question, but for the values: `model` is a text in `.mks`, `names` are the swept parameters.
+
+    `outputs` are pairs of a name and an expression; `functions` are outputs that Python computes from a `Solution`,
+    which stay in the process that made the task. `times` are the points of every case, and `settings` go to
+    `lw.analyse`. All but the functions is plain data, which travels as JSON.
+    """
+
+    model: str
+    names: tuple[str, ...]
+    outputs: tuple[tuple[str, str], ...]
+    analysis: str
+    times: tuple[float, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, float] = field(default_factory=dict)  # those that have one value other than the model's
+    folder: str = ""  # where the model's meshes are
+    functions: Mapping[str, Callable[[Any], float]] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "model": self.model,
+            "names": list(self.names),
+            "outputs": [list(pair) for pair in self.outputs],
+            "analysis": self.analysis,
+            "times": list(self.times),
+            "settings": dict(self.settings),
+            "parameters": dict(self.parameters),
+            "folder": self.folder,
+            "functions": {name: _print_of(f) for name, f in self.functions.items()},
+        }
+
+    @classmethod
+    def of(cls, plain: Any) -> Task:
+        """The task of plain data, which may come from a file; functions are left out."""
+        try:
+            made = cls(
+                _text(plain["model"]),
+                tuple(_text(x) for x in plain["names"]),
+                tuple((_text(name), _text(expression)) for name, expression in plain["outputs"]),
+                _text(plain["analysis"]),
+                tuple(_number(x) for x in plain["times"]),
+                _settings(plain["settings"]),
+                {_text(name): _number(x) for name, x in plain["parameters"].items()},
+                _text(plain["folder"]),
+            )
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise FormatError(f"this is no task of a study ({error})") from error
+        if made.analysis not in get_args(AnalysisKind):
+            raise NameNotFound("analysis", made.analysis, list(get_args(AnalysisKind)))
+        return made
+
+    @cached_property
+    def digest(self) -> str:
+        """The same for the same question, wherever the model's meshes are."""
+        plain = self.plain()
+        del plain["folder"]
+        return digest_of(plain)
+
+    @property
+    def all_outputs(self) -> tuple[str, ...]:
+        """The names of outputs, those of functions last."""
+        return (*(name for name, _ in self.outputs), *self.functions)
+
+    def mechanism(self, values: ArrayLike | None = None) -> Mechanism:
+        """The mechanism of one case, read anew: the reader alone knows the parameters that depend on others."""
+        from linkwright.formats.mks.reader import parse_mks
+        from linkwright.model import Mechanism
+
+        given = dict(self.parameters)
+        if values is not None:
+            given |= dict(zip(self.names, np.asarray(values, float).tolist(), strict=True))
+        return Mechanism(parse_mks(self.model, "<the study's model>", parameters=given, folder=self.folder))
+
+    def solution(self, values: ArrayLike) -> Solution:
+        """One case on its own, as `lw.analyse` does it."""
+        from linkwright.analysis import analyse
+
+        settings: dict[str, Any] = dict(self.settings)
+        return analyse(self.mechanism(values), times=self.times, analysis=self.analysis, **settings)
+
+
+def digest_of(plain: Any) -> str:
+    """A digest of plain data."""
+    return hashlib.sha256(json.dumps(plain, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+def make_task(
+    model: Mechanism | str | os.PathLike[str],
+    names: Sequence[str],
+    outputs: Any = None,
+    *,
+    analysis: str | None = None,
+    times: ArrayLike | None = None,
+    parameters: Mapping[str, float] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Task:
+    """The task of a mechanism or a model file; what the model says fills in what is not given."""
+    text, folder = _model(model)
+    given = {name: float(x) for name, x in (parameters or {}).items()}
+    expressions, functions = named_outputs(outputs)
+    task = Task(text, tuple(names), (), "kinematic", (), {}, given, folder)
+    mech = task.mechanism()
+    d = mech.description
+    system: System = d.system or System()
+    kind = analysis or system.analysis
+    if kind not in get_args(AnalysisKind):
+        raise NameNotFound("analysis", str(kind), list(get_args(AnalysisKind)))
+    when = _times(d.name, d.system, times)
+    if kind == "static" and not mech._maker.needs_time:
+        when = when[:1]
+    if outputs is None:
+        expressions = tuple((f"{body}.{x}",) * 2 for body in d.body_names[:_DEFAULT_BODIES] for x in "xyz")
+    _check_names(names, (*(name for name, _ in expressions), *functions))
+    chosen = _settings({k: x for k, x in (settings or {}).items() if x is not None})
+    if chosen and kind != "dynamic" and set(chosen) != {"freedom"}:
+        setting = next(name for name in chosen if name != "freedom")
+        raise ModelError(f"{kind} analysis takes no {setting!r}; it is a setting of dynamic analysis", element=d.name)
+    return Task(text, tuple(names), expressions, kind, when, chosen, given, folder, functions)
+
+
+#: A name, a sign of equality that is not part of a comparison, and the rest.
+_NAMED = re.compile(r"\s*([^\W\d][\w.\- ]*?)\s*=(?!=)(.*)", re.DOTALL)
+_DEFAULT_BODIES = 20
+
+
+def named_outputs(outputs: Any) -> tuple[tuple[tuple[str, str], ...], dict[str, Callable[[Any], float]]]:
+    """Outputs as pairs of name and text, and functions by name.
+
+    They come as texts such as "block.x" or "stroke = max(block.x) - min(block.x)", one or several, as functions, or
+    as a mapping of names to both.
+    """
+    texts: list[tuple[str, str]] = []
+    functions: dict[str, Callable[[Any], float]] = {}
+    if outputs is None:
+        return (), {}
+    if isinstance(outputs, str) or callable(outputs):
+        outputs = [outputs]
+    pairs = list(outputs.items()) if isinstance(outputs, Mapping) else [(None, one) for one in outputs]
+    if not pairs:
+        raise ModelError("a study without outputs keeps nothing; give some, as in outputs=['max(block.x)']")
+    for name, one in pairs:
+        if callable(one):
+            functions[_output_name(name or getattr(one, "__name__", "function"))] = one
+            continue
+        if not isinstance(one, str):
+            raise ModelError(f"an output is a text or a function, not {one!r}; write it as 'name = expression'")
+        named = _NAMED.match(one) if name is None else None
+        label, text = (named[1], named[2]) if named else (one if name is None else name, one)
+        if not text.strip():
+            raise ModelError(f"the output {one!r} has no expression; write it as 'name = expression'")
+        texts.append((_output_name(str(label).strip()), text.strip()))
+    found = [name for name, _ in texts] + list(functions)
+    for name in found:
+        if found.count(name) > 1:
+            raise ModelError(f"there are two outputs named {name!r}; name them apart, as in 'other = {name}'")
+    return tuple(texts), functions
+
+
+def _output_name(name: Any) -> str:
+    text = str(name)
+    if "/" in text or not text.isprintable() or not text or len(text) > 200:
+        # A slash is a folder in the files where datasets are kept.
+        raise ModelError(f"the output {text[:200]!r} needs a name without '/', as in 'ratio = {text[:60]}'")
+    return text
+
+
+def _check_names(names: Sequence[str], outputs: Sequence[str]) -> None:
+    for name in names:
+        if name in TAKEN:
+            text = f"a parameter named {name!r} cannot be swept: the dataset of a study has a {name!r}"
+            raise ModelError(f"{text}; rename it in the model")
+    for name in outputs:
+        if name in TAKEN or name in names:
+            what = "of the study's dataset" if name in TAKEN else "of a swept parameter"
+            raise ModelError(f"the output {name!r} has a name {what}; give it another, as in 'my_{name} = ...'")
+
+
+def _model(model: Mechanism | str | os.PathLike[str]) -> tuple[str, str]:
+    """The text of a model and where its meshes are."""
+    from linkwright.formats.files import read_bytes
+    from linkwright.formats.mks.reader import MAX_BYTES
+    from linkwright.model import Mechanism
+
+    if isinstance(model, Mechanism):
+        return _written(model)
+    path = os.fspath(model)
+    if not path.lower().endswith(".mks"):
+        from linkwright.sources import load
+
+        return _written(load(path))
+    from linkwright.formats import read
+
+    read(path)  # for what its reader has to say, with the file's name
+    folder = str(Path(path).resolve().parent)
+    return read_bytes(path, MAX_BYTES).decode("utf-8"), folder
+
+
+def _written(mech: Mechanism) -> tuple[str, str]:
+    from linkwright.formats.mks.printer import write_mks
+    from linkwright.formats.mks.reader import parse_mks
+
+    d = mech.description
+    try:
+        text: str = write_mks(d)
+        parse_mks(text)
+    except LinkwrightError as error:
+        what = f"{d.name!r} cannot be written as a model text, which every worker of a study gets ({error})"
+        raise ModelError(f"{what}; give the path of its model file", element=d.name) from error
+    return text, d.folder
+
+
+def _times(name: str, system: System | None, times: ArrayLike | None) -> tuple[float, ...]:
+    from linkwright.constraints.motion import times_of
+
+    if times is None and system is None:
+        raise ModelError(f"{name!r} says no times; give times=..., or a SYSTEM in the model", element=name)
+    asked = system or System()
+    points = times_of(asked.start, asked.end, asked.interval) if times is None else np.atleast_1d(np.asarray(times))
+    try:
+        found = np.asarray(points, float)
+    except (TypeError, ValueError):
+        raise ModelError(f"times are {times!r}; give numbers of seconds") from None
+    if found.ndim != 1 or not len(found) or not np.isfinite(found).all() or np.any(np.diff(found) <= 0.0):
+        raise ModelError("times of a study are one row of finite numbers that grow; give times=[0.0, 0.1, ...]")
+    return tuple(found.tolist())
+
+
+def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in SETTINGS:
+            raise NameNotFound("setting", str(name), list(SETTINGS))
+        found[name] = _text(value) if name in ("freedom", "method") else _number(value)
+    if found.get("freedom", "pivoting") not in ("minimum-norm", "pivoting"):
+        raise NameNotFound("way with freedom", found["freedom"], ["minimum-norm", "pivoting"])
+    if found.get("method", "rk45") not in SIMULATION_METHODS:
+        raise NameNotFound("method", found["method"], list(SIMULATION_METHODS))
+    return found
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
+        raise TypeError(f"{value!r} is no finite number")
+    return float(value)
+
+
+def _print_of(function: Callable[[Any], float]) -> str:
+    """What tells one function from another between two runs: its name and its code."""
+    code = getattr(function, "__code__", None)
+    content = b"" if code is None else code.co_code + repr((code.co_names, len(code.co_consts))).encode()
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{name} {hashlib.sha256(content).hexdigest()[:16]}"

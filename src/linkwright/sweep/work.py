@@ -1,0 +1,82 @@
+"""What a process of a study does: an engine kept for each task, chunks of cases through it, plain data in and out."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections import OrderedDict
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import LinkwrightError
+from linkwright.sweep.batch import Batch, joined
+from linkwright.sweep.task import Task
+
+Floats = NDArray[np.float64]
+_KEPT = 4
+_engines: OrderedDict[str, Any] = OrderedDict()
+_lock = threading.RLock()  # a worker of a cluster may have several threads
+
+
+def make_engine(task: Task) -> Any:
+    """The engine for a task; it tells what is wrong with the task."""
+    from linkwright.sweep.engine import Engine
+
+    return Engine(task)
+
+
+def compute(text: str, values: Floats) -> dict[str, Any]:
+    """Cases of a task that comes as JSON text: arrays, reasons, and who did it in what time."""
+    with _lock:
+        engine = _engines.get(text)
+        if engine is None:
+            _alone()
+            engine = _engines[text] = make_engine(Task.of(json.loads(text)))
+            while len(_engines) > _KEPT:
+                _engines.popitem(last=False)
+        _engines.move_to_end(text)
+        return answer(engine, values)
+
+
+def answer(engine: Any, values: Floats) -> dict[str, Any]:
+    """What an engine makes of some cases, as plain data."""
+    from linkwright import __version__
+
+    started = perf_counter()
+    batch = run_cases(engine, np.asarray(values, float))
+    return {
+        "arrays": {name: np.ascontiguousarray(x, dtype=np.float64) for name, x in batch.arrays.items()},
+        "reasons": list(batch.reasons),
+        "version": __version__,
+        "by": f"{socket.gethostname()}:{os.getpid()}",
+        "seconds": perf_counter() - started,
+    }
+
+
+def run_cases(engine: Any, values: Floats) -> Batch:
+    """The batch of these cases; where an engine fails on all of them together, those it fails on alone are rows."""
+    try:
+        found = engine.run(values)
+        return Batch(dict(found.arrays), list(found.reasons))
+    except MemoryError as error:
+        reason = f"there was not enough memory for it ({error})".replace(" ()", "")
+    except LinkwrightError as error:
+        reason = " ".join(str(error).split())
+    except Exception as error:  # of one case, whatever it is, it must not take the others with it
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    if len(values) == 1:
+        return Batch({}, [reason or "failed"])
+    half = len(values) // 2
+    return joined([run_cases(engine, values[:half]), run_cases(engine, values[half:])])
+
+
+def _alone() -> None:
+    """Processes share the cores already: kernels take no further threads here."""
+    from linkwright.kernels.kernel import set_threads
+
+    set_threads(1)

@@ -1,0 +1,60 @@
+"""The animation inside a notebook: its page, packed small, in a frame that may run scripts and reach nothing else."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import os
+import re
+from pathlib import Path
+
+from linkwright.errors import ModelError
+from linkwright.viewer.page import write_page
+
+#: Unpacks the page and puts it in place of itself. The page's own policy goes with it.
+_LOADER = (
+    "const put=t=>{document.open();document.write(t);document.close()};"
+    "const data=document.getElementById('page').textContent;"
+    "if(window.DecompressionStream)new Response(new Blob([Uint8Array.from(atob(data),c=>c.charCodeAt(0))]).stream()"
+    ".pipeThrough(new DecompressionStream('gzip'))).text().then(put);"
+    "else document.body.textContent='This browser cannot unpack the animation; write it to a file: sol.animate(name)'"
+)
+HEIGHT = 460
+
+
+class Animation:
+    """The animation of a motion, which notebooks show; `save` writes it as a page. One output takes about 0.3 MB."""
+
+    def __init__(self, text: str, title: str, height: int = HEIGHT) -> None:
+        if isinstance(height, bool) or not isinstance(height, int) or not 100 <= height <= 4000:
+            raise ModelError(f"height is {height!r}; give whole pixels from 100 to 4000")
+        self.page, self.title, self.height = text, title, height
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it as one HTML file that any browser shows, and give its path."""
+        write_page(Path(path), self.page)
+        return Path(path)
+
+    def __repr__(self) -> str:
+        return f"<Animation {self.title!r}: {len(self.page) / 1e6:.1f} MB as a page; .save(name) writes it>"
+
+    def _repr_html_(self) -> str:
+        return frame(self.page, self.title, self.height)
+
+
+def frame(page: str, title: str, height: int = HEIGHT) -> str:
+    """The page in a sandboxed frame: its scripts run, with an origin of their own and no way to the network."""
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None, "the page has a policy"
+    own = f"'sha256-{base64.b64encode(hashlib.sha256(_LOADER.encode()).digest()).decode()}'"
+    allowed = policy[1].replace("script-src ", f"script-src {own} ")
+    packed = base64.b64encode(gzip.compress(page.encode("utf-8", "replace"), 6, mtime=0)).decode("ascii")
+    inner = (
+        f'<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{allowed}">'
+        f'<script type="text/plain" id="page">{packed}</script><body><script>{_LOADER}</script>'
+    )
+    about = f'title="{html.escape(" ".join(title.split()) or "Motion")}" height="{height}" loading="lazy"'
+    size = 'style="width:100%;border:1px solid rgba(128,128,128,.4);border-radius:6px"'
+    return f'<iframe sandbox="allow-scripts" {about} {size} srcdoc="{html.escape(inner)}"></iframe>'

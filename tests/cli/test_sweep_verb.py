@@ -1,0 +1,110 @@
+"""`linkwright sweep`: what it prints, writes and refuses."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command import linkwright, one_line
+
+import linkwright as lw
+from linkwright.sweep.store import CHUNKS
+
+MODEL = Path(__file__).resolve().parents[2] / "examples" / "models" / "four_bar.mks"
+ARM = """MODEL arm
+SYSTEM (KINEMATIC ANALYSIS, starting time = 0, ending time = 20, print interval = 0.01);
+PARAMETER rate = 1;
+BODY base (ground);
+BODY arm (origin = (0, 0, 0));
+REVOLUTE JOINT a (triad = base, triad = arm);
+DRIVER d (a.angle = rate*TIME);
+ENDMODEL
+"""
+PLAIN = ("--times", "0:1:0.1", "--output-value", "reach=max(pen.x)-min(pen.x)", "--output-value", "pen.y")
+
+
+def test_a_study_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    words = ("sweep", MODEL, "--set", "coupler=2.8:3.2:0.2", "--set", "rocker=2.4,9", *PLAIN, "--out", folder)
+    found = linkwright(capsys, *words, "--best", "reach", "--largest", "--csv", "--animate", 0)
+    assert found.code == 0, found.err
+    assert "6 cases: coupler: 3 values 2.8 … 3.2; rocker: 2 values 2.4 … 9" in found.out
+    assert "3 of 6 cases failed:\n  3 × the mechanism does not go together" in found.out
+    study = lw.Study.open(folder)
+    assert study.data["coupler"].values.tolist() == pytest.approx([2.8, 2.8, 3.0, 3.0, 3.2, 3.2], abs=1e-12)
+    best = int(study.best("reach", 1, largest=True)["case"][0])
+    assert f"\n   {best}  {study['reach'][best]:.6g}" in found.out
+    assert (folder / "study.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "case_0.html").stat().st_size > 100_000
+    assert len((folder / "study.csv").read_text().splitlines()) == 7
+
+    again = linkwright(capsys, *words)
+    assert "holds a study already; --resume goes on with it, --overwrite begins anew" in again.err
+    assert linkwright(capsys, *words, "--resume").out.splitlines()[1].endswith("6 were there already")
+    other = linkwright(capsys, *words, "--resume", "--output-value", "pen.x")
+    assert "holds another study: the outputs differ" in other.err
+
+
+def test_draws_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    words = ("--sample", "coupler~normal(3, 0.05)", "--cases", 7, "--seed", 2, "--sampling", "sobol", "--no-plot")
+    found = linkwright(capsys, "sweep", MODEL, *words, *PLAIN, "--out", folder)
+    assert found.code == 0, found.err
+    known = lw.sweep(MODEL, {"coupler": lw.normal(3, 0.05)}, "1*pen.y", cases=7, seed=2, sampling="sobol", times=[0.0])
+    assert lw.Study.open(folder)["coupler"].tolist() == known["coupler"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "nothing varies: add --set"),
+        (("--set", "coupler"), "--set coupler: give NAME=START:END:STEP"),
+        (("--set", "coupler=1:2"), "give NAME=START:END:STEP"),
+        (("--set", "coupler=2:1:0.1"), "steps of 0.1 do not lead from 2 to 1"),
+        (("--set", "coupler=0:1:1e-9"), "take longer steps"),
+        (("--set", "coupler=1,two"), "two"),
+        (("--set", "coupla=1,2"), "did you mean 'coupler'"),
+        (("--set", "coupler=1", "--set", "coupler=2"), "coupler is given twice"),
+        (("--sample", "coupler=normal(1,2)"), "give NAME~LAW"),
+        (("--sample", "coupler~norml(1,2)"), "did you mean 'normal'"),
+        (("--sample", "coupler~normal(1)"), "normal takes normal(mean, deviation"),
+        (("--sample", "coupler~uniform(2,1)"), "low is not below high"),
+        (("--set", "coupler=3", "--on", "mars"), "is no place to run a study"),
+        (("--set", "coupler=3", "--output-value", "max(pan.x)"), "did you mean 'pen'"),
+        (("--set", "coupler=3", "--best", "reech", *PLAIN), "did you mean 'reach'"),
+        (("--set", "coupler=3", "--animate", "1"), "--animate 1: the cases of this study are 0 … 0"),
+    ],
+)
+def test_wrong_words_are_told_in_one_line_and_nothing_is_left(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    found = linkwright(capsys, "sweep", MODEL, *words, "--out", tmp_path / "s")
+    found.out = ""
+    assert told in one_line(found)
+    assert found.code == 1
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are of POSIX")
+def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    model = tmp_path / "arm.mks"
+    model.write_text(ARM)
+    words = ["sweep", str(model), "--set", "rate=1:2:0.0005", "--output-value", "max(arm.wz)", "--chunk", "8"]
+    words += ["--out", str(folder), "--no-plot"]
+    command = [sys.executable, "-m", "linkwright.cli", *words]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 120
+    while len(list((folder / CHUNKS).glob("0*.npz"))) < 3 and run.poll() is None and time.monotonic() < until:
+        time.sleep(0.02)
+    os.kill(run.pid, signal.SIGINT)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert "interrupted: " in err
+    assert "of 2,001 cases are in" in err
+    assert "--resume goes on from there" in err
+    assert "Traceback" not in err
+    assert lw.Study.open(folder).ok.sum() >= 24

@@ -1,0 +1,158 @@
+"""Kinematic cases side by side, against each of them by `lw.analyse`."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from linkwright.errors import ModelError, NameNotFound
+from linkwright.sweep.engine import Engine
+from linkwright.sweep.model import StudyModel
+from linkwright.sweep.reference import Engine as Reference
+from linkwright.sweep.task import make_task
+
+MODELS = Path(__file__).parents[2] / "examples" / "models"
+SLIDER = MODELS / "slider_crank_parameters.mks"
+NAMES = ("crank_length", "rod_length", "stroke")
+OUTPUTS = [
+    "travel = max(block.x) - min(block.x)",
+    "angle = range(rev1.angle)",
+    "rod = mean(distance(sph1pend1, sph2block)) - rod_length",
+    "block.ax",
+    "rev1.rate",
+    "turning = pend2.wz + 0*rev1.angle",
+    "trans1.shift",
+    "when = argmax(block.vx)",
+    "way = integral(block.vx) + final(TIME)*0",
+    "share = rms(pend1.vy)*crank_length/2 + if(stroke < 2.5, 1, 0)",
+]
+
+
+def agree(task, values, tolerance=1e-9):
+    ours, plain = Engine(task).run(values), Reference(task).run(values)
+    assert ours.reasons == plain.reasons
+    assert list(ours.arrays) == list(plain.arrays)
+    for name, x in ours.arrays.items():
+        y = plain.arrays[name]
+        assert x.shape == y.shape, name
+        np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance, err_msg=name)
+    return ours
+
+
+@pytest.fixture(scope="module")
+def slider():
+    return make_task(SLIDER, NAMES, OUTPUTS, times=np.linspace(0.0, 8.0, 81))
+
+
+def test_the_slider_crank_with_parameters_is_the_papers_at_its_own_values(slider):
+    import linkwright as lw
+
+    ours, papers = lw.analyse(SLIDER), lw.analyse(MODELS / "slider_crank.mks")
+    for body in ("pend1", "pend2", "block"):
+        for quantity in ("position", "velocity", "acceleration", "angular_velocity"):
+            one, other = getattr(ours, quantity)(body), getattr(papers, quantity)(body)
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
+
+
+def test_cases_that_go_stop_and_do_not_assemble_are_as_each_alone(slider):
+    good = [[6.0, 10.0, 3.0], [5.2, 9.7, 2.1]]
+    stops, never, impossible = [5.0, 10.0, 5.9], [7.0, 10.0, 40.0], [11.0, 10.0, 3.0]
+    found = agree(slider, np.array([*good, stops, never, impossible]))
+    assert [bool(reason) for reason in found.reasons] == [False, False, True, True, True]
+    assert "out of reach" in found.reasons[2]
+    assert np.isfinite(found.arrays["block.ax"][2, 0])
+    assert np.isnan(found.arrays["travel"][2:]).all()
+
+
+def test_a_case_has_the_same_bits_whatever_comes_with_it(slider):
+    values = np.random.default_rng(3).uniform([5.0, 9.5, 2.0], [7.0, 11.0, 3.0], (21, 3))
+    engine = Engine(slider)
+    whole = engine.run(values)
+    parts = [engine.run(values[k : k + size]) for k, size in ((0, 1), (1, 7), (8, 13))]
+    for name, x in whole.arrays.items():
+        assert np.array_equal(x, np.concatenate([part.arrays[name] for part in parts]), equal_nan=True)
+
+
+def test_many_cases_fill_several_batches(slider, monkeypatch):
+    from linkwright.sweep import engine as room
+
+    values = np.random.default_rng(4).uniform([5.0, 9.5, 2.0], [7.0, 11.0, 3.0], (20, 3))
+    one = Engine(slider).run(values)
+    monkeypatch.setattr(room, "MEMORY", 1)
+    assert Engine(slider)._at_once() == 8
+    several = Engine(slider).run(values)
+    assert np.array_equal(one.arrays["travel"], several.arrays["travel"])
+
+
+def test_a_four_bar_that_can_and_cannot_turn_round():
+    task = make_task(
+        MODELS / "four_bar.mks",
+        ["crank", "rocker"],
+        ["pen.x", "rocks = range(d.angle)", "fast = max(rocker_bar.wz)"],
+        times=np.linspace(0.0, 6.3, 64),
+    )
+    agree(task, np.array([[1.0, 2.5], [0.7, 2.4], [2.9, 0.4]]))
+
+
+def test_a_quick_return_whose_arm_meets_its_dead_centre():
+    outputs = ["ram.x", "stroke = range(ram.x)", "arm_swings.angle", "turned = final(wheel_turns.angle)"]
+    task = make_task(MODELS / "quick_return.mks", ["crank", "height"], outputs, times=np.linspace(0.0, 6.2, 63))
+    found = agree(task, np.array([[0.5, 1.0], [0.4, 1.1], [1.1, 1.0]]))
+    assert found.reasons[:2] == ["", ""]
+
+
+def test_a_parameter_that_depends_on_others_becomes_independent():
+    task = make_task(SLIDER, ["middle"], ["initial(block.x)"])
+    found = Engine(task).run(np.array([[8.0], [8.1]]))
+    np.testing.assert_allclose(found.arrays["initial(block.x)"], [8.0, 8.1], atol=1e-9)
+
+
+BAR = """MODEL turning
+PARAMETER a = 1; PARAMETER idle = 4; PARAMETER weight = 2;
+SYSTEM (KINEMATIC ANALYSIS, ending time = 1, print interval = 0.25);
+BODY g (ground);
+BODY bar (mass = weight);
+TRIAD tip (associated body = bar, origin = (a, 0, 0));
+REVOLUTE JOINT hinge (triad = g, triad = bar);
+DRIVER motor (hinge.angle = TIME);
+ENDMODEL
+"""
+
+
+@pytest.fixture
+def bar(tmp_path):
+    path = tmp_path / "bar.mks"
+    path.write_text(BAR)
+    return path
+
+
+def test_where_the_reader_alone_knows_what_a_parameter_does_the_model_is_read_for_every_case(bar, monkeypatch):
+    monkeypatch.setattr(StudyModel, "_is_read_anew", lambda self: True)
+    engine = Engine(make_task(bar, ["a"], ["x = max(tip.x)"]))
+    assert engine.way is None
+    found = engine.run(np.array([[1.0], [2.0]]))
+    np.testing.assert_allclose(found.arrays["x"], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("name", ["idle", "weight"])
+def test_a_parameter_that_changes_nothing_is_named(bar, name):
+    with pytest.raises(ModelError, match=f"'{name}' changes nothing in a kinematic analysis"):
+        Engine(make_task(bar, ["a", name], ["tip.x"]))
+    assert Engine(make_task(bar, ["a", name], [f"x = {name}*max(tip.x)"])).run(np.ones((1, 2))).reasons == [""]
+
+
+def test_an_unknown_parameter_is_named(bar):
+    with pytest.raises(NameNotFound, match="'b'"):
+        Engine(make_task(bar, ["b"], ["tip.x"]))
+
+
+def test_functions_of_a_solution_are_called_case_by_case(bar):
+    def far(solution):
+        return float(solution.position("tip")[-1, 1])
+
+    def fails(solution):
+        raise ValueError("no")
+
+    engine = Engine(make_task(bar, ["a"], {"far": far}))
+    np.testing.assert_allclose(engine.run(np.array([[1.0], [3.0]])).arrays["far"], np.sin(1.0) * np.array([1.0, 3.0]))
+    assert "raised ValueError: no" in Engine(make_task(bar, ["a"], {"bad": fails})).run(np.ones((1, 1))).reasons[0]

@@ -1,0 +1,120 @@
+"""Simulated, static and inverse dynamic cases of a study, against each of them by `lw.analyse`."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_engine import agree
+
+from linkwright.model import Mechanism
+from linkwright.opened import Opened
+from linkwright.sweep.dynamic import Dynamic
+from linkwright.sweep.engine import Engine
+from linkwright.sweep.task import make_task
+
+MODELS = Path(__file__).parents[2] / "examples" / "models"
+
+PENDULUM = """MODEL swing
+SYSTEM (DYNAMIC ANALYSIS, ending time = 1, print interval = 0.1, relative tolerance = 1e-9);
+PARAMETER length = 0.5; PARAMETER m = 2; PARAMETER start = 0.4; PARAMETER c = 0.1;
+BODY g (ground);
+BODY rod (mass = m, com = (length, 0, 0), inertia = (0.001, m*length^2/12, m*length^2/12));
+TRIAD pivot (associated body = g, h = (0, -1, 0), f = (0, 0, -1));
+TRIAD tip (associated body = rod, origin = (length, 0, 0));
+REVOLUTE JOINT hinge (triad = pivot, triad = rod);
+DAMPER rubs (joint = hinge, damping = c);
+INITIAL (hinge.angle = start + length, hinge.rate = 2*start);
+ENDMODEL
+"""
+NAMES = ("length", "m", "start", "c")
+CASES = np.array([[0.5, 2.0, 0.4, 0.1], [0.8, 1.0, -0.3, 0.0], [0.3, 5.0, 2.0, 0.4]])
+
+
+@pytest.fixture
+def swing(tmp_path):
+    path = tmp_path / "swing.mks"
+    path.write_text(PENDULUM)
+    return path
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"method": "dop853", "rtol": 1e-10}, {"method": "rk4", "dt": 0.007}], ids=["rk45", "dop853", "rk4"]
+)
+def test_pendulums_swing_as_each_alone(swing, settings):
+    outputs = ["hinge.angle", "hinge.rate", "tip.z", "high = max(tip.vx)"]
+    task = make_task(swing, NAMES, outputs, settings=settings)
+    assert isinstance(Engine(task).way, Dynamic)
+    found = agree(task, CASES, 1e-10)
+    np.testing.assert_allclose(found.arrays["hinge.angle"][:, 0], CASES[:, 2] + CASES[:, 0], atol=1e-14)
+
+
+def test_an_impossible_mass_is_the_reason_of_its_case_alone(swing):
+    task = make_task(swing, NAMES, ["hinge.angle"])
+    agree(task, np.array([CASES[0], [0.5, -1.0, 0.4, 0.1], CASES[1]]), 1e-10)
+
+
+def test_forces_are_outputs_too(swing):
+    task = make_task(swing, NAMES, ["hinge.fz", "rubs.torque", "most = max(hinge.fx)"])
+    agree(task, CASES[:2], 1e-8)
+
+
+LOOP = """MODEL loop
+SYSTEM (INVERSE DYNAMIC ANALYSIS, ending time = 2, print interval = 0.25);
+PARAMETER a = 0.2; PARAMETER b = 0.6; PARAMETER m = 2;
+GRAVITY (0, -9.81, 0);
+BODY g (ground);
+BODY crank (f = (0, 1, 0), mass = m, com = (a/2, 0, 0), inertia = (0.01, 0.01, 0.01));
+BODY rod (origin = (0, a, 0), f = (sqrt(b^2-a^2), -a, 0), mass = m, com = (b/2, 0, 0), inertia = (0.01, 0.03, 0.03));
+BODY block (origin = (sqrt(b^2-a^2), 0, 0), mass = 3, inertia = (0.1, 0.1, 0.1));
+TRIAD pin (associated body = crank, origin = (a, 0, 0));
+TRIAD eye (associated body = rod, origin = (b, 0, 0));
+TRIAD rail (associated body = g, h = (1, 0, 0), f = (0, 1, 0));
+TRIAD shoe (associated body = block, h = (1, 0, 0), f = (0, 1, 0));
+REVOLUTE JOINT turn (triad = g, triad = crank);
+REVOLUTE JOINT elbow (triad = pin, triad = rod);
+REVOLUTE JOINT wrist (triad = eye, triad = block);
+TRANSLATIONAL JOINT slide (triad = rail, triad = shoe);
+DRIVER motor (turn.angle = pi/2 + TIME);
+ENDMODEL
+"""
+
+
+@pytest.fixture
+def loop(tmp_path):
+    path = tmp_path / "loop.mks"
+    path.write_text(LOOP)
+    return path
+
+
+@pytest.mark.parametrize("analysis", ["inverse dynamic", "dynamic"])
+def test_driven_loops_need_the_forces_that_each_alone_needs(loop, analysis):
+    task = make_task(loop, ("a", "b", "m"), ["motor.torque", "block.x"], analysis=analysis, times=np.linspace(0, 1, 6))
+    agree(task, np.array([[0.2, 0.6, 2.0], [0.15, 0.7, 1.0]]), 1e-8)
+
+
+def test_an_opened_mechanism_answers_as_one_with_these_parameters(loop):
+    base = Mechanism(make_task(loop, ("a", "b", "m"), ["block.x"]).mechanism().description)
+    values = {"a": 0.15, "b": 0.5, "m": 1.5}
+    opened, plain = Opened(base, tuple(values), list(values.values())), base.with_parameters(**values)
+    q, v = plain.initial_state(t=0.3)
+    for one, other in zip(opened.initial_state(t=0.3), (q, v), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-10)
+    tau = np.zeros(base.nv)
+    np.testing.assert_allclose(
+        opened.forward_dynamics(q, v, tau, t=0.3), plain.forward_dynamics(q, v, tau, t=0.3), atol=1e-9
+    )
+    np.testing.assert_allclose(opened.mass_matrix(q), plain.mass_matrix(q), atol=1e-12)
+
+
+@pytest.mark.slow
+def test_suspensions_ride_as_each_alone():
+    outputs = ["chassis.z", "heave.rate", "top = max(hub.z)"]
+    task = make_task(MODELS / "suspension.mks", ("car", "k", "c"), outputs, times=np.linspace(0.0, 3.0, 31))
+    # Tyres leave the road: what rounding makes of such a corner is within the tolerance of the steps.
+    agree(task, np.array([[320.0, 52_000.0, 7000.0], [380.0, 64_000.0, 8500.0]]), 1e-6)
+
+
+@pytest.mark.slow
+def test_suspensions_rest_as_each_alone():
+    task = make_task(MODELS / "suspension.mks", ("car", "k"), ["chassis.z"], analysis="static", times=[0.0])
+    agree(task, np.array([[320.0, 52_000.0], [380.0, 64_000.0]]), 1e-8)

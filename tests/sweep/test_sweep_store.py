@@ -1,0 +1,137 @@
+"""A study's folder: goes on from what is good, refuses what is of another study, and is never half written."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwright as lw
+from linkwright.errors import LinkwrightError
+from linkwright.sweep.batch import Batch
+from linkwright.sweep.plan import Plan, make_plan
+from linkwright.sweep.store import CHUNKS, Store
+from linkwright.sweep.task import Task
+
+TASK = Task("MODEL m", ("x",), (("y", "max(b.x)"),), "kinematic", (0.0, 1.0))
+
+
+def plan(n: int = 6, chunk: int = 2) -> Plan:
+    return make_plan({"x": np.arange(n, dtype=float)}, chunk=chunk)
+
+
+def batch(index: int) -> Batch:
+    return Batch({"y": np.array([index, 0.5]), "z": np.full((2, 3), float(index))}, ["", "stuck at ünit 7"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with two of three chunks."""
+    store = Store.begin(tmp_path / "s", TASK, plan())
+    for k in (0, 2):
+        store.write(k, batch(k))
+    store.release()
+    return tmp_path / "s"
+
+
+def resumed(folder: Path, task: Task = TASK, cases: Plan | None = None, **options: Any) -> Store:
+    store = Store.begin(folder, task, cases or plan(), resume=True, **options)
+    store.release()
+    return store
+
+
+def test_what_was_written_is_read_back(folder: Path) -> None:
+    found = resumed(folder).stored()
+    assert sorted(found) == [0, 2]
+    assert list(found[2].arrays) == ["y"]  # what is no output of this study is left out
+    assert np.array_equal(found[2].arrays["y"], [2.0, 0.5])
+    assert found[2].reasons == ["", "stuck at ünit 7"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text", "renamed", "compressed", "objects"])
+def test_a_damaged_chunk_is_as_if_it_were_not_there(folder: Path, damage: str) -> None:
+    file = folder / CHUNKS / "000002.npz"
+    data = bytearray(file.read_bytes())
+    if damage == "cut":
+        file.write_bytes(data[: len(data) // 2])
+    elif damage == "flipped":
+        at = bytes(data).find(np.array([2.0, 0.5]).tobytes())
+        data[at] ^= 1
+        file.write_bytes(data)
+    elif damage == "empty":
+        file.write_bytes(b"")
+    elif damage == "text":
+        file.write_text("not a chunk")
+    elif damage == "renamed":
+        os.replace(folder / CHUNKS / "000000.npz", file)
+    elif damage == "compressed":
+        with np.load(file) as old:
+            np.savez_compressed(file, **dict(old))
+    else:
+        with np.load(file) as old:
+            np.savez(file, **{**dict(old), "a0": np.array([{}, {}], dtype=object)})
+    assert 2 not in resumed(folder).stored()
+
+
+def test_chunks_of_another_study_are_not_taken(folder: Path, tmp_path: Path) -> None:
+    other = Store.begin(tmp_path / "other", TASK, make_plan({"x": np.arange(6.0) + 1}, chunk=2))
+    os.replace(folder / CHUNKS / "000000.npz", other.folder / CHUNKS / "000000.npz")
+    other.release()
+    assert other.stored() == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"outputs": (("y", "min(b.x)"),)}, "the outputs differ"),
+        ({"model": "MODEL n"}, "the model differs"),
+        ({"times": (0.0, 2.0)}, "the times differ"),
+        ({"settings": {"rtol": 1e-6}}, "the settings differ"),
+        ({"functions": {"f": len}}, "the functions differ"),
+    ],
+)
+def test_another_task_is_refused_with_what_differs(folder: Path, change: dict[str, Any], words: str) -> None:
+    fields = {name: getattr(TASK, name) for name in Task.__dataclass_fields__}
+    with pytest.raises(LinkwrightError, match=f"holds another study: {words}; give the same as then"):
+        resumed(folder, Task(**{**fields, **change}))
+
+
+def test_other_values_are_refused_and_other_chunks_only_where_asked_for(folder: Path) -> None:
+    with pytest.raises(LinkwrightError, match="the number of cases, the values of 'x' differ"):
+        resumed(folder, cases=plan(8))
+    assert resumed(folder, cases=plan(6, 3)).plan.chunk == 2
+    with pytest.raises(LinkwrightError, match="the chunk size differs"):
+        resumed(folder, cases=plan(6, 3), chunked=True)
+
+
+def test_draws_that_a_newer_library_would_make_differently_stay_as_they_were(tmp_path: Path) -> None:
+    drawn = make_plan({"x": lw.normal(1, 0.1)}, cases=6, chunk=2)
+    Store.begin(tmp_path / "s", TASK, drawn).release()
+    newer = Plan(drawn.names, drawn.values + 1e-3, drawn.recipe, drawn.chunk)
+    assert np.array_equal(resumed(tmp_path / "s", cases=newer).plan.values, drawn.values)
+
+
+def test_a_folder_with_a_study_is_not_begun_again_unless_asked(folder: Path) -> None:
+    with pytest.raises(LinkwrightError, match="holds a study already; resume=True"):
+        Store.begin(folder, TASK, plan())
+    store = Store.begin(folder, TASK, plan(), overwrite=True)
+    assert store.stored() == {}
+    store.release()
+
+
+def test_a_folder_with_other_files_and_a_file_are_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    for overwrite in (False, True):
+        with pytest.raises(LinkwrightError, match="holds other files and no study"):
+            Store.begin(tmp_path, TASK, plan(), overwrite=overwrite)
+    with pytest.raises(LinkwrightError, match="there is a file of this name"):
+        Store.begin(tmp_path / "thesis.txt", TASK, plan())
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"format": "linkwright study", "version": 1}', "[" * 5000])
+def test_a_damaged_manifest_is_told(folder: Path, content: str) -> None:
+    (folder / "manifest.json").write_text(content)
+    with pytest.raises(LinkwrightError, match=r"manifest\.json: .*(anew|damaged)"):
+        resumed(folder)
