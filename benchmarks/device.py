@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from device_functions import functions
-from device_rollouts import rollouts, table, variants
+from device_rollouts import checked, rollouts, table
 from device_tools import in_a_row, lw, native, on_cpu, on_device, panda, panda_mjcf, reason, relative, say
 from table import replace_section
 
@@ -225,16 +225,22 @@ def draw(results: dict[str, Any], path: Path) -> None:
 
 
 def write(results: dict[str, Any]) -> None:
-    """The tables of RESULTS.md."""
-    batches, chains = results["batches"], [r for r in results["chains"]["runs"] if "device" in r]
+    """The tables of RESULTS.md, those of the parts that were run."""
     versions = ", ".join(f"{name} {number}" for name, number in results["versions"].items())
-    lines = [f"{results['date']}, {results['device']}, {versions}; one run.", ""]
+    head = f"{results['date']}, {results['device']}, {versions}; one run."
+    if "runs" in results.get("rollouts", {}):
+        told = [checked(results["functions"])] if "runs" in results.get("functions", {}) else []
+        replace_section("rollouts", "\n\n".join([head, *told, "\n".join(table(results["rollouts"]))]))
+    if "runs" not in results.get("batches", {}) or "runs" not in results.get("chains", {}):
+        return
+    batches, chains = results["batches"], [r for r in results["chains"]["runs"] if "device" in r]
+    lines = [head, ""]
     lines += ["| Panda, forward dynamics | states a call | states a second | error |", "| --- | --- | --- | --- |"]
     rows = [(f"Linkwright, {r['precision']}", r) for r in batches["runs"]]
     rows += [("MJX, float32", r) for r in batches["mjx"]] if isinstance(batches["mjx"], list) else []
     lines += [f"| {name} | {r['count']:,} | {r['rate']:.2e} | {r['error']:.0e} |" for name, r in rows]
-    head = ["chain", "levels as launches", "H200", "calls in a row", "one CPU core there", "ratio", "difference"]
-    lines += ["", f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
+    names = ["chain", "levels as launches", "H200", "calls in a row", "one CPU core there", "ratio", "difference"]
+    lines += ["", f"| {' | '.join(names)} |", "| --- " * len(names) + "|"]
     for r in chains:
         times = [f"{1e3 * r[k]:.3f} ms" for k in ("device", "in_a_row", "serial")]
         cells = [f"2^{r['links'].bit_length() - 1}", str(r["launches"]), *times]
@@ -245,7 +251,6 @@ def write(results: dict[str, Any]) -> None:
 PARTS = {
     "functions": functions,
     "rollouts": rollouts,
-    "variants": variants,
     "batches": batches,
     "chains": chains,
     "threads": on_threads,
@@ -257,7 +262,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("out/device"), help="where the results go")
     parser.add_argument("--panda", help="a URDF of the arm, instead of the table in this script")
     parser.add_argument("--parts", nargs="+", choices=tuple(PARTS), default=tuple(PARTS))
-    parser.add_argument("--minutes", type=float, default=8.0, help="rollouts and variants begin nothing after these")
+    parser.add_argument("--minutes", type=float, default=8.0, help="rollouts begin nothing after these")
     parser.add_argument("--method", default="assembly", help="of the chains")
     parser.add_argument("--least", type=int, default=10, help="the shortest chain has 2^LEAST links")
     parser.add_argument("--most", type=int, default=22, help="the longest chain has 2^MOST links")

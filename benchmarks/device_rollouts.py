@@ -258,54 +258,27 @@ def same_in_jax(mech: lw.Mechanism, note: Callable[..., None]) -> None:
             note("Linkwright's equations in JAX", "XLA", how, (count, 100), seconds, **{"first call": compiled})
 
 
-def variants(options: argparse.Namespace) -> dict[str, Any]:
-    """How the kernel is written and compiled: straight code or shared, and how many blocks at once it is made for."""
-    import cupy as cp
-
-    from linkwright.kernels import ctext_march
-    from linkwright.simulation import march
-
-    found: dict[str, Any] = {}
-    kept = march.STRAIGHT
-    host = start(panda(options.panda), 262144)
-    for precision in ("float64", "float32"):
-        q, v, tau = (cp.asarray(x.astype(precision)) for x in host)
-        for method in METHODS:
-            for straight in (800, 10**6):
-                for bounds in ("64", "64, 4", "64, 6", "64, 8", "64, 10", "64, 12"):
-                    name = f"{precision} {method} {'straight' if straight > 800 else 'shared'} ({bounds})"
-                    if time.perf_counter() > options.until:
-                        found[name] = "no time left"
-                        continue
-                    try:
-                        march.STRAIGHT = straight
-                        ctext_march.BOUNDS = {precision: bounds}
-                        mech = panda(options.panda)
-
-                        def call(mech: Any = mech, x: Any = (q, v, tau), method: str = method) -> Any:
-                            return lw.rollout(mech, x[0], x[1], DT, 100, x[2], method=method, every=100)
-
-                        began = time.perf_counter()
-                        call()
-                        cp.cuda.runtime.deviceSynchronize()
-                        compiled = time.perf_counter() - began
-                        seconds = timed(call, cp.cuda.runtime.deviceSynchronize)
-                        found[name] = {"rate": 262144 * 100 / seconds, "compiled": compiled}
-                        say(f"{name}: {262144 * 100 / seconds:.2e} steps/s, first call {compiled:.1f} s")
-                    except Exception as error:
-                        found[name] = reason(error)
-                        say(f"{name}: {reason(error)}")
-    march.STRAIGHT, ctext_march.BOUNDS = kept, {}
-    return found
-
-
 def table(results: dict[str, Any]) -> list[str]:
-    """Lines of Markdown for RESULTS.md."""
+    """Lines of Markdown for RESULTS.md: our largest and smallest sizes, and all of the others'."""
     lines = ["| 7-joint arm, rollouts | where | method | precision | motions × steps | steps a second | error |"]
     lines += ["| --- " * 7 + "|"]
     for r in results.get("runs", ()):
+        size = (r["count"], r["steps"])
+        shown = ((4096, 1000), (262144, 1000)) if r["where"] == "GPU" else ((262144, 100),)
+        if r["where"].startswith("GPU") and size not in shown:
+            continue
         error = f"{r['error']:.0e}" if "error" in r else ""
-        size = f"{r['count']:,} × {r['steps']:,}"
-        cells = [r["who"], r["where"], r["method"], r["precision"], size, f"{r['rate']:.2e}", error]
-        lines.append(f"| {' | '.join(cells)} |")
+        cells = [r["who"], r["where"], r["method"], r["precision"], f"{size[0]:,} × {size[1]:,}", f"{r['rate']:.2e}"]
+        lines.append(f"| {' | '.join([*cells, error])} |")
     return lines
+
+
+def checked(results: dict[str, Any]) -> str:
+    """A sentence on what was compared with the CPU."""
+    runs = results["runs"]
+    worst = {p: max(r["worst"] for r in runs if r["precision"] == p) for p in ("float64", "float32")}
+    libraries = ", ".join(sorted({r["library"] for r in runs}))
+    number = sum(r["functions"] for r in runs)
+    failed = f"{len(results['failed'])} failed" if results["failed"] else "none failed"
+    errors = " and ".join(f"{error:.0e} in {p}" for p, error in worst.items())
+    return f"{number} answers of functions ({libraries}) compared with the CPU: {failed}; at most {errors}."

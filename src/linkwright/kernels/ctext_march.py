@@ -26,13 +26,10 @@ def march_text(program: Program, precision: str) -> StatesText:
     return _March(program, None, cuda_dialect(precision, outside=True)).lowered()
 
 
-#: What a kernel of each precision is compiled for besides the size of its blocks; by default as kernels of one call.
-BOUNDS: dict[str, str] = {}
-
-
 class _March(_States):
     def _bounds(self) -> str:
-        return BOUNDS.get(self.dialect.precision) or super()._bounds()
+        """All registers: what spills here is read again in every step, and more threads at a time do not hide it."""
+        return str(BLOCK)
 
     def _kernel(self, driver: Function) -> list[str]:
         names, real, index = self.names, self.dialect.real, self.dialect.index

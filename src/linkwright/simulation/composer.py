@@ -22,16 +22,15 @@ SMALL = 800
 class Composer(ProgramBuilder):
     """A builder for programs that are made of other programs, with some arithmetic between them."""
 
-    def __init__(self, name: str, small: int = SMALL) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.small = small
         self.seat: Seat | None = None  # where the states of a mechanism are looked at
         self.force: Ref | None = None
         self.parameters: Ref | None = None  # those that are given with the state
 
     def build(self, **labels: Any) -> Program:
         program = super().build(**labels)
-        block = straightened(program) if sum(program.count().values()) <= self.small else None
+        block = straightened(program) if sum(program.count().values()) <= SMALL else None
         if block is None:
             return program
         whole = ProgramBuilder(self.name)

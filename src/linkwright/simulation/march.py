@@ -13,8 +13,6 @@ from linkwright.tape.build import Ref
 from linkwright.tape.functions import less_equal, where
 from linkwright.tape.program import Program
 
-STRAIGHT = 800  # operations up to which a step is one block
-
 
 def marching(parts: Parts, tableau: Tableau, *, anew: bool = False) -> Program:
     """q, v, a, n, (t_start, dt) [, tau, p] → q, v, a, n after one step more, the n-th before.
@@ -22,7 +20,7 @@ def marching(parts: Parts, tableau: Tableau, *, anew: bool = False) -> Program:
     With `anew`, a step begins with the acceleration by tau in the place of the given one, which other forces caused.
     What is left open by a step is NaN after it.
     """
-    b = Composer(f"{tableau.name} march", STRAIGHT)
+    b = Composer(f"{tableau.name} march")
     sizes = {"q": parts.nq, "v": parts.nv, "a": parts.nv}
     start = [b.input(name, (size,)) for name, size in sizes.items()]
     count, settings = b.input("steps", ()), b.input("settings", (2,))
