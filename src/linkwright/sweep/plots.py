@@ -33,7 +33,7 @@ def plot(
 ) -> Figure:
     """The figure of a study; it belongs to no window and to no state of matplotlib's."""
     try:
-        from matplotlib.figure import Figure
+        from linkwright.results.figures import ShownFigure
     except ImportError as error:
         raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from error
     if path is not None and Path(path).suffix.lower() not in ENDINGS:
@@ -48,7 +48,9 @@ def plot(
     if chosen == "series" and not series:
         raise LinkwrightError("no output of this study is a series in time; draw kind='scatter' or 'lines'")
     draw = {"lines": _lines, "scatter": _scatter, "histogram": _histograms, "series": _series}[chosen]
-    figure = Figure(facecolor="white", layout="constrained")
+    figure = ShownFigure(facecolor="white", layout="constrained")
+    if names is None:  # what never moves says little; asked for by name it is drawn
+        series = [name for name in series if _moves(study[name][study.ok])] or series
     draw(study, figure, (series if chosen == "series" else scalars))
     figure.suptitle(_wrapped(study.told()), fontsize=9.5, color=_INK)
     if path is not None:
@@ -69,6 +71,12 @@ def _chosen(study: Study, names: str | list[str] | None) -> tuple[list[str], lis
     for name in asked:
         found[min(study[name].ndim - 1, 1)].append(name)
     return found
+
+
+def _moves(values: Floats) -> bool:
+    """Whether a series is more than one number and rounding."""
+    x = values[np.isfinite(values)]
+    return len(x) > 0 and bool(np.ptp(x) > 1e-9 * (1.0 + np.abs(x).max()))
 
 
 def _fitting(study: Study, scalars: list[str]) -> str:

@@ -113,9 +113,9 @@ def short(drawn: bytes) -> bytes:
 
 def new_figure(height: float, width: float = 6.0) -> Figure:
     """An empty figure (inches) that belongs to no window."""
-    from matplotlib.figure import Figure
+    from linkwright.results.figures import ShownFigure
 
-    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    return ShownFigure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
 def dressed(ax: Axes, x: str = "", y: str = "", title: str = "") -> Axes:
