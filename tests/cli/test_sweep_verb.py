@@ -14,6 +14,15 @@ import linkwright as lw
 from linkwright.sweep.store import CHUNKS
 
 MODEL = Path(__file__).resolve().parents[2] / "examples" / "models" / "four_bar.mks"
+ARM = """MODEL arm
+SYSTEM (KINEMATIC ANALYSIS, starting time = 0, ending time = 20, print interval = 0.01);
+PARAMETER rate = 1;
+BODY base (ground);
+BODY arm (origin = (0, 0, 0));
+REVOLUTE JOINT a (triad = base, triad = arm);
+DRIVER d (a.angle = rate*TIME);
+ENDMODEL
+"""
 PLAIN = ("--times", "0:1:0.1", "--output-value", "reach=max(pen.x)-min(pen.x)", "--output-value", "pen.y")
 
 
@@ -82,7 +91,9 @@ def test_wrong_words_are_told_in_one_line_and_nothing_is_left(
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are of POSIX")
 def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
     folder = tmp_path / "s"
-    words = ["sweep", str(MODEL), "--set", "coupler=2.5:3.5:0.0005", "--output-value", "max(pen.x)", "--chunk", "8"]
+    model = tmp_path / "arm.mks"
+    model.write_text(ARM)
+    words = ["sweep", str(model), "--set", "rate=1:2:0.0005", "--output-value", "max(arm.wz)", "--chunk", "8"]
     words += ["--out", str(folder), "--no-plot"]
     command = [sys.executable, "-m", "linkwright.cli", *words]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -51,8 +51,8 @@ MAY = {
     },
     "opened": {"model", "programs", "constraints", "mechanism"},
     "sweep": {
-        *("model", "opened", "sources", "analysis", "acting", "constraints", "closed", "simulation", "programs", "results"),
-        *("formats", "kernels", "mechanism", "spatial", "tape", "targets"),
+        *("model", "opened", "sources", "analysis", "acting", "constraints", "closed", "simulation", "programs"),
+        *("results", "formats", "kernels", "mechanism", "spatial", "tape", "targets"),
     },
     "cli": {
         *("model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from pathlib import Path
@@ -99,6 +100,8 @@ def sweep(
         "rtol": rtol,
         "dt": step,
     }
+    # Of a lost connection Dask logs pages; that it is lost is told in a line here.
+    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
     screen = console()
     screen.print(told(plan), soft_wrap=True)
     started = perf_counter()
@@ -181,6 +184,7 @@ class _Bar:
         self._bar: Any = None
         self._done = done
         self._first: int | None = None
+        self._marks = 0
         if screen.is_terminal:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -197,8 +201,9 @@ class _Bar:
     def __call__(self, done: int, total: int) -> None:
         """So many cases of so many."""
         self._done[:] = [done, total]
-        if self._first is None:
-            self._first, self._started = done, perf_counter()
+        if self._first is None or (self._marks < 2 and done > self._first):
+            # From the first chunk on: before, workers start and programs are compiled.
+            self._first, self._started, self._marks = done, perf_counter(), self._marks + 1
         if self._bar is not None:
             rate = (done - self._first) / max(perf_counter() - self._started, 1e-9)
             shown = f"{rate:,.0f} a second" if done > self._first else ""

@@ -75,6 +75,7 @@ def sweep(
     try:
         finished = _finished(kept)
         if finished is not None:
+            kept.drop_chunks()
             return finished
         study = _run(task, kept.plan, engine, kept, on, workers, progress)
         save(study.task, study.plan, study._batch, kept.folder / DATASET)

@@ -140,7 +140,7 @@ def _scatter(study: Study, figure: Figure, names: list[str]) -> None:
         for c, column in enumerate(columns):
             ax = grid[r, c]
             if r == c:
-                ax.hist(_finite(study[row][good]), bins=30, color=_BLUE, alpha=0.8)
+                _hist(ax, study[row][good], 30)
                 ax.set_yticks([])
             else:
                 size = 14.0 if len(some) < 300 else 3.0
@@ -158,7 +158,7 @@ def _histograms(study: Study, figure: Figure, names: list[str]) -> None:
     for ax in grid.flat[len(shown) :]:
         ax.set_visible(False)
     for ax, name in zip(grid.flat, shown, strict=False):
-        ax.hist(_finite(study[name][study.ok]), bins=40, color=_BLUE, alpha=0.8)
+        _hist(ax, study[name][study.ok], 40)
         _label(ax, x=name, y="cases")
 
 
@@ -181,5 +181,10 @@ def _series(study: Study, figure: Figure, names: list[str]) -> None:
     _label(grid[-1, 0], x="time (s)")
 
 
-def _finite(x: Floats) -> Floats:
-    return x[np.isfinite(x)]
+def _hist(ax: Axes, values: Floats, bins: int) -> None:
+    x = values[np.isfinite(values)]
+    middle = float(np.mean(x)) if len(x) else 0.0
+    room = 0.01 * abs(middle) or 0.01
+    # Values that differ by rounding alone are one bar.
+    ends = (middle - room, middle + room) if not len(x) or np.ptp(x) < 1e-6 * room else (float(x.min()), float(x.max()))
+    ax.hist(x, bins=bins, range=ends, color=_BLUE, alpha=0.8)
