@@ -140,6 +140,10 @@ def test_parameters_differ_from_motion_to_motion(cupy):
     q, v = RNG.standard_normal((2, 3, 1))
     given = cupy.asarray(q), cupy.asarray(v)
     found = lw.rollout(mech, *given, 1e-3, 5, outputs=("q",), parameters={"mass": cupy.asarray(masses)})
+    every = lw.rollout(mech, *(x[0] for x in given), 1e-3, 5, outputs=("q",), parameters={"mass": cupy.asarray(masses)})
+    assert every.q.shape == (3, 6, 1)
+    with pytest.raises(NameNotFound, match="no parameter named 'weight'"):
+        lw.rollout(mech, *given, 1e-3, 5, parameters={"weight": 2.0})
     for k, value in enumerate(masses):
         wanted = lw.rollout(mech.with_parameters(mass=value), q[k], v[k], 1e-3, 5).q
         np.testing.assert_allclose(found.q.get()[k], wanted, rtol=1e-12)
