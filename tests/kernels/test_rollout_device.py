@@ -10,7 +10,6 @@ from closed_mechanisms import four_bar
 from linkwright.errors import DtypeError, KernelError, ModelError, NameNotFound, ShapeError
 from linkwright.kernels import ctext, ctext_march, cuda_march
 from linkwright.simulation import rollout_device
-from linkwright.simulation.rollout import rollout as plain
 
 RNG = np.random.default_rng(5)
 FIELDS = ("q", "v", "a", "y", "final_q", "final_v")
@@ -139,9 +138,12 @@ def test_parameters_differ_from_motion_to_motion(cupy):
         b.joint("revolute", "ground", "rod", axis=(0, 1, 0), name="pin")
     mech, masses = b.build(), np.array([0.5, 1.0, 4.0])
     q, v = RNG.standard_normal((2, 3, 1))
-    options = {"dt": 1e-3, "steps": 5, "tau": None, "method": "rk4", "every": 1, "outputs": ("q",), "t_start": 0.0}
-    given = {"q0": cupy.asarray(q), "v0": cupy.asarray(v), "parameters": {"mass": cupy.asarray(masses)}}
-    found = rollout_device.rollout_in_kind(plain, mech, **given, **options)
+    given = cupy.asarray(q), cupy.asarray(v)
+    found = lw.rollout(mech, *given, 1e-3, 5, outputs=("q",), parameters={"mass": cupy.asarray(masses)})
+    every = lw.rollout(mech, *(x[0] for x in given), 1e-3, 5, outputs=("q",), parameters={"mass": cupy.asarray(masses)})
+    assert every.q.shape == (3, 6, 1)
+    with pytest.raises(NameNotFound, match="no parameter named 'weight'"):
+        lw.rollout(mech, *given, 1e-3, 5, parameters={"weight": 2.0})
     for k, value in enumerate(masses):
         wanted = lw.rollout(mech.with_parameters(mass=value), q[k], v[k], 1e-3, 5).q
         np.testing.assert_allclose(found.q.get()[k], wanted, rtol=1e-12)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.errors import DtypeError, KernelError, ModelError, ShapeError
+from linkwright.errors import DtypeError, KernelError, ModelError, NameNotFound, ShapeError
 from linkwright.kernels import compiled, foreign, interop_torch
 from linkwright.kernels.cuda_backend import DeviceKernel
 from linkwright.kernels.cuda_device import cupy
@@ -81,6 +81,9 @@ def _on_device(
     nowhere = np.zeros((0, mech.nq)), np.zeros((0, mech.nv))  # laws are tried where the mechanism is neutral
     law = forces_of(mech, tau, (0,), steps, *nowhere, t_start)[0] if callable(tau) and not library(tau) else None
     names, function = outputs_of(mech, outputs, *nowhere, t_start)
+    for name in parameters or ():
+        if name not in mech.description.parameters:
+            raise NameNotFound("parameter", str(name), list(mech.description.parameters))
     leader = next(value for value in arrays.values() if on_device(value))
     with home_of(leader) as home:
         state = _State(mech, home, arrays)
@@ -148,6 +151,13 @@ class _State:
         except ValueError:
             text = f"q0 has the leading shape {q.shape[:-1]} and v0 {v.shape[:-1]}; make them agree"
             raise ShapeError(text, given=v.shape[:-1], wanted=q.shape[:-1]) from None
+        for name, x in self.arrays.items():
+            if name not in ("q0", "v0", "tau"):
+                try:
+                    self.shape = np.broadcast_shapes(self.shape, x.shape)
+                except ValueError:
+                    text = f"{name} has shape {x.shape}, and the motions {self.shape}; make them agree"
+                    raise ShapeError(text, given=x.shape, wanted=self.shape) from None
         self.count = math.prod(self.shape)
         if mech.closed and self.precision == "float32":
             text = f"rollout: loops and drivers of {mech.name!r} cannot be kept closed in float32; give float64 arrays"
