@@ -88,6 +88,7 @@ class Bodies:
     sites: list[Site] = field(default_factory=list)
     joints: dict[str, Joint] = field(default_factory=dict)
     _by_name: dict[str, int] | None = None
+    _sites: dict[str, Site] | None = None
 
     def position(self, node: Node, key: str) -> int:
         """The number of the body that an attribute names; −1 for the world."""
@@ -107,7 +108,9 @@ class Bodies:
         return self.joints[name]
 
     def site(self, node: Node, key: str) -> Site:
-        found = next((site for site in self.sites if site.name == node.get(key)), None)
+        if self._sites is None:
+            self._sites = {site.name: site for site in self.sites}
+        found = self._sites.get(node.get(key) or "")
         if found is None:
             raise node.fail(f"{key}={(node.get(key) or '')[:80]!r} is no site of this model; correct the name")
         return found
