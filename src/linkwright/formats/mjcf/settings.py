@@ -38,6 +38,7 @@ class Settings:
     meshdir: str = ""
     strippath: bool = False
     fit_box: bool = False
+    align_free: bool = False
     gravity: Floats = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
     disabled: set[str] = field(default_factory=set)
     fluid: Node | None = None  # where a density, a viscosity or a wind is set
@@ -92,6 +93,7 @@ def _compiler(s: Settings, node: Node) -> None:
     s.meshdir = node.get("meshdir", node.get("assetdir", s.meshdir)) or ""
     s.strippath = node.flag("strippath", s.strippath)
     s.fit_box = node.flag("fitaabb", s.fit_box)
+    s.align_free = node.flag("alignfree", s.align_free)
     if node.get("exactmeshinertia") == "true":
         raise node.fail("exactmeshinertia is of old versions; write inertia='exact' at each <mesh>")
 
