@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from linkwright.formats.mjcf.nodes import Floats, Node
-from linkwright.formats.mjcf.places import HERE, Pose, along, pose_of
+from linkwright.formats.mjcf.places import along, pose_of
 from linkwright.formats.mjcf.settings import Defaults, Settings
+from linkwright.formats.poses import HERE, Pose
 
 WORLD = "world"
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}

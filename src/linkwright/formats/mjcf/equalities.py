@@ -8,8 +8,9 @@ import numpy as np
 
 from linkwright.formats.mjcf.bodies import Bodies, Joint
 from linkwright.formats.mjcf.nodes import Node
-from linkwright.formats.mjcf.places import Pose, quaternion
+from linkwright.formats.mjcf.places import quaternion
 from linkwright.formats.mjcf.settings import Defaults
+from linkwright.formats.poses import Pose
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ import numpy as np
 from linkwright.formats.mjcf.bodies import Bodies, Joint, Site
 from linkwright.formats.mjcf.chains import Chains
 from linkwright.formats.mjcf.nodes import Floats, Node
-from linkwright.formats.mjcf.places import HERE, Pose
 from linkwright.formats.mjcf.settings import Defaults, Settings
+from linkwright.formats.poses import HERE, Pose
 from linkwright.mechanism.expression import Call, Expression, Number, as_expression
 from linkwright.mechanism.laws import friction as friction_law
 

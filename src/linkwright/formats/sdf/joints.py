@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from linkwright.errors import ModelError
+from linkwright.formats.poses import Floats, Pose
 from linkwright.formats.sdf.scope import WORLD, Place, Scope
-from linkwright.formats.sdf.values import Floats, Pose, Values
+from linkwright.formats.sdf.values import Values
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.builder_parts import Triad
 from linkwright.mechanism.frames import axis_frame, snapped
