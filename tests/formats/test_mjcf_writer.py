@@ -183,3 +183,26 @@ def test_names_that_are_no_xml_are_refused():
 def test_bodies_deeper_than_xml_readers_go_are_refused():
     with pytest.raises(ModelError, match="more than 490 deep"):
         write_mjcf(lw.chain(600).description)
+
+
+def test_several_joints_in_one_body_come_back_as_joints_of_one_body(tmp_path):
+    joints = '<joint name="x" type="slide" axis="1 2 0"/><joint name="h" axis="0 1 1" pos=".1 .2 0" armature=".1"/>'
+    joints += '<joint name="ball" type="ball" pos=".3 0 .1"/>'
+    geom = '<geom type="box" size=".1 .2 .3" pos=".1 0 .2" euler="10 20 30"/>'
+    inner = f'<body name="b" pos="1 0 0" euler="0 20 0"><joint name="y" axis="1 0 0"/><joint name="z"/>{geom}</body>'
+    body = f'<body name="a" pos="1 2 3" euler="20 0 10">{joints}{geom}{inner}</body>'
+    path = tmp_path / "m.xml"
+    path.write_text(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+    with pytest.warns(LinkwrightWarning, match=r"'a \(x\)', 'a \(h\)', 'b \(y\)' without mass are no bodies there"):
+        text = write_mjcf(read(path))
+    models = mujoco.MjModel.from_xml_path(str(path)), mujoco.MjModel.from_xml_string(text)
+    rng = np.random.default_rng(0)
+    q, v = models[0].qpos0.copy(), rng.normal(size=models[0].nv)
+    mujoco.mj_integratePos(models[0], q, rng.uniform(-1.0, 1.0, models[0].nv), 1.0)
+    found = []
+    for model in models:
+        data = mujoco.MjData(model)
+        data.qpos[:], data.qvel[:] = q, v
+        mujoco.mj_forward(model, data)
+        found.append(np.concatenate([mass_matrix(model, data).ravel(), data.qacc, data.xpos[-1]]))
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-9)

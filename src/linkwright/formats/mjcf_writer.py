@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.passive import Passive, passive_forces
+from linkwright.formats.poses import Pose
 from linkwright.formats.xml import MAX_NESTING
 from linkwright.formats.xml_text import number, numbers, quoted
 from linkwright.mechanism.checks import impossible_inertias, listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.drawing import Shape
+from linkwright.mechanism.elements import PointForce
 from linkwright.mechanism.frames import snapped
 from linkwright.mechanism.topology import span
 from linkwright.spatial.rotation import euler_parameters
@@ -45,6 +47,7 @@ class _Writer:
     def __init__(self, d: Description) -> None:
         self.d, self.tree = d, span(d)
         self.places = {name: k for k, name in enumerate(d.frames.names)}
+        self.folded = self._foldable()
         wrong, self.told = self._check()
         self.passive, unheld, softly = passive_forces(d)
         wrong += unheld
@@ -81,13 +84,34 @@ class _Writer:
         if limited:
             told.append(f"limits are stops in MuJoCo: {listed(limited)}")
         told += self._left_out()
-        moving = [int(b) for b, j in zip(tree.body, tree.joint, strict=True) if d.kind_of(int(j)).nv]
+        if self.folded:
+            names = listed([d.body_names[int(tree.body[i])] for i in sorted(self.folded)])
+            told.append(f"{names} without mass are no bodies there: their joints are further ones of what they carry")
+        rows = [i for i in range(len(tree.body)) if i not in self.folded and d.kind_of(int(tree.joint[i])).nv]
+        moving = [int(tree.body[i]) for i in rows]
         bare = [b for b in moving if not (d.mass[b] > 0.0 and np.all(np.abs(d.inertia[b, :3]) > 0.0))]
         odd = [b for b in moving if b not in bare and impossible_inertias(d.inertia[[b]])[0]]
         for rows, why in ((bare, "have no mass or inertia"), (odd, "have an inertia that no body can have")):
             if rows:
                 told.append(f"{listed([d.body_names[b] for b in rows])} {why}, which MuJoCo may refuse")
         return wrong, told
+
+    def _foldable(self) -> set[int]:
+        """The links that only stand between two joints, which MuJoCo would refuse and need not have.
+
+        A ball stays the last joint of its body, and a free joint the only one.
+        """
+        d, tree = self.d, self.tree
+        used = set(d.frames.body.tolist()) | {int(x[j]) for j in tree.loops for x in (d.parent, d.child)}
+        used |= {self._place(shape.place)[0] for shape in d.shapes}
+        used |= {self._place(end)[0] for e in d.elements if isinstance(e, PointForce) for end in (e.first, e.second)}
+        children = np.bincount(tree.parent[tree.parent >= 0], minlength=len(tree.body))
+        return {
+            i
+            for i, body in enumerate(tree.body.tolist())
+            if not d.mass[body] and not d.inertia[body].any() and children[i] == 1 and body not in used
+            if d.kind_of(int(tree.joint[i])).name not in ("spherical", "free")
+        }
 
     def _left_out(self) -> list[str]:
         d, found = self.d, []
@@ -132,6 +156,7 @@ class _Writer:
         for children in carried.values():
             children.sort(key=lambda i: int(tree.joint[i]), reverse=True)
         yield from self._on_body(GROUND, "    ")
+        before: dict[int, list[int]] = {}  # the links whose joints a body has before its own
         todo: list[tuple[int, int, bool]] = [(i, 2, False) for i in carried.get(-1, ())]
         while todo:
             i, depth, done = todo.pop()
@@ -139,10 +164,19 @@ class _Writer:
             if done:
                 yield f"{pad}</body>"
                 continue
+            if i in self.folded:
+                [inner] = carried[i]
+                before[inner] = [*before.pop(i, ()), i]
+                todo.append((inner, depth, False))
+                continue
             body = int(tree.body[i])
-            r, p = self._pose(i)
-            yield f"{pad}<body name={quoted(d.body_names[body])}{_placed(r, p)}>"
-            yield from (f"{pad}  {line}" for line in self._joints(i))
+            own: list[list[str]] = []
+            at = Pose(np.eye(3), np.zeros(3))  # of the body in the link whose joints are written
+            for link in [i, *reversed(before.pop(i, []))]:
+                own.append(list(self._joints(link, at)))
+                at = Pose(*self._pose(link)) @ at
+            yield f"{pad}<body name={quoted(d.body_names[body])}{_placed(at.r, at.p)}>"
+            yield from (f"{pad}  {line}" for lines in reversed(own) for line in lines)
             if d.mass[body] or d.inertia[body].any():
                 yield (
                     f'{pad}  <inertial pos="{numbers(d.com[body])}" mass="{number(d.mass[body])}" '
@@ -203,14 +237,15 @@ class _Writer:
         r = snapped(r_near @ turn @ r_far.T)
         return r, p_near - r @ p_far + 0.0
 
-    def _joints(self, i: int) -> Iterator[str]:
-        """MuJoCo's joints of one of ours, in its order; axes and anchor in the frame of the body."""
+    def _joints(self, i: int, at: Pose) -> Iterator[str]:
+        """MuJoCo's joints of one of ours, in its order; axes and anchor in a frame that is `at` in the body's."""
         d, j = self.d, int(self.tree.joint[i])
         kind, name, reverse = d.kind_of(j), d.joint_names[j], bool(self.tree.reverse[i])
         if kind.nv == 0:
             return
         _, (r_far, p_far) = self._sides(i)
-        at = f' pos="{numbers(p_far)}"' if p_far.any() else ""
+        anchor = at.r.T @ (p_far - at.p) + 0.0
+        where = f' pos="{numbers(anchor)}"' if anchor.any() else ""
         grounded = int(self.tree.parent[i]) < 0
         if kind.name == "free" and grounded:
             self.parts[j] = [(name, 0)]
@@ -225,11 +260,11 @@ class _Writer:
             rows = list(self._chain(j, r_far, reverse))
         self.parts[j] = [(row[0], row[3]) for row in rows]
         for part, sort, axis, index in rows:
-            along = "" if sort == "ball" else f' axis="{numbers(axis)}"'
+            along = "" if sort == "ball" else f' axis="{numbers(snapped(at.r.T @ axis))}"'
             limits = self._range(j, sort, index, kind.nv)
             armature = f' armature="{number(d.armature[j])}"' if d.armature[j] else ""
             more = f"{limits}{armature}{self._losses(j, index)}"
-            yield f'<joint name={quoted(part)} type="{sort}"{at}{along}{more}/>'
+            yield f'<joint name={quoted(part)} type="{sort}"{where}{along}{more}/>'
 
     def _chain(self, j: int, r_far: Floats, reverse: bool) -> Iterator[tuple[str, str, Floats, int]]:
         """The turns and shifts that a joint is made of: name, type, axis in the body, number of our coordinate."""
