@@ -13,7 +13,7 @@ from linkwright.formats import read
 from linkwright.formats.mjcf_writer import write_mjcf
 from linkwright.mechanism.kinds import KINDS
 
-MORE = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 5)]
+MORE = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4)]
 
 
 def quietly(d):
@@ -45,7 +45,7 @@ def assert_alike(mech, seed=0):
     np.testing.assert_allclose(bias, force, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *MORE])
+@pytest.mark.parametrize("seed", [0, *MORE])
 def test_random_trees_of_all_kinds_have_the_same_dynamics_in_mujoco(seed):
     assert_alike(lw.random_tree(12, seed=seed), seed)
 
