@@ -78,6 +78,18 @@ def test_a_model_is_not_written_over_itself(tmp_path: Path, capsys: pytest.Captu
     assert "is the model itself" in one_line(linkwright(capsys, "convert", model, model))
 
 
+def test_a_robot_of_one_body_is_converted_only_with_a_floating_base(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, target = tmp_path / "m.urdf", tmp_path / "m.xml"
+    inertial = "<inertial><mass value='1'/><inertia ixx='1' ixy='0' ixz='0' iyy='1' iyz='0' izz='1'/></inertial>"
+    model.write_text(f"<robot name='r'><link name='hull'>{inertial}</link></robot>")
+    assert "--base floating" in one_line(linkwright(capsys, "convert", model, target))
+    assert not target.exists()
+    assert linkwright(capsys, "convert", model, target, "--base", "floating").code == 0
+    assert list(read(target).body_names) == ["hull"]
+
+
 def test_a_xacro_file_wants_trust(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = tmp_path / "m.xacro"
     model.write_text("<robot/>")

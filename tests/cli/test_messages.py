@@ -52,7 +52,7 @@ def test_wrong_words_are_exit_code_2(words: list[str], told: str, capsys: pytest
         ("robot.urdf", SWING.replace('child link="bob"', 'child link="rob"'), "'rob'"),
         ("arm.dh.toml", "convention = ", "is not TOML"),
         ("arm.dh.toml", "[[link]]\na = 1.0\n", "does not say its convention"),
-        ("arm.sdf", "", "not read yet"),
+        ("arm.sdf", '<sdf version="1.9"/>', "has 0 <model> and <world>"),
         ("arm.step", "", "'.step' are not read"),
     ],
 )

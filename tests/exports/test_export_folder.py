@@ -15,9 +15,9 @@ ARM = MODELS / "arm.urdf"
 
 def test_a_folder_of_an_earlier_export_is_written_anew(tmp_path: Path) -> None:
     first = lw.export(ARM, tmp_path / "out", "gravity_forces")
-    (tmp_path / "out" / "README.md").write_text("old")
+    (tmp_path / "out" / "gravity_forces.c").write_text("old")
     again = lw.export(ARM, tmp_path / "out", "gravity_forces")
-    assert (tmp_path / "out" / "README.md").read_text() == again.files["README.md"]
+    assert (tmp_path / "out" / "gravity_forces.c").read_text() == again.files["gravity_forces.c"]
     assert sorted(os.listdir(tmp_path / "out")) == sorted(first.files)
 
 
@@ -82,3 +82,10 @@ def test_the_command_line_tells_what_it_left(tmp_path: Path, capsys: pytest.Capt
     out = capsys.readouterr().out
     assert "inverse_dynamics: q[6], v[6], a[6] -> tau[6]" in out
     assert "README.md, inverse_dynamics.py; tested to" in out
+
+
+def test_a_readme_of_somebody_else_is_not_written_over(tmp_path):
+    (tmp_path / "README.md").write_text("my notes")
+    with pytest.raises(lw.errors.LinkwrightError, match=r"holds README\.md, which no export wrote.*overwrite=True"):
+        lw.export(ARM, tmp_path, "gravity_forces")
+    assert (tmp_path / "README.md").read_text() == "my notes"

@@ -79,10 +79,10 @@ BARS = """<worldbody><body name="a" pos="0 0 1"><joint name="ja" axis="0 1 0"/><
     "hold",
     [
         '<connect body1="b" anchor=".4 0 0"/>',
-        '<connect body1="a" body2="c" anchor=".4 .1 0"/>',
+        pytest.param('<connect body1="a" body2="c" anchor=".4 .1 0"/>', marks=pytest.mark.slow),
         '<connect site1="tip" site2="eye"/>',
-        '<weld body1="a" body2="c" anchor=".1 .2 .3"/>',
-        '<weld body1="c" body2="a" relpose=".1 .2 .3 1 .2 .3 .4"/>',
+        pytest.param('<weld body1="a" body2="c" anchor=".1 .2 .3"/>', marks=pytest.mark.slow),
+        pytest.param('<weld body1="c" body2="a" relpose=".1 .2 .3 1 .2 .3 .4"/>', marks=pytest.mark.slow),
         '<weld body1="a" body2="c" anchor=".1 .2 .3" relpose=".1 .2 .3 1 .2 .3 .4"/>',
         '<weld site1="tip" site2="eye"/>',
     ],

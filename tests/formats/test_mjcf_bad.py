@@ -1,11 +1,14 @@
 """Bad MJCF: each fault has an error that names the element and its line, and says what to do."""
 
+import re
 from pathlib import Path
 
+import mujoco
 import pytest
 
 import linkwright as lw
-from linkwright.errors import FormatError
+from linkwright.errors import FormatError, LinkwrightWarning
+from linkwright.formats.mjcf.words import ATTRIBUTES, SECTIONS
 
 BODY = '<body name="b"><joint name="j"/><geom size=".1"/></body>'
 OTHER = '<body name="c"><joint name="k"/><geom size=".1"/></body>'
@@ -101,3 +104,59 @@ def test_an_option_that_is_none_is_told(tmp_path: Path) -> None:
         lw.load(file, equality="loose")
     with pytest.raises(FormatError, match="no keyframe 'home'"):
         lw.load(file, keyframe="home")
+
+
+def test_a_word_that_mjcf_does_not_have_is_told_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    file = tmp_path / "model.xml"
+    body = '<body><joint name="j" stifness="3"/><geom size=".1"/></body>'
+    file.write_text(f"<mujoco><default><joint armatur='1'/></default>{world(body)}<equalities/></mujoco>")
+    meant = r"armatur= of <joint> \(armature\?\).*stifness= of <joint> 'j' \(stiffness\?\) on line 2.*\(equality\?\)"
+    with pytest.warns(LinkwrightWarning, match=meant):
+        lw.load(file)
+
+
+def test_every_attribute_that_mujoco_has_is_known() -> None:
+    path: list[str] = []
+    for line in mujoco.mj_printSchema(False, False).splitlines():
+        opened = re.match(r"^( *)(\S+) \(.\)(.*)$", line)
+        if opened:
+            path[len(opened[1]) // 3 :] = [opened[2].replace("(world)body", "body")]
+        words = (opened[3] if opened else line).split()
+        section = path[1] if len(path) > 1 else "compiler"
+        if section in ("compiler", "option", "default", "body", "equality", "tendon", "actuator"):
+            assert set(words) <= ATTRIBUTES.get(path[-1], set(words)), path
+        assert section in (*SECTIONS, "body")
+
+
+def test_free_bodies_whose_frames_mujoco_turns_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "model.xml"
+    free = "<body name='{}'><freejoint {}/><geom size='.1' pos='1 0 0'/></body>"
+    both = free.format("b", "align='true'") + free.format("c", "")
+    file.write_text(f"<mujoco>{world(both)}</mujoco>")
+    with pytest.warns(LinkwrightWarning, match=r"frames of 'b' to their centres of mass"):
+        lw.load(file)
+
+
+@pytest.mark.parametrize(
+    ("inside", "told"),
+    [
+        ("".join(f"<default class='c{k}'/>" for k in range(4001)), "more than 4000 elements in <default>"),
+        (f"<geom pos='1 2 3{' ' * 1000}'/>", "pos= has 1005 letters"),
+    ],
+)
+def test_defaults_that_make_every_element_dear_are_refused(tmp_path: Path, inside: str, told: str) -> None:
+    file = tmp_path / "model.xml"
+    file.write_text(f"<mujoco><default>{inside}</default>{world(BODY)}</mujoco>")
+    with pytest.raises(FormatError, match=told):
+        lw.load(file)
+
+
+def test_one_mesh_file_is_not_read_under_very_many_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("linkwright.formats.mjcf.meshes.MAX_FILES", 3)
+    (tmp_path / "a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
+    meshes = "".join(f"<mesh name='m{k}' file='a.obj'/>" for k in range(4))
+    geoms = "".join(f"<geom type='mesh' mesh='m{k}'/>" for k in range(4))
+    file = tmp_path / "model.xml"
+    file.write_text(f"<mujoco><asset>{meshes}</asset>{world(f'<body><joint/>{geoms}</body>')}</mujoco>")
+    with pytest.raises(FormatError, match="<mesh> 'm3': is one of more than 3 meshes"):
+        lw.load(file)

@@ -28,12 +28,13 @@ def check(folder: Path, seed: int) -> None:
     assert max(errors.values()) < 1e-9, errors
 
 
-@pytest.mark.parametrize("seed", range(4))
+# Between them these two have every element and attribute that the writer of random models knows.
+@pytest.mark.parametrize("seed", [0, 3])
 def test_a_random_model_moves_as_in_mujoco(tmp_path: Path, seed: int) -> None:
     check(tmp_path, seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4, 60))
+@pytest.mark.parametrize("seed", [1, 2, *range(4, 60)])
 def test_many_random_models_move_as_in_mujoco(tmp_path: Path, seed: int) -> None:
     check(tmp_path, seed)

@@ -360,3 +360,11 @@ def test_whatever_is_changed_in_a_file_it_is_read_or_refused(sdf):
             told.append(str(error))
     assert 10 < fine < 140
     assert all(text.startswith(str(path)) for text in told)
+
+
+def test_misspelt_elements_of_joints_and_inertias_are_named(sdf):
+    axis = "<axis><xyz>0 1 0</xyz><dynamics><dampin>3</dampin></dynamics></axis>"
+    joint = f"<joint name='j' type='revolute'><parent>world</parent><child>a</child>{axis}</joint>"
+    told = r"<dampin> in <dynamics> \('j'\); <Mass> in <inertial> \('a'\)"
+    with pytest.warns(LinkwrightWarning, match=told):
+        read(sdf(joint + link("a", more=HEAVY.replace("mass", "Mass"))))

@@ -54,7 +54,7 @@ def convert(
 
     What that language cannot hold is told: in warnings, or, where it would be another mechanism, as an error.
     """
-    from linkwright.formats import read
+    from linkwright.formats import format_of, read
     from linkwright.formats.files import check_place, write_whole
 
     write = _writer(output)
@@ -66,6 +66,10 @@ def convert(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         description = read(model, **{key: value for key, value in options.items() if value is not None})
+        if not description.nb:
+            text = "nothing in it moves, so that nothing would be left of it"
+            hint = "; a robot that is one body moves with --base floating" if format_of(model) == "urdf" else ""
+            raise LinkwrightError(f"{model}: {text}{hint}")
         text = write(description)
     write_whole(output, text)
     for warning in caught:

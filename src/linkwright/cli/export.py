@@ -8,12 +8,23 @@ from typing import Annotated
 
 import typer
 
-from linkwright.cli.screen import Base, Followers, Loaded, console, load, tell_warning
+from linkwright.cli.screen import (
+    Arguments,
+    Base,
+    Folders,
+    Followers,
+    Loaded,
+    Trust,
+    console,
+    file_options,
+    load,
+    tell_warning,
+)
 from linkwright.errors import LinkwrightError, NameNotFound
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="A model file, such as .mks, .urdf or .dh.toml.", show_default=False)],
+    model: Annotated[Path, typer.Argument(help="A model file, such as .mks, .urdf or MJCF.", show_default=False)],
     function: Annotated[
         str, typer.Option(help="A method of a mechanism, by name; or 'step', a step in time.")
     ] = "forward_dynamics",
@@ -45,6 +56,9 @@ def export(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Write into a folder that holds other files.")] = False,
     base: Base = None,
     mimic: Followers = None,
+    folder: Folders = None,
+    trust: Trust = False,
+    argument: Arguments = None,
 ) -> None:
     """Write a function of MODEL, with all its numbers, as files that need nothing else."""
     from linkwright.exports.export import check_language, single_text
@@ -55,7 +69,7 @@ def export(
     check_language(to, precision, arduino, output)
     if function not in SPECS and function != STEP:
         raise NameNotFound("function", function, [*SPECS, STEP])
-    loaded = load(model, base=base, mimic=mimic)
+    loaded = load(model, base=base, mimic=mimic, **file_options(folder, trust, argument))
     if function in ("pose", "jacobian", "twist"):
         if not frame:
             raise LinkwrightError(f"{function} is about a frame; name it with --frame, such as one of {_some(loaded)}")

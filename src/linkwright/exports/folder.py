@@ -12,6 +12,9 @@ from pathlib import Path
 from linkwright.errors import LinkwrightError
 from linkwright.targets import check_target
 
+README = "README.md"
+MARK = "Written by Linkwright"  # what the README of every export says in its first lines
+
 
 def check_folder(folder: Path, names: Mapping[str, str] | None = None, *, overwrite: bool = False) -> None:
     """Refuse a place that cannot become this folder; without names, only what can be told before they are known."""
@@ -30,8 +33,22 @@ def check_folder(folder: Path, names: Mapping[str, str] | None = None, *, overwr
             f"{folder}: holds {few}, which is not of this export; give another folder, or overwrite=True "
             "(what has other names stays)"
         )
+    taken = [name for name in names if (folder / name).exists()]
+    if taken and not overwrite and not _ours(folder / README):
+        raise LinkwrightError(
+            f"{folder}: holds {', '.join(taken[:3])}, which no export wrote; give another folder, or overwrite=True"
+        )
     for name in names:
         check_target(folder / name)
+
+
+def _ours(readme: Path) -> bool:
+    """Whether a README is that of an export."""
+    try:
+        with open(readme, encoding="utf-8") as file:
+            return MARK in file.read(2000)
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def write_folder(folder: Path, files: Mapping[str, str], *, overwrite: bool = False) -> None:

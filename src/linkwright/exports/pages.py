@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from linkwright.exports.folder import MARK
 from linkwright.exports.subject import Subject, plain
 from linkwright.exports.vectors import Vectors
 
@@ -13,7 +14,7 @@ _NAMES |= {"sin": "sines", "cos": "cosines", "sqrt": "square roots"}
 
 def readme(subject: Subject, vectors: Vectors, *sections: tuple[str, Sequence[str]]) -> str:
     """The page: a heading, the sections of the language, then what is the same for all."""
-    lines = [f"# {plain(subject.title)}", "", f"{_sentence(subject)} Written by Linkwright; it needs nothing of it."]
+    lines = [f"# {plain(subject.title)}", "", f"{_sentence(subject)} {MARK}; it needs nothing of it."]
     for title, body in (*sections, ("Arrays", _arrays(subject)), ("Test vector", _vector(vectors))):
         lines += ["", f"## {title}", "", *body]
     return "\n".join(lines) + "\n"

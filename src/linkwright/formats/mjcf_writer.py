@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 from warnings import warn
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.passive import Passive, passive_forces
+from linkwright.formats.poses import Pose
 from linkwright.formats.xml import MAX_NESTING
+from linkwright.formats.xml_text import number, numbers, quoted
 from linkwright.mechanism.checks import impossible_inertias, listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.drawing import Shape
+from linkwright.mechanism.elements import PointForce
 from linkwright.mechanism.frames import snapped
 from linkwright.mechanism.topology import span
 from linkwright.spatial.rotation import euler_parameters
@@ -46,6 +47,7 @@ class _Writer:
     def __init__(self, d: Description) -> None:
         self.d, self.tree = d, span(d)
         self.places = {name: k for k, name in enumerate(d.frames.names)}
+        self.folded = self._foldable()
         wrong, self.told = self._check()
         self.passive, unheld, softly = passive_forces(d)
         wrong += unheld
@@ -61,7 +63,7 @@ class _Writer:
         for end in (end for spring in self.passive.values() for end in spring.ends):
             if end not in self.places and end not in self.origins:
                 self.origins[end] = site = self._site(f"{end} origin")
-                self.sites.setdefault(self._place(end)[0], []).append(f"<site name={_quoted(site)}/>")
+                self.sites.setdefault(self._place(end)[0], []).append(f"<site name={quoted(site)}/>")
         self._equate()
 
     def _check(self) -> tuple[list[str], list[str]]:
@@ -82,13 +84,34 @@ class _Writer:
         if limited:
             told.append(f"limits are stops in MuJoCo: {listed(limited)}")
         told += self._left_out()
-        moving = [int(b) for b, j in zip(tree.body, tree.joint, strict=True) if d.kind_of(int(j)).nv]
+        if self.folded:
+            names = listed([d.body_names[int(tree.body[i])] for i in sorted(self.folded)])
+            told.append(f"{names} without mass are no bodies there: their joints are further ones of what they carry")
+        rows = [i for i in range(len(tree.body)) if i not in self.folded and d.kind_of(int(tree.joint[i])).nv]
+        moving = [int(tree.body[i]) for i in rows]
         bare = [b for b in moving if not (d.mass[b] > 0.0 and np.all(np.abs(d.inertia[b, :3]) > 0.0))]
         odd = [b for b in moving if b not in bare and impossible_inertias(d.inertia[[b]])[0]]
         for rows, why in ((bare, "have no mass or inertia"), (odd, "have an inertia that no body can have")):
             if rows:
                 told.append(f"{listed([d.body_names[b] for b in rows])} {why}, which MuJoCo may refuse")
         return wrong, told
+
+    def _foldable(self) -> set[int]:
+        """The links that only stand between two joints, which MuJoCo would refuse and need not have.
+
+        A ball stays the last joint of its body, and a free joint the only one.
+        """
+        d, tree = self.d, self.tree
+        used = set(d.frames.body.tolist()) | {int(x[j]) for j in tree.loops for x in (d.parent, d.child)}
+        used |= {self._place(shape.place)[0] for shape in d.shapes}
+        used |= {self._place(end)[0] for e in d.elements if isinstance(e, PointForce) for end in (e.first, e.second)}
+        children = np.bincount(tree.parent[tree.parent >= 0], minlength=len(tree.body))
+        return {
+            i
+            for i, body in enumerate(tree.body.tolist())
+            if not d.mass[body] and not d.inertia[body].any() and children[i] == 1 and body not in used
+            if d.kind_of(int(tree.joint[i])).name not in ("spherical", "free")
+        }
 
     def _left_out(self) -> list[str]:
         d, found = self.d, []
@@ -110,9 +133,9 @@ class _Writer:
     # -- the file -------------------------------------------------------------------------------------------------
     def lines(self) -> Iterator[str]:
         d = self.d
-        yield f"<mujoco model={_quoted(d.name)}>"
+        yield f"<mujoco model={quoted(d.name)}>"
         yield '  <compiler angle="radian" autolimits="true" inertiafromgeom="false" fusestatic="false"/>'
-        yield f'  <option gravity="{_numbers(d.gravity)}"/>'
+        yield f'  <option gravity="{numbers(d.gravity)}"/>'
         yield "  <worldbody>"
         yield from self._bodies()
         yield "  </worldbody>"
@@ -133,6 +156,7 @@ class _Writer:
         for children in carried.values():
             children.sort(key=lambda i: int(tree.joint[i]), reverse=True)
         yield from self._on_body(GROUND, "    ")
+        before: dict[int, list[int]] = {}  # the links whose joints a body has before its own
         todo: list[tuple[int, int, bool]] = [(i, 2, False) for i in carried.get(-1, ())]
         while todo:
             i, depth, done = todo.pop()
@@ -140,14 +164,23 @@ class _Writer:
             if done:
                 yield f"{pad}</body>"
                 continue
+            if i in self.folded:
+                [inner] = carried[i]
+                before[inner] = [*before.pop(i, ()), i]
+                todo.append((inner, depth, False))
+                continue
             body = int(tree.body[i])
-            r, p = self._pose(i)
-            yield f"{pad}<body name={_quoted(d.body_names[body])}{_placed(r, p)}>"
-            yield from (f"{pad}  {line}" for line in self._joints(i))
+            own: list[list[str]] = []
+            at = Pose(np.eye(3), np.zeros(3))  # of the body in the link whose joints are written
+            for link in [i, *reversed(before.pop(i, []))]:
+                own.append(list(self._joints(link, at)))
+                at = Pose(*self._pose(link)) @ at
+            yield f"{pad}<body name={quoted(d.body_names[body])}{_placed(at.r, at.p)}>"
+            yield from (f"{pad}  {line}" for lines in reversed(own) for line in lines)
             if d.mass[body] or d.inertia[body].any():
                 yield (
-                    f'{pad}  <inertial pos="{_numbers(d.com[body])}" mass="{_number(d.mass[body])}" '
-                    f'fullinertia="{_numbers(d.inertia[body])}"/>'
+                    f'{pad}  <inertial pos="{numbers(d.com[body])}" mass="{number(d.mass[body])}" '
+                    f'fullinertia="{numbers(d.inertia[body])}"/>'
                 )
             yield from self._on_body(body, pad + "  ")
             todo.append((i, depth, True))
@@ -157,7 +190,7 @@ class _Writer:
         """Frames, the ends of loops, and shapes."""
         d, f = self.d, self.d.frames
         for k in np.flatnonzero(f.body == body).tolist():
-            yield f"{pad}<site name={_quoted(f.names[k])}{_placed(f.r[k], f.p[k])}/>"
+            yield f"{pad}<site name={quoted(f.names[k])}{_placed(f.r[k], f.p[k])}/>"
         yield from (f"{pad}{line}" for line in self.sites.get(body, ()))
         for shape in d.shapes:
             owner, r, p = self._place(shape.place)
@@ -170,9 +203,9 @@ class _Writer:
         colour = ""
         if shape.color:
             rgb = [int(shape.color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-            colour = f' rgba="{_numbers([*rgb, 1.0])}"'
-        kind = f'type="{shape.kind}" size="{_numbers(size)}"{_placed(r, p)}{colour}'
-        return f'<geom name={_quoted(shape.name)} {kind} contype="0" conaffinity="0" mass="0"/>'
+            colour = f' rgba="{numbers([*rgb, 1.0])}"'
+        kind = f'type="{shape.kind}" size="{numbers(size)}"{_placed(r, p)}{colour}'
+        return f'<geom name={quoted(shape.name)} {kind} contype="0" conaffinity="0" mass="0"/>'
 
     def _place(self, name: str) -> tuple[int, Floats, Floats]:
         """The body of a place, and the place in it."""
@@ -204,20 +237,21 @@ class _Writer:
         r = snapped(r_near @ turn @ r_far.T)
         return r, p_near - r @ p_far + 0.0
 
-    def _joints(self, i: int) -> Iterator[str]:
-        """MuJoCo's joints of one of ours, in its order; axes and anchor in the frame of the body."""
+    def _joints(self, i: int, at: Pose) -> Iterator[str]:
+        """MuJoCo's joints of one of ours, in its order; axes and anchor in a frame that is `at` in the body's."""
         d, j = self.d, int(self.tree.joint[i])
         kind, name, reverse = d.kind_of(j), d.joint_names[j], bool(self.tree.reverse[i])
         if kind.nv == 0:
             return
         _, (r_far, p_far) = self._sides(i)
-        at = f' pos="{_numbers(p_far)}"' if p_far.any() else ""
+        anchor = at.r.T @ (p_far - at.p) + 0.0
+        where = f' pos="{numbers(anchor)}"' if anchor.any() else ""
         grounded = int(self.tree.parent[i]) < 0
         if kind.name == "free" and grounded:
             self.parts[j] = [(name, 0)]
-            armature = f' armature="{_number(d.armature[j])}"' if d.armature[j] else ""
+            armature = f' armature="{number(d.armature[j])}"' if d.armature[j] else ""
             damping = self._losses(j, 0)
-            yield f'<joint type="free" name={_quoted(name)}{armature}{damping}/>'
+            yield f'<joint type="free" name={quoted(name)}{armature}{damping}/>'
             return
         rows: list[tuple[str, str, Floats, int]] = []
         if kind.name == "spherical":
@@ -226,11 +260,11 @@ class _Writer:
             rows = list(self._chain(j, r_far, reverse))
         self.parts[j] = [(row[0], row[3]) for row in rows]
         for part, sort, axis, index in rows:
-            along = "" if sort == "ball" else f' axis="{_numbers(axis)}"'
+            along = "" if sort == "ball" else f' axis="{numbers(snapped(at.r.T @ axis))}"'
             limits = self._range(j, sort, index, kind.nv)
-            armature = f' armature="{_number(d.armature[j])}"' if d.armature[j] else ""
+            armature = f' armature="{number(d.armature[j])}"' if d.armature[j] else ""
             more = f"{limits}{armature}{self._losses(j, index)}"
-            yield f'<joint name={_quoted(part)} type="{sort}"{at}{along}{more}/>'
+            yield f'<joint name={quoted(part)} type="{sort}"{where}{along}{more}/>'
 
     def _chain(self, j: int, r_far: Floats, reverse: bool) -> Iterator[tuple[str, str, Floats, int]]:
         """The turns and shifts that a joint is made of: name, type, axis in the body, number of our coordinate."""
@@ -252,8 +286,8 @@ class _Writer:
         if kind.name == "screw":
             slide = self._free_name(f"{name}_shift")
             yield slide, "slide", found[0][1], -1
-            names = f"joint1={_quoted(slide)} joint2={_quoted(name)}"
-            self.equalities.append(f'<joint {names} polycoef="0 {_number(d.pitch[j])} 0 0 0"/>')
+            names = f"joint1={quoted(slide)} joint2={quoted(name)}"
+            self.equalities.append(f'<joint {names} polycoef="0 {number(d.pitch[j])} 0 0 0"/>')
 
     def _free_name(self, stem: str) -> str:
         name = next(n for k in range(len(self.taken) + 2) if (n := f"{stem}{'_' * k}") not in self.taken)
@@ -269,7 +303,7 @@ class _Writer:
         if nv != 1 or index < 0 or not self._bounded(j):
             return ""
         lower, upper = (float(np.clip(x[j], -1e9, 1e9)) for x in (self.d.lower, self.d.upper))
-        return "" if lower >= upper else f' range="{_numbers([lower, upper])}"'
+        return "" if lower >= upper else f' range="{numbers([lower, upper])}"'
 
     def _losses(self, j: int, index: int) -> str:
         found = self.passive.get((j, index), Passive()) if index >= 0 else Passive()
@@ -281,7 +315,7 @@ class _Writer:
             ("springref", found.rest),
         ):
             if value:
-                text += f' {key}="{_number(value)}"'
+                text += f' {key}="{number(value)}"'
         return text
 
     # -- what is not a tree ---------------------------------------------------------------------------------------
@@ -296,16 +330,16 @@ class _Writer:
                 ends: list[str] = []
                 for body, r, p, side in ((d.parent[j], d.ri[j], d.pi[j], "i"), (d.child[j], d.rj[j], d.pj[j], "j")):
                     site = self._site(f"{name} {side}{k if len(points) > 1 else ''}")
-                    ends.append(f"site{len(ends) + 1}={_quoted(site)}")
+                    ends.append(f"site{len(ends) + 1}={quoted(site)}")
                     where = _placed(r, p + along * r[:, 2])
-                    self.sites.setdefault(int(body), []).append(f"<site name={_quoted(site)}{where}/>")
+                    self.sites.setdefault(int(body), []).append(f"<site name={quoted(site)}{where}/>")
                 tag = "weld" if kind == "fixed" else "connect"
                 own = name if k == 0 else f"{name} {k}"
-                self.equalities.append(f"<{tag} name={_quoted(own)} {' '.join(ends)}/>")
+                self.equalities.append(f"<{tag} name={quoted(own)} {' '.join(ends)}/>")
         for m in d.mimics:
-            follower, leader = _quoted(d.joint_names[m.follower]), _quoted(d.joint_names[m.leader])
-            numbers = f"{_number(m.offset)} {_number(m.ratio)} 0 0 0"
-            self.equalities.append(f'<joint joint1={follower} joint2={leader} polycoef="{numbers}"/>')
+            follower, leader = quoted(d.joint_names[m.follower]), quoted(d.joint_names[m.leader])
+            values = f"{number(m.offset)} {number(m.ratio)} 0 0 0"
+            self.equalities.append(f'<joint joint1={follower} joint2={leader} polycoef="{values}"/>')
 
     def _site(self, stem: str) -> str:
         taken = self.places
@@ -318,11 +352,11 @@ class _Writer:
         for name, spring in self.passive.items():
             if not isinstance(name, str):
                 continue
-            ends = [f"<site site={_quoted(self.origins.get(end, end))}/>" for end in spring.ends]
-            numbers = f'stiffness="{_number(spring.stiffness)}" damping="{_number(spring.damping)}"'
+            ends = [f"<site site={quoted(self.origins.get(end, end))}/>" for end in spring.ends]
+            values = f'stiffness="{number(spring.stiffness)}" damping="{number(spring.damping)}"'
             if spring.stiffness:
-                numbers += f' springlength="{_number(spring.rest)}"'
-            yield f"<spatial name={_quoted(name)} {numbers}>{''.join(ends)}</spatial>"
+                values += f' springlength="{number(spring.rest)}"'
+            yield f"<spatial name={quoted(name)} {values}>{''.join(ends)}</spatial>"
 
     def _actuators(self) -> Iterator[str]:
         d = self.d
@@ -332,27 +366,13 @@ class _Writer:
             if j in d.passive or j in followers or kind.nv != 1:
                 continue
             limit = d.effort_limit[j]
-            bounds = f' ctrlrange="{_numbers([-limit, limit])}"' if 0.0 < limit < math.inf else ""
-            name = _quoted(parts[0][0])
+            bounds = f' ctrlrange="{numbers([-limit, limit])}"' if 0.0 < limit < math.inf else ""
+            name = quoted(parts[0][0])
             yield f"<motor name={name} joint={name}{bounds}/>"
 
 
 def _placed(r: Floats, p: Floats) -> str:
-    text = f' pos="{_numbers(p)}"' if p.any() else ""
+    text = f' pos="{numbers(p)}"' if p.any() else ""
     if np.array_equal(r, np.eye(3)):
         return text
-    return f'{text} quat="{_numbers(euler_parameters(r))}"'
-
-
-def _quoted(text: str) -> str:
-    if any(ord(c) < 32 or c in "\ufffe\uffff" for c in text):
-        raise ModelError(f"{text!r} has letters that XML cannot hold; rename it", element=text)
-    return quoteattr(text)
-
-
-def _number(x: float) -> str:
-    return repr(float(x) + 0.0).removesuffix(".0")
-
-
-def _numbers(values: Any) -> str:
-    return " ".join(_number(x) for x in values)
+    return f'{text} quat="{numbers(euler_parameters(r))}"'

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 from warnings import warn
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.passive import Passive, passive_forces
+from linkwright.formats.xml_text import number, numbers, quoted
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.topology import span
@@ -156,8 +156,8 @@ class _Writer:
         yield '<sdf version="1.11">'
         if world:
             yield '<world name="default">'
-            yield f"  <gravity>{_numbers(d.gravity)}</gravity>"
-        yield f"<model name={_quoted(d.name.replace('::', '_') or 'model')}>"
+            yield f"  <gravity>{numbers(d.gravity)}</gravity>"
+        yield f"<model name={quoted(d.name.replace('::', '_') or 'model')}>"
         for body in range(d.nb):
             yield from self._link(body)
         for j in range(d.nj):
@@ -166,8 +166,8 @@ class _Writer:
         for k, name in enumerate(d.frames.names):
             body = int(d.frames.body[k])
             if body != GROUND:
-                attached = _quoted(self.names["link", d.body_names[body]])
-                yield f"  <frame name={_quoted(self.names['frame', name])} attached_to={attached}>"
+                attached = quoted(self.names["link", d.body_names[body]])
+                yield f"  <frame name={quoted(self.names['frame', name])} attached_to={attached}>"
                 yield f"    {_pose(d.frames.r[k], d.frames.p[k])}"
                 yield "  </frame>"
         yield "</model>"
@@ -177,10 +177,10 @@ class _Writer:
 
     def _link(self, body: int) -> Iterator[str]:
         d = self.d
-        yield f"  <link name={_quoted(self.names['link', d.body_names[body]])}>"
+        yield f"  <link name={quoted(self.names['link', d.body_names[body]])}>"
         yield f"    {_pose(*self.poses[body])}"
-        moments = "".join(f"<{tag}>{_number(x)}</{tag}>" for tag, x in zip(_TAGS, d.inertia[body], strict=True))
-        yield f"    <inertial><pose>{_numbers(d.com[body])} 0 0 0</pose><mass>{_number(d.mass[body])}</mass>"
+        moments = "".join(f"<{tag}>{number(x)}</{tag}>" for tag, x in zip(_TAGS, d.inertia[body], strict=True))
+        yield f"    <inertial><pose>{numbers(d.com[body])} 0 0 0</pose><mass>{number(d.mass[body])}</mass>"
         yield f"      <inertia>{moments}</inertia></inertial>"
         yield "  </link>"
 
@@ -190,7 +190,7 @@ class _Writer:
         if child == GROUND:  # the world is no joint's child: seen from there, its axis is turned around
             parent, child, side, sign = GROUND, parent, "i", -1.0
         ends = ["world" if b == GROUND else self.names["link", d.body_names[b]] for b in (parent, child)]
-        yield f"  <joint name={_quoted(self.names['joint', d.joint_names[j]])} type={_quoted(_TYPES[kind.name])}>"
+        yield f"  <joint name={quoted(self.names['joint', d.joint_names[j]])} type={quoted(_TYPES[kind.name])}>"
         yield f"    <parent>{escape(ends[0])}</parent><child>{escape(ends[1])}</child>"
         yield f"    {_pose(getattr(d, f'r{side}')[j], getattr(d, f'p{side}')[j])}"
         if kind.name == "universal":
@@ -199,47 +199,33 @@ class _Writer:
         elif kind.nv == 1:
             yield from self._axis(j, "axis", np.array([0.0, 0.0, sign]), 0)
         if kind.name == "screw":
-            yield f"    <screw_thread_pitch>{_number(2.0 * math.pi * d.pitch[j])}</screw_thread_pitch>"
+            yield f"    <screw_thread_pitch>{number(2.0 * math.pi * d.pitch[j])}</screw_thread_pitch>"
         yield "  </joint>"
 
     def _axis(self, j: int, tag: str, xyz: Floats, index: int) -> Iterator[str]:
         d = self.d
         own = self.passive.get((j, index), Passive())
-        yield f"    <{tag}><xyz>{_numbers(xyz)}</xyz>"
+        yield f"    <{tag}><xyz>{numbers(xyz)}</xyz>"
         limits = {"lower": d.lower[j], "upper": d.upper[j]} if d.kind_of(j).nv == 1 else {}
         limits |= {"velocity": d.velocity_limit[j], "effort": 0.0 if j in d.passive else d.effort_limit[j]}
-        given = "".join(f"<{key}>{_number(x)}</{key}>" for key, x in limits.items() if math.isfinite(x))
+        given = "".join(f"<{key}>{number(x)}</{key}>" for key, x in limits.items() if math.isfinite(x))
         if given:
             yield f"      <limit>{given}</limit>"
         words = {"damping": own.damping, "friction": own.friction}
         words |= {"spring_stiffness": own.stiffness, "spring_reference": own.rest}
-        given = "".join(f"<{key}>{_number(x)}</{key}>" for key, x in words.items() if x)
+        given = "".join(f"<{key}>{number(x)}</{key}>" for key, x in words.items() if x)
         if given:
             yield f"      <dynamics>{given}</dynamics>"
         for m in d.mimics:
             if m.follower == j:
-                leader = _quoted(self.names["joint", d.joint_names[m.leader]])
-                numbers = f"<multiplier>{_number(m.ratio)}</multiplier><offset>{_number(m.offset)}</offset>"
-                yield f"      <mimic joint={leader}>{numbers}<reference>0</reference></mimic>"
+                leader = quoted(self.names["joint", d.joint_names[m.leader]])
+                values = f"<multiplier>{number(m.ratio)}</multiplier><offset>{number(m.offset)}</offset>"
+                yield f"      <mimic joint={leader}>{values}<reference>0</reference></mimic>"
         yield f"    </{tag}>"
 
 
 def _pose(r: Floats, p: Floats) -> str:
     if np.array_equal(r, np.eye(3)):
-        return f"<pose>{_numbers(p)} 0 0 0</pose>"
+        return f"<pose>{numbers(p)} 0 0 0</pose>"
     e = euler_parameters(r)
-    return f'<pose rotation_format="quat_xyzw">{_numbers([*p, *e[1:], e[0]])}</pose>'
-
-
-def _quoted(text: str) -> str:
-    if any(ord(c) < 32 or c in "\ufffe\uffff" for c in text):
-        raise ModelError(f"{text!r} has letters that XML cannot hold; rename it", element=text)
-    return quoteattr(text)
-
-
-def _number(x: float) -> str:
-    return repr(float(x) + 0.0).removesuffix(".0")
-
-
-def _numbers(values: Any) -> str:
-    return " ".join(_number(x) for x in values)
+    return f'<pose rotation_format="quat_xyzw">{numbers([*p, *e[1:], e[0]])}</pose>'

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator
 from typing import Any
 from warnings import warn
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.urdf import LARGEST
+from linkwright.formats.xml_text import number, numbers, quoted
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import joint_losses
@@ -113,7 +113,7 @@ class _Writer:
     def lines(self) -> Iterator[str]:
         d = self.d
         yield '<?xml version="1.0"?>'
-        yield f"<robot name={_quoted(d.name)}>"
+        yield f"<robot name={quoted(d.name)}>"
         yield from self._link(self.root, d.ground_inertia)
         joints: dict[int, list[str]] = {}
         for body, joint, reverse in _rows(self.tree):
@@ -130,14 +130,14 @@ class _Writer:
 
     def _link(self, name: str, weights: Any) -> Iterator[str]:
         if weights is None or not (weights[0] or np.any(weights[2])):
-            yield f"  <link name={_quoted(name)}/>"
+            yield f"  <link name={quoted(name)}/>"
             return
         mass, com, inertia = weights
-        moments = " ".join(f'{key}="{_number(x)}"' for (key, _, _), x in zip(_PACKED, inertia, strict=True))
-        yield f"  <link name={_quoted(name)}>"
+        moments = " ".join(f'{key}="{number(x)}"' for (key, _, _), x in zip(_PACKED, inertia, strict=True))
+        yield f"  <link name={quoted(name)}>"
         yield "    <inertial>"
-        yield f'      <origin xyz="{_numbers(com)}"/>'
-        yield f'      <mass value="{_number(mass)}"/>'
+        yield f'      <origin xyz="{numbers(com)}"/>'
+        yield f'      <mass value="{number(mass)}"/>'
         yield f"      <inertia {moments}/>"
         yield "    </inertial>"
         yield "  </link>"
@@ -158,17 +158,17 @@ class _Writer:
         yield from self._opened(d.joint_names[joint], word, self._name(parent), d.body_names[body], r, p)
         if kind in ("revolute", "prismatic"):
             axis = getattr(d, f"r{far}")[joint][:, 2] * (-1.0 if reverse else 1.0)
-            yield f'    <axis xyz="{_numbers(axis + 0.0)}"/>'
+            yield f'    <axis xyz="{numbers(axis + 0.0)}"/>'
         elif kind == "planar":
             yield '    <axis xyz="0 0 1"/>'
         yield from self._details(joint, bounded)
         yield "  </joint>"
 
     def _opened(self, name: str, word: str, parent: str, child: str, r: Floats, p: Floats) -> Iterator[str]:
-        yield f"  <joint name={_quoted(name)} type={_quoted(word)}>"
-        yield f'    <origin xyz="{_numbers(p)}" rpy="{_numbers(roll_pitch_yaw(r))}"/>'
-        yield f"    <parent link={_quoted(parent)}/>"
-        yield f"    <child link={_quoted(child)}/>"
+        yield f"  <joint name={quoted(name)} type={quoted(word)}>"
+        yield f'    <origin xyz="{numbers(p)}" rpy="{numbers(roll_pitch_yaw(r))}"/>'
+        yield f"    <parent link={quoted(parent)}/>"
+        yield f"    <child link={quoted(child)}/>"
 
     def _details(self, joint: int, bounded: bool) -> Iterator[str]:
         d = self.d
@@ -179,13 +179,13 @@ class _Writer:
         if ranged or any(map(math.isfinite, given.values())):
             # They know no "inf" either.
             finite = {key: min(max(x, -LARGEST), LARGEST) for key, x in given.items()}
-            yield f"    <limit {' '.join(f'{key}={chr(34)}{_number(x)}{chr(34)}' for key, x in finite.items())}/>"
+            yield f"    <limit {' '.join(f'{key}={chr(34)}{number(x)}{chr(34)}' for key, x in finite.items())}/>"
         if d.damping[joint] or d.friction[joint]:
-            yield f'    <dynamics damping="{_number(d.damping[joint])}" friction="{_number(d.friction[joint])}"/>'
+            yield f'    <dynamics damping="{number(d.damping[joint])}" friction="{number(d.friction[joint])}"/>'
         for m in d.mimics:
             if m.follower == joint:
-                leader = _quoted(d.joint_names[m.leader])
-                factors = f'multiplier="{_number(m.ratio)}" offset="{_number(m.offset)}"'
+                leader = quoted(d.joint_names[m.leader])
+                factors = f'multiplier="{number(m.ratio)}" offset="{number(m.offset)}"'
                 yield f"    <mimic joint={leader} {factors}/>"
 
     def _frames(self) -> Iterator[str]:
@@ -199,7 +199,7 @@ class _Writer:
             taken.add(joint)
             r = self.turn[body].T @ f.r[k]
             p = self.turn[body].T @ (f.p[k] - self.shift[body])
-            yield f"  <link name={_quoted(name)}/>"
+            yield f"  <link name={quoted(name)}/>"
             yield from self._opened(joint, "fixed", self._name(body), name, r, p)
             yield "  </joint>"
 
@@ -229,17 +229,3 @@ def roll_pitch_yaw(r: Floats) -> Floats:
     if math.hypot(r[0, 0], r[1, 0]) < 1e-9:
         return np.array([0.0, pitch, math.atan2(-r[0, 1], r[1, 1])]) + 0.0
     return np.array([math.atan2(r[2, 1], r[2, 2]), pitch, math.atan2(r[1, 0], r[0, 0])]) + 0.0
-
-
-def _quoted(text: str) -> str:
-    if any(ord(c) < 32 or c in "\ufffe\uffff" for c in text):
-        raise ModelError(f"{text!r} has letters that XML cannot hold; rename it", element=text)
-    return quoteattr(text)
-
-
-def _number(x: float) -> str:
-    return repr(float(x)).removesuffix(".0")
-
-
-def _numbers(values: Any) -> str:
-    return " ".join(_number(x) for x in values)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from linkwright.formats.mjcf.nodes import Floats, Node
-from linkwright.formats.mjcf.places import HERE, Pose, along, pose_of
+from linkwright.formats.mjcf.places import along, pose_of
 from linkwright.formats.mjcf.settings import Defaults, Settings
+from linkwright.formats.poses import HERE, Pose
 
 WORLD = "world"
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
@@ -88,6 +89,7 @@ class Bodies:
     sites: list[Site] = field(default_factory=list)
     joints: dict[str, Joint] = field(default_factory=dict)
     _by_name: dict[str, int] | None = None
+    _sites: dict[str, Site] | None = None
 
     def position(self, node: Node, key: str) -> int:
         """The number of the body that an attribute names; −1 for the world."""
@@ -107,7 +109,9 @@ class Bodies:
         return self.joints[name]
 
     def site(self, node: Node, key: str) -> Site:
-        found = next((site for site in self.sites if site.name == node.get(key)), None)
+        if self._sites is None:
+            self._sites = {site.name: site for site in self.sites}
+        found = self._sites.get(node.get(key) or "")
         if found is None:
             raise node.fail(f"{key}={(node.get(key) or '')[:80]!r} is no site of this model; correct the name")
         return found
@@ -140,6 +144,18 @@ def read_bodies(root: Node, settings: Settings, defaults: Defaults) -> Bodies:
             raise body.node.fail("is a mocap body: a child of the world without joints; move it, or remove mocap=")
     reader.name_all()
     return reader.found
+
+
+def aligned(bodies: Bodies, settings: Settings) -> list[str]:
+    """The free bodies whose frames MuJoCo turns to their inertia; those that carry others stay as they are."""
+    carrying = {body.parent for body in bodies.rows}
+    found = []
+    for k, body in enumerate(bodies.rows):
+        if k not in carrying and body.joints and body.joints[0].kind == "free":
+            word = body.joints[0].node.word("align", "auto", ("true", "false", "auto"))
+            if word == "true" or (word == "auto" and settings.align_free):
+                found.append(body.name)
+    return found
 
 
 class _Reader:

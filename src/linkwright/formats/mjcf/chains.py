@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from linkwright.formats.mjcf.bodies import Bodies, Joint, free_name
-from linkwright.formats.mjcf.places import HERE, Pose, about, quaternion
+from linkwright.formats.mjcf.places import about, quaternion
+from linkwright.formats.poses import HERE, Pose
 from linkwright.mechanism.frames import axis_frame
 
 _Z = np.array([0.0, 0.0, 1.0])

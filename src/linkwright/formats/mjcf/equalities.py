@@ -8,8 +8,9 @@ import numpy as np
 
 from linkwright.formats.mjcf.bodies import Bodies, Joint
 from linkwright.formats.mjcf.nodes import Node
-from linkwright.formats.mjcf.places import Pose, quaternion
+from linkwright.formats.mjcf.places import quaternion
 from linkwright.formats.mjcf.settings import Defaults
+from linkwright.formats.poses import Pose
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,17 +138,31 @@ def follow(couplings: list[Coupling]) -> tuple[list[Coupling], list[Coupling]]:
         if one.follower in by_follower or one.follower is one.leader:
             raise one.node.fail(f"joint {one.follower.name!r} follows itself, or a second joint; keep one coupling")
         by_follower[one.follower] = one
-    moving: list[Coupling] = []
-    still: list[Coupling] = []
+    done: dict[Joint, Coupling] = {}
     for one in couplings:
-        ratio, offset, leader = one.ratio, one.offset, one.leader
-        passed = {one.follower}
-        while leader is not None and leader in by_follower:
-            if leader in passed:
-                raise one.node.fail(f"joints follow each other in a circle from {one.follower.name!r}; remove one")
-            passed.add(leader)
-            above = by_follower[leader]
-            ratio, offset, leader = ratio * above.ratio, offset + ratio * above.offset, above.leader
-        made = Coupling(one.node, one.follower, leader, ratio, offset)
-        (still if leader is None else moving).append(made)
-    return moving, still
+        chain = _chain(one, by_follower, done)
+        for link in reversed(chain):
+            above = None if link.leader is None else done.get(link.leader)
+            if above is None:
+                done[link.follower] = link
+            else:
+                offset = link.offset + link.ratio * above.offset
+                done[link.follower] = Coupling(
+                    link.node, link.follower, above.leader, link.ratio * above.ratio, offset
+                )
+    followed = [done[one.follower] for one in couplings]
+    return [one for one in followed if one.leader is not None], [one for one in followed if one.leader is None]
+
+
+def _chain(one: Coupling, by_follower: dict[Joint, Coupling], done: dict[Joint, Coupling]) -> list[Coupling]:
+    """A coupling and those of its leaders that are not yet followed to their ends."""
+    chain: list[Coupling] = []
+    passed: set[Joint] = set()
+    link: Coupling | None = one
+    while link is not None and link.follower not in done:
+        if link.follower in passed:
+            raise one.node.fail(f"joints follow each other in a circle from {one.follower.name!r}; remove one")
+        passed.add(link.follower)
+        chain.append(link)
+        link = None if link.leader is None else by_follower.get(link.leader)
+    return chain

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from linkwright.errors import FormatError
 from linkwright.formats.files import read_bytes
-from linkwright.formats.includes import Folder
+from linkwright.formats.includes import MAX_FILES, Folder
 from linkwright.formats.mjcf.nodes import Floats, Node
 from linkwright.formats.mjcf.places import quaternion
 from linkwright.formats.mjcf.settings import Defaults, Settings
@@ -37,6 +37,7 @@ class Meshes:
         self._settings, self._folder = settings, folder
         self._nodes: dict[str, Node] = {}
         self._solids: dict[str, Solid] = {}
+        self._read = 0
         for asset in root.each("asset"):
             for raw in asset.each("mesh"):
                 node = defaults.resolved(raw)
@@ -122,6 +123,9 @@ class Meshes:
         if not name:
             raise node.fail('has neither a file nor corners; add file="..."')
         path = self.path(node)
+        self._read += 1
+        if self._read > MAX_FILES:
+            raise node.fail(f"is one of more than {MAX_FILES} meshes with a weight; give their bodies an <inertial>")
         try:
             if path.suffix.lower() == ".msh":
                 return _msh(read_bytes(path, MAX_BYTES), str(path))

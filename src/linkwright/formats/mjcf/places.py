@@ -1,33 +1,15 @@
-"""Where things are in MJCF: orientations in all their forms, poses and their products."""
+"""Where things are in MJCF: orientations in all their forms."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from linkwright.formats.mjcf.nodes import Floats, Node
 from linkwright.formats.mjcf.settings import Settings
+from linkwright.formats.poses import Pose
 from linkwright.mechanism.frames import snapped
 
 _FORMS = ("axisangle", "xyaxes", "zaxis", "euler")
-
-
-@dataclass(frozen=True, eq=False)
-class Pose:
-    """Axes and origin of a frame in another."""
-
-    r: Floats
-    p: Floats
-
-    def __matmul__(self, other: Pose) -> Pose:
-        return Pose(snapped(self.r @ other.r), self.p + self.r @ other.p)
-
-    def inverse(self) -> Pose:
-        return Pose(self.r.T, -(self.r.T @ self.p))
-
-
-HERE = Pose(np.eye(3), np.zeros(3))
 
 
 def pose_of(node: Node, settings: Settings) -> Pose:

@@ -14,7 +14,7 @@ from warnings import warn
 
 from linkwright.errors import FormatError, LinkwrightWarning, ModelError
 from linkwright.formats.mjcf.actuators import read_actuators
-from linkwright.formats.mjcf.bodies import WORLD, read_bodies
+from linkwright.formats.mjcf.bodies import WORLD, aligned, read_bodies
 from linkwright.formats.mjcf.chains import chains_of
 from linkwright.formats.mjcf.equalities import Equalities, read_equalities
 from linkwright.formats.mjcf.forces import Forces
@@ -26,7 +26,9 @@ from linkwright.formats.mjcf.parts import add_bodies, add_equalities, add_joints
 from linkwright.formats.mjcf.settings import Defaults, read_settings
 from linkwright.formats.mjcf.shapes import add_shapes
 from linkwright.formats.mjcf.tendons import read_tendons
+from linkwright.formats.mjcf.words import unknown_words
 from linkwright.mechanism.builder import Builder
+from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.merge import lock, merge_fixed
 
@@ -107,6 +109,14 @@ def read_mjcf(
         raise
     except ModelError as error:  # of a description that cannot be; the file is what the user knows
         raise FormatError(str(error), file=file, element=error.element) from error
+    turned = aligned(bodies, settings)
+    if turned:
+        text = f"{file}: MuJoCo moves the frames of {listed(turned)} to their centres of mass and principal axes "
+        text += "(align, alignfree): its coordinates of their free joints are of those frames, ours of the file's"
+        warn(text, LinkwrightWarning, stacklevel=4)
+    strange = unknown_words(root)
+    if strange:
+        warn(f"{file}: not read, since MJCF has no such words: {strange}", LinkwrightWarning, stacklevel=4)
     if forces.left_out:
         text = f"{file}: left out, though MuJoCo has it in the motion: {'; '.join(forces.left_out)}"
         warn(text, LinkwrightWarning, stacklevel=4)

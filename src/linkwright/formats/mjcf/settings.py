@@ -16,6 +16,9 @@ ACTUATORS = (
 )
 _SHARED = {"fixed": "tendon", "spatial": "tendon"}
 _SHARED |= dict.fromkeys(("connect", "weld", "joint_equality", "flex", "flexvert", "flexstrain"), "equality")
+#: What <default> elements may have in all: every class holds what those around it say.
+MAX_DEFAULTS = 4000
+_LONGEST = 1000  # letters of an attribute in a default: it is read again for every element that takes it
 _FLAGS = ("gravity", "spring", "damper", "passive", "equality", "constraint", "frictionloss", "actuation", "clampctrl")
 
 
@@ -35,6 +38,7 @@ class Settings:
     meshdir: str = ""
     strippath: bool = False
     fit_box: bool = False
+    align_free: bool = False
     gravity: Floats = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
     disabled: set[str] = field(default_factory=set)
     fluid: Node | None = None  # where a density, a viscosity or a wind is set
@@ -89,6 +93,7 @@ def _compiler(s: Settings, node: Node) -> None:
     s.meshdir = node.get("meshdir", node.get("assetdir", s.meshdir)) or ""
     s.strippath = node.flag("strippath", s.strippath)
     s.fit_box = node.flag("fitaabb", s.fit_box)
+    s.align_free = node.flag("alignfree", s.align_free)
     if node.get("exactmeshinertia") == "true":
         raise node.fail("exactmeshinertia is of old versions; write inertia='exact' at each <mesh>")
 
@@ -101,7 +106,7 @@ class _Class:
     actuators: list[Node] = field(default_factory=list)
 
     def copied(self) -> _Class:
-        return _Class({tag: dict(a) for tag, a in self.by_tag.items()}, list(self.actuators))
+        return _Class(dict(self.by_tag), list(self.actuators))
 
 
 class Defaults:
@@ -110,6 +115,7 @@ class Defaults:
     def __init__(self, root: Node) -> None:
         self._main = _Class()
         self._classes: dict[str, _Class] = {}
+        self._left = MAX_DEFAULTS
         for node in root.each("default"):
             self._classes.setdefault(node.get("class") or "main", self._main)
             self._fill(self._main, node)
@@ -117,11 +123,12 @@ class Defaults:
     def _fill(self, made: _Class, node: Node) -> None:
         # What a class says itself comes before its subclasses take it over, wherever it stands.
         for child in node.children:
+            self._check(child)
             if child.tag in ACTUATORS:
                 made.actuators.append(child)
             elif child.tag != "default":
-                own = made.by_tag.setdefault(child.tag, {})
-                own.update(child.over(own).attributes)
+                # A new dictionary: that of the class around is shared.
+                made.by_tag[child.tag] = child.over(made.by_tag.get(child.tag, {})).attributes
         for child in node.each("default"):
             name = child.get("class")
             if not name:
@@ -130,6 +137,14 @@ class Defaults:
                 raise child.fail(f"there is a default class {name!r} already; rename one")
             self._classes[name] = made.copied()
             self._fill(self._classes[name], child)
+
+    def _check(self, node: Node) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise node.fail(f"is one of more than {MAX_DEFAULTS} elements in <default>; a model never needs so many")
+        for key, value in node.attributes.items():
+            if len(value) > _LONGEST:
+                raise node.fail(f"{key[:80]}= has {len(value)} letters; a default never has so many: shorten it")
 
     def resolved(self, node: Node, child_class: str | None = None) -> Node:
         """An element over the defaults of its class, of the childclass around it, or of all."""

@@ -10,7 +10,7 @@ from linkwright.formats.mjcf.bodies import WORLD, Bodies, Geom, free_name
 from linkwright.formats.mjcf.inertias import geom_kind, geom_size
 from linkwright.formats.mjcf.meshes import Meshes
 from linkwright.formats.mjcf.nodes import Floats, Node
-from linkwright.formats.mjcf.places import Pose
+from linkwright.formats.poses import Pose
 from linkwright.mechanism.builder import Builder
 
 _SHOWN_GROUPS = 3  # MuJoCo's viewer shows groups 0 to 2; the others are for collisions

@@ -9,8 +9,8 @@ import numpy as np
 from linkwright.formats.mjcf.bodies import Bodies, Joint, Site
 from linkwright.formats.mjcf.chains import Chains
 from linkwright.formats.mjcf.nodes import Floats, Node
-from linkwright.formats.mjcf.places import HERE
 from linkwright.formats.mjcf.settings import Defaults, Settings
+from linkwright.formats.poses import HERE, Pose
 from linkwright.mechanism.expression import Call, Expression, Number, as_expression
 from linkwright.mechanism.laws import friction as friction_law
 
@@ -84,6 +84,7 @@ def read_tendons(
 ) -> dict[str, Tendon]:
     """The tendons of a model by name."""
     found: dict[str, Tendon] = {}
+    resting = _Rest(chains, settings)
     for section in root.each("tendon"):
         for raw in section.children:
             if raw.tag not in ("fixed", "spatial"):
@@ -92,11 +93,11 @@ def read_tendons(
             name = node.get("name") or f"tendon{len(found)}"
             if name in found:
                 raise raw.fail("there is a tendon of this name already; rename one")
-            found[name] = _tendon(name, node, bodies, chains, settings)
+            found[name] = _tendon(name, node, bodies, resting, settings)
     return found
 
 
-def _tendon(name: str, node: Node, bodies: Bodies, chains: Chains, settings: Settings) -> Tendon:
+def _tendon(name: str, node: Node, bodies: Bodies, resting: _Rest, settings: Settings) -> Tendon:
     joints: list[tuple[Joint, float]] = []
     sites: tuple[Site, Site] | None = None
     length = 0.0
@@ -113,7 +114,7 @@ def _tendon(name: str, node: Node, bodies: Bodies, chains: Chains, settings: Set
             one, two = (bodies.site(part, "site") for part in parts)
             if bodies.mover(one.body) != bodies.mover(two.body):
                 sites = (one, two)
-                length = _distance(sites, chains, settings)
+                length = resting.distance(one, two)
     given = node.numbers("springlength", 1, 2)
     rest = (length, length)
     if given is not None and given[0] >= 0.0:
@@ -140,8 +141,17 @@ def spring_place(joint: Joint, settings: Settings) -> float:
     return joint.node.number("springref", 0.0) * (settings.angle if joint.kind == "revolute" else 1.0)
 
 
-def _distance(sites: tuple[Site, Site], chains: Chains, settings: Settings) -> float:
-    joints = [link.joint for link in chains.links if link.joint is not None and link.joint.scalar]
-    places = chains.places({joint.name: spring_place(joint, settings) for joint in joints})
-    one, two = ((HERE if s.body < 0 else places[chains.last[s.body]]) @ s.pose for s in sites)
-    return float(np.linalg.norm(two.p - one.p))
+class _Rest:
+    """Where the links are with all joints where their springs are at rest, found when first asked for."""
+
+    def __init__(self, chains: Chains, settings: Settings) -> None:
+        self._chains, self._settings = chains, settings
+        self._places: list[Pose] | None = None
+
+    def distance(self, one: Site, two: Site) -> float:
+        if self._places is None:
+            joints = [link.joint for link in self._chains.links if link.joint is not None and link.joint.scalar]
+            self._places = self._chains.places({joint.name: spring_place(joint, self._settings) for joint in joints})
+        last = self._chains.last
+        ends = [(HERE if s.body < 0 else self._places[last[s.body]]) @ s.pose for s in (one, two)]
+        return float(np.linalg.norm(ends[1].p - ends[0].p))

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from linkwright.errors import ModelError
+from linkwright.formats.poses import Floats, Pose
 from linkwright.formats.sdf.scope import WORLD, Place, Scope
-from linkwright.formats.sdf.values import Floats, Pose, Values
+from linkwright.formats.sdf.values import Values
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.builder_parts import Triad
 from linkwright.mechanism.frames import axis_frame, snapped
@@ -62,7 +63,7 @@ class Joints:
 
     def __init__(self, builder: Builder, links: dict[str, Link], notes: dict[str, list[str]]) -> None:
         self.b, self.links, self.notes = builder, links, notes
-        self.made: list[_Made] = []
+        self.made: dict[frozenset[str], _Made] = {}  # by their two links; the first, where there are more
         self.later: list[tuple[Scope, Place, str]] = []  # gearboxes, which need the other joints
         self.mimics: list[tuple[Values, Any, str, str, tuple[float, float]]] = []
 
@@ -126,7 +127,8 @@ class Joints:
         if axis.stiffness:
             self.b.joint_spring(name, axis.stiffness, axis.reference, name=f"{name} spring")
         if kind in ("revolute", "continuous"):
-            self.made.append(_Made(name, *ends, frame.r @ axis.direction / np.linalg.norm(axis.direction)))
+            made = _Made(name, *ends, frame.r @ axis.direction / np.linalg.norm(axis.direction))
+            self.made.setdefault(frozenset(ends), made)
         self._mimic(scope, element.find("axis/mimic"), name)
 
     def _two(self, scope: Scope, place: Place, name: str, ends: tuple[str, str], cut: bool) -> None:
@@ -193,7 +195,7 @@ class Joints:
             ends = [_label(scope, values.text(element, side), element), _label(scope, reference, element)]
             axis = frame.r @ self._axis(scope, element, tag, frame, name).direction
             axis = axis / np.linalg.norm(axis)
-            made = next((m for m in self.made if {m.parent, m.child} == set(ends)), None)
+            made = self.made.get(frozenset(ends))
             if made is None:
                 text = (
                     f"gearbox {name!r}: no revolute joint joins {ends[0]!r} to its reference body {ends[1]!r}; add one"

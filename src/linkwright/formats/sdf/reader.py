@@ -12,9 +12,10 @@ import numpy as np
 
 from linkwright.errors import FormatError, LinkwrightWarning, ModelError
 from linkwright.formats.includes import Folder
+from linkwright.formats.poses import HERE, Floats
 from linkwright.formats.sdf.joints import Joints, Link, label
 from linkwright.formats.sdf.scope import WORLD, Place, Scope, read_scope, version_of
-from linkwright.formats.sdf.values import HERE, Floats, Values
+from linkwright.formats.sdf.values import Values
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import Description
@@ -28,6 +29,19 @@ _FREES = {"fixed": 0, "universal": 2, "revolute2": 2, "ball": 3}
 _WORLD_GRAVITY = (0.0, 0.0, -9.8)
 #: Elements of links and models that would change the motion and are not read.
 _UNREAD = ("kinematic", "enable_wind", "particle_emitter", "gripper")
+
+#: What joints and inertias may have in them; anything else there is a slip of the pen, or an extension.
+_KNOWN = {
+    "joint": "parent child pose frame origin axis axis2 gearbox_ratio gearbox_reference_body thread_pitch "
+    "screw_thread_pitch physics sensor plugin",
+    "axis": "xyz initial_position use_parent_model_frame dynamics limit mimic",
+    "dynamics": "damping friction spring_reference spring_stiffness",
+    "limit": "lower upper effort velocity stiffness dissipation",
+    "mimic": "multiplier offset reference",
+    "inertial": "mass density pose frame origin inertia fluid_added_mass auto_inertia_params",
+    "inertia": " ".join(_PACKED),
+}
+_KNOWN["axis2"] = _KNOWN["axis"]
 
 
 def read_sdf(
@@ -232,6 +246,18 @@ class _Reader:
                     tag = child.tag.rpartition("}")[2]
                     shown = f"{child.prefix}:{tag}" if child.prefix else tag
                     self.joints.note(f"<{shown}>", str(child.get("name") or scope.name))
+        for place in (*scope.of_kind("joint"), *scope.of_kind("link")):
+            parts = [place.element] if place.element.tag == "joint" else place.element.findall("inertial")
+            for part in parts:
+                self._look_inside(part, place.name)
+
+    def _look_inside(self, element: Any, name: str) -> None:
+        known = _KNOWN[element.tag].split()
+        for child in element:
+            if child.tag not in known:
+                self.joints.note(f"<{str(child.tag)[:80]}> in <{element.tag}>", name)
+            elif child.tag in _KNOWN:
+                self._look_inside(child, name)
 
     def _tell(self) -> None:
         for at in self.notes.pop("", []):

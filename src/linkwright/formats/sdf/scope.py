@@ -12,7 +12,8 @@ from typing import Any
 
 from linkwright.errors import FormatError
 from linkwright.formats.includes import Folder
-from linkwright.formats.sdf.values import HERE, Pose, Values
+from linkwright.formats.poses import HERE, Pose
+from linkwright.formats.sdf.values import Values
 from linkwright.mechanism.checks import listed
 
 MAX_MODELS = 50  # nested in each other

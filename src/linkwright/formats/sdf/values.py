@@ -4,36 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.errors import FormatError
+from linkwright.formats.poses import HERE, Floats, Pose
 from linkwright.formats.xml import number
 from linkwright.mechanism.frames import rpy_matrix, snapped
 
-Floats = NDArray[np.float64]
 _INFINITE = [sign + word for sign in ("", "+", "-") for word in ("inf", "infinity")]
 _HUGE = 1e16  # what SDF before 1.9 has for "no limit"
 
-
-@dataclass(frozen=True, eq=False)
-class Pose:
-    """A frame's rotation and origin in another frame."""
-
-    r: Floats
-    p: Floats
-
-    def __matmul__(self, other: Pose) -> Pose:
-        return Pose(snapped(self.r @ other.r), self.p + self.r @ other.p)
-
-    def inverse(self) -> Pose:
-        return Pose(self.r.T, -(self.r.T @ self.p))
-
-
-HERE = Pose(np.eye(3), np.zeros(3))
 
 
 class Values:

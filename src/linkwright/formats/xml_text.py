@@ -1,0 +1,25 @@
+"""Names and numbers as XML has them in attributes, for all writers of XML."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from linkwright.errors import ModelError
+
+
+def quoted(text: str) -> str:
+    """A name as an attribute with its quotes; letters that XML cannot hold are an error."""
+    if any(ord(c) < 32 or c in "\ufffe\uffff" or "\ud800" <= c <= "\udfff" for c in text):
+        raise ModelError(f"{text!r} has letters that XML cannot hold; rename it", element=text)
+    return quoteattr(text)
+
+
+def number(x: float) -> str:
+    """A number that reads back as exactly this one; zero has no sign."""
+    return repr(float(x) + 0.0).removesuffix(".0")
+
+
+def numbers(values: Any) -> str:
+    """Numbers with a space between."""
+    return " ".join(number(x) for x in values)
