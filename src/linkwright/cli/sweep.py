@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from linkwright.cli.run import ModelFile, _analysis, _times
-from linkwright.cli.screen import console, grid, load, tell_error, tell_warning
+from linkwright.cli.screen import Interrupted, console, grid, load, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _RANGE = "NAME=VALUES"
 _ADVICE = "give NAME=START:END:STEP, as in --set length=4:8:0.1, or NAME=VALUE,VALUE,..."
-_INTERRUPTED = 130
 
 
 def sweep(
@@ -119,8 +118,8 @@ def sweep(
                 **options,
             )
         except KeyboardInterrupt:
-            tell_error(f"interrupted: {done[0]:,} of {done[1]:,} cases are in {folder}; --resume goes on from there")
-            return _INTERRUPTED
+            kept = f"{done[0]:,} of {done[1]:,} cases are in {folder}"
+            raise Interrupted(f"interrupted: {kept}; --resume goes on from there") from None
     _report(study, screen, perf_counter() - started)
     if best is not None:
         _print_best(study, screen, best, largest, top)

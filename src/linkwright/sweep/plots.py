@@ -130,6 +130,8 @@ def _lines(study: Study, figure: Figure, names: list[str]) -> None:
 
 def _scatter(study: Study, figure: Figure, names: list[str]) -> None:
     """Every parameter and output against every other, with histograms on the diagonal."""
+    from matplotlib.ticker import MaxNLocator
+
     columns = [*study.plan.varied, *names][: 2 * _ROWS]
     n = len(columns)
     grid = _axes(figure, n, n, (1.7 if n > 3 else 2.4, 1.7 if n > 3 else 2.2))
@@ -148,6 +150,7 @@ def _scatter(study: Study, figure: Figure, names: list[str]) -> None:
                 if row in study.names and column in study.names and len(bad):
                     ax.scatter(study[column][bad], study[row][bad], s=size, color="#D55E00", marker="x", linewidths=0.6)
             _label(ax, x=column if r == n - 1 else None, y=row if c == 0 else None)
+            ax.xaxis.set_major_locator(MaxNLocator(2))  # numbers of six digits have room
             ax.tick_params(labelbottom=r == n - 1, labelleft=c == 0 and r != c)
 
 
