@@ -88,3 +88,16 @@ def test_what_cannot_be_computed_is_named(description, text, told):
         compiled("x", text, description, forces=False)
     assert told in str(caught.value)
     assert "the output 'x'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("rev1.angel", "has no 'angel'; it has angle, rate, acceleration, fx"),
+        ("d1.frce", "'d1' acts, and has no 'frce'; it has force or torque"),
+    ],
+)
+def test_a_misspelt_force_is_told_before_any_case_runs(description, text, told):
+    with pytest.raises(LinkwrightError) as caught:
+        compiled("x", text, description, forces=True)
+    assert told in str(caught.value)

@@ -208,6 +208,7 @@ def test_a_study_shows_itself(study: lw.Study) -> None:
         ((FOUR_BAR, {"coupler": [3]}), {"times": [1, 0]}, "finite numbers that grow"),
         ((FOUR_BAR, {"coupler": [3]}), {"analysis": "magic"}, "no analysis named 'magic'"),
         ((FOUR_BAR, {"coupler": [3]}), {"rtol": 1e-6}, "takes no 'rtol'"),
+        ((FOUR_BAR, {"coupler": [3]}), {"fixed": {"coupler": 2}}, "varies and is fixed too"),
         ((FOUR_BAR, {"coupler": [3]}), {"colour": 1}, "no setting named 'colour'"),
         ((MODELS / "none.mks", {"coupler": [3]}), {}, "there is no such file"),
     ],

@@ -132,7 +132,7 @@ def _report(study: Study, screen: Console, seconds: float) -> None:
     fresh = len(study) - study.loaded
     rate = f", {fresh / seconds:,.0f} a second" if fresh and seconds > 0.0 else ""
     before = f"; {study.loaded:,} were there already" if study.loaded else ""
-    screen.print(f"{fresh:,} cases in {seconds:.1f} s{rate}{before}", soft_wrap=True)
+    screen.print(f"{fresh:,} case{'s' * (fresh != 1)} in {seconds:.1f} s{rate}{before}", soft_wrap=True)
     rows = [(name, low, mean, high, where) for name, low, mean, high, where in study.summary()]
     screen.print()
     screen.print(grid(("", "least", "mean", "most", "in cases"), *rows, right=(1, 2, 3)))

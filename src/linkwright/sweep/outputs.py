@@ -34,6 +34,7 @@ _PLACES = {
 }
 _AXES = "xyz"
 DISTANCES = ("distance", "distance_rate")
+_FORCES = ("force", "torque", "fx", "fy", "fz", "mx", "my", "mz")  # what series of forces are called
 
 
 def _total(x: Floats) -> Floats:
@@ -217,7 +218,7 @@ class _Maker:
                 what, index = which
                 return lambda m: m.joint(joint)[what][index]
         force = f"{name}.{part}"
-        if self.known_forces and name in self._acting():
+        if self.known_forces and part in _FORCES and name in self._acting():
             self.forces.append(force)
             return lambda m: m.series[force]
         raise self._unknown(name, part, place, joint)
@@ -225,12 +226,14 @@ class _Maker:
     def _unknown(self, name: str, part: str, place: bool, joint: int | None) -> LinkwrightError:
         d = self.d
         if joint is not None:
-            names = self._words(joint)
+            names = [*self._words(joint), *(_FORCES[2:] if self.known_forces else ())]
             kind = d.kind_of(joint).name
             return ModelError(f"joint {name!r} is {kind} and has no {part!r}; it has {', '.join(names)}")
         if place:
             words = [f"{kind}{axis}" for kind in _PLACES for axis in _AXES]
             return ModelError(f"{name!r} has no {part!r}; it has {', '.join(words)}")
+        if name in self._acting() and self.known_forces:
+            return ModelError(f"{name!r} acts, and has no {part!r}; it has {' or '.join(_FORCES[:2])}")
         if name in self._acting():
             text = f"{name}.{part} is a force, which this analysis does not compute"
             return ModelError(f"{text}; take analysis='dynamic' or 'inverse dynamic'")
