@@ -180,3 +180,27 @@ def test_names_that_are_no_xml_are_refused():
 def test_bodies_deeper_than_xml_readers_go_are_refused():
     with pytest.raises(ModelError, match="more than 490 deep"):
         write_mjcf(lw.chain(600).description)
+
+
+@pytest.mark.parametrize("kinds", [("revolute", "prismatic"), ("universal", "revolute"), ("planar", "cylindrical")])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_links_without_mass_become_several_joints_of_one_body(tmp_path, kinds, backwards):
+    with lw.Builder("arm") as b:
+        first = b.body("first", 1.0, (0.1, 0.0, 0.2), (0.2, 0.3, 0.4))
+        between = b.body("between", 0.0, (0, 0, 0), (0, 0, 0))
+        last = b.body("last", 2.0, (0.0, 0.3, 0.1), (0.5, 0.4, 0.3, 0.01, 0.02, 0.03))
+        b.joint("revolute", b.ground, b.triad(first, (0.1, 0, 0), (0, 1, 0.2), (1, 0, 0)), "base")
+        ends = [(first, (0.3, 0.1, 0), (1, 0.5, 0)), (between, (0, 0.2, 0.1), (0, 1, 1))]
+        ends += [(between, (0.1, 0, 0.4), (1, 2, 0)), (last, (0.2, 0, 0), (0, 1, -1))]
+        for k, kind in enumerate(kinds):
+            near, far = (b.triad(*end) for end in ends[2 * k : 2 * k + 2])
+            b.joint(kind, *((far, near) if backwards else (near, far)), f"j{k}")
+    mech = b.build()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LinkwrightWarning)
+        text = write_mjcf(mech.description)
+    assert text.count("<body") == 2
+    assert_alike(mech)
+    path = tmp_path / "arm.xml"
+    path.write_text(text)
+    assert lw.load(path).nv == mech.nv

@@ -24,6 +24,8 @@ from linkwright.spatial.rotation import euler_parameters
 Floats = NDArray[np.float64]
 _BACK = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])  # "Rx-": a quarter turn back about x
 _DEEPEST = MAX_NESTING - 10
+_STACKED = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "universal": 2, "planar": 3}  # hinges and slides
+_MOST = 6  # joints that MuJoCo takes in one body
 _LEVER = 0.1  # metres between the two points of a revolute joint that closes a loop
 
 
@@ -46,6 +48,7 @@ class _Writer:
     def __init__(self, d: Description) -> None:
         self.d, self.tree = d, span(d)
         self.places = {name: k for k, name in enumerate(d.frames.names)}
+        self.folded = self._folded()
         wrong, self.told = self._check()
         self.passive, unheld, softly = passive_forces(d)
         wrong += unheld
@@ -83,11 +86,13 @@ class _Writer:
             told.append(f"limits are stops in MuJoCo: {listed(limited)}")
         told += self._left_out()
         moving = [int(b) for b, j in zip(tree.body, tree.joint, strict=True) if d.kind_of(int(j)).nv]
-        bare = [b for b in moving if not (d.mass[b] > 0.0 and np.all(np.abs(d.inertia[b, :3]) > 0.0))]
+        folded = set(tree.body[sorted(self.folded)].tolist())
+        bare = [b for b in moving if b not in folded and not (d.mass[b] > 0.0 and np.all(np.abs(d.inertia[b, :3]) > 0.0))]
         odd = [b for b in moving if b not in bare and impossible_inertias(d.inertia[[b]])[0]]
         for rows, why in ((bare, "have no mass or inertia"), (odd, "have an inertia that no body can have")):
             if rows:
-                told.append(f"{listed([d.body_names[b] for b in rows])} {why}, which MuJoCo may refuse")
+                verb = why if len(rows) > 1 else why.replace("have", "has", 1)
+                told.append(f"{listed([d.body_names[b] for b in rows])} {verb}, which MuJoCo may refuse")
         return wrong, told
 
     def _left_out(self) -> list[str]:
@@ -105,6 +110,30 @@ class _Writer:
             found.append(f"the shapes {listed(unshown)} are left out")
         if d.traces:
             found.append("traces are left out")
+        return found
+
+    def _folded(self) -> set[int]:
+        """Links without mass that carry one other and nothing else: MuJoCo has their joints in the body carried."""
+        d, tree = self.d, self.tree
+        used = set(d.frames.body.tolist()) | {int(x) for j in tree.loops for x in (d.parent[j], d.child[j])}
+        used |= {self._place(s.place)[0] for s in d.shapes}
+        ends = {name for e in d.elements for name in vars(e).values() if isinstance(name, str)}
+        used |= {b for name in ends if (b := d.body_names.find(name)) is not None}
+        carried: dict[int, list[int]] = {}
+        for i, parent in enumerate(tree.parent.tolist()):
+            carried.setdefault(parent, []).append(i)
+        found: set[int] = set()
+        count: dict[int, int] = {}  # joints that a link brings along
+        for i, (joint, body) in enumerate(zip(tree.joint.tolist(), tree.body.tolist(), strict=True)):
+            own = _STACKED.get(d.kind_of(joint).name, _MOST + 1)
+            parent = int(tree.parent[i])
+            count[i] = own + (count[parent] if parent in found else 0)
+            above = carried.get(i, [])
+            if d.mass[body] or d.inertia[body].any() or body in used or len(above) != 1:
+                continue
+            next_own = _STACKED.get(d.kind_of(int(tree.joint[above[0]])).name, _MOST + 1)
+            if count[i] + next_own <= _MOST:
+                found.add(i)
         return found
 
     # -- the file -------------------------------------------------------------------------------------------------
@@ -140,10 +169,13 @@ class _Writer:
             if done:
                 yield f"{pad}</body>"
                 continue
+            if i in self.folded:
+                todo += [(k, depth, False) for k in carried[i]]
+                continue
             body = int(tree.body[i])
-            r, p = self._pose(i)
+            r, p, stack = self._stacked(i)
             yield f"{pad}<body name={_quoted(d.body_names[body])}{_placed(r, p)}>"
-            yield from (f"{pad}  {line}" for line in self._joints(i))
+            yield from (f"{pad}  {line}" for one in stack for line in self._joints(*one))
             if d.mass[body] or d.inertia[body].any():
                 yield (
                     f'{pad}  <inertial pos="{_numbers(d.com[body])}" mass="{_number(d.mass[body])}" '
@@ -204,13 +236,27 @@ class _Writer:
         r = snapped(r_near @ turn @ r_far.T)
         return r, p_near - r @ p_far + 0.0
 
-    def _joints(self, i: int) -> Iterator[str]:
-        """MuJoCo's joints of one of ours, in its order; axes and anchor in the frame of the body."""
+    def _stacked(self, i: int) -> tuple[Floats, Floats, list[tuple[int, Floats, Floats]]]:
+        """A body in the one that carries it, and the joints between them, each with the pose of its link in the body."""
+        r, p = self._pose(i)
+        stack, seen = [(i, np.eye(3), np.zeros(3))], (r.T, -r.T @ p)
+        i = int(self.tree.parent[i])
+        while i in self.folded:
+            stack.append((i, *seen))
+            r_link, p_link = self._pose(i)
+            r, p = snapped(r_link @ r), p_link + r_link @ p
+            seen = (r.T, -r.T @ p)
+            i = int(self.tree.parent[i])
+        return r, p, stack[::-1]
+
+    def _joints(self, i: int, r_link: Floats, p_link: Floats) -> Iterator[str]:
+        """MuJoCo's joints of one of ours, in its order; axes and anchor in the frame of the body that has them."""
         d, j = self.d, int(self.tree.joint[i])
         kind, name, reverse = d.kind_of(j), d.joint_names[j], bool(self.tree.reverse[i])
         if kind.nv == 0:
             return
         _, (r_far, p_far) = self._sides(i)
+        r_far, p_far = snapped(r_link @ r_far), p_link + r_link @ p_far
         at = f' pos="{_numbers(p_far)}"' if p_far.any() else ""
         grounded = int(self.tree.parent[i]) < 0
         if kind.name == "free" and grounded:
