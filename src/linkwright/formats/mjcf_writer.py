@@ -87,7 +87,8 @@ class _Writer:
         told += self._left_out()
         moving = [int(b) for b, j in zip(tree.body, tree.joint, strict=True) if d.kind_of(int(j)).nv]
         folded = set(tree.body[sorted(self.folded)].tolist())
-        bare = [b for b in moving if b not in folded and not (d.mass[b] > 0.0 and np.all(np.abs(d.inertia[b, :3]) > 0.0))]
+        moving = [b for b in moving if b not in folded]
+        bare = [b for b in moving if not (d.mass[b] > 0.0 and np.all(np.abs(d.inertia[b, :3]) > 0.0))]
         odd = [b for b in moving if b not in bare and impossible_inertias(d.inertia[[b]])[0]]
         for rows, why in ((bare, "have no mass or inertia"), (odd, "have an inertia that no body can have")):
             if rows:
@@ -237,7 +238,7 @@ class _Writer:
         return r, p_near - r @ p_far + 0.0
 
     def _stacked(self, i: int) -> tuple[Floats, Floats, list[tuple[int, Floats, Floats]]]:
-        """A body in the one that carries it, and the joints between them, each with the pose of its link in the body."""
+        """A body in the one that carries it, and the joints between, each with the pose of its link in the body."""
         r, p = self._pose(i)
         stack, seen = [(i, np.eye(3), np.zeros(3))], (r.T, -r.T @ p)
         i = int(self.tree.parent[i])
