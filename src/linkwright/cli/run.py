@@ -221,6 +221,7 @@ def as_options(text: str) -> str:
         "precision='float64'": "--precision float64",
         "dt=0.001": "--dt 0.001",
         "function='step'": "--function step",
+        "leave arduino out": "leave --arduino out",
     }
     for python, option in words.items():
         text = text.replace(python, option)
