@@ -112,3 +112,10 @@ def test_a_spring_is_tuned_through_a_simulation(tmp_path) -> None:
 def test_bad_orders_are_answered_in_a_sentence(objective, parameters, options, match: str) -> None:
     with pytest.raises(LinkwrightError, match=match):
         lw.optimise(FOUR_BAR, objective, parameters, times=[0.0, 1.0], **options)
+
+
+def test_the_path_of_an_optimisation_is_a_figure_that_notebooks_show() -> None:
+    found = lw.optimise(FOUR_BAR, "range(pen.x)", {"crank": (0.9, 1.1)}, maximise=True, times=TIMES)
+    figure = found.plot()
+    assert [len(ax.lines) for ax in figure.axes] == [1, 1]
+    assert figure._repr_png_().startswith(b"\x89PNG")

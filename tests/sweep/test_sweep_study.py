@@ -166,6 +166,7 @@ def test_a_study_draws_itself(study: lw.Study, tmp_path: Path, kind: str | None)
     assert (tmp_path / "s.png").read_bytes().startswith(b"\x89PNG")
     wanted = {None: 2, "lines": 2, "scatter": 16, "histogram": 2, "series": 1}[kind]
     assert len(figure.axes) == wanted
+    assert figure._repr_png_().startswith(b"\x89PNG")  # as a notebook shows it
 
 
 def test_an_output_that_is_the_same_in_all_cases_can_be_drawn(study: lw.Study) -> None:

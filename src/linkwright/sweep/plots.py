@@ -33,7 +33,7 @@ def plot(
 ) -> Figure:
     """The figure of a study; it belongs to no window and to no state of matplotlib's."""
     try:
-        from matplotlib.figure import Figure
+        from linkwright.results.figures import ShownFigure
     except ImportError as error:
         raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from error
     if path is not None and Path(path).suffix.lower() not in ENDINGS:
@@ -48,7 +48,7 @@ def plot(
     if chosen == "series" and not series:
         raise LinkwrightError("no output of this study is a series in time; draw kind='scatter' or 'lines'")
     draw = {"lines": _lines, "scatter": _scatter, "histogram": _histograms, "series": _series}[chosen]
-    figure = Figure(facecolor="white", layout="constrained")
+    figure = ShownFigure(facecolor="white", layout="constrained")
     draw(study, figure, (series if chosen == "series" else scalars))
     figure.suptitle(_wrapped(study.told()), fontsize=9.5, color=_INK)
     if path is not None:
