@@ -114,8 +114,11 @@ def test_bad_orders_are_answered_in_a_sentence(objective, parameters, options, m
         lw.optimise(FOUR_BAR, objective, parameters, times=[0.0, 1.0], **options)
 
 
-def test_the_path_of_an_optimisation_is_a_figure_that_notebooks_show() -> None:
-    found = lw.optimise(FOUR_BAR, "range(pen.x)", {"crank": (0.9, 1.1)}, maximise=True, times=TIMES)
+def test_the_path_of_an_optimisation_leaves_its_start_once_and_is_a_figure_that_notebooks_show() -> None:
+    lengths = {"crank": (0.5, 1.5), "coupler": (2.0, 4.0), "along": (0.0, 2.0), "above": (0, 2)}
+    found = lw.optimise(FOUR_BAR, {"pen.y": 2.0}, lengths, times=TIMES)
+    assert found.evaluations > 9
     figure = found.plot()
-    assert [len(ax.lines) for ax in figure.axes] == [1, 1]
+    assert [len(ax.lines) for ax in figure.axes] == [1, 4]
+    assert [visit.parameters for visit in found.history].count(found.history[0].parameters) == 1
     assert figure._repr_png_().startswith(b"\x89PNG")
