@@ -73,9 +73,9 @@ def sweep(
 ) -> int:
     """Run many cases of MODEL: grids of values, draws from distributions, or both.
 
-    The folder holds study.nc, a table and a figure; while it runs, the cases that are finished. After Ctrl-C, or
-    whatever else ends it, the same command with --resume goes on from there. Cases that fail are told with reasons;
-    the exit code is 3 if none is good.
+    The folder holds study.nc and a figure, with --csv a table; while it runs, the cases that are finished. After
+    Ctrl-C, or whatever else ends it, the same command with --resume goes on from there. Cases that fail are told with
+    reasons; the exit code is 3 if none is good.
     """
     import linkwright as lw
     from linkwright.sweep.launch import folder_of
