@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -185,15 +186,18 @@ class _Maker:
         parts = [self.made(argument) for argument in node.arguments]
         values = [value for value, _ in parts]
         if not node.operation and word in REDUCTIONS and len(values) == 1:
-            reduce, (value,) = REDUCTIONS[word], values
-            return (lambda m: reduce(m.spread(value(m)), m.time)), False
+            over_time, (value,) = REDUCTIONS[word], values
+            return (lambda m: over_time(m.spread(value(m)), m.time)), False
         if not node.operation and word not in CALLS:
             raise NameNotFound("function", node.function.text, list(dict.fromkeys([*CALLS, *REDUCTIONS, *DISTANCES])))
         count, function = FUNCTIONS[word if node.operation else CALLS[word]]
+        any_series = any(series for _, series in parts)
+        if not node.operation and word in ("min", "max") and len(values) > 2:  # of two or more, as in models
+            return (lambda m: reduce(function, (value(m) for value in values))), any_series
         if len(values) != count:
             over = f", or one to take it over time: {word}(block.x)" if word in REDUCTIONS else ""
             raise ModelError(f"{word} takes {count} arguments{over}; {len(values)} are given")
-        return (lambda m: function(*(value(m) for value in values))), any(series for _, series in parts)
+        return (lambda m: function(*(value(m) for value in values))), any_series
 
     def _distance(self, word: str, arguments: Sequence[Any]) -> Value:
         from linkwright.formats.mks.syntax import Word
