@@ -107,6 +107,7 @@ def test_an_interruption_writes_what_is_done_and_says_what_is_missing(
     outcome = linkwright(capsys, "equations", THREE, "--markdown", tmp_path / "a.md")
     assert outcome.code == 130
     assert "h1, h2, h3 are missing" in outcome.err
+    assert outcome.err.count("error:") == 1
     assert "Mass matrix" in (tmp_path / "a.md").read_text()
 
 

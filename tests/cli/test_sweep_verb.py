@@ -103,6 +103,7 @@ def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
     os.kill(run.pid, signal.SIGINT)
     _, err = run.communicate(timeout=60)
     assert run.returncode == 130
+    assert err.count("error: ") == 1
     assert "interrupted: " in err
     assert "of 2,001 cases are in" in err
     assert "--resume goes on from there" in err

@@ -112,3 +112,13 @@ def test_a_spring_is_tuned_through_a_simulation(tmp_path) -> None:
 def test_bad_orders_are_answered_in_a_sentence(objective, parameters, options, match: str) -> None:
     with pytest.raises(LinkwrightError, match=match):
         lw.optimise(FOUR_BAR, objective, parameters, times=[0.0, 1.0], **options)
+
+
+def test_the_path_of_an_optimisation_leaves_its_start_once_and_is_a_figure_that_notebooks_show() -> None:
+    lengths = {"crank": (0.5, 1.5), "coupler": (2.0, 4.0), "along": (0.0, 2.0), "above": (0, 2)}
+    found = lw.optimise(FOUR_BAR, {"pen.y": 2.0}, lengths, times=TIMES)
+    assert found.evaluations > 9
+    figure = found.plot()
+    assert [len(ax.lines) for ax in figure.axes] == [1, 4]
+    assert [visit.parameters for visit in found.history].count(found.history[0].parameters) == 1
+    assert figure._repr_png_().startswith(b"\x89PNG")

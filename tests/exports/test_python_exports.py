@@ -146,3 +146,8 @@ def test_loops_that_end_by_their_numbers_are_refused_by_name(tmp_path: Path) -> 
     with pytest.raises(lw.errors.LinkwrightError, match=r"step of governor.*c or cuda"):
         lw.export(MODELS / "governor.mks", tmp_path / "x.py", "step", "casadi", dt=1e-3)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_promised_is_what_the_module_tests(tmp_path: Path) -> None:
+    made = lw.export(MODELS / "arm.urdf", tmp_path / "out", to="sympy")
+    assert f"TOLERANCE = {made.tolerance!r}" in made.files["forward_dynamics.py"]

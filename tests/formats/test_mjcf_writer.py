@@ -206,3 +206,26 @@ def test_several_joints_in_one_body_come_back_as_joints_of_one_body(tmp_path):
         mujoco.mj_forward(model, data)
         found.append(np.concatenate([mass_matrix(model, data).ravel(), data.qacc, data.xpos[-1]]))
     np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kinds", [("revolute", "prismatic"), ("universal", "revolute"), ("planar", "cylindrical")])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_links_without_mass_become_several_joints_of_one_body(tmp_path, kinds, backwards):
+    with lw.Builder("arm") as b:
+        first = b.body("first", 1.0, (0.1, 0.0, 0.2), (0.2, 0.3, 0.4))
+        between = b.body("between", 0.0, (0, 0, 0), (0, 0, 0))
+        last = b.body("last", 2.0, (0.0, 0.3, 0.1), (0.5, 0.4, 0.3, 0.01, 0.02, 0.03))
+        b.joint("revolute", b.ground, b.triad(first, (0.1, 0, 0), (0, 1, 0.2), (1, 0, 0)), "base")
+        ends = [(first, (0.3, 0.1, 0), (1, 0.5, 0)), (between, (0, 0.2, 0.1), (0, 1, 1))]
+        ends += [(between, (0.1, 0, 0.4), (1, 2, 0)), (last, (0.2, 0, 0), (0, 1, -1))]
+        for k, kind in enumerate(kinds):
+            near, far = (b.triad(*end) for end in ends[2 * k : 2 * k + 2])
+            b.joint(kind, *((far, near) if backwards else (near, far)), f"j{k}")
+    mech = b.build()
+    with pytest.warns(LinkwrightWarning, match="'between' without mass"):
+        text = write_mjcf(mech.description)
+    assert text.count("<body") == 2
+    assert_alike(mech)
+    path = tmp_path / "arm.xml"
+    path.write_text(text)
+    assert lw.load(path).nv == mech.nv

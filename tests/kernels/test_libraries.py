@@ -102,6 +102,12 @@ def test_what_gradients_cannot_do_is_said(torch, tree):
         assert not tree.forward_dynamics(*given).requires_grad
 
 
+def test_tensors_without_plain_numbers_are_told_what_to_be(torch, tree):
+    rest = torch.zeros(2, tree.nv, dtype=torch.float64)
+    with pytest.raises(KernelError, match="leading axes instead of by vmap"):
+        torch.func.vmap(lambda v: tree.kinetic_energy(torch.zeros(tree.nq, dtype=torch.float64), v))(rest)
+
+
 def test_rollouts_of_tensors_are_tensors(torch, tree):
     q, v, tau = state(tree, 3)
     wanted = lw.rollout(tree, q, v, 1e-3, 4, tau)

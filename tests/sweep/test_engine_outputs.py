@@ -41,6 +41,7 @@ def motions(description):
         ("argmin(block.x)", [0.0, 1.0]),
         ("integral(block.x)", [8.5, 0.0]),
         ("max(min(block.x, 2))", [2.0, 2.0]),
+        ("max(min(block.x, 2, 1.5))", [1.5, 1.5]),
         ("stroke^2 + pi*0", [1.0, 4.0]),
         ("max(stroke*block.x)", [4.0, 10.0]),
         ("max(TIME)", [3.0, 3.0]),
@@ -73,7 +74,7 @@ def test_numbers_of_a_failed_case_are_nan_and_its_series_stays(description, moti
         ("strok*2", "did you mean 'stroke'"),
         ("max(block.x", "at its end"),
         ("block.x; 1", "without ';'"),
-        ("max(1, 2, 3)", "max takes 2 arguments, or one to take it over time"),
+        ("max()", "the output 'x'"),
         ("d1.force", "is a force, which this analysis does not compute"),
         ("block", "'block' alone is no number; say what of it, as in block.x"),
         ("distance(block)", "between two bodies or triads"),
@@ -88,3 +89,16 @@ def test_what_cannot_be_computed_is_named(description, text, told):
         compiled("x", text, description, forces=False)
     assert told in str(caught.value)
     assert "the output 'x'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("rev1.angel", "has no 'angel'; it has angle, rate, acceleration, fx"),
+        ("d1.frce", "'d1' acts, and has no 'frce'; it has force or torque"),
+    ],
+)
+def test_a_misspelt_force_is_told_before_any_case_runs(description, text, told):
+    with pytest.raises(LinkwrightError) as caught:
+        compiled("x", text, description, forces=True)
+    assert told in str(caught.value)

@@ -166,6 +166,7 @@ def test_a_study_draws_itself(study: lw.Study, tmp_path: Path, kind: str | None)
     assert (tmp_path / "s.png").read_bytes().startswith(b"\x89PNG")
     wanted = {None: 2, "lines": 2, "scatter": 16, "histogram": 2, "series": 1}[kind]
     assert len(figure.axes) == wanted
+    assert figure._repr_png_().startswith(b"\x89PNG")  # as a notebook shows it
 
 
 def test_an_output_that_is_the_same_in_all_cases_can_be_drawn(study: lw.Study) -> None:
@@ -208,6 +209,7 @@ def test_a_study_shows_itself(study: lw.Study) -> None:
         ((FOUR_BAR, {"coupler": [3]}), {"times": [1, 0]}, "finite numbers that grow"),
         ((FOUR_BAR, {"coupler": [3]}), {"analysis": "magic"}, "no analysis named 'magic'"),
         ((FOUR_BAR, {"coupler": [3]}), {"rtol": 1e-6}, "takes no 'rtol'"),
+        ((FOUR_BAR, {"coupler": [3]}), {"fixed": {"coupler": 2}}, "varies and is fixed too"),
         ((FOUR_BAR, {"coupler": [3]}), {"colour": 1}, "no setting named 'colour'"),
         ((MODELS / "none.mks", {"coupler": [3]}), {}, "there is no such file"),
     ],

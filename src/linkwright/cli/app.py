@@ -16,7 +16,7 @@ from linkwright.cli.equations import equations
 from linkwright.cli.export import export
 from linkwright.cli.run import as_options
 from linkwright.cli.run import run as run_model
-from linkwright.cli.screen import tell_error, tell_text
+from linkwright.cli.screen import Interrupted, tell_error, tell_text
 from linkwright.cli.study import study
 from linkwright.cli.sweep import sweep
 from linkwright.cli.view import view
@@ -69,6 +69,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return 1
     except _WrongWords as error:
         return _tell_usage(error)
+    except Interrupted as told:
+        tell_error(str(told))
+        return INTERRUPTED
     except (typer.Abort, KeyboardInterrupt):
         tell_error("interrupted")
         return INTERRUPTED

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from linkwright.cli.screen import Bar, Base, Followers, Settings, assignments, console, load, tell_error, tell_warning
+from linkwright.cli.screen import Bar, Base, Followers, Interrupted, Settings, assignments, console, load, tell_warning
 from linkwright.errors import LinkwrightError, LinkwrightWarning
 from linkwright.formats.files import check_place, write_whole
 
@@ -108,8 +108,7 @@ def equations(
         shown.print(f"{path}: written", soft_wrap=True)
     lost = [note for note in (sheet.notes if sheet else ()) if "interrupted" in note]
     if lost or not (steps or eq.complete):
-        tell_error(" ".join(lost) or "the derivation was interrupted")
-        raise typer.Exit(130)
+        raise Interrupted(" ".join(lost) or "the derivation was interrupted")
 
 
 def _refuse_twice(paths: list[Path]) -> None:

@@ -221,6 +221,8 @@ def as_options(text: str) -> str:
         "precision='float64'": "--precision float64",
         "dt=0.001": "--dt 0.001",
         "function='step'": "--function step",
+        "leave arduino out": "leave --arduino out",
+        "give times=...": "give --times 0:8:0.1",
     }
     for python, option in words.items():
         text = text.replace(python, option)

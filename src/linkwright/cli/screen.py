@@ -50,6 +50,10 @@ def console(stream: IO[str] | None = None) -> Console:
     return Console(file=stream, markup=False, highlight=False, emoji=False, width=width)
 
 
+class Interrupted(Exception):
+    """Ctrl-C, with a sentence that says what is left and how to go on."""
+
+
 def tell_error(message: str) -> None:
     """One line on stderr."""
     _tell("error", "bold red", message)

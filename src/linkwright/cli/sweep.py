@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from linkwright.cli.run import ModelFile, _analysis, _times
-from linkwright.cli.screen import console, grid, load, tell_error, tell_warning
+from linkwright.cli.screen import Interrupted, console, grid, load, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _RANGE = "NAME=VALUES"
 _ADVICE = "give NAME=START:END:STEP, as in --set length=4:8:0.1, or NAME=VALUE,VALUE,..."
-_INTERRUPTED = 130
 
 
 def sweep(
@@ -74,9 +73,9 @@ def sweep(
 ) -> int:
     """Run many cases of MODEL: grids of values, draws from distributions, or both.
 
-    The folder holds study.nc, a table and a figure; while it runs, the cases that are finished. After Ctrl-C, or
-    whatever else ends it, the same command with --resume goes on from there. Cases that fail are told with reasons;
-    the exit code is 3 if none is good.
+    The folder holds study.nc and a figure, with --csv a table; while it runs, the cases that are finished. After
+    Ctrl-C, or whatever else ends it, the same command with --resume goes on from there. Cases that fail are told with
+    reasons; the exit code is 3 if none is good.
     """
     import linkwright as lw
     from linkwright.sweep.launch import folder_of
@@ -119,8 +118,8 @@ def sweep(
                 **options,
             )
         except KeyboardInterrupt:
-            tell_error(f"interrupted: {done[0]:,} of {done[1]:,} cases are in {folder}; --resume goes on from there")
-            return _INTERRUPTED
+            kept = f"{done[0]:,} of {done[1]:,} cases are in {folder}"
+            raise Interrupted(f"interrupted: {kept}; --resume goes on from there") from None
     _report(study, screen, perf_counter() - started)
     if best is not None:
         _print_best(study, screen, best, largest, top)
@@ -133,7 +132,7 @@ def _report(study: Study, screen: Console, seconds: float) -> None:
     fresh = len(study) - study.loaded
     rate = f", {fresh / seconds:,.0f} a second" if fresh and seconds > 0.0 else ""
     before = f"; {study.loaded:,} were there already" if study.loaded else ""
-    screen.print(f"{fresh:,} cases in {seconds:.1f} s{rate}{before}", soft_wrap=True)
+    screen.print(f"{fresh:,} case{'s' * (fresh != 1)} in {seconds:.1f} s{rate}{before}", soft_wrap=True)
     rows = [(name, low, mean, high, where) for name, low, mean, high, where in study.summary()]
     screen.print()
     screen.print(grid(("", "least", "mean", "most", "in cases"), *rows, right=(1, 2, 3)))

@@ -73,13 +73,13 @@ def optimise(
     evaluations = Evaluations(problem, space, goal, bounds, progress)
     chosen = _solver(solver, goal, bounds, space)
     begin = _begin(evaluations, space, starts, seed)
-    message = ""
+    first, message = evaluations.at(begin[0], slopes=False), ""
     try:
         for z in begin:
             message = _solved(chosen, evaluations, z, tolerance, iterations)
     except KeyboardInterrupt:  # what was found is there, and may have taken hours
         message = "it was interrupted"
-    return _optimum(evaluations, begin[0], chosen, message, maximise, perf_counter() - since)
+    return _optimum(evaluations, first, chosen, message, maximise, perf_counter() - since)
 
 
 def _check_settings(starts: Any, iterations: Any, tolerance: Any) -> None:
@@ -246,8 +246,8 @@ def _row(e: Evaluations, x: Limit, kind: str, sign: float, at: float) -> dict[st
     }
 
 
-def _optimum(e: Evaluations, z: Floats, solver: str, message: str, maximise: bool, seconds: float) -> Optimum:
-    first, best = e.at(z, slopes=False), e.best
+def _optimum(e: Evaluations, first: Point, solver: str, message: str, maximise: bool, seconds: float) -> Optimum:
+    best = e.best
     assert best is not None
     assert best.limited is not None
     values = dict(zip(e.space.names, best.values.tolist(), strict=True))

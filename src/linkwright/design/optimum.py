@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.errors import LinkwrightError
+
 if TYPE_CHECKING:
     from os import PathLike
 
@@ -77,10 +79,13 @@ class Optimum:
 
     def plot(self, path: str | PathLike[str] | None = None) -> Any:
         """A figure of the objective and of the parameters over the evaluations."""
-        import matplotlib.pyplot as plt
-
+        try:
+            from linkwright.results.figures import ShownFigure
+        except ImportError as error:
+            raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from error
         good = [(k, x) for k, x in enumerate(self.history) if not x.reason]
-        figure, axes = plt.subplots(2, 1, figsize=(7, 6), sharex=True, layout="constrained")
+        figure = ShownFigure(figsize=(7, 6), layout="constrained", facecolor="white")
+        axes = figure.subplots(2, 1, sharex=True)
         at = [k for k, _ in good]
         axes[0].plot(at, [x.value for _, x in good], ".-")
         axes[0].set_ylabel(self.objective)

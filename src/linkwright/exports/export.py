@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.exports.folder import check_folder, write_folder
 from linkwright.exports.subject import Subject, subject
-from linkwright.exports.vectors import Vectors, vectors
+from linkwright.exports.vectors import LEAST_IN_PYTHON, Vectors, vectors
 from linkwright.formats.files import check_place, write_whole
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ def export(
     found = tested(asked, chosen)
     files = folder_files(asked, found, to, chosen, arduino=arduino)
     write_folder(target, files, overwrite=overwrite)
-    return Exported(target, files, asked, found.tolerance)
+    tolerance = max(found.tolerance, LEAST_IN_PYTHON) if LANGUAGES[to] == ".py" else found.tolerance
+    return Exported(target, files, asked, tolerance)
 
 
 def check_language(to: str, precision: str | None, arduino: bool, target: Path | None) -> bool:

@@ -9,7 +9,7 @@ from linkwright.exports import modules as M
 from linkwright.exports.pages import operations, readme
 from linkwright.exports.slopes import Slopes, slopes
 from linkwright.exports.subject import Subject, plain
-from linkwright.exports.vectors import Floats, Vectors
+from linkwright.exports.vectors import LEAST_IN_PYTHON, Floats, Vectors
 from linkwright.kernels import pytext
 from linkwright.kernels.ctext_names import identifier
 from linkwright.tape.block import Block
@@ -167,7 +167,7 @@ def _vectors_text(subject: Subject, vectors: Vectors) -> list[str]:
         lines.append(f"    {word!r}: [")
         lines += [f"        [{_row(row)}]," for row in array]
         lines.append("    ],")
-    return [*lines, "}", f"TOLERANCE = {max(vectors.tolerance, 1e-11)!r}", "", ""]
+    return [*lines, "}", f"TOLERANCE = {max(vectors.tolerance, LEAST_IN_PYTHON)!r}", "", ""]
 
 
 def _row(row: Floats) -> str:

@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 CASES = 8
 MARGIN = 30.0
 LEAST = {"float64": 1e-12, "float32": 1e-5}
+LEAST_IN_PYTHON = 1e-11  # its libraries order operations as they like
 _WIDE = 20_000  # numbers of a case beyond which two are enough
 _LONG = 200_000  # operations of a program whose rounding is not tried in float32
 

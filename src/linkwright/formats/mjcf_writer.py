@@ -27,6 +27,8 @@ _BACK = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])  # "Rx-":
 _DEEPEST = MAX_NESTING - 10
 _LEVER = 0.1  # metres between the two points of a revolute joint that closes a loop
 
+FREEDOMS = 6  # that MuJoCo lets a body have
+
 
 def write_mjcf(description: Description) -> str:
     """The MJCF of a mechanism: the same dynamics, but for loops and gears, which MuJoCo holds by soft constraints.
@@ -93,7 +95,8 @@ class _Writer:
         odd = [b for b in moving if b not in bare and impossible_inertias(d.inertia[[b]])[0]]
         for rows, why in ((bare, "have no mass or inertia"), (odd, "have an inertia that no body can have")):
             if rows:
-                told.append(f"{listed([d.body_names[b] for b in rows])} {why}, which MuJoCo may refuse")
+                verb = why if len(rows) > 1 else why.replace("have", "has", 1)
+                told.append(f"{listed([d.body_names[b] for b in rows])} {verb}, which MuJoCo may refuse")
         return wrong, told
 
     def _foldable(self) -> set[int]:
@@ -106,12 +109,18 @@ class _Writer:
         used |= {self._place(shape.place)[0] for shape in d.shapes}
         used |= {self._place(end)[0] for e in d.elements if isinstance(e, PointForce) for end in (e.first, e.second)}
         children = np.bincount(tree.parent[tree.parent >= 0], minlength=len(tree.body))
-        return {
-            i
-            for i, body in enumerate(tree.body.tolist())
-            if not d.mass[body] and not d.inertia[body].any() and children[i] == 1 and body not in used
-            if d.kind_of(int(tree.joint[i])).name not in ("spherical", "free")
-        }
+        only = dict(zip(tree.parent.tolist(), range(len(tree.body)), strict=True))  # the link that one carries
+        folded: set[int] = set()
+        freedoms = [d.kind_of(int(j)).nv for j in tree.joint]  # of a link and those folded into it, inner ones first
+        for i in reversed(range(len(tree.body))):
+            body, kind = int(tree.body[i]), d.kind_of(int(tree.joint[i])).name
+            bare = not d.mass[body] and not d.inertia[body].any() and body not in used
+            if bare and children[i] == 1 and kind not in ("spherical", "free"):
+                together = freedoms[i] + freedoms[only[i]]
+                if together <= FREEDOMS:
+                    folded.add(i)
+                    freedoms[i] = together
+        return folded
 
     def _left_out(self) -> list[str]:
         d, found = self.d, []

@@ -82,7 +82,13 @@ def as_numpy(value: Any) -> Any:
     """An array in main memory as NumPy's on the same memory; what is none of these libraries' stays as it is."""
     kind = library(value)
     if kind == "torch":
-        return value.detach().numpy()
+        try:
+            return value.detach().numpy()
+        except (RuntimeError, TypeError) as error:  # inside torch.func.vmap, sparse, and the like
+            raise KernelError(
+                f"a PyTorch tensor has no plain numbers here ({error}): give dense ones, and batches as leading axes "
+                "instead of by vmap"
+            ) from error
     return np.asarray(value) if kind == "jax" else value
 
 

@@ -63,6 +63,9 @@ def sweep(
     "tcp://host:8786". A case that fails is a row with a reason. With `store`, a folder, finished chunks are kept as
     they come, and `resume=True` goes on from there. `progress` is called with the cases done and all cases.
     """
+    for name in fixed or ():
+        if name in parameters:
+            raise ModelError(f"parameter {name!r} varies and is fixed too; name it in one of parameters and fixed")
     plan = make_plan(parameters, cases=cases, draws=draws, sampling=sampling, seed=seed, chunk=chunk)
     task = make_task(
         model, plan.names, outputs, analysis=analysis, times=times, parameters=fixed, settings=settings

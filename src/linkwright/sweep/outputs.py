@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ _PLACES = {
 }
 _AXES = "xyz"
 DISTANCES = ("distance", "distance_rate")
+_FORCES = ("force", "torque", "fx", "fy", "fz", "mx", "my", "mz")  # what series of forces are called
 
 
 def _total(x: Floats) -> Floats:
@@ -184,15 +186,18 @@ class _Maker:
         parts = [self.made(argument) for argument in node.arguments]
         values = [value for value, _ in parts]
         if not node.operation and word in REDUCTIONS and len(values) == 1:
-            reduce, (value,) = REDUCTIONS[word], values
-            return (lambda m: reduce(m.spread(value(m)), m.time)), False
+            over_time, (value,) = REDUCTIONS[word], values
+            return (lambda m: over_time(m.spread(value(m)), m.time)), False
         if not node.operation and word not in CALLS:
             raise NameNotFound("function", node.function.text, list(dict.fromkeys([*CALLS, *REDUCTIONS, *DISTANCES])))
         count, function = FUNCTIONS[word if node.operation else CALLS[word]]
+        any_series = any(series for _, series in parts)
+        if not node.operation and word in ("min", "max") and len(values) > 2:  # of two or more, as in models
+            return (lambda m: reduce(function, (value(m) for value in values))), any_series
         if len(values) != count:
             over = f", or one to take it over time: {word}(block.x)" if word in REDUCTIONS else ""
             raise ModelError(f"{word} takes {count} arguments{over}; {len(values)} are given")
-        return (lambda m: function(*(value(m) for value in values))), any(series for _, series in parts)
+        return (lambda m: function(*(value(m) for value in values))), any_series
 
     def _distance(self, word: str, arguments: Sequence[Any]) -> Value:
         from linkwright.formats.mks.syntax import Word
@@ -217,7 +222,7 @@ class _Maker:
                 what, index = which
                 return lambda m: m.joint(joint)[what][index]
         force = f"{name}.{part}"
-        if self.known_forces and name in self._acting():
+        if self.known_forces and part in _FORCES and name in self._acting():
             self.forces.append(force)
             return lambda m: m.series[force]
         raise self._unknown(name, part, place, joint)
@@ -225,12 +230,14 @@ class _Maker:
     def _unknown(self, name: str, part: str, place: bool, joint: int | None) -> LinkwrightError:
         d = self.d
         if joint is not None:
-            names = self._words(joint)
+            names = [*self._words(joint), *(_FORCES[2:] if self.known_forces else ())]
             kind = d.kind_of(joint).name
             return ModelError(f"joint {name!r} is {kind} and has no {part!r}; it has {', '.join(names)}")
         if place:
             words = [f"{kind}{axis}" for kind in _PLACES for axis in _AXES]
             return ModelError(f"{name!r} has no {part!r}; it has {', '.join(words)}")
+        if name in self._acting() and self.known_forces:
+            return ModelError(f"{name!r} acts, and has no {part!r}; it has {' or '.join(_FORCES[:2])}")
         if name in self._acting():
             text = f"{name}.{part} is a force, which this analysis does not compute"
             return ModelError(f"{text}; take analysis='dynamic' or 'inverse dynamic'")
