@@ -48,7 +48,7 @@ def outcome(file: Path, shared: Path) -> tuple[str, str]:
     if mech.loops:
         counts += f", {len(mech.loops)} loop{'s' * (len(mech.loops) > 1)}"
     left = "; ".join(str(one.message).split("in the motion: ")[-1] for one in told)
-    left = re.sub(r" '[^;]*", "", left)  # which they are is in the warning
+    left = re.sub(r",? '[^;]*", "", left)  # which they are is in the warning
     return counts, f"without {left}".replace("<", "\\<") if left else ""
 
 

@@ -198,7 +198,10 @@ class _Writer:
     def _on_body(self, body: int, pad: str) -> Iterator[str]:
         """Frames, the ends of loops, and shapes."""
         d, f = self.d, self.d.frames
+        drawn = {shape.name for shape in d.shapes if shape.place == shape.name}  # a geom is a place of its own
         for k in np.flatnonzero(f.body == body).tolist():
+            if f.names[k] in drawn:
+                continue
             yield f"{pad}<site name={quoted(f.names[k])}{_placed(f.r[k], f.p[k])}/>"
         yield from (f"{pad}{line}" for line in self.sites.get(body, ()))
         for shape in d.shapes:

@@ -138,6 +138,8 @@ class Forces:
                     self.b.joint_force(one.joint.name, law, name=f"{one.name} damping of the actuator")
                 else:
                     self.leave("the damping of actuators", one.name)
+            if not apply and on and (one.unread or one.dynamic or one.bias.any() or one.gain[1:].any()):
+                self.leave('the laws of actuators that are more than motors (actuators="apply" has them),', one.name)
             if not apply or not on:
                 continue
             if one.unread or (tendon is not None and not tendon.read):
