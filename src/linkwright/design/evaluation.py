@@ -170,7 +170,7 @@ class Evaluations:
         return point.gradient
 
     def _sloped(self, z: Floats) -> Point:
-        """The point with its slopes; the wall has some where the mechanism cannot be, a place without slopes has not."""
+        """The point with its slopes; where the mechanism cannot be the wall has some, at a corner there are none."""
         point = self.at(z, slopes=True)
         if point.reason and point.has_value:
             raise NoSlope(point.reason)

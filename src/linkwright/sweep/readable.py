@@ -1,4 +1,4 @@
-"""Which cases the model's reader refuses: it alone knows the numbers that forces are made of, as a damping below zero."""
+"""Which cases the model's reader refuses: it alone knows the numbers that forces are made of, as a damping."""
 
 from __future__ import annotations
 
