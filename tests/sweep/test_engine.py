@@ -84,6 +84,8 @@ def test_many_cases_fill_several_batches(slider, monkeypatch):
     assert np.array_equal(one.arrays["travel"], several.arrays["travel"])
 
 
+@pytest.mark.slow
+@pytest.mark.compiled
 def test_a_four_bar_that_can_and_cannot_turn_round():
     task = make_task(
         MODELS / "four_bar.mks",
@@ -94,6 +96,7 @@ def test_a_four_bar_that_can_and_cannot_turn_round():
     agree(task, np.array([[1.0, 2.5], [0.7, 2.4], [2.9, 0.4]]))
 
 
+@pytest.mark.slow
 def test_a_quick_return_whose_arm_meets_its_dead_centre():
     outputs = ["ram.x", "stroke = range(ram.x)", "arm_swings.angle", "turned = final(wheel_turns.angle)"]
     task = make_task(MODELS / "quick_return.mks", ["crank", "height"], outputs, times=np.linspace(0.0, 6.2, 63))

@@ -86,7 +86,7 @@ def loop(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("analysis", ["inverse dynamic", "dynamic"])
+@pytest.mark.parametrize("analysis", ["inverse dynamic", pytest.param("dynamic", marks=pytest.mark.slow)])
 def test_driven_loops_need_the_forces_that_each_alone_needs(loop, analysis):
     task = make_task(loop, ("a", "b", "m"), ["motor.torque", "block.x"], analysis=analysis, times=np.linspace(0, 1, 6))
     agree(task, np.array([[0.2, 0.6, 2.0], [0.15, 0.7, 1.0]]), 1e-8)

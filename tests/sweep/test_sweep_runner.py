@@ -59,6 +59,7 @@ def test_a_worker_killed_in_the_middle_costs_only_unfinished_chunks(tmp_path: Pa
     assert len(begun) > 12
 
 
+@pytest.mark.slow
 def test_a_case_that_kills_its_workers_is_a_row_with_a_reason(tmp_path: Path) -> None:
     runner = Runner(task(tmp_path), plan(24, 8), compute=square_or_die)
     pool = Cores(2)
