@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import FormatError, LinkwrightError, ModelError
+from linkwright.results.archives import DAMAGE, plain_array
 from linkwright.results.files import whole
 from linkwright.sweep.batch import Batch
 from linkwright.sweep.plan import Plan
@@ -202,7 +203,7 @@ class Store:
         try:
             with zipfile.ZipFile(self._chunk(index)) as archive:
                 return self._batch(archive, index)
-        except (OSError, *_DAMAGE):
+        except (OSError, *DAMAGE):
             return None
 
     def _batch(self, archive: zipfile.ZipFile, index: int) -> Batch | None:
@@ -263,7 +264,7 @@ def read_manifest(folder: Path) -> tuple[Task, Plan, str]:
         raise FormatError(f"cannot be read: {error.strerror}; is this a study's folder?", file=str(file)) from error
     except LinkwrightError:
         raise
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise FormatError(f"is damaged ({error}); begin the study anew", file=str(file)) from error
     return task, plan, str(manifest["study"])
 
@@ -304,21 +305,6 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
 
 
 # -- files ----------------------------------------------------------------------------------------------------
-_DAMAGE = (
-    zipfile.BadZipFile,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    RecursionError,
-    MemoryError,
-    OverflowError,
-)
-
-
 def _values(path: Path) -> Floats:
     with open(path, "rb") as file:
         content = file.read(os.fstat(file.fileno()).st_size)
@@ -329,14 +315,10 @@ def _values(path: Path) -> Floats:
 
 
 def _array(archive: zipfile.ZipFile, name: str, size: int, dtype: Any) -> NDArray[Any]:
-    """An array that is stored plainly, so no larger than its file."""
-    info = archive.getinfo(f"{name}.npy")
-    if info.compress_type != zipfile.ZIP_STORED or info.file_size > size:
-        raise ValueError(f"{name} is packed")
-    found = np.lib.format.read_array(io.BytesIO(archive.read(info)), allow_pickle=False)
-    if found.dtype != np.dtype(dtype):
-        raise ValueError(f"{name} has the type {found.dtype}")
-    return np.ascontiguousarray(found)
+    found = plain_array(archive, name, size)
+    if found is None or found.dtype != np.dtype(dtype):
+        raise ValueError(f"{name} is packed, or not of type {np.dtype(dtype)}")
+    return found
 
 
 def _digest(arrays: list[Floats]) -> str:
