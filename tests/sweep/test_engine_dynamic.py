@@ -38,7 +38,9 @@ def swing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"method": "dop853", "rtol": 1e-10}, {"method": "rk4", "dt": 0.007}], ids=["rk45", "dop853", "rk4"]
+    "settings",
+    [{}, pytest.param({"method": "dop853", "rtol": 1e-10}, marks=pytest.mark.slow), {"method": "rk4", "dt": 0.007}],
+    ids=["rk45", "dop853", "rk4"],
 )
 def test_pendulums_swing_as_each_alone(swing, settings):
     outputs = ["hinge.angle", "hinge.rate", "tip.z", "high = max(tip.vx)"]

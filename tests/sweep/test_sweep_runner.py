@@ -22,6 +22,7 @@ def result(runner: Runner, folder: Path) -> Batch:
     return gathered(task(folder), runner.plan, runner.batches)
 
 
+@pytest.mark.slow
 def test_processes_and_this_process_give_the_same(tmp_path: Path) -> None:
     here = Runner(task(tmp_path), plan(20, 6), compute=square)
     here.work(Here(), here.left)

@@ -162,7 +162,7 @@ def test_a_script_without_a_guard_can_use_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [*(pytest.param(x, marks=pytest.mark.slow) for x in ("lines", "scatter")), None, "histogram", "series"]
+    "kind", [*(pytest.param(x, marks=pytest.mark.slow) for x in (None, "scatter")), "lines", "histogram", "series"]
 )
 def test_a_study_draws_itself(study: lw.Study, tmp_path: Path, kind: str | None) -> None:
     figure = study.plot(kind=kind, path=tmp_path / "s.png")
