@@ -35,8 +35,7 @@ class Readable:
         ends = np.concatenate([np.argmin(values, axis=0), np.argmax(values, axis=0)])
         asked = [k for k in dict.fromkeys(ends.tolist()) if beyond[k].any()]
         if any(self._refused(values[k]) for k in asked):
-            outside = beyond.any(axis=1).tolist()
-            return [self._refused(row) if out else "" for row, out in zip(values, outside, strict=True)]
+            return [self._refused(row) if out.any() else "" for row, out in zip(values, beyond, strict=True)]
         self._low, self._high = np.fmin(self._low, values.min(axis=0)), np.fmax(self._high, values.max(axis=0))
         return found
 
