@@ -1,5 +1,8 @@
 """Inertial parameters from recorded forces: exact without noise, within their intervals with it."""
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 import pytest
 from design_models import ROOT
@@ -11,12 +14,16 @@ from linkwright.errors import ModelError
 ARM = ROOT / "examples" / "models" / "three_link.dh.toml"
 
 
-def recorded(seed: int, samples: int = 300) -> tuple[object, list[np.ndarray], np.ndarray]:
+@cache
+def arm() -> tuple[Any, lw.Mechanism]:
+    """The base parameters of the arm, and the arm without friction."""
     mech = lw.load(ARM)
-    base = lw.equations(mech).base
-    rng = np.random.default_rng(seed)
-    motion = list(rng.normal(size=(3, samples, 3)))
-    plain = mech.with_parameters(V1=0.0, V2=0.0, V3=0.0)
+    return lw.equations(mech).base, mech.with_parameters(V1=0.0, V2=0.0, V3=0.0)
+
+
+def recorded(seed: int, samples: int = 300) -> tuple[Any, list[np.ndarray], np.ndarray]:
+    base, plain = arm()
+    motion = list(np.random.default_rng(seed).normal(size=(3, samples, 3)))
     return base, motion, plain.inverse_dynamics(*motion)
 
 
@@ -27,10 +34,10 @@ def test_forces_without_noise_give_the_parameters_back() -> None:
 
 
 def test_noise_leaves_the_parameters_within_their_intervals() -> None:
-    base, motion, tau = recorded(2, 2000)
+    base, motion, tau = recorded(2, 600)
     noise = np.array([0.3, 0.1, 0.02])
     apart = []
-    for seed in range(12):
+    for seed in range(8):
         found = identified(base, *motion, tau + noise * np.random.default_rng(100 + seed).normal(size=tau.shape))
         apart.append((found.values - base.beta) / found.deviations)
         assert found.noise == pytest.approx(noise, rel=0.1)

@@ -5,7 +5,8 @@ import pytest
 from design_models import ROOT, differences, rocker
 
 import linkwright as lw
-from linkwright.design.sensitivity import Sensitivities
+from linkwright.design.outputs import Outputs, named
+from linkwright.design.problem import Problem
 from linkwright.errors import LinkwrightError, ModelError
 
 MODELS = ROOT / "examples" / "models"
@@ -28,14 +29,16 @@ def test_first_and_second_derivatives_of_positions_rates_and_accelerations_agree
     names = ("crank", "above")
     model = lw.load(MODELS / "four_bar.mks")
     found = lw.sensitivities(model, outputs, names, order=2, times=TIMES)
+    problem = Problem(model, names, Outputs(model.description, named(outputs)), times=TIMES)
 
-    def at(p: np.ndarray) -> Sensitivities:
-        return lw.sensitivities(model, outputs, dict(zip(names, p.tolist(), strict=True)), times=TIMES)
+    def at(p: np.ndarray, order: int) -> np.ndarray:
+        """Values or slopes of all outputs, (outputs, T, ...)."""
+        answers = problem.answers(p, order)[1]
+        return np.stack([answers[o].first if order else answers[o].value for o in outputs])
 
     p = np.array([model.parameters[n] for n in names])
-    for output in outputs:
-        first = differences(lambda x, o=output: at(x).value(o), p)
-        second = differences(lambda x, o=output: at(x).gradient(o), p)
+    firsts, seconds = (differences(lambda x, k=order: at(x, k), p) for order in (0, 1))
+    for output, first, second in zip(outputs, firsts, seconds, strict=True):
         assert found.gradient(output) == pytest.approx(first, abs=2e-9)
         assert found.hessian(output) == pytest.approx(second, abs=2e-9)
         assert np.allclose(found.hessian(output), np.swapaxes(found.hessian(output), 1, 2), atol=1e-11)

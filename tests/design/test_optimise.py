@@ -83,6 +83,43 @@ def test_several_starts_are_the_same_for_the_same_seed_and_find_the_better_of_tw
     assert several[0].value < one.value
 
 
+def test_how_it_ended_is_told_of_the_start_that_led_to_the_best(tmp_path, monkeypatch) -> None:
+    from linkwright.design import optimise as room
+
+    mech, space = loaded(OSCILLATOR, tmp_path), {"k": (20.0, 200.0)}
+    runs: list[int] = []
+
+    def said(solver, evaluations, z, tolerance, iterations) -> str:
+        runs.append(len(runs))
+        evaluations.at(evaluations.space.place(np.array([150.0])) if runs[-1] == leads else z, slopes=True)
+        return "it gave up" if runs[-1] == fails else ""
+
+    monkeypatch.setattr(room, "_said", said)
+    for leads, fails in ((1, 1), (1, 2)):
+        runs.clear()
+        found = lw.optimise(mech, "abs(k - 150) + 0*max(slide.shift)", space, dt=0.05, times=[0, 0.1], starts=3)
+        assert len(runs) == 3
+        assert found.parameters["k"] == pytest.approx(150.0)
+        assert bool(found.status) == (leads != fails)
+
+
+def test_a_place_with_a_value_and_no_slope_is_no_success(tmp_path) -> None:
+    objective = "sqrt(max(k/50 - 1, 0)) + 0*max(slide.shift)"
+    found = lw.optimise(loaded(OSCILLATOR, tmp_path), objective, {"k": (20, 80, 200)}, dt=0.05, times=[0, 0.1])
+    assert found.value == 0.0
+    assert not found.status
+    assert "a place without slopes" in str(found.status)
+
+
+def test_an_objective_that_is_nothing_at_its_start_is_followed_below_it(tmp_path) -> None:
+    found = lw.optimise(
+        loaded(OSCILLATOR, tmp_path), "(k/50 - 1) + (k/50 - 1)^2 + 0*max(slide.shift)", {"k": (0, 200)}, dt=0.05,
+        times=[0, 0.1],
+    )  # fmt: skip
+    assert found.status
+    assert found.parameters["k"] == pytest.approx(25.0, abs=1e-3)
+
+
 def test_a_spring_is_tuned_through_a_simulation(tmp_path) -> None:
     mech = loaded(OSCILLATOR, tmp_path)
     wanted = lw.sensitivities(mech.with_parameters(k=80.0), "slide.shift", "k", dt=0.01).value()
@@ -97,7 +134,7 @@ def test_a_spring_is_tuned_through_a_simulation(tmp_path) -> None:
         ("max(pen.x)", {"crank": (2, 1)}, {}, "the bounds of parameter 'crank' are 2 and 1"),
         ("max(pen.x)", {"crank": 3.0}, {}, "give .lower, upper."),
         ("max(pen.x)", {"crank": (20, 30)}, {}, "nothing to begin with at crank = 20"),
-        ("log(min(pen.x) - 100)", {"crank": (0.5, 1.2)}, {}, "is not finite"),
+        ("log(min(pen.x) - 100)", {"crank": (0.5, 1.2)}, {}, "has no finite value"),
         ("max(pen.x)", {"crnk": (0.5, 1.2)}, {}, "did you mean 'crank'"),
         ("max(pen.x)", {"crank": (0.5, 1.2)}, {"constraints": {"max(pen.y)": (5, 4)}}, "must not be greater"),
         ("max(pen.x)", {"crank": (0.5, 1.2)}, {"constraints": "pen"}, "constraints are outputs with limits"),

@@ -91,7 +91,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", [pytest.param(c, marks=pytest.mark.slow) if c == "in time" else c for c in CASES])
+SLOW = ("derivatives", "closed step", "in time")
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, marks=pytest.mark.slow) if c in SLOW else c for c in CASES])
 def test_other_functions_pass_their_tests_too(case: str, tmp_path: Path) -> None:
     model, function, options = CASES[case]
     mech = lw.load(MODELS / model)

@@ -13,8 +13,6 @@ from export_tools import MODELS, alone, worst_error
 
 import linkwright as lw
 
-LIBRARIES = ("casadi", "jax", "sympy")
-
 
 def imported(file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(file.stem, file)
@@ -37,7 +35,7 @@ def branching() -> lw.Mechanism:
     return b.build()
 
 
-@pytest.mark.parametrize("to", LIBRARIES)
+@pytest.mark.parametrize("to", ["casadi", "sympy", pytest.param("jax", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("model", ["arm.urdf", "governor.mks"])
 def test_a_module_passes_its_own_test_without_linkwright(to: str, model: str, tmp_path: Path) -> None:
     pytest.importorskip(to, reason=f"{to} is not installed")
@@ -112,6 +110,7 @@ print(json.dumps([jacobian.tolist(), reverse.tolist(), many.tolist()]))
 """
 
 
+@pytest.mark.slow
 def test_the_jax_function_is_jitted_mapped_and_derived(tmp_path: Path) -> None:
     pytest.importorskip("jax", reason="jax is not installed")
     mech = branching()

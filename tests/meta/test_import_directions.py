@@ -84,7 +84,10 @@ LAZY = {
     ("results/storage.py", "formats"),
     *(
         (f"{name}.py", "display")  # what notebooks ask a thing for
-        for name in ("described", "views", "results/solution", "simulation/rollout", "closed/linear", "closed/statics")
+        for name in (
+            *("described", "views", "results/solution", "simulation/rollout", "closed/linear", "closed/statics"),
+            "sweep/study",
+        )
     ),
     ("formats/mjcf/meshes.py", "viewer"),
 }

@@ -84,6 +84,8 @@ def test_many_cases_fill_several_batches(slider, monkeypatch):
     assert np.array_equal(one.arrays["travel"], several.arrays["travel"])
 
 
+@pytest.mark.slow
+@pytest.mark.compiled
 def test_a_four_bar_that_can_and_cannot_turn_round():
     task = make_task(
         MODELS / "four_bar.mks",
@@ -94,6 +96,7 @@ def test_a_four_bar_that_can_and_cannot_turn_round():
     agree(task, np.array([[1.0, 2.5], [0.7, 2.4], [2.9, 0.4]]))
 
 
+@pytest.mark.slow
 def test_a_quick_return_whose_arm_meets_its_dead_centre():
     outputs = ["ram.x", "stroke = range(ram.x)", "arm_swings.angle", "turned = final(wheel_turns.angle)"]
     task = make_task(MODELS / "quick_return.mks", ["crank", "height"], outputs, times=np.linspace(0.0, 6.2, 63))
@@ -156,3 +159,15 @@ def test_functions_of_a_solution_are_called_case_by_case(bar):
     engine = Engine(make_task(bar, ["a"], {"far": far}))
     np.testing.assert_allclose(engine.run(np.array([[1.0], [3.0]])).arrays["far"], np.sin(1.0) * np.array([1.0, 3.0]))
     assert "raised ValueError: no" in Engine(make_task(bar, ["a"], {"bad": fails})).run(np.ones((1, 1))).reasons[0]
+
+
+def test_a_rod_of_no_length_is_the_reason_of_its_case(tmp_path):
+    path = tmp_path / "rod.mks"
+    rod = "BODY end (origin = (2, 0, 0)); ROD link (triad = tip, triad = end, length = long);"
+    rail = "TRIAD rail (associated body = g, h = (1, 0, 0), f = (0, 1, 0));"
+    rail += "TRIAD shoe (associated body = end, h = (1, 0, 0), f = (0, 1, 0));"
+    slide = "TRANSLATIONAL JOINT slide (triad = rail, triad = shoe);"
+    text = BAR.replace("PARAMETER a", "PARAMETER long = 3; PARAMETER a")
+    path.write_text(text.replace("DRIVER", f"{rod}{rail}{slide} DRIVER"))
+    found = agree(make_task(path, ["long"], ["end.x"]), np.array([[3.0], [-3.0], [0.0], [2.5]]))
+    assert [bool(reason) for reason in found.reasons] == [False, True, True, False]

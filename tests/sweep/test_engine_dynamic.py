@@ -38,7 +38,9 @@ def swing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"method": "dop853", "rtol": 1e-10}, {"method": "rk4", "dt": 0.007}], ids=["rk45", "dop853", "rk4"]
+    "settings",
+    [{}, pytest.param({"method": "dop853", "rtol": 1e-10}, marks=pytest.mark.slow), {"method": "rk4", "dt": 0.007}],
+    ids=["rk45", "dop853", "rk4"],
 )
 def test_pendulums_swing_as_each_alone(swing, settings):
     outputs = ["hinge.angle", "hinge.rate", "tip.z", "high = max(tip.vx)"]
@@ -86,7 +88,7 @@ def loop(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("analysis", ["inverse dynamic", "dynamic"])
+@pytest.mark.parametrize("analysis", ["inverse dynamic", pytest.param("dynamic", marks=pytest.mark.slow)])
 def test_driven_loops_need_the_forces_that_each_alone_needs(loop, analysis):
     task = make_task(loop, ("a", "b", "m"), ["motor.torque", "block.x"], analysis=analysis, times=np.linspace(0, 1, 6))
     agree(task, np.array([[0.2, 0.6, 2.0], [0.15, 0.7, 1.0]]), 1e-8)
@@ -118,3 +120,23 @@ def test_suspensions_ride_as_each_alone():
 def test_suspensions_rest_as_each_alone():
     task = make_task(MODELS / "suspension.mks", ("car", "k"), ["chassis.z"], analysis="static", times=[0.0])
     agree(task, np.array([[320.0, 52_000.0], [380.0, 64_000.0]]), 1e-8)
+
+
+def test_what_the_reader_alone_refuses_is_the_reason_of_its_case(swing):
+    task = make_task(swing, ("c",), ["hinge.angle", "rubs.torque"])
+    found = agree(task, np.array([[0.1], [-0.2], [0.0]]), 1e-8)
+    assert "is negative; give 0 or more" in found.reasons[1]
+    alone = Engine(task).run(np.array([[-0.2]]))
+    assert alone.reasons == found.reasons[1:2]
+    assert alone.arrays["hinge.angle"].shape == (1, 11)
+
+
+def test_cases_that_all_fail_have_reasons_and_no_forces(swing):
+    task = make_task(swing, NAMES, ["rubs.torque"], analysis="static", times=[0.0])
+    found = Engine(task).run(np.array([[0.5, -1.0, 0.4, 0.1]]))
+    assert "mass" in found.reasons[0]
+    assert np.isnan(found.arrays["rubs.torque"]).all()
+
+
+def test_a_case_in_which_nothing_has_a_mass_is_told(swing):
+    agree(make_task(swing, NAMES, ["hinge.angle"]), np.array([CASES[0], [0.5, 0.0, 0.4, 0.1]]), 1e-9)

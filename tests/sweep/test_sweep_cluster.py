@@ -20,6 +20,7 @@ from linkwright.sweep.dataset import gathered
 from linkwright.sweep.runner import Runner
 
 distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.compiled  # workers compile as users do, and the numbers are compared to the last bit
 #: Cases that go to the end, that stop on the way, and that do not go together.
 VARIED = {"length": [1.4, 2.0, 0.5], "rate": lw.normal(0.5, 0.05)}
 KEPT = ["top = max(tip.y)", "tip.x"]

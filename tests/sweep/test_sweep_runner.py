@@ -22,6 +22,7 @@ def result(runner: Runner, folder: Path) -> Batch:
     return gathered(task(folder), runner.plan, runner.batches)
 
 
+@pytest.mark.slow
 def test_processes_and_this_process_give_the_same(tmp_path: Path) -> None:
     here = Runner(task(tmp_path), plan(20, 6), compute=square)
     here.work(Here(), here.left)
@@ -59,6 +60,7 @@ def test_a_worker_killed_in_the_middle_costs_only_unfinished_chunks(tmp_path: Pa
     assert len(begun) > 12
 
 
+@pytest.mark.slow
 def test_a_case_that_kills_its_workers_is_a_row_with_a_reason(tmp_path: Path) -> None:
     runner = Runner(task(tmp_path), plan(24, 8), compute=square_or_die)
     pool = Cores(2)

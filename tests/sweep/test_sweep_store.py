@@ -97,6 +97,19 @@ def test_another_task_is_refused_with_what_differs(folder: Path, change: dict[st
         resumed(folder, Task(**{**fields, **change}))
 
 
+def test_a_function_with_another_number_in_it_is_another_function(tmp_path: Path) -> None:
+    def within(limit: float) -> Any:
+        return lambda solution: max(x for x in (solution[0], limit))
+
+    def task(function: Any) -> Task:
+        return Task(TASK.model, TASK.names, TASK.outputs, TASK.analysis, TASK.times, functions={"f": function})
+
+    first = task(within(2.0)).digest
+    assert task(within(2.0)).digest == first
+    assert task(within(3.0)).digest != first
+    assert task(lambda x: 2.0 * x[0]).digest != task(lambda x: 3.0 * x[0]).digest
+
+
 def test_other_values_are_refused_and_other_chunks_only_where_asked_for(folder: Path) -> None:
     with pytest.raises(LinkwrightError, match="the number of cases, the values of 'x' differ"):
         resumed(folder, cases=plan(8))
@@ -128,6 +141,35 @@ def test_a_folder_with_other_files_and_a_file_are_refused_and_left_alone(tmp_pat
     with pytest.raises(LinkwrightError, match="there is a file of this name"):
         Store.begin(tmp_path / "thesis.txt", TASK, plan())
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
+    assert os.listdir(tmp_path) == ["thesis.txt"]
+
+
+@pytest.mark.parametrize("name", ["chunks/000001.npz", "manifest.json", ".draft.part", "values.npy"])
+def test_files_of_others_with_a_studys_names_are_left_alone(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text('{"name": "an extension of a browser"}')
+    with pytest.raises(LinkwrightError, match="choose an empty folder"):
+        Store.begin(tmp_path, TASK, plan(), overwrite=True)
+    assert file.read_text() == '{"name": "an extension of a browser"}'
+
+
+def test_a_driver_killed_as_it_began_leaves_a_folder_to_begin_in(tmp_path: Path) -> None:
+    (tmp_path / CHUNKS).mkdir()
+    for name in (".lock", "values.npy", ".manifest.json.01234567.part"):
+        (tmp_path / name).write_text("")
+    store = Store.begin(tmp_path, TASK, plan(), resume=True)
+    store.release()
+    assert sorted(os.listdir(tmp_path)) == [".lock", CHUNKS, "manifest.json", "values.npy"]
+
+
+def test_what_others_put_beside_chunks_stays_when_these_go(folder: Path) -> None:
+    (folder / CHUNKS / "notes.txt").write_text("mine")
+    store = Store.begin(folder, TASK, plan(), overwrite=True)
+    store.write(0, batch(0))
+    store.drop_chunks()
+    store.release()
+    assert os.listdir(folder / CHUNKS) == ["notes.txt"]
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"format": "linkwright study", "version": 1}', "[" * 5000])

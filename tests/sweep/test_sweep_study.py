@@ -69,6 +69,7 @@ def test_a_mechanism_gives_the_same_study_as_its_file(study: lw.Study) -> None:
     assert np.allclose(other["pen.y"], study["pen.y"], rtol=0, atol=1e-9, equal_nan=True)
 
 
+@pytest.mark.compiled
 def test_how_cases_are_divided_does_not_change_their_numbers(study: lw.Study) -> None:
     other = lw.sweep(FOUR_BAR, VARIED, KEPT, times=TIMES, chunk=1)
     assert np.array_equal(other["pen.y"], study["pen.y"], equal_nan=True)
@@ -160,7 +161,9 @@ def test_a_script_without_a_guard_can_use_processes(tmp_path: Path) -> None:
     assert run.stdout.strip() == "begun [0, 1, 2]", run.stderr
 
 
-@pytest.mark.parametrize("kind", [None, "lines", "scatter", "histogram", "series"])
+@pytest.mark.parametrize(
+    "kind", [*(pytest.param(x, marks=pytest.mark.slow) for x in (None, "scatter")), "lines", "histogram", "series"]
+)
 def test_a_study_draws_itself(study: lw.Study, tmp_path: Path, kind: str | None) -> None:
     figure = study.plot(kind=kind, path=tmp_path / "s.png")
     assert (tmp_path / "s.png").read_bytes().startswith(b"\x89PNG")

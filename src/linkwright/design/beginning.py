@@ -147,7 +147,7 @@ class Beginning:
     def _moves(self) -> bool:
         """Whether the drawing, or a constraint, knows one of the parameters."""
         d, free = self.r.mech.description, set(self.r.free)
-        geometry = ("start_r", "start_p", "ri", "pi", "rj", "pj", "frame_r", "frame_p", "pitch")
+        geometry = ("start_r", "start_p", "ri", "pi", "rj", "pj", "frame_r", "frame_p", "pitch", "gear")
         bound = any(e.names() & free for (array, _), e in d.bindings.items() if array in geometry)
         laws = [
             *(x.law for x in d.drivers),

@@ -108,10 +108,7 @@ class Dynamic:
         number = max(1, int(np.ceil((t1 - t0) / dt * (1.0 - 1e-9))))
         settings = np.array([t0, (t1 - t0) / number, float(number)])
         worst = self._push(run, "steps", [settings, np.zeros(self.mech.nv)])
-        if not all(np.isfinite(x).all() for x in run.state):
-            raise Undefined(f"the motion has no finite numbers at t = {t1:g}; take smaller steps, or other parameters")
-        if worst > OPEN:
-            raise Undefined(f"loops and drivers cannot be closed any more at t = {t1:g}")
+        _refuse_lost(run.state, worst, t1)
 
     def _push(self, run: _Run, name: str, others: list[Floats]) -> float:
         """Take the state through a program, with its tangents; how open the loops were."""
@@ -158,7 +155,7 @@ class Dynamic:
         run = self._begun(values, 1, only_start=True)
         tau = np.zeros(self.mech.nv)
         start = [*run.state, np.array(self.times[0]), tau, values]
-        state = [np.asarray(x) for x in self._straight("begin")[0](*start)[:3]]
+        state = self._closed(self._straight("begin")[0](*start), float(self.times[0]))
         kept: list[list[Any]] = []  # what every step was given
         samples, rows = [len(kept)], [np.concatenate([*state, values])]
         step = self._straight("step")[0]
@@ -167,7 +164,7 @@ class Dynamic:
             h = (t1 - t0) / number
             for k in range(number):
                 kept.append([*state, np.array(t0 + k * h), np.array(h), tau, values])
-                state = [np.asarray(x) for x in step(*kept[-1])[:3]]
+                state = self._closed(step(*kept[-1]), t1)
             samples.append(len(kept))
             rows.append(np.concatenate([*state, values]))
         z = np.array(rows)
@@ -188,6 +185,13 @@ class Dynamic:
         adjoint, by_parameter = self._back("begin", start, adjoint)
         slopes = [x.T for x in run.first]
         return found, gradient + by_parameter + adjoint[0] @ slopes[0] + adjoint[1] @ slopes[1]
+
+    @staticmethod
+    def _closed(found: Any, t: float) -> list[Floats]:
+        """The state that a program gave, if its loops are closed."""
+        state = [np.asarray(x) for x in found[:3]]
+        _refuse_lost(state, float(found[3][0]) if len(found) > 3 else 0.0, t)
+        return state
 
     def _back(self, name: str, given: list[Any], adjoint: list[Floats]) -> tuple[list[Floats], Floats]:
         """Adjoints of a program's state and parameters from those of the state after it."""
@@ -257,6 +261,13 @@ class Dynamic:
         ddz[:, other, one] = mixed
         second = np.einsum("rij,ia,jb->rab", bends, dz, dz) + np.tensordot(g, ddz, 1)
         return value, first, second
+
+
+def _refuse_lost(state: list[Floats], worst: float, t: float) -> None:
+    if not all(np.isfinite(x).all() for x in state):
+        raise Undefined(f"the motion has no finite numbers at t = {t:g}; take smaller steps, or other parameters")
+    if worst > OPEN:
+        raise Undefined(f"loops and drivers cannot be closed any more at t = {t:g}")
 
 
 class _Run:

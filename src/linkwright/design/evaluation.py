@@ -17,6 +17,12 @@ from linkwright.design.space import Space
 from linkwright.errors import LinkwrightError
 
 Floats = NDArray[np.float64]
+
+
+class NoSlope(LinkwrightError):
+    """A place that has a value and no derivative, so that a solver cannot tell where to go from it."""
+
+
 #: An objective that the mechanism cannot have: so many times as large as anything seen.
 WALL = 10.0
 
@@ -60,6 +66,7 @@ class Point:
     limited_slopes: dict[str, Floats] | None = None
     overstepped: float = np.inf
     reason: str = ""
+    has_value: bool = False  # also where there is a reason: of its slopes
 
 
 class Evaluations:
@@ -88,8 +95,9 @@ class Evaluations:
         key = z.tobytes()
         found = self._last.get(key)
         if found is None or (slopes and found.gradient is None and not found.reason):
-            new = found is None
-            found = self._looked(z, 1 if slopes else 0, new=new)
+            known = found
+            found = self._looked(z, 1 if slopes else 0, new=known is None)
+            found.has_value = known is not None or not found.reason
             while len(self._last) > 8:
                 del self._last[next(iter(self._last))]
             self._last[key] = found
@@ -156,10 +164,17 @@ class Evaluations:
 
     def gradient(self, z: Floats) -> Floats:
         """The slope of the objective, or of the wall."""
-        point = self.at(z, slopes=True)
+        point = self._sloped(z)
         if point.gradient is None or point.reason:
             return self._wall(z)[1]
         return point.gradient
+
+    def _sloped(self, z: Floats) -> Point:
+        """The point with its slopes; where the mechanism cannot be the wall has some, at a corner there are none."""
+        point = self.at(z, slopes=True)
+        if point.reason and point.has_value:
+            raise NoSlope(point.reason)
+        return point
 
     def _wall(self, z: Floats) -> tuple[float, Floats]:
         good = self._good
@@ -179,16 +194,16 @@ class Evaluations:
 
     def residual_slopes(self, z: Floats) -> Floats:
         """Their slopes."""
-        slopes = self.at(z, slopes=True).slopes
+        slopes = self._sloped(z).slopes
         assert slopes is not None
         return slopes
 
     def rows_of(self, name: str, z: Floats, *, slopes: bool) -> Floats:
         """A limited output, or its slopes; where the mechanism cannot be, those of the last good place."""
-        point = self.at(z, slopes=slopes)
+        point = self._sloped(z) if slopes else self.at(z, slopes=False)
         if point.reason:
             assert self._good is not None
-            point = self.at(self._good.z, slopes=slopes)
+            point = self._sloped(self._good.z) if slopes else self.at(self._good.z, slopes=False)
         found: Any = point.limited_slopes if slopes else point.limited
         return np.asarray(found[name])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.design.evaluation import WITHIN, Evaluations, Goal, Limit, Point, overstepped
+from linkwright.design.evaluation import WITHIN, Evaluations, Goal, Limit, NoSlope, Point, overstepped
 from linkwright.design.optimum import Optimum
 from linkwright.design.outputs import Outputs, Wanted, named
 from linkwright.design.problem import Problem, mechanism_of
@@ -76,7 +76,11 @@ def optimise(
     first, message = evaluations.at(begin[0], slopes=False), ""
     try:
         for z in begin:
-            message = _solved(chosen, evaluations, z, tolerance, iterations)
+            before = evaluations.best
+            said = _solved(chosen, evaluations, z, tolerance, iterations)
+            best = evaluations.best
+            if best is not None and (best is not before or np.array_equal(best.z, z)):
+                message = said  # how it ended is told of the start that led to the best
     except KeyboardInterrupt:  # what was found is there, and may have taken hours
         message = "it was interrupted"
     return _optimum(evaluations, first, chosen, message, maximise, perf_counter() - since)
@@ -165,7 +169,14 @@ def _begin(evaluations: Evaluations, space: Space, starts: int, seed: int) -> li
 
 
 def _solved(solver: str, e: Evaluations, z: Floats, tolerance: float, iterations: int) -> str:
-    """Run a solver from z; what it says."""
+    """Run a solver from z; what it says against its end."""
+    try:
+        return _said(solver, e, z, tolerance, iterations)
+    except NoSlope as error:
+        return f"it came to a place without slopes: {error}"
+
+
+def _said(solver: str, e: Evaluations, z: Floats, tolerance: float, iterations: int) -> str:
     from scipy import optimize  # type: ignore[import-untyped]
 
     e.at(z, slopes=True)
@@ -194,7 +205,8 @@ def _solved(solver: str, e: Evaluations, z: Floats, tolerance: float, iterations
         options["ftol"] = tolerance
     else:
         options |= {"ftol": tolerance, "gtol": tolerance}
-    size = max(abs(e.at(z, slopes=True).value), 1e-12)
+    # An objective that is nothing at its start is measured by how it changes.
+    size = max(abs(e.value(z)), 1e-3 * float(np.linalg.norm(e.gradient(z))), 1e-12)
     found = optimize.minimize(
         lambda x: e.value(x) / size,
         z,

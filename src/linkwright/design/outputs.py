@@ -109,6 +109,8 @@ class Outputs:
         k, m = len(values), len(parts)
         dz = np.vstack([np.array([x.first for x in numbers]).reshape(m, k), np.eye(k)])
         g = slopes(z)[0]
+        if not np.isfinite(g).all():  # as at a root of nothing
+            return Answer(value, np.full(k, np.nan))
         first = g @ dz
         if rows.second is None:
             return Answer(value, first)
@@ -232,5 +234,7 @@ def _rms(y: Floats, dy: Floats | None, ddy: Floats | None) -> Answer:
     first = (y @ dy) / (n * size)
     if ddy is None:
         return Answer(value, first)
+    if not value:  # a corner, as that of a size is
+        return Answer(value, first, np.full((dy.shape[1],) * 2, np.nan))
     second = (dy.T @ dy + np.tensordot(y, ddy, 1)) / (n * size) - np.outer(first, first) / size
     return Answer(value, first, second)

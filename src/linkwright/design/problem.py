@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.design.outputs import Answer, Outputs
-from linkwright.design.rows import Rows, checked_finite
+from linkwright.design.rows import Rows, Undefined, checked_finite
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.model import Mechanism
@@ -83,7 +83,7 @@ class Problem:
         if order == 1 and self._backward:
             return self._pulled(values)
         rows = self.rows(values, order)
-        return rows, self.outputs.answers(rows, self.names, values)
+        return rows, _checked(self.outputs.answers(rows, self.names, values))
 
     @property
     def _backward(self) -> bool:
@@ -102,7 +102,16 @@ class Problem:
         rows, gradient = self.evaluator.pulled(values, lambda x: self.outputs.adjoints(x, self.names, values))
         found = self.outputs.answers(checked_finite(rows, self.outputs.labels), self.names, values)
         answers = {name: Answer(x.value, gradient[k]) for k, (name, x) in enumerate(found.items())}
-        return rows, answers
+        return rows, _checked(answers)
+
+
+def _checked(answers: dict[str, Answer]) -> dict[str, Answer]:
+    """The answers, if all their numbers are finite: rows that are may be put together by a root of nothing."""
+    for name, one in answers.items():
+        for what, x in (("value", one.value), ("derivative", one.first), ("second derivative", one.second)):
+            if x is not None and not np.isfinite(x).all():
+                raise Undefined(f"{name!r} has no finite {what} here")
+    return answers
 
 
 def _asked(d: Description, analysis: str | None, times: ArrayLike | None) -> tuple[str, Floats]:

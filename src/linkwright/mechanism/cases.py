@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from linkwright.errors import NameNotFound, ShapeError
 from linkwright.mechanism.checks import ROTATION_TOLERANCE, impossible_inertias, rotation_faults
 from linkwright.mechanism.description import Description
+from linkwright.mechanism.elements import Rod
 from linkwright.mechanism.expression import Expression
 
 Floats = NDArray[np.float64]
@@ -107,6 +108,12 @@ class Cases:
             if name in _ROTATIONS:
                 off, left = rotation_faults(x.reshape(-1, 3, 3))
                 good &= ((off <= ROTATION_TOLERANCE) & ~left).reshape(len(self), -1).all(axis=1)
+        for tie in self.description.ties:
+            if isinstance(tie, Rod) and not tie.length.names().isdisjoint(self.names):
+                good &= self.evaluated(tie.length) > 0.0
+        if self.varies("pitch"):
+            pitch, base = self.array("pitch"), np.asarray(self.description.pitch)
+            good &= ((pitch != 0.0) | (base == 0.0)).all(axis=1)
         if self.varies("lower") or self.varies("upper"):
             good &= (self.array("lower") <= self.array("upper")).all(axis=1)
         if self.varies("inertia"):

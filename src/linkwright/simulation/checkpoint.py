@@ -6,7 +6,6 @@ sizes are looked at before anything is read, and nothing in them is run.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import zipfile
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import FormatError, LinkwrightError, ModelError
+from linkwright.results.archives import DAMAGE, plain_array
 from linkwright.results.files import whole
 from linkwright.results.solution import Occurrence
 from linkwright.simulation.beginning import Settings
@@ -31,19 +31,6 @@ Floats = NDArray[np.float64]
 FORMAT, VERSION = "linkwright checkpoint", 2
 _NAMES = ("t", "q", "v", "a")
 _HEADER = 2**24
-_DAMAGE = (
-    zipfile.BadZipFile,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    RecursionError,
-    MemoryError,
-    OverflowError,
-)
 
 
 @dataclass(frozen=True)
@@ -111,7 +98,7 @@ def read(path: str, question: dict[str, Any], nq: int, nv: int) -> Standing:
     except OSError as error:
         reason = error.strerror or str(error)
         raise FormatError(f"cannot be read: {reason}; leave resume out to begin anew", file=path) from error
-    except _DAMAGE as error:
+    except DAMAGE as error:
         if isinstance(error, LinkwrightError):
             raise
         raise FormatError(
@@ -163,14 +150,13 @@ class _Stored:
 
     def array(self, name: str, shape: tuple[int | None, ...], dtype: Any = np.float64) -> NDArray[Any]:
         """An array of this shape, where None is any number; it is stored plainly, so no larger than the file."""
-        info = self.archive.getinfo(f"{name}.npy")
-        if info.compress_type != zipfile.ZIP_STORED or info.file_size > self.size:
+        found = plain_array(self.archive, name, self.size)
+        if found is None:
             raise self.wrong(f"keeps {name!r} packed or cut short")
-        found = np.lib.format.read_array(io.BytesIO(self.archive.read(info)), allow_pickle=False)
         fits = found.ndim == len(shape) and all(b in (None, a) for a, b in zip(found.shape, shape, strict=True))
         if not fits or found.dtype != np.dtype(dtype):
             raise self.wrong(f"has {name!r} of shape {found.shape} and type {found.dtype}")
-        return np.ascontiguousarray(found)
+        return found
 
     def header(self) -> dict[str, Any]:
         if self.archive.getinfo("header.npy").file_size > _HEADER:

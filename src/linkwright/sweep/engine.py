@@ -18,6 +18,7 @@ from linkwright.sweep.batch import Batch, joined, sentence
 from linkwright.sweep.model import StudyModel
 from linkwright.sweep.motions import Motions
 from linkwright.sweep.outputs import compiled
+from linkwright.sweep.readable import Readable
 from linkwright.sweep.task import Task
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Engine:
         self.model.refuse_idle({name for output in self.outputs for name in output.names}, bool(task.functions))
         self.forces = tuple(dict.fromkeys(name for output in self.outputs for name in output.forces))
         self.way = self._way()
+        self.readable = Readable(self.model)
 
     def run(self, values: Floats) -> Batch:
         """The cases of these rows (n, k)."""
@@ -82,6 +84,41 @@ class Engine:
         return None
 
     def _part(self, values: Floats) -> Batch:
+        reasons = self._refused(values)
+        good = np.array([not reason for reason in reasons], bool)
+        if good.all():
+            return self._computed(values)
+        shapes = {o.name: (len(self.times),) if o.series else () for o in self.outputs}
+        shapes |= dict.fromkeys(self.task.functions, ())
+        arrays = {name: np.full((len(values), *shape), np.nan) for name, shape in shapes.items()}
+        if good.any():
+            found = self._computed(values[good])
+            for name, x in found.arrays.items():
+                arrays[name][good] = x
+            for k, reason in zip(np.flatnonzero(good).tolist(), found.reasons, strict=True):
+                reasons[k] = reason
+        return Batch(arrays, reasons)
+
+    def _refused(self, values: Floats) -> list[str]:
+        """Why cases cannot be begun with, for reasons that programs with open parameters do not see."""
+        reasons = self.readable.reasons(values)
+        cases = Cases(self.model.base.description, self.model.names, values)
+        if self.task.analysis != "kinematic" and (cases.varies("mass") or cases.varies("armature")):
+            massive = (cases.array("mass") > 0.0).any(axis=1) | (cases.array("armature") > 0.0).any(axis=1)
+            for k in np.flatnonzero(~massive & cases.possible).tolist():
+                reasons[k] = reasons[k] or self._massless(values[k])
+        return reasons
+
+    def _massless(self, row: Floats) -> str:
+        from linkwright.analysis import refuse_massless
+
+        try:
+            refuse_massless(self.model.mechanism(row))
+        except LinkwrightError as error:
+            return sentence(error)
+        return ""
+
+    def _computed(self, values: Floats) -> Batch:
         n = len(values)
         if self.way is not None and n < FEWEST:
             values = np.concatenate([values, np.repeat(values[-1:], FEWEST - n, axis=0)])
@@ -102,7 +139,7 @@ class Engine:
 
     def _one_by_one(self, cases: Cases) -> tuple[Motions, dict[str, Floats]]:
         """Each case on its own; what Python's functions make of it."""
-        motions = Motions.empty(cases, self.times)
+        motions = Motions.empty(cases, self.times, self.forces)
         numbers = {name: np.full(len(cases), np.nan) for name in self.task.functions}
         for k in range(len(cases)):
             try:

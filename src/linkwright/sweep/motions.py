@@ -38,12 +38,13 @@ class Motions:
     series: dict[str, Floats] = field(default_factory=dict)
 
     @classmethod
-    def empty(cls, cases: Cases, time: Floats) -> Motions:
-        """Of cases that have yet to be computed."""
+    def empty(cls, cases: Cases, time: Floats, series: tuple[str, ...] = ()) -> Motions:
+        """Of cases that have yet to be computed, with forces of these names."""
         nb = cases.description.nb
         shape = (len(time), len(cases), nb)
         bodies = {name: np.full((*shape, size), np.nan) for name, (size, _, _) in QUANTITIES.items()}
-        return cls(cases, time, bodies, [""] * len(cases))
+        none = {name: np.full(shape[:2], np.nan) for name in series}
+        return cls(cases, time, bodies, [""] * len(cases), series=none)
 
     def put(self, k: int, solution: Solution, series: tuple[str, ...]) -> None:
         """The motion of one case, as far as it went."""
@@ -59,9 +60,8 @@ class Motions:
             for array, own in zip(self.states, given, strict=True):
                 array[:points, k] = own
         for name in series:
-            values = self.series.setdefault(name, np.full((len(self.time), len(self.cases)), np.nan))
             if name in solution.series:
-                values[:points, k] = solution.series[name].values
+                self.series[name][:points, k] = solution.series[name].values
             elif points and bool(solution.status):
                 raise NameNotFound("quantity", name, [*solution.series])
 

@@ -12,7 +12,6 @@ import io
 import json
 import os
 import re
-import shutil
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import FormatError, LinkwrightError, ModelError
+from linkwright.results.archives import DAMAGE, plain_array
 from linkwright.results.files import whole
 from linkwright.sweep.batch import Batch
 from linkwright.sweep.plan import Plan
@@ -33,6 +33,7 @@ FORMAT, VERSION = "linkwright study", 1
 MANIFEST, VALUES, CHUNKS, DATASET, LOCK = "manifest.json", "values.npy", "chunks", "study.nc", ".lock"
 _LARGEST_TEXT = 64 * 2**20
 _CHUNK_NAME = re.compile(r"(\d{6,9})\.npz")
+_PART_NAME = re.compile(r"\.(manifest\.json|values\.npy|study\.nc|\d{6,9}\.npz)\.[0-9a-f]{8}\.part")
 #: What a study is made of, in the words of messages.
 _WORDS = {
     "model": "the model",
@@ -74,21 +75,20 @@ class Store:
         A study that goes on keeps the values that it was begun with, and the size of its chunks.
         """
         place = Path(folder)
-        _make(place / CHUNKS if not place.is_file() else place)
-        known = (place / MANIFEST).exists()
+        _make(place)
+        _refuse_others(place, resume)
         made = cls(place, task, plan)
         made._hold()
-        for left in place.glob(".*.part"):  # of a driver that was killed while it wrote
-            left.unlink(missing_ok=True)
         try:
+            _refuse_others(place, resume)  # it may have become another's meanwhile
+            known = (place / MANIFEST).exists()
+            _make(place / CHUNKS)
+            made._drop_parts()
             if known and resume:
                 made._take_over(chunked)
             elif known and not overwrite:
                 text = f"{place} holds a study already; resume=True goes on with it, overwrite=True begins anew"
                 raise ModelError(f"{text}, or choose another folder")
-            elif not known and _content(place):
-                text = f"{place} holds other files and no study; choose an empty folder or a new one"
-                raise ModelError(text)
             else:
                 made._clear()
                 made._write_manifest()
@@ -118,10 +118,25 @@ class Store:
             self._held = None
 
     def _clear(self) -> None:
-        for name in (MANIFEST, DATASET, VALUES):
+        # The manifest goes last: without it, what is left would be nobody's.
+        self._drop_files(_CHUNK_NAME)
+        for name in (DATASET, VALUES, MANIFEST):
             (self.folder / name).unlink(missing_ok=True)
-        shutil.rmtree(self.folder / CHUNKS, ignore_errors=True)
-        _make(self.folder / CHUNKS)
+
+    def _drop_parts(self) -> None:
+        """Remove what a driver that was killed had half written."""
+        for folder in (self.folder, self.folder / CHUNKS):
+            for name in os.listdir(folder):
+                if _PART_NAME.fullmatch(name):
+                    (folder / name).unlink(missing_ok=True)
+
+    def _drop_files(self, *names: re.Pattern[str]) -> None:
+        """Remove chunks, and nothing that somebody else put beside them."""
+        folder = self.folder / CHUNKS
+        with suppress(OSError):
+            for name in os.listdir(folder):
+                if any(pattern.fullmatch(name) for pattern in names):
+                    (folder / name).unlink(missing_ok=True)
 
     def _write_manifest(self) -> None:
         from linkwright import __version__
@@ -188,7 +203,7 @@ class Store:
         try:
             with zipfile.ZipFile(self._chunk(index)) as archive:
                 return self._batch(archive, index)
-        except (OSError, *_DAMAGE):
+        except (OSError, *DAMAGE):
             return None
 
     def _batch(self, archive: zipfile.ZipFile, index: int) -> Batch | None:
@@ -221,7 +236,9 @@ class Store:
     def drop_chunks(self) -> None:
         """Remove the chunks, once the dataset has all of them."""
         _settle_folder(self.folder)
-        shutil.rmtree(self.folder / CHUNKS, ignore_errors=True)
+        self._drop_files(_CHUNK_NAME, _PART_NAME)
+        with suppress(OSError):
+            (self.folder / CHUNKS).rmdir()
 
 
 def study_digest(task: Task, plan: Plan) -> str:
@@ -247,7 +264,7 @@ def read_manifest(folder: Path) -> tuple[Task, Plan, str]:
         raise FormatError(f"cannot be read: {error.strerror}; is this a study's folder?", file=str(file)) from error
     except LinkwrightError:
         raise
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise FormatError(f"is damaged ({error}); begin the study anew", file=str(file)) from error
     return task, plan, str(manifest["study"])
 
@@ -288,21 +305,6 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
 
 
 # -- files ----------------------------------------------------------------------------------------------------
-_DAMAGE = (
-    zipfile.BadZipFile,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    RecursionError,
-    MemoryError,
-    OverflowError,
-)
-
-
 def _values(path: Path) -> Floats:
     with open(path, "rb") as file:
         content = file.read(os.fstat(file.fileno()).st_size)
@@ -313,14 +315,10 @@ def _values(path: Path) -> Floats:
 
 
 def _array(archive: zipfile.ZipFile, name: str, size: int, dtype: Any) -> NDArray[Any]:
-    """An array that is stored plainly, so no larger than its file."""
-    info = archive.getinfo(f"{name}.npy")
-    if info.compress_type != zipfile.ZIP_STORED or info.file_size > size:
-        raise ValueError(f"{name} is packed")
-    found = np.lib.format.read_array(io.BytesIO(archive.read(info)), allow_pickle=False)
-    if found.dtype != np.dtype(dtype):
-        raise ValueError(f"{name} has the type {found.dtype}")
-    return np.ascontiguousarray(found)
+    found = plain_array(archive, name, size)
+    if found is None or found.dtype != np.dtype(dtype):
+        raise ValueError(f"{name} is packed, or not of type {np.dtype(dtype)}")
+    return found
 
 
 def _digest(arrays: list[Floats]) -> str:
@@ -345,8 +343,30 @@ def _settle_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def _content(folder: Path) -> list[str]:
-    return [name for name in os.listdir(folder) if name not in (CHUNKS, LOCK)]
+def _refuse_others(folder: Path, resume: bool) -> None:
+    """An error for a folder that holds files and no study: nothing is put there, and nothing removed."""
+    if (folder / MANIFEST).exists():
+        if resume or _is_ours(folder / MANIFEST):  # what is wrong with it is told where it is read
+            return
+        what = f"a {MANIFEST} that is no study's"
+    else:
+        # A driver that was killed as it began leaves these.
+        begun = {CHUNKS, LOCK, VALUES} if (folder / LOCK).exists() else {LOCK}
+        others = [name for name in os.listdir(folder) if name not in begun and not _PART_NAME.fullmatch(name)]
+        if not others and not (CHUNKS in begun and (folder / CHUNKS).is_dir() and os.listdir(folder / CHUNKS)):
+            return
+        what = "other files and no study"
+    raise ModelError(f"{folder} holds {what}; choose an empty folder or a new one")
+
+
+def _is_ours(manifest: Path) -> bool:
+    """Whether a manifest is a study's, or what is left of one; others have files of this name too."""
+    try:
+        with open(manifest, "rb") as file:
+            begin = file.read(64 * 1024)
+    except OSError:
+        return False
+    return not begin or FORMAT.encode() in begin
 
 
 def _make(folder: Path) -> None:

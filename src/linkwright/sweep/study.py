@@ -6,7 +6,6 @@ import os
 import re
 from collections import Counter
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -216,10 +215,9 @@ class Study:
         return told(self.plan) + "".join(ends)
 
     def _repr_html_(self) -> str:
-        heads = ("", "least", "mean", "most", "in cases")
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(x)}</td>' for x in row)}</tr>" for row in self.summary())
-        text = escape(self.told())
-        reasons = "".join(f"<li>{count:,} × {escape(reason)}</li>" for reason, count in self.reason_counts[:5])
-        head = "".join(f"<th>{x}</th>" for x in heads)
-        return f"<p>{text}</p><table><tr>{head}</tr>{rows}</table>{f'<ul>{reasons}</ul>' if reasons else ''}"
+        from linkwright.display.markup import heading, line, shown, table
 
+        title, _, ends = self.told().partition(": ")
+        rows = self.summary()
+        reasons = [line(f"{count:,} × {reason}", bad=True) for reason, count in self.reason_counts[:5]]
+        return shown(heading(title, ends), table(("", "least", "mean", "most", "in cases"), rows, len(rows)), *reasons)

@@ -7,10 +7,11 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -287,8 +288,27 @@ def _number(value: Any) -> float:
 
 
 def _print_of(function: Callable[[Any], float]) -> str:
-    """What tells one function from another between two runs: its name and its code."""
+    """What tells one function from another between two runs: its name, its code, and the plain values it holds."""
     code = getattr(function, "__code__", None)
-    content = b"" if code is None else code.co_code + repr((code.co_names, len(code.co_consts))).encode()
+    held = [cell.cell_contents for cell in getattr(function, "__closure__", None) or () if _is_filled(cell)]
+    held += [*(getattr(function, "__defaults__", None) or ())]
+    content = b"" if code is None else _code_print(code) + _plain_print(held)
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{name} {hashlib.sha256(content).hexdigest()[:16]}"
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+def _code_print(code: CodeType) -> bytes:
+    inner = b"".join(_code_print(x) for x in code.co_consts if isinstance(x, CodeType))
+    return code.co_code + repr(code.co_names).encode() + _plain_print(code.co_consts) + inner
+
+
+def _plain_print(values: Iterable[Any]) -> bytes:
+    """Of numbers and texts; others have no print that stays the same from run to run."""
+    return repr([x for x in values if isinstance(x, int | float | complex | str | bytes)]).encode()
