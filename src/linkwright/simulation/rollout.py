@@ -14,20 +14,16 @@ from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.libraries import finite, library
 from linkwright.model import Mechanism
-from linkwright.simulation.composer import Composer
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.kernels import LANES, Kernels, in_batch
 from linkwright.simulation.laws import law as law_of
-from linkwright.simulation.parts import Parts
-from linkwright.simulation.steps import fixed_step
+from linkwright.simulation.march import many_steps
 from linkwright.simulation.tableaux import METHODS, STIFF, Tableau, tableau_of
-from linkwright.tape.functions import less_equal, where
-from linkwright.tape.program import Loop, Program
+from linkwright.tape.program import Program
 
 Floats = NDArray[np.float64]
 #: Seconds that one call of native code may take: what a person who presses Ctrl-C waits.
 PIECE = 0.2
-MOST = 2**30  # steps of one call
 KEPT = ("q", "v", "a")
 GIBIBYTE = 2.0**30
 
@@ -320,44 +316,3 @@ class _Store:
 def _kernel(kernels: Kernels, tableau: Tableau, *, anew: bool) -> Kernel:
     name = f"many steps {tableau.name}{' with new forces' if anew else ''}"
     return kernels.other(name, lambda: many_steps(kernels.parts, tableau, anew=anew))
-
-
-def many_steps(parts: Parts, tableau: Tableau, *, anew: bool = False) -> Program:
-    """q, v, a, (t_start, dt, done, number) [, tau, p] → q, v, a after `number` further steps.
-
-    With `anew`, a step begins with the acceleration by tau in the place of the given one, which other forces caused.
-    What is left open by a step is NaN after it.
-    """
-    b = Composer(f"{tableau.name} steps")
-    sizes = {"q": parts.nq, "v": parts.nv, "a": parts.nv}
-    start = [b.input(name, (size,)) for name, size in sizes.items()]
-    settings = b.input("settings", (4,))
-    force = [b.input("tau", (parts.nv,))] if parts.law is None else []
-    opened = list(parts.parameters(b).values())
-    outputs = [b.output(f"{name}_there", (size,)) for name, size in sizes.items()]
-    after = [b.spare(f"{name}_next", size) for name, size in sizes.items()]
-    t, h, count, counted, done = (b.number(n) for n in ("t", "h", "count", "counted", "done"))
-    for source, target in zip(start, outputs, strict=True):
-        b.copy(source, target)
-    b.call(lambda s: 0.0 * s[0], [settings], [count])
-    outside, b.statements = b.statements, []
-    b.call(lambda s, n: (s[0] + s[1] * (s[2] + n), s[1] + 0.0 * n), [settings, count], [t, h])
-    begin = list(outputs)
-    if anew:
-        seat = parts.seat(b)
-        for source, target in zip((*outputs[:2], t), (seat.q, seat.v, seat.t), strict=True):
-            b.copy(source, target)
-        parts.accelerate(b, force[0])
-        begin[2] = seat.a
-    step = fixed_step(parts, tableau)
-    rest = [b.spare(f"step {port.name}", port.size) for port in step.outputs[3:]]
-    made = [b.spare(f"{name}_made", size) for name, size in sizes.items()] if rest else after
-    b.run(step, [*begin, t, h, *force, *opened], [*made, *rest])
-    for x, y in zip(made, after, strict=True):
-        if rest:  # with constraints, their residual comes first
-            b.each(lambda x, s: where(less_equal(s[0], CLOSED), x, np.nan), [x], rest, [y])
-    b.call(lambda s, n: (n + 1.0, less_equal(s[3], n + 1.0)), [settings, count], [counted, done])
-    body, b.statements = tuple(b.statements), outside
-    carry = [*zip(outputs, after, strict=True), (count, counted)]
-    b.add(Loop(MOST, body, tuple((x.operand, y.operand) for x, y in carry), done.operand))
-    return b.build(single=False)
