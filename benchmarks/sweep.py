@@ -16,8 +16,8 @@ import numpy as np
 
 import linkwright as lw
 from linkwright.kernels.kernel import set_threads
-from linkwright.sweep.engine import Engine
-from linkwright.sweep.task import make_task
+from linkwright.sweeps.engine import Engine
+from linkwright.sweeps.task import make_task
 
 MODELS = Path(__file__).resolve().parents[1] / "examples" / "models"
 

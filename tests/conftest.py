@@ -19,7 +19,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 
 
 #: Rooms whose tests are about equations: that code compiled for users evaluates them is for the other rooms to test.
-EQUATIONS = {"recursions", "constraints", "closed", "results", "control", "studies", "sweep", "design"}
+EQUATIONS = {"recursions", "constraints", "closed", "results", "control", "studies", "sweeps", "design"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -44,14 +44,14 @@ _PUBLIC = {
     "Status": "linkwright.results.status",
     "Counters": "linkwright.results.status",
     "open": "linkwright.results.storage",
-    "Study": "linkwright.sweep.study",
-    "sweep": "linkwright.sweep",
-    "choice": "linkwright.sweep.distributions",
-    "lognormal": "linkwright.sweep.distributions",
-    "loguniform": "linkwright.sweep.distributions",
-    "normal": "linkwright.sweep.distributions",
-    "triangular": "linkwright.sweep.distributions",
-    "uniform": "linkwright.sweep.distributions",
+    "Study": "linkwright.sweeps.study",
+    "sweep": "linkwright.sweeps.launch",
+    "choice": "linkwright.sweeps.distributions",
+    "lognormal": "linkwright.sweeps.distributions",
+    "loguniform": "linkwright.sweeps.distributions",
+    "normal": "linkwright.sweeps.distributions",
+    "triangular": "linkwright.sweeps.distributions",
+    "uniform": "linkwright.sweeps.distributions",
 }
 
 __all__ = [
@@ -122,9 +122,9 @@ if TYPE_CHECKING:
     from linkwright.simulation.events import Event
     from linkwright.simulation.rollout import rollout
     from linkwright.simulation.simulate import simulate
-    from linkwright.sweep.distributions import choice, lognormal, loguniform, normal, triangular, uniform
-    from linkwright.sweep.launch import sweep
-    from linkwright.sweep.study import Study
+    from linkwright.sweeps.distributions import choice, lognormal, loguniform, normal, triangular, uniform
+    from linkwright.sweeps.launch import sweep
+    from linkwright.sweeps.study import Study
     from linkwright.symbolic.equations import equations
     from linkwright.tape.build import record
     from linkwright.tape.functions import equal, greater, greater_equal, less, less_equal, maximum, minimum, sign, where
@@ -136,7 +136,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'linkwright' has no attribute {name!r}")
     module = import_module(_PUBLIC[name])
-    value = module if name in ("control", "errors", "sweep") else getattr(module, name)
+    value = module if name in ("control", "errors") else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -11,7 +11,7 @@ import pytest
 from command import linkwright, one_line
 
 import linkwright as lw
-from linkwright.sweep.store import CHUNKS
+from linkwright.sweeps.store import CHUNKS
 
 MODEL = Path(__file__).resolve().parents[2] / "examples" / "models" / "four_bar.mks"
 ARM = """MODEL arm

@@ -114,9 +114,9 @@ def test_drivers_stand_still_for_it() -> None:
 def test_equilibria_at_many_times_share_their_code(monkeypatch) -> None:
     mech, made = held(), []
 
-    def counted(*arguments):
+    def counted(*arguments, **options):
         made.append(arguments)
-        return Kernel(*arguments)
+        return Kernel(*arguments, **options)
 
     monkeypatch.setattr(model, "Kernel", counted)
     mech.equilibrium(t=0.1)

@@ -56,14 +56,13 @@ MAY = {
         *("analysis", "closed", "closed_recipes", "constraints", "formats", "mechanism", "model", "programs"),
         *("recipes", "recursions", "results", "simulation", "sources", "spatial", "tape"),
     },
-    "sweep": {
+    "sweeps": {
         *("model", "opened", "sources", "analysis", "acting", "constraints", "closed", "simulation", "programs"),
         *("results", "formats", "kernels", "mechanism", "spatial", "tape", "targets"),
     },
     "cli": {
         *("model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"),
-        *("studies", "exports"),
-        *("studies", "sweep"),
+        *("studies", "exports", "sweeps"),
     },
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
@@ -86,7 +85,7 @@ LAZY = {
         (f"{name}.py", "display")  # what notebooks ask a thing for
         for name in (
             *("described", "views", "results/solution", "simulation/rollout", "closed/linear", "closed/statics"),
-            "sweep/study",
+            "sweeps/study",
         )
     ),
     ("formats/mjcf/meshes.py", "viewer"),

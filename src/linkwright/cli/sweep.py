@@ -18,7 +18,7 @@ from linkwright.cli.screen import Interrupted, console, grid, load, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
 
 if TYPE_CHECKING:
-    from linkwright.sweep.study import Study
+    from linkwright.sweeps.study import Study
 
 _RANGE = "NAME=VALUES"
 _ADVICE = "give NAME=START:END:STEP, as in --set length=4:8:0.1, or NAME=VALUE,VALUE,..."
@@ -78,8 +78,8 @@ def sweep(
     reasons; the exit code is 3 if none is good.
     """
     import linkwright as lw
-    from linkwright.sweep.launch import folder_of
-    from linkwright.sweep.plan import make_plan, told
+    from linkwright.sweeps.launch import folder_of
+    from linkwright.sweeps.plan import make_plan, told
 
     parameters = _parameters(model, set_, sample)
     plan = make_plan(parameters, cases=cases, draws=draws, sampling=sampling, seed=seed, chunk=chunk)
@@ -215,7 +215,7 @@ class _Bar:
 
 def _check(best: str | None, outputs: list[str] | None, animate: list[int] | None, cases: int) -> None:
     """Refuse what could only be refused after all cases are computed."""
-    from linkwright.sweep.task import named_outputs
+    from linkwright.sweeps.task import named_outputs
 
     if best is not None:
         known = [name for name, _ in named_outputs(list(outputs) if outputs else None)[0]]
@@ -273,7 +273,7 @@ def _listed(values: str, what: str) -> tuple[Any, str]:
 
 
 def _drawn(law: str, numbers: str, what: str) -> tuple[Any, str]:
-    from linkwright.sweep.distributions import distribution
+    from linkwright.sweeps.distributions import distribution
 
     parts = _split(numbers)
     try:

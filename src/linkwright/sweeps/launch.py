@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from linkwright.errors import LinkwrightError, ModelError
-from linkwright.sweep import work
-from linkwright.sweep.cluster import Cluster, Cores, Here, Pool, cores
-from linkwright.sweep.dataset import gathered, load, save
-from linkwright.sweep.plan import Plan, make_plan
-from linkwright.sweep.runner import Progress, Runner
-from linkwright.sweep.store import DATASET, Store, study_digest
-from linkwright.sweep.study import Study
-from linkwright.sweep.task import Task, make_task
+from linkwright.sweeps import work
+from linkwright.sweeps.cluster import Cluster, Cores, Here, Pool, cores
+from linkwright.sweeps.dataset import gathered, load, save
+from linkwright.sweeps.plan import Plan, make_plan
+from linkwright.sweeps.runner import Progress, Runner
+from linkwright.sweeps.store import DATASET, Store, study_digest
+from linkwright.sweeps.study import Study
+from linkwright.sweeps.task import Task, make_task
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism

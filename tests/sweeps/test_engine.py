@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.sweep.engine import Engine
-from linkwright.sweep.model import StudyModel
-from linkwright.sweep.reference import Engine as Reference
-from linkwright.sweep.task import make_task
+from linkwright.sweeps.engine import Engine
+from linkwright.sweeps.model import StudyModel
+from linkwright.sweeps.reference import Engine as Reference
+from linkwright.sweeps.task import make_task
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 SLIDER = MODELS / "slider_crank_parameters.mks"
@@ -74,7 +74,7 @@ def test_a_case_has_the_same_bits_whatever_comes_with_it(slider):
 
 
 def test_many_cases_fill_several_batches(slider, monkeypatch):
-    from linkwright.sweep import engine as room
+    from linkwright.sweeps import engine as room
 
     values = np.random.default_rng(4).uniform([5.0, 9.5, 2.0], [7.0, 11.0, 3.0], (20, 3))
     one = Engine(slider).run(values)

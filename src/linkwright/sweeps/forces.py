@@ -9,8 +9,8 @@ from linkwright.acting import forces
 from linkwright.errors import NameNotFound
 from linkwright.results.solution import QUANTITIES, Solution
 from linkwright.results.status import Counters, Status
-from linkwright.sweep.model import StudyModel
-from linkwright.sweep.motions import Motions
+from linkwright.sweeps.model import StudyModel
+from linkwright.sweeps.motions import Motions
 
 Floats = NDArray[np.float64]
 

@@ -12,18 +12,18 @@ import pytest
 from chores import logged, plan, square, task
 
 from linkwright.errors import LinkwrightError
-from linkwright.sweep.cluster import Here
-from linkwright.sweep.dataset import gathered
-from linkwright.sweep.runner import Runner
-from linkwright.sweep.store import CHUNKS, Store
+from linkwright.sweeps.cluster import Here
+from linkwright.sweeps.dataset import gathered
+from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.store import CHUNKS, Store
 
 DRIVER = """
 import sys
 from pathlib import Path
 from chores import plan, square, task
-from linkwright.sweep.cluster import Cores
-from linkwright.sweep.runner import Runner
-from linkwright.sweep.store import Store
+from linkwright.sweeps.cluster import Cores
+from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.store import Store
 folder = Path(sys.argv[1])
 given, cases = task(folder, pause=0.05), plan(40, 2)
 runner = Runner(given, cases, Store.begin(folder / "study", given, cases), compute=square)

@@ -9,10 +9,10 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
-from linkwright.sweep.batch import Batch
-from linkwright.sweep.plan import Plan, make_plan
-from linkwright.sweep.store import CHUNKS, Store
-from linkwright.sweep.task import Task
+from linkwright.sweeps.batch import Batch
+from linkwright.sweeps.plan import Plan, make_plan
+from linkwright.sweeps.store import CHUNKS, Store
+from linkwright.sweeps.task import Task
 
 TASK = Task("MODEL m", ("x",), (("y", "max(b.x)"),), "kinematic", (0.0, 1.0))
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
-from linkwright.sweep.batch import MISSING, Batch
-from linkwright.sweep.plan import Plan, told
-from linkwright.sweep.task import Task
+from linkwright.sweeps.batch import MISSING, Batch
+from linkwright.sweeps.plan import Plan, told
+from linkwright.sweeps.task import Task
 
 if TYPE_CHECKING:
     import xarray
@@ -77,7 +77,7 @@ class Study:
     @cached_property
     def data(self) -> xarray.Dataset:
         """All of it: dimension case, with the parameters as coordinates; series have the dimension time besides."""
-        from linkwright.sweep.dataset import dataset
+        from linkwright.sweeps.dataset import dataset
 
         return dataset(self.task, self.plan, self._batch)
 
@@ -141,7 +141,7 @@ class Study:
 
         Unless said, grids have lines, and draws a scatter matrix. With a path it is written as PNG, SVG or PDF.
         """
-        from linkwright.sweep.plots import plot
+        from linkwright.sweeps.plots import plot
 
         return plot(self, names, kind, path)
 
@@ -150,7 +150,7 @@ class Study:
         if os.fspath(path).lower().endswith(".csv"):
             self.to_csv(path)
             return
-        from linkwright.sweep.dataset import save
+        from linkwright.sweeps.dataset import save
 
         save(self.task, self.plan, self._batch, path)
 
@@ -171,8 +171,8 @@ class Study:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Study:
         """The study in a file that `save` wrote, or in a study's folder, finished or not."""
-        from linkwright.sweep.dataset import gathered, load
-        from linkwright.sweep.store import DATASET, MANIFEST, Store, read_manifest
+        from linkwright.sweeps.dataset import gathered, load
+        from linkwright.sweeps.store import DATASET, MANIFEST, Store, read_manifest
 
         place = Path(path)
         if not place.is_dir():

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from linkwright.errors import LinkwrightError
-from linkwright.sweep import work
-from linkwright.sweep.batch import Batch, joined
-from linkwright.sweep.cluster import Pool
-from linkwright.sweep.plan import Plan
-from linkwright.sweep.store import Store
-from linkwright.sweep.task import Task
+from linkwright.sweeps import work
+from linkwright.sweeps.batch import Batch, joined
+from linkwright.sweeps.cluster import Pool
+from linkwright.sweeps.plan import Plan
+from linkwright.sweeps.store import Store
+from linkwright.sweeps.task import Task
 
 #: Called with how many cases are done, and how many there are.
 Progress = Callable[[int, int], None]

@@ -8,9 +8,9 @@ from test_engine import agree
 
 from linkwright.model import Mechanism
 from linkwright.opened import Opened
-from linkwright.sweep.dynamic import Dynamic
-from linkwright.sweep.engine import Engine
-from linkwright.sweep.task import make_task
+from linkwright.sweeps.dynamic import Dynamic
+from linkwright.sweeps.engine import Engine
+from linkwright.sweeps.task import make_task
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.elements import laws_of
-from linkwright.sweep.batch import sentence
-from linkwright.sweep.model import StudyModel
+from linkwright.sweeps.batch import sentence
+from linkwright.sweeps.model import StudyModel
 
 Floats = NDArray[np.float64]
 

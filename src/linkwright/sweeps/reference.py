@@ -19,8 +19,8 @@ from linkwright.formats.mks.syntax import Applied, Dotted, Node, Num, Word
 from linkwright.formats.mks.values import CALLS, CONSTANTS, UNITS
 from linkwright.mechanism.expression import FUNCTIONS
 from linkwright.results.solution import Solution
-from linkwright.sweep.batch import Batch, sentence
-from linkwright.sweep.task import Task
+from linkwright.sweeps.batch import Batch, sentence
+from linkwright.sweeps.task import Task
 
 Floats = NDArray[np.float64]
 _KINDS = {"": "position", "v": "velocity", "a": "acceleration", "w": "angular_velocity"}

@@ -8,8 +8,8 @@ from scipy import stats
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
-from linkwright.sweep.distributions import Distribution
-from linkwright.sweep.plan import make_plan, told
+from linkwright.sweeps.distributions import Distribution
+from linkwright.sweeps.plan import make_plan, told
 
 
 def test_lists_form_a_grid_with_the_last_name_fastest() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.sweep.plan import Plan, make_plan
-from linkwright.sweep.task import Task
+from linkwright.sweeps.plan import Plan, make_plan
+from linkwright.sweeps.task import Task
 
 DEADLY = 13.0
 

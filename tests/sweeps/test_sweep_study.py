@@ -11,10 +11,10 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
-from linkwright.sweep import work
-from linkwright.sweep.batch import Batch
-from linkwright.sweep.store import CHUNKS, DATASET
-from linkwright.sweep.task import Task, make_task
+from linkwright.sweeps import work
+from linkwright.sweeps.batch import Batch
+from linkwright.sweeps.store import CHUNKS, DATASET
+from linkwright.sweeps.task import Task, make_task
 
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 FOUR_BAR = MODELS / "four_bar.mks"
@@ -155,7 +155,7 @@ def test_a_stored_study_is_resumed_chunk_by_chunk(tmp_path: Path, monkeypatch: p
 
 def test_a_script_without_a_guard_can_use_processes(tmp_path: Path) -> None:
     script = tmp_path / "plain.py"
-    begin = "from linkwright.sweep.cluster import Cores\npool = Cores(2)\n"
+    begin = "from linkwright.sweeps.cluster import Cores\npool = Cores(2)\n"
     script.write_text(begin + "print('begun', [pool.submit(abs, -k).result() for k in range(3)])\npool.close()\n")
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
     assert run.stdout.strip() == "begun [0, 1, 2]", run.stderr

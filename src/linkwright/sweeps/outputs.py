@@ -19,7 +19,7 @@ from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import FUNCTIONS
 from linkwright.mechanism.quantities import COORDINATES, rate_names
 from linkwright.results.places import find, fitting
-from linkwright.sweep.motions import Motions
+from linkwright.sweeps.motions import Motions
 
 Floats = NDArray[np.float64]
 #: A value over all cases: one number, (n,) for every case, or (T, n) at every time.

@@ -8,8 +8,8 @@ import pytest
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.reader import parse_mks
 from linkwright.mechanism.cases import Cases
-from linkwright.sweep.motions import Motions
-from linkwright.sweep.outputs import compiled
+from linkwright.sweeps.motions import Motions
+from linkwright.sweeps.outputs import compiled
 
 MODEL = Path(__file__).parents[2] / "examples" / "models" / "slider_crank_parameters.mks"
 

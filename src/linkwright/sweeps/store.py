@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.results.archives import DAMAGE, plain_array
 from linkwright.results.files import whole
-from linkwright.sweep.batch import Batch
-from linkwright.sweep.plan import Plan
-from linkwright.sweep.task import Task, digest_of
+from linkwright.sweeps.batch import Batch
+from linkwright.sweeps.plan import Plan
+from linkwright.sweeps.task import Task, digest_of
 
 Floats = NDArray[np.float64]
 FORMAT, VERSION = "linkwright study", 1

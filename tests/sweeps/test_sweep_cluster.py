@@ -15,9 +15,9 @@ from small import written
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
-from linkwright.sweep.cluster import Cluster
-from linkwright.sweep.dataset import gathered
-from linkwright.sweep.runner import Runner
+from linkwright.sweeps.cluster import Cluster
+from linkwright.sweeps.dataset import gathered
+from linkwright.sweeps.runner import Runner
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.compiled  # workers compile as users do, and the numbers are compared to the last bit

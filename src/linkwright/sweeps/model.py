@@ -17,7 +17,7 @@ from linkwright.mechanism.system import System
 from linkwright.model import Mechanism
 from linkwright.opened import Opened
 from linkwright.programs import FORWARD_METHODS, Request
-from linkwright.sweep.task import Task
+from linkwright.sweeps.task import Task
 
 if TYPE_CHECKING:
     from linkwright.constraints.kinematics import Kinematics

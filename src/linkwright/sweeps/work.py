@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError
-from linkwright.sweep.batch import Batch, joined
-from linkwright.sweep.task import Task
+from linkwright.sweeps.batch import Batch, joined
+from linkwright.sweeps.task import Task
 
 Floats = NDArray[np.float64]
 _KEPT = 4
@@ -25,7 +25,7 @@ _lock = threading.RLock()  # a worker of a cluster may have several threads
 
 def make_engine(task: Task) -> Any:
     """The engine for a task; it tells what is wrong with the task."""
-    from linkwright.sweep.engine import Engine
+    from linkwright.sweeps.engine import Engine
 
     return Engine(task)
 

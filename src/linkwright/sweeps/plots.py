@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from linkwright.sweep.study import Study
+    from linkwright.sweeps.study import Study
 
 Floats = NDArray[np.float64]
 KINDS = ("lines", "scatter", "histogram", "series")

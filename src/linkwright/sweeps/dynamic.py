@@ -20,9 +20,9 @@ from linkwright.simulation.abreast import Simulated, Simulations
 from linkwright.simulation.beginning import Settings, is_near
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.ends import ended
-from linkwright.sweep.batch import sentence
-from linkwright.sweep.model import StudyModel
-from linkwright.sweep.motions import Motions
+from linkwright.sweeps.batch import sentence
+from linkwright.sweeps.model import StudyModel
+from linkwright.sweeps.motions import Motions
 
 Floats = NDArray[np.float64]
 

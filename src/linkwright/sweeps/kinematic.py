@@ -10,9 +10,9 @@ from linkwright.constraints.assembly import does_not_close
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.cases import Cases
-from linkwright.sweep.batch import sentence
-from linkwright.sweep.model import StudyModel
-from linkwright.sweep.motions import Motions
+from linkwright.sweeps.batch import sentence
+from linkwright.sweeps.model import StudyModel
+from linkwright.sweeps.motions import Motions
 
 Floats = NDArray[np.float64]
 

@@ -11,11 +11,11 @@ import pytest
 from chores import DEADLY, logged, plan, square, square_or_die, task
 
 from linkwright.errors import LinkwrightError
-from linkwright.sweep.batch import Batch
-from linkwright.sweep.cluster import Cores, Here, Pool
-from linkwright.sweep.dataset import gathered
-from linkwright.sweep.runner import KILLED, Runner
-from linkwright.sweep.store import Store
+from linkwright.sweeps.batch import Batch
+from linkwright.sweeps.cluster import Cores, Here, Pool
+from linkwright.sweeps.dataset import gathered
+from linkwright.sweeps.runner import KILLED, Runner
+from linkwright.sweeps.store import Store
 
 
 def result(runner: Runner, folder: Path) -> Batch:

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.results.files import whole
 from linkwright.results.storage import Stored
-from linkwright.sweep.batch import MISSING, Batch
-from linkwright.sweep.plan import Plan
-from linkwright.sweep.store import FORMAT, VERSION, plan_of
-from linkwright.sweep.task import Task
+from linkwright.sweeps.batch import MISSING, Batch
+from linkwright.sweeps.plan import Plan
+from linkwright.sweeps.store import FORMAT, VERSION, plan_of
+from linkwright.sweeps.task import Task
 
 if TYPE_CHECKING:
     import xarray

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.sweep.distributions import Distribution
+from linkwright.sweeps.distributions import Distribution
 
 Floats = NDArray[np.float64]
 SAMPLINGS = ("grid", "latin", "sobol", "random")

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError
 from linkwright.mechanism.cases import Cases
-from linkwright.sweep.batch import Batch, joined, sentence
-from linkwright.sweep.model import StudyModel
-from linkwright.sweep.motions import Motions
-from linkwright.sweep.outputs import compiled
-from linkwright.sweep.readable import Readable
-from linkwright.sweep.task import Task
+from linkwright.sweeps.batch import Batch, joined, sentence
+from linkwright.sweeps.model import StudyModel
+from linkwright.sweeps.motions import Motions
+from linkwright.sweeps.outputs import compiled
+from linkwright.sweeps.readable import Readable
+from linkwright.sweeps.task import Task
 
 if TYPE_CHECKING:
     from linkwright.results.solution import Solution
@@ -72,12 +72,12 @@ class Engine:
             refuse_undriven(model.base)
         prescribed = analysis == "kinematic" or (analysis == "inverse dynamic" and model.opens)
         if prescribed and self.task.settings.get("freedom", model.system.freedom) != "pivoting":
-            from linkwright.sweep.kinematic import Kinematic
+            from linkwright.sweeps.kinematic import Kinematic
 
             return Kinematic(model, self.times)
         if analysis == "dynamic" and model.opens and len(self.times) > 1:
             from linkwright.simulation.tableaux import STIFF
-            from linkwright.sweep.dynamic import Dynamic, settings_of
+            from linkwright.sweeps.dynamic import Dynamic, settings_of
 
             settings = settings_of(model, self.times, self.task.settings)
             return None if settings.method == STIFF else Dynamic(model, settings)
@@ -129,7 +129,7 @@ class Engine:
             if self.way is not None:
                 motions = self.way.motions(cases)
                 if self.forces:
-                    from linkwright.sweep.forces import add_forces
+                    from linkwright.sweeps.forces import add_forces
 
                     add_forces(self.model, motions, self.forces)
             else:

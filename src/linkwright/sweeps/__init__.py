@@ -1,0 +1,1 @@
+"""Parameter studies: many cases of one mechanism, on this machine's cores or on a cluster, as one dataset."""
