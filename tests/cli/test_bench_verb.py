@@ -17,6 +17,7 @@ def test_a_benchmark_that_is_not_there_is_told_with_those_that_are(capsys: pytes
     assert "complexity" in outcome.err
 
 
+@pytest.mark.slow
 def test_complexity_prints_every_method_and_the_papers_formulas_and_draws_them(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

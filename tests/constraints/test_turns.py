@@ -101,6 +101,7 @@ def test_a_law_that_jumps_by_little_is_told(law, when):
     assert not any("corner" in note for note in sol.status.notes)
 
 
+@pytest.mark.slow
 def test_a_law_with_a_pole_is_not_called_a_dead_centre():
     sol = lw.analyse(_crank(np.tan(Name("TIME"))), times=np.linspace(0.0, 2.0, 21))
     assert sol.status.reason == "too fast"

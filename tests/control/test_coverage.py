@@ -12,6 +12,7 @@ def counts(found: dict) -> np.ndarray:
     return np.array([*(v for k, v in found.items() if k not in ("band", "error")), *found["band"]])
 
 
+@pytest.mark.slow
 def test_regions_of_twenty_draws_hold_the_truth() -> None:
     found = coverage(resonance(), 23, "closed", 20)
     assert counts(found).min() >= accepted(20, level=1 - 0.01 / 22)[0]

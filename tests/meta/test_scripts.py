@@ -20,8 +20,10 @@ SHORTER = {"05_hanging_chain": ("--links", "400")}  # the words that make a long
 
 #: What takes long, for it compiles much or computes long; other tests see the parts of it.
 LONG = {
-    *("11_rssr", "15_crank_in_space", "16_governor", "17_suspension", "20_six_leg_manipulator", "21_belt_drive"),
-    *("hinfinity.md", "manipulator.md"),
+    *("05_hanging_chain", "08_peaucellier", "09_quick_return", "10_universal_joints", "11_rssr", "12_stewart_platform"),
+    *("13_pendulum", "14_double_four_bar", "15_crank_in_space", "16_governor", "17_suspension", "19_sampled_control"),
+    *("20_six_leg_manipulator", "21_belt_drive", "22_coupler_curve", "23_tuned_suspension"),
+    *("control.md", "hinfinity.md", "manipulator.md"),
 }
 
 

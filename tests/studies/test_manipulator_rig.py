@@ -57,6 +57,7 @@ def test_variations_are_within_their_bounds_and_come_from_their_seed():
         Variation(mass=0.0)
 
 
+@pytest.mark.slow
 def test_a_varied_plant_is_the_mechanism_with_those_parameters(rig):
     other = rig.varied(Variation(1.1, 0.9, 1.3))
     assert other.parameters["stiffness"] == pytest.approx(0.9 * DRIVES.stiffness)
@@ -72,6 +73,7 @@ def test_a_run_is_the_same_to_the_bit_from_its_seed(rig, without):
     assert np.array_equal(again.run.torque, without.run.torque)
 
 
+@pytest.mark.slow
 def test_dynamic_control_beats_pid_and_friction_compensation_improves_it(rig):
     found = experiments.straight(rig)
     pid, dynamic, friction = (found.moves[law] for law in ("pid", "dynamic", "friction"))
@@ -110,6 +112,7 @@ def test_the_same_compensator_serves_perturbed_plants(rig, design, variation):
     assert max(found.ratios("fixed")) <= 0.6, found
 
 
+@pytest.mark.slow
 def test_the_resonance_disappears_from_the_sine_response(rig, design):
     found = experiments.sweep(rig, design.compensator, [8.0, 16.0])
     assert abs(found.without[1]) > 2.0

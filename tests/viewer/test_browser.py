@@ -52,7 +52,10 @@ def open_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opener]:
         browser.close()
 
 
-@pytest.mark.parametrize("name", sorted(MOTIONS))
+LONG = pytest.param("chain", marks=pytest.mark.slow)  # many bodies
+
+
+@pytest.mark.parametrize("name", [*sorted(set(MOTIONS) - {"chain"}), LONG])
 def test_a_page_comes_up_without_an_error_and_asks_for_nothing(open_page: Opener, name: str) -> None:
     with open_page(name) as page:
         assert page.value("[linkwright.ready, linkwright.webgl, linkwright.error]") == [True, True, ""]
@@ -62,7 +65,7 @@ def test_a_page_comes_up_without_an_error_and_asks_for_nothing(open_page: Opener
         assert len([url for url in page.requests if url.startswith("file:")]) == 1
 
 
-@pytest.mark.parametrize("name", ["slider-crank", "small", "shapes", "spatial", "chain"])
+@pytest.mark.parametrize("name", ["slider-crank", "small", "shapes", "spatial", LONG])
 def test_the_picture_shows_bodies_in_their_colours(open_page: Opener, name: str) -> None:
     with open_page(name) as page:
         pixels = page.picture("#view").astype(int)
@@ -70,7 +73,7 @@ def test_the_picture_shows_bodies_in_their_colours(open_page: Opener, name: str)
     assert 0.002 < colourful < 0.5
 
 
-@pytest.mark.parametrize("name", ["slider-crank", "spatial", "chain"])
+@pytest.mark.parametrize("name", ["slider-crank", "spatial", LONG])
 def test_the_whole_motion_stays_inside_the_picture(open_page: Opener, name: str) -> None:
     with open_page(name) as page:
         page.page.click("#panel")
@@ -103,7 +106,7 @@ def poses(page: Open) -> tuple[np.ndarray, np.ndarray]:
     return np.array([x["position"] for x in found]), np.array([x["orientation"] for x in found])
 
 
-@pytest.mark.parametrize("name", ["slider-crank", "small", "spatial", "chain"])
+@pytest.mark.parametrize("name", ["slider-crank", "small", "spatial", LONG])
 def test_bodies_are_where_the_solution_has_them(open_page: Opener, name: str) -> None:
     motion = MOTIONS[name]()
     size = np.ptp(motion.data["position"])
@@ -170,7 +173,7 @@ def test_a_page_plays_by_itself_unless_the_reader_wants_less_motion(open_page: O
         assert not page.value("linkwright.playing")
 
 
-@pytest.mark.parametrize("speed", ["0.1", "1", pytest.param("5", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("speed", ["1", *(pytest.param(x, marks=pytest.mark.slow) for x in ("0.1", "5"))])
 def test_time_runs_at_the_chosen_speed(open_page: Opener, speed: str) -> None:
     with open_page(clock=True) as page:
         page.page.select_option("#speed", speed)
@@ -179,6 +182,7 @@ def test_time_runs_at_the_chosen_speed(open_page: Opener, speed: str) -> None:
         assert page.value("linkwright.time") == pytest.approx(float(speed), rel=0.1)
 
 
+@pytest.mark.slow
 def test_time_starts_again_at_the_end_or_stops_there(open_page: Opener) -> None:
     with open_page(clock=True) as page:
         page.value("linkwright.setTime(7.8)")
