@@ -79,9 +79,11 @@ class Evaluations:
         goal: Goal,
         limits: list[Limit],
         progress: Callable[[int, float], None] | None,
+        within: float,
     ) -> None:
+        """`within`: what may be overstepped of a limit's size and still count as within it."""
         self.problem, self.space, self.goal, self.limits = problem, space, goal, limits
-        self.progress = progress
+        self.progress, self.within = progress, within
         self.history: list[Visit] = []
         self.count = self.gradients = self.failures = 0
         self.best: Point | None = None
@@ -130,10 +132,16 @@ class Evaluations:
         if not point.reason:
             self._good = point
             self._largest = max(self._largest, abs(point.value))
-            if self.best is None or _better(point, self.best):
+            if self.best is None or self._better(point, self.best):
                 self.best = point
         if self.progress is not None:
             self.progress(self.count, self.goal.sign * self.best.value if self.best else float("nan"))
+
+    def _better(self, point: Point, than: Point) -> bool:
+        inside, other = point.overstepped <= self.within, than.overstepped <= self.within
+        if inside != other:
+            return inside
+        return point.value < than.value if inside else point.overstepped < than.overstepped
 
     def _point(self, z: Floats, values: Floats, rows: Rows, answers: dict[str, Answer]) -> Point:
         scale, goal = self.space.scale, self.goal
@@ -217,14 +225,3 @@ def overstepped(limit: Limit, x: Floats) -> float:
     """By how much limits are overstepped, as a part of their size."""
     over = np.maximum(limit.lower - x, x - limit.upper).max(initial=0.0)
     return float(over) / limit.size
-
-
-#: What may be overstepped of a limit's size and still count as within it.
-WITHIN = 1e-6
-
-
-def _better(point: Point, than: Point) -> bool:
-    inside, other = point.overstepped <= WITHIN, than.overstepped <= WITHIN
-    if inside != other:
-        return inside
-    return point.value < than.value if inside else point.overstepped < than.overstepped

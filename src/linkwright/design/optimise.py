@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.design.evaluation import WITHIN, Evaluations, Goal, Limit, NoSlope, Point, overstepped
+from linkwright.design.evaluation import Evaluations, Goal, Limit, NoSlope, Point, overstepped
 from linkwright.design.optimum import Optimum
 from linkwright.design.outputs import Outputs, Wanted, named
 from linkwright.design.problem import Problem, mechanism_of
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 SOLVERS = ("SLSQP", "trust-constr", "L-BFGS-B", "least-squares")
+WITHIN = 1e-6  # of a limit's size may be overstepped, or as much as the tolerance that is asked for
 GAIN = 1e-9  # of the objective's size: less is no gain
 
 
@@ -70,7 +71,7 @@ def optimise(
     problem = Problem(mech, space.names, outputs, analysis=analysis, times=times, method=method, dt=dt)
     bounds = [Limit(name, low, high) for name, (_, low, high) in limits.items()]
     _check_targets(goal, problem)
-    evaluations = Evaluations(problem, space, goal, bounds, progress)
+    evaluations = Evaluations(problem, space, goal, bounds, progress, max(WITHIN, tolerance))
     chosen = _solver(solver, goal, bounds, space)
     begin = _begin(evaluations, space, starts, seed)
     first, message = evaluations.at(begin[0], slopes=False), ""
@@ -279,7 +280,7 @@ def _optimum(e: Evaluations, first: Point, solver: str, message: str, maximise: 
 
 
 def _status(e: Evaluations, first: Point, best: Point, solver: str, message: str) -> Status:
-    if best.overstepped > WITHIN:
+    if best.overstepped > e.within:
         assert best.limited is not None
         parts = {x.name: overstepped(x, best.limited[x.name]) for x in e.limits}
         worst = max(e.limits, key=lambda x: parts[x.name])
@@ -292,7 +293,7 @@ def _status(e: Evaluations, first: Point, best: Point, solver: str, message: str
         advice = "raise iterations=..., or start elsewhere" if "stopped after" in message else ""
         return Status(False, f"best of {e.count} evaluations; {message}", "not converged", advice=advice)
     gained = first.value - best.value
-    if first.overstepped <= WITHIN and gained <= GAIN * max(abs(first.value), 1e-12):
+    if first.overstepped <= e.within and gained <= GAIN * max(abs(first.value), 1e-12):
         text = f"nothing to gain: the start is as good as any place near it, found by {solver}"
         return Status(
             True, text, "nothing to gain", advice="try several starts, or wider bounds" if e.count > 1 else ""
