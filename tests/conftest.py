@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -20,6 +21,25 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 
 #: Rooms whose tests are about equations: that code compiled for users evaluates them is for the other rooms to test.
 EQUATIONS = {"recursions", "constraints", "closed", "results", "control", "studies", "sweeps", "design"}
+
+
+#: Rooms whose tests go through long lists of like cases. A short run takes two of five, chosen by their names, and at
+#: least two; the others are slow.
+LISTS = EQUATIONS - {"sweeps", "design"} | {"kernels", "simulation", "symbolic", "tape", "viewer"}
+LONG_LIST = 5
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    lists: dict[tuple[Path, str], list[pytest.Item]] = {}
+    for item in items:
+        if item.path.parent.name in LISTS and not item.get_closest_marker("slow"):
+            lists.setdefault((item.path, getattr(item, "originalname", item.name)), []).append(item)
+    for like in lists.values():
+        if len(like) >= LONG_LIST:
+            order = sorted(like, key=lambda item: crc32(item.name.encode()))
+            for item in order[max(2, 2 * len(like) // 5) :]:
+                item.add_marker(pytest.mark.slow)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
