@@ -16,7 +16,7 @@ NAMES := python3 python3.13 python3.12 python3.11
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check install --quiet --quiet
-PYTEST := $(PY) -m pytest --numprocesses 2
+PYTEST := $(PY) -m pytest --numprocesses 2 --dist worksteal
 # The stamps carry the checkout's place: an environment that was moved or copied with it is made anew.
 PLACE := $(shell pwd | cksum | cut -d' ' -f1)
 MADE := $(VENV)/made-$(PLACE)

@@ -23,10 +23,10 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 EQUATIONS = {"recursions", "constraints", "closed", "results", "control", "studies", "sweeps", "design"}
 
 
-#: Rooms whose tests go through long lists of like cases. A short run takes two of five, chosen by their names, and at
+#: Rooms whose tests go through long lists of like cases. A short run takes one of four, chosen by their names, and at
 #: least two; the others are slow.
 LISTS = EQUATIONS - {"sweeps", "design"} | {"kernels", "simulation", "symbolic", "tape", "viewer"}
-LONG_LIST = 5
+LONG_LIST = 4
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for like in lists.values():
         if len(like) >= LONG_LIST:
             order = sorted(like, key=lambda item: crc32(item.name.encode()))
-            for item in order[max(2, 2 * len(like) // 5) :]:
+            for item in order[max(2, len(like) // 4) :]:
                 item.add_marker(pytest.mark.slow)
 
 

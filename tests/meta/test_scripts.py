@@ -23,7 +23,7 @@ LONG = {
     *("05_hanging_chain", "08_peaucellier", "09_quick_return", "10_universal_joints", "11_rssr", "12_stewart_platform"),
     *("13_pendulum", "14_double_four_bar", "15_crank_in_space", "16_governor", "17_suspension", "19_sampled_control"),
     *("20_six_leg_manipulator", "21_belt_drive", "22_coupler_curve", "23_tuned_suspension"),
-    *("control.md", "hinfinity.md", "manipulator.md"),
+    *("control.md", "hinfinity.md", "manipulator.md", "results.md", "sampled.md", "simulation.md"),
 }
 
 

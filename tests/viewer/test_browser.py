@@ -130,6 +130,7 @@ def test_between_time_points_bodies_follow_the_motion_closely(open_page: Opener)
             assert_allclose(np.abs((e * wanted[1]).sum(axis=-1)), 1.0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_between_coarse_time_points_links_stay_nearly_together(open_page: Opener) -> None:
     with open_page("coarse") as page:
         page.value("linkwright.setTime(1.5)")
@@ -173,7 +174,8 @@ def test_a_page_plays_by_itself_unless_the_reader_wants_less_motion(open_page: O
         assert not page.value("linkwright.playing")
 
 
-@pytest.mark.parametrize("speed", ["1", *(pytest.param(x, marks=pytest.mark.slow) for x in ("0.1", "5"))])
+@pytest.mark.slow
+@pytest.mark.parametrize("speed", ["0.1", "1", "5"])
 def test_time_runs_at_the_chosen_speed(open_page: Opener, speed: str) -> None:
     with open_page(clock=True) as page:
         page.page.select_option("#speed", speed)
@@ -243,6 +245,7 @@ def swinging() -> Any:
     return lw.simulate(b.build(), 1.0, interval=0.05)
 
 
+@pytest.mark.slow
 def test_the_plots_open_on_something_that_moves(open_page: Opener) -> None:
     chosen = "document.querySelector('#place').selectedOptions[0].textContent"
     with open_page("swinging", swinging()) as page:  # whose only body turns about its origin
@@ -253,6 +256,7 @@ def test_the_plots_open_on_something_that_moves(open_page: Opener) -> None:
         assert page.value(chosen)
 
 
+@pytest.mark.slow
 def test_long_numbers_leave_the_time_axis_where_it_is_seen(open_page: Opener) -> None:
     with open_page(viewport={"width": 1300, "height": 800}) as page:
         heads = "[...document.querySelectorAll('.chart h2')].map((h) => h.clientHeight)"
@@ -392,6 +396,7 @@ def test_the_plots_can_be_put_away(open_page: Opener) -> None:
         assert page.page.get_attribute("#panel", "aria-expanded") == "false"
 
 
+@pytest.mark.slow
 def test_triads_joints_and_trails_come_and_go(open_page: Opener) -> None:
     with open_page() as page:
         count = page.value("linkwright.drawn")
@@ -405,6 +410,7 @@ def test_triads_joints_and_trails_come_and_go(open_page: Opener) -> None:
         assert page.value("linkwright.drawn") == count - 2
 
 
+@pytest.mark.slow
 def test_names_stand_beside_their_bodies_when_asked_for(open_page: Opener) -> None:
     with open_page() as page:
         assert not page.page.locator("#labels").is_visible()
@@ -412,6 +418,7 @@ def test_names_stand_beside_their_bodies_when_asked_for(open_page: Opener) -> No
         assert page.page.locator("#labels span").all_inner_texts() == ["crank", "coupler", "block"]
 
 
+@pytest.mark.slow
 def test_the_view_turns_with_the_mouse_and_comes_back(open_page: Opener) -> None:
     with open_page() as page:
         eye = page.value("linkwright.eye")
@@ -427,6 +434,7 @@ def test_the_view_turns_with_the_mouse_and_comes_back(open_page: Opener) -> None
         assert_allclose(page.value("linkwright.eye"), eye, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_page_is_light_or_dark_as_the_reader_has_it(open_page: Opener) -> None:
     grey = {}
     for scheme in ("light", "dark"):
