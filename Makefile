@@ -15,7 +15,7 @@ SHELL := /bin/sh
 NAMES := python3 python3.13 python3.12 python3.11
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip --disable-pip-version-check install --quiet --quiet
+PIP := $(PY) -m pip --disable-pip-version-check install --quiet --quiet --no-compile
 PYTEST := $(PY) -m pytest --numprocesses 2 --dist worksteal
 # The stamps carry the checkout's place: an environment that was moved or copied with it is made anew.
 PLACE := $(shell pwd | cksum | cut -d' ' -f1)
@@ -23,6 +23,7 @@ MADE := $(VENV)/made-$(PLACE)
 READY := $(VENV)/ready-$(PLACE)
 WEB := src/linkwright/viewer/web
 READY_BENCH := $(VENV)/ready-bench-$(PLACE)
+READY_DOCS := $(VENV)/ready-docs-$(PLACE)
 
 .DEFAULT_GOAL := demo
 .PHONY: demo test test-full lint docs bench viewer clean setup
@@ -34,7 +35,7 @@ test: lint
 	@$(PYTEST) -m "not slow" --quick-code
 
 # The benchmarks' peers are test oracles too: JAX is one.
-test-full: $(READY_BENCH) lint
+test-full: $(READY_BENCH) $(READY_DOCS) lint
 	@sh tests/symbolic/get_latex.sh
 	@$(PYTEST)
 	@$(PY) tests/grid.py --write
@@ -44,7 +45,7 @@ lint: $(READY)
 	@$(PY) -m mypy
 
 # What was run before and has not changed is not run again: see .site-cache.
-docs: $(READY)
+docs: $(READY_DOCS)
 	@PYTHONPATH=docs $(PY) -m sitebuilder
 
 bench: $(READY_BENCH)
@@ -88,4 +89,9 @@ $(READY): pyproject.toml | $(MADE)
 $(READY_BENCH): $(READY)
 	@echo "installing the benchmarks' peers into $(VENV)"
 	@$(PIP) --editable ".[bench]"
+	@touch $@
+
+$(READY_DOCS): $(READY)
+	@echo "installing what the documentation needs into $(VENV)"
+	@$(PIP) --editable ".[docs]"
 	@touch $@

@@ -25,7 +25,7 @@ EQUATIONS = {"recursions", "constraints", "closed", "results", "control", "studi
 
 #: Rooms whose tests go through long lists of like cases. A short run takes one of four, chosen by their names, and at
 #: least two; the others are slow.
-LISTS = EQUATIONS - {"sweeps", "design"} | {"kernels", "simulation", "symbolic", "tape", "viewer"}
+LISTS = EQUATIONS - {"sweeps", "design"} | {"formats", "kernels", "simulation", "symbolic", "tape", "viewer"}
 LONG_LIST = 4
 
 
