@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reference_engine import Engine as Reference
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.sweeps.engine import Engine
 from linkwright.sweeps.model import StudyModel
-from linkwright.sweeps.reference import Engine as Reference
 from linkwright.sweeps.task import make_task
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -74,15 +74,15 @@ def export(
         if not frame:
             raise LinkwrightError(f"{function} is about a frame; name it with --frame, such as one of {_some(loaded)}")
         reference = reference or ("" if function == "pose" else "body")
-    given = {"method": method, "frame": frame, "reference": reference, "wrenches": wrenches}
+    given: dict[str, Any] = {"method": method, "frame": frame, "reference": reference, "wrenches": wrenches}
     options = {**given, "free": tuple(free or ()), "dt": dt, "name": name}
     if output is None:
-        text = single_text(subject(loaded.mechanism, function, **options), to, precision or "float64")  # type: ignore[arg-type]
+        text = single_text(subject(loaded.mechanism, function, **options), to, precision or "float64")
         _tell(loaded)
         sys.stdout.write(text)
         return
-    more = {"precision": precision, "arduino": arduino, "overwrite": overwrite}
-    made = write(loaded.mechanism, output, function, to, **options, **more)  # type: ignore[arg-type]
+    more: dict[str, Any] = {"precision": precision, "arduino": arduino, "overwrite": overwrite}
+    made = write(loaded.mechanism, output, function, to, **options, **more)
     _tell(loaded)
     screen = console()
     screen.print(f"{output}: {made.subject.program!r}"[:-1].replace(": <Program ", ": ", 1), soft_wrap=True)

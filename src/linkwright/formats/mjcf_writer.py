@@ -9,11 +9,11 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import LinkwrightWarning, ModelError
+from linkwright.errors import LinkwrightWarning
 from linkwright.formats.passive import Passive, passive_forces
 from linkwright.formats.poses import Pose
 from linkwright.formats.xml import MAX_NESTING
-from linkwright.formats.xml_text import number, numbers, quoted
+from linkwright.formats.xml_text import number, numbers, quoted, refuse
 from linkwright.mechanism.checks import impossible_inertias, listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.drawing import Shape
@@ -54,9 +54,7 @@ class _Writer:
         self.passive, unheld, softly = passive_forces(d)
         wrong += unheld
         self.told += softly
-        if wrong:
-            shown = ", ".join(wrong[:12]) + (f" and {len(wrong) - 12} more" if len(wrong) > 12 else "")
-            raise ModelError(f"MJCF cannot hold {shown}; .mks can, or remove these first", element=d.name)
+        refuse("MJCF", wrong, ".mks can, or remove these first", d.name)
         self.parts: dict[int, list[tuple[str, int]]] = {}  # MuJoCo's joints of each joint, with our coordinate's number
         self.taken = set(d.joint_names)
         self.sites: dict[int, list[str]] = {}  # of the bodies

@@ -10,9 +10,9 @@ from xml.sax.saxutils import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import LinkwrightWarning, ModelError
+from linkwright.errors import LinkwrightWarning
 from linkwright.formats.passive import Passive, passive_forces
-from linkwright.formats.xml_text import number, numbers, quoted
+from linkwright.formats.xml_text import number, numbers, quoted, refuse
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.topology import span
@@ -55,9 +55,7 @@ class _Writer:
         self.passive, wrong, odd = passive_forces(d)
         wrong = [*self._wrong(), *wrong]
         wrong += [f"the force {key!r} between two points" for key in self.passive if isinstance(key, str)]
-        if wrong:
-            shown = ", ".join(wrong[:12]) + (f" and {len(wrong) - 12} more" if len(wrong) > 12 else "")
-            raise ModelError(f"SDF cannot hold {shown}; .mks can, or remove these first", element=d.name)
+        refuse("SDF", wrong, ".mks can, or remove these first", d.name)
         self.told = [*self._left_out(), *odd]
         self.names = self._named()
 

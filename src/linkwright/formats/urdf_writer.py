@@ -10,9 +10,9 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import LinkwrightWarning, ModelError
+from linkwright.errors import LinkwrightWarning
 from linkwright.formats.urdf import LARGEST
-from linkwright.formats.xml_text import number, numbers, quoted
+from linkwright.formats.xml_text import number, numbers, quoted, refuse
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import joint_losses
@@ -73,10 +73,7 @@ class _Writer:
         wrong += [f"{type(tie).__name__} {tie.name!r}" for tie in d.ties]
         losses = {force.name for _, j, _ in _rows(self.tree) for force in self._losses(j)}
         wrong += [f"the force {force.name!r}" for force in d.elements if force.name not in losses]
-        if wrong:
-            shown = ", ".join(wrong[:12]) + (f" and {len(wrong) - 12} more" if len(wrong) > 12 else "")
-            text = f"URDF cannot hold {shown}; .mks can, and MJCF (.xml) most of it: write one of these"
-            raise ModelError(text, element=d.name)
+        refuse("URDF", wrong, ".mks can, and MJCF (.xml) most of it: write one of these", d.name)
 
     def _losses(self, j: int) -> Any:
         d = self.d

@@ -1,4 +1,4 @@
-"""Names and numbers as XML has them in attributes, for all writers of XML."""
+"""What all writers of XML share: names and numbers as attributes, and what is said of a mechanism they cannot hold."""
 
 from __future__ import annotations
 
@@ -23,3 +23,10 @@ def number(x: float) -> str:
 def numbers(values: Any) -> str:
     """Numbers with a space between."""
     return " ".join(number(x) for x in values)
+
+
+def refuse(language: str, wrong: list[str], advice: str, name: str) -> None:
+    """An error that lists what a language cannot hold, if there is anything."""
+    if wrong:
+        shown = ", ".join(wrong[:12]) + (f" and {len(wrong) - 12} more" if len(wrong) > 12 else "")
+        raise ModelError(f"{language} cannot hold {shown}; {advice}", element=name)

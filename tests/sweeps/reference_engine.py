@@ -1,6 +1,6 @@
 """The plain way through a study's cases: one after the other by `lw.analyse`, outputs from each `Solution`.
 
-Slow, and the measure of the engine that does many cases at once; functions of a `Solution` have no other way.
+Slow, with a reading of expressions of its own: the measure of the engine that does many cases at once.
 """
 
 from __future__ import annotations
