@@ -17,6 +17,7 @@ from linkwright.design.rows import Rows, Series
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.quantities import titled
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
 
@@ -180,9 +181,7 @@ def named(outputs: Any) -> dict[str, Wanted]:
     for one in several:
         name, wanted = getattr(one, "__name__", ""), one
         if isinstance(one, str):
-            head, equals, tail = one.partition("=")
-            own = equals and head.strip().isidentifier() and not tail.startswith("=")
-            name, wanted = (head.strip(), tail.strip()) if own else (one, one)
+            name, wanted = titled(one)
         elif not callable(one):
             raise ModelError(f"an output is a text or a function, not {one!r}")
         if name in found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,6 +12,9 @@ from linkwright.mechanism.expression import Call, Expression, Lookup
 
 if TYPE_CHECKING:
     from linkwright.mechanism.description import Description
+
+#: A name, a sign of equality that is not part of a comparison, and the rest.
+_NAMED = re.compile(r"\s*([^\W\d][\w.\- ]*?)\s*=(?!=)(.*)", re.DOTALL)
 
 #: The components of a place: its origin's position, and as rates its velocity and angular velocity, in ground's axes.
 POSITIONS = ("x", "y", "z")
@@ -112,3 +116,10 @@ def spoken(description: Description, quantity: Quantity) -> str:
         return quantity.spoken()
     joint = description.joint_names.position("joint", quantity.of[0])
     return quantity.spoken(description.kind_of(joint).name)
+
+
+def titled(text: str) -> tuple[str, str]:
+    """The name and the expression of an output: "stroke = max(x)" has a name, any other text is its own."""
+    named = _NAMED.match(text)
+    name, expression = (named[1], named[2]) if named else (text, text)
+    return name.strip(), expression.strip()

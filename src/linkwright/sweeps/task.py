@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotFound
+from linkwright.mechanism.quantities import titled
 from linkwright.mechanism.system import SIMULATION_METHODS, AnalysisKind, System
 
 if TYPE_CHECKING:
@@ -155,8 +155,6 @@ def make_task(
     return Task(text, tuple(names), expressions, kind, when, chosen, given, folder, functions)
 
 
-#: A name, a sign of equality that is not part of a comparison, and the rest.
-_NAMED = re.compile(r"\s*([^\W\d][\w.\- ]*?)\s*=(?!=)(.*)", re.DOTALL)
 _DEFAULT_BODIES = 20
 
 
@@ -181,11 +179,10 @@ def named_outputs(outputs: Any) -> tuple[tuple[tuple[str, str], ...], dict[str, 
             continue
         if not isinstance(one, str):
             raise ModelError(f"an output is a text or a function, not {one!r}; write it as 'name = expression'")
-        named = _NAMED.match(one) if name is None else None
-        label, text = (named[1], named[2]) if named else (one if name is None else name, one)
-        if not text.strip():
+        label, text = titled(one) if name is None else (str(name).strip(), one.strip())
+        if not text:
             raise ModelError(f"the output {one!r} has no expression; write it as 'name = expression'")
-        texts.append((_output_name(str(label).strip()), text.strip()))
+        texts.append((_output_name(label), text))
     found = [name for name, _ in texts] + list(functions)
     for name in found:
         if found.count(name) > 1:
