@@ -1,17 +1,16 @@
 """SDF of whole robots: Cassie with its loops, and URDF robots said in SDF, which must have the same dynamics."""
 
 import warnings
-from pathlib import Path
 from xml.etree import ElementTree
 
-import cmeel
 import numpy as np
 import pytest
 
 import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightWarning
+from robots import folder
 
-ROBOTS = Path(cmeel.__file__).parents[1] / "cmeel.prefix/share/example-robot-data/robots"
+ROBOTS = folder()
 CASSIE = ROBOTS / "cassie_description/robots"
 LOADED = {
     # bodies, coordinates, rates, loops, degrees of freedom

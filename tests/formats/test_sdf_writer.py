@@ -1,9 +1,7 @@
 """Mechanisms written as SDF are the same when read again; what SDF cannot hold is told."""
 
 import warnings
-from pathlib import Path
 
-import cmeel
 import numpy as np
 import pytest
 
@@ -11,8 +9,9 @@ import linkwright as lw
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats import read
 from linkwright.formats.sdf_writer import write_sdf
+from robots import folder
 
-CASSIE = Path(cmeel.__file__).parents[1] / "cmeel.prefix/share/example-robot-data/robots/cassie_description/robots"
+CASSIE = folder() / "cassie_description/robots"
 KINDS = ("revolute", "prismatic", "screw", "spherical", "universal", "fixed")
 
 

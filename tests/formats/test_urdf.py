@@ -1,9 +1,7 @@
 """URDF reading, against Pinocchio on every robot of example-robot-data, and on small files with one fault each."""
 
 import warnings
-from pathlib import Path
 
-import cmeel
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -13,8 +11,9 @@ from linkwright.formats.urdf import read_urdf
 from linkwright.mechanism.checks import check_numbers
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.topology import span
+from robots import folder
 
-ROBOTS = Path(cmeel.__file__).parents[1] / "cmeel.prefix/share/example-robot-data/robots"
+ROBOTS = folder()
 FILES = sorted(ROBOTS.glob("**/*.urdf"))
 NOT_ROBOTS = ("ur3.urdf", "falcon.urdf")
 ALL = [pytest.param(f, id=f.relative_to(ROBOTS).as_posix()) for f in FILES if f.name not in NOT_ROBOTS]
