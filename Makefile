@@ -1,8 +1,9 @@
 # Every target sets up what it needs: `.venv`, then the package and its tools, again only when pyproject.toml changes.
 #
 #   make demo       a mechanism from its model file to its animation
-#   make test       lint, types, and the tests without the long grids
-#   make test-full  the same with the long grids
+#   make test       lint, types, and every test that is not marked slow
+#   make test-slow  the tests that are marked slow
+#   make test-full  all tests with code compiled as users get it, and the grid of robots
 #   make lint       lint and types alone
 #   make docs       the documentation as a static site in site/, with every example and notebook run
 #   make bench      the benchmarks, beside their peers
@@ -26,7 +27,7 @@ READY_BENCH := $(VENV)/ready-bench-$(PLACE)
 READY_DOCS := $(VENV)/ready-docs-$(PLACE)
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-full lint docs bench viewer clean setup
+.PHONY: demo test test-slow test-full lint docs bench viewer clean setup setup-full
 
 demo: $(READY)
 	@$(PY) -m linkwright.cli demo
@@ -34,11 +35,16 @@ demo: $(READY)
 test: lint
 	@$(PYTEST) -m "not slow" --quick-code
 
-# The benchmarks' peers are test oracles too: JAX is one.
-test-full: $(READY_BENCH) $(READY_DOCS) lint
-	@sh tests/symbolic/get_latex.sh
+test-slow: setup-full
+	@$(PYTEST) -m slow
+
+test-full: setup-full lint
 	@$(PYTEST)
 	@$(PY) tests/grid.py --write
+
+# The benchmarks' peers are test oracles too: JAX is one.
+setup-full: $(READY_BENCH) $(READY_DOCS)
+	@sh tests/symbolic/get_latex.sh
 
 lint: $(READY)
 	@$(PY) -m ruff check

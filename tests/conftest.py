@@ -6,11 +6,12 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+import rotation  # noqa: E402 - it stands beside this file
 
 # Object code made by tests goes to a directory of this run, so that tests never meet yesterday's code. The workers of
 # a run inherit its name, so that what one has compiled the others load.
@@ -23,23 +24,8 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 EQUATIONS = {"recursions", "constraints", "closed", "results", "control", "studies", "sweeps", "design"}
 
 
-#: Rooms whose tests go through long lists of like cases. A short run takes one of four, chosen by their names, and at
-#: least two; the others are slow.
-LISTS = EQUATIONS - {"sweeps", "design"} | {"formats", "kernels", "simulation", "symbolic", "tape", "viewer"}
-LONG_LIST = 4
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    lists: dict[tuple[Path, str], list[pytest.Item]] = {}
-    for item in items:
-        if item.path.parent.name in LISTS and not item.get_closest_marker("slow"):
-            lists.setdefault((item.path, getattr(item, "originalname", item.name)), []).append(item)
-    for like in lists.values():
-        if len(like) >= LONG_LIST:
-            order = sorted(like, key=lambda item: crc32(item.name.encode()))
-            for item in order[max(2, len(like) // 4) :]:
-                item.add_marker(pytest.mark.slow)
+def pytest_report_header() -> str:
+    return f"rotating cases: LINKWRIGHT_TEST_SEED={rotation.SEED}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
