@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import rotation  # noqa: E402 - it stands beside this file
+import rotation
 
 # Object code made by tests goes to a directory of this run, so that tests never meet yesterday's code. The workers of
 # a run inherit its name, so that what one has compiled the others load.
