@@ -24,8 +24,8 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 EQUATIONS = {"recursions", "constraints", "closed", "results", "control", "studies", "sweeps", "design"}
 
 
-def pytest_report_header() -> str:
-    return f"rotating cases: LINKWRIGHT_TEST_SEED={rotation.SEED}"
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"rotating cases: LINKWRIGHT_TEST_SEED={rotation.SEED}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,6 +1,6 @@
 """The seed by which a test takes a part of a large family: another one every run, printed, and repeatable.
 
-`LINKWRIGHT_TEST_SEED=17 make test` repeats the cases of a run whose header says 17.
+`LINKWRIGHT_TEST_SEED=17 make test` repeats the cases of a run that printed 17 at its end.
 """
 
 from __future__ import annotations
