@@ -184,12 +184,10 @@ class Maker:
         """How many pairs of links are related, each with itself included."""
         return int(self.topology.depth.sum()) + self.tree.n
 
-    @cached_property
+    @property
     def size(self) -> float:
         """A length that is typical for the mechanism."""
-        from linkwright.constraints.equations import Equations
-
-        return Equations(self.description).size
+        return self.description.length_scale
 
     @cached_property
     def closings(self) -> tuple[Closing, ...]:

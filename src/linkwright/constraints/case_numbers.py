@@ -13,6 +13,7 @@ from linkwright.constraints.equations import PARALLEL, Equations, drawn_rows
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.elements import Driver, PointOnLine, Rod
+from linkwright.mechanism.lengths import body_lengths, length_scale
 from linkwright.spatial.rotation import euler_parameters
 
 Floats = NDArray[np.float64]
@@ -52,24 +53,12 @@ class CaseNumbers:
     @cached_property
     def sizes(self) -> Floats:
         """(n, nb): as `Equations.sizes`."""
-        total, number, at = np.zeros((len(self), self.e.nb)), np.zeros(self.e.nb), 0
-        for c in self.e.constraints:
-            for k, body in enumerate(c.bodies):
-                if body != GROUND:
-                    first = at + 12 * k + 9
-                    total[:, body] += np.sum(self.records[:, first : first + 3] ** 2, axis=1)
-                    number[body] += 1
-            at += len(c.record)
-        sizes = np.sqrt(total / np.maximum(number, 1))
-        spread = np.max(np.abs(self._drawn[1]), axis=(1, 2), initial=0.0)
-        typical = np.where(sizes.any(axis=1), np.sqrt(np.mean(sizes**2, axis=1)), np.where(spread > 0.0, spread, 1.0))
-        return np.where(sizes > 1e-3 * typical[:, None], sizes, typical[:, None])
+        return body_lengths(self.e.description, self.cases.array)
 
     @cached_property
     def size(self) -> Floats:
         """(n,): a length that is typical for each mechanism."""
-        largest = np.max(self.sizes, axis=1, initial=0.0)
-        return np.where(largest > 0.0, largest, 1.0)
+        return length_scale(self.e.description, self.cases.array)
 
     @cached_property
     def start(self) -> Floats:

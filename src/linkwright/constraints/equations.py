@@ -17,6 +17,7 @@ from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import Driver, PointOnLine, Rod
 from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.kinds import KINDS
+from linkwright.mechanism.lengths import body_lengths
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 Floats = NDArray[np.float64]
@@ -86,25 +87,13 @@ class Equations:
 
     @cached_property
     def sizes(self) -> Floats:
-        """A length for each body, by which turns are weighed against shifts: how far its frames are from its origin."""
-        total, number = np.zeros(self.nb), np.zeros(self.nb)
-        for c in self.constraints:
-            for k, body in enumerate(c.bodies):
-                if body != GROUND:
-                    total[body] += float(np.sum(c.record[12 * k + 9 : 12 * k + 12] ** 2))
-                    number[body] += 1
-        sizes = np.sqrt(total / np.maximum(number, 1))
-        typical = float(np.sqrt(np.mean(sizes**2))) if sizes.any() else self._spread()
-        return np.where(sizes > 1e-3 * typical, sizes, typical)
+        """A length for each body, by which turns are weighed against shifts."""
+        return body_lengths(self.description)
 
-    @cached_property
+    @property
     def size(self) -> float:
         """A length that is typical for the mechanism."""
-        return float(np.max(self.sizes, initial=0.0)) or 1.0
-
-    def _spread(self) -> float:
-        """How far the bodies are drawn from each other and from ground; 1 m if all are in one place."""
-        return float(np.max(np.abs(self.start_p), initial=0.0)) or 1.0
+        return self.description.length_scale
 
     def _checked(self, c: Constraint) -> Constraint:
         """A constraint that has something to hold or to move; else an error that names it."""

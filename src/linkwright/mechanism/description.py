@@ -21,6 +21,7 @@ from linkwright.mechanism.drawing import Shape, Trace
 from linkwright.mechanism.elements import Driver, Element, Initial, Mimic, Tie
 from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.kinds import KIND_LIST, KINDS, JointKind
+from linkwright.mechanism.lengths import length_scale
 from linkwright.mechanism.system import System
 
 Floats = NDArray[np.float64]
@@ -242,6 +243,11 @@ class Description:
 
         check_numbers(changed, before=self)
         return changed
+
+    @cached_property
+    def length_scale(self) -> float:
+        """A length (m) that is typical for the mechanism: every tolerance of a gap or a shift is a part of it."""
+        return float(length_scale(self))
 
     @cached_property
     def digest(self) -> str:
