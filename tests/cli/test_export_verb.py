@@ -6,9 +6,6 @@ from pathlib import Path
 import pytest
 from command import ARM, linkwright, one_line
 
-from linkwright.errors import LinkwrightError
-from linkwright.formats.files import write_whole
-
 
 def test_without_a_file_the_text_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = linkwright(capsys, "export", ARM, "--function", "mass_matrix")
@@ -82,17 +79,3 @@ def test_a_place_that_cannot_be_written_gets_one_line(tmp_path: Path, capsys: py
     (tmp_path / "x.c").mkdir()
     outcome = linkwright(capsys, "export", ARM, "-o", tmp_path / "x.c")
     assert "is a directory" in one_line(outcome)
-
-
-def test_a_file_stays_as_it_was_if_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "x.c"
-    file.write_text("old")
-
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(LinkwrightError, match=r"x\.c: cannot be written: No space"):
-        write_whole(file, "new")
-    assert file.read_text() == "old"
-    assert os.listdir(tmp_path) == ["x.c"]

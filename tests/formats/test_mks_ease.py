@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linkwright.errors import FormatError, LinkwrightError
-from linkwright.formats.files import write_whole
+from linkwright.errors import FormatError
 from linkwright.formats.mks.colours import COLOURS
 from linkwright.formats.mks.constants import constant
 from linkwright.formats.mks.printer import write_mks
@@ -106,15 +105,6 @@ def test_triads_without_a_name_are_named_after_what_holds_them_where_a_name_is_n
     expected = {"s_place": 0, "s_place2": 1, "t_place": 2, "r_place": 3, "r_place2": 0, "p_place": 0, "d_place": 4}
     assert frames == expected
     assert list(parse_mks(write_mks(d)).frames.names) == list(d.frames.names)
-
-
-def test_a_file_that_cannot_be_written_is_named_and_no_other(tmp_path, monkeypatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(13, "Permission denied", "/somewhere/.x.mks-abc")
-
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
-    with pytest.raises(LinkwrightError, match=r"/x\.mks: cannot be written: Permission denied$"):
-        write_whole(tmp_path / "x.mks", "text")
 
 
 def test_the_page_lists_every_colour() -> None:

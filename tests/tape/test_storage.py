@@ -140,7 +140,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(file, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(LinkwrightError, match="disk full"):
         save(record(np.sin, ()), file)
     assert file.read_bytes() == before
     assert os.listdir(file.parent) == [file.name]

@@ -54,8 +54,8 @@ def convert(
 
     What that language cannot hold is told: in warnings, or, where it would be another mechanism, as an error.
     """
+    from linkwright.base.files import check_place, write_text
     from linkwright.formats import format_of, read
-    from linkwright.formats.files import check_place, write_whole
 
     write = _writer(output)
     if output.exists() and model.exists() and output.resolve() == model.resolve():
@@ -71,7 +71,7 @@ def convert(
             hint = "; a robot that is one body moves with --base floating" if format_of(model) == "urdf" else ""
             raise LinkwrightError(f"{model}: {text}{hint}")
         text = write(description)
-    write_whole(output, text)
+    write_text(output, text)
     for warning in caught:
         tell_warning(str(warning.message))
     meshes = sorted({shape.file for shape in description.shapes if shape.file})

@@ -13,9 +13,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from linkwright.base.files import check_place, write_text
 from linkwright.cli.screen import Bar, Base, Followers, Interrupted, Settings, assignments, console, load, tell_warning
 from linkwright.errors import LinkwrightError, LinkwrightWarning
-from linkwright.formats.files import check_place, write_whole
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -104,7 +104,7 @@ def equations(
     else:
         _show(shown, sheet, bool(targets))
     for path, text in texts:
-        write_whole(path, text)
+        write_text(path, text)
         shown.print(f"{path}: written", soft_wrap=True)
     lost = [note for note in (sheet.notes if sheet else ()) if "interrupted" in note]
     if lost or not (steps or eq.complete):

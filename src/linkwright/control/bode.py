@@ -13,7 +13,6 @@ from linkwright.control.models import Model
 from linkwright.control.records import Record
 from linkwright.control.spectra import Spectrum
 from linkwright.errors import LinkwrightError
-from linkwright.results.files import whole
 from linkwright.results.plots import ENDINGS
 
 if TYPE_CHECKING:
@@ -76,8 +75,9 @@ def bode(
         ax.grid(which="both", color="#dddddd", linewidth=0.6)
     axes[0].legend(fontsize=8, loc="best")
     if path is not None:
-        with whole(path) as temporary:
-            figure.savefig(temporary, format=Path(path).suffix[1:].lower(), dpi=150)
+        from linkwright.results.figures import save_figure
+
+        save_figure(figure, path)
     return figure
 
 

@@ -80,7 +80,7 @@ class Optimum:
     def plot(self, path: str | PathLike[str] | None = None) -> Any:
         """A figure of the objective and of the parameters over the evaluations."""
         try:
-            from linkwright.results.figures import ShownFigure
+            from linkwright.results.figures import ShownFigure, save_figure
         except ImportError as error:
             raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from error
         good = [(k, x) for k, x in enumerate(self.history) if not x.reason]
@@ -95,7 +95,7 @@ class Optimum:
         axes[1].set(xlabel="evaluation", ylabel="change, as a part of the range")
         axes[1].legend()
         if path is not None:
-            figure.savefig(path, dpi=120)
+            save_figure(figure, path, dpi=120)
         return figure
 
     def __repr__(self) -> str:

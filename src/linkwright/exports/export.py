@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkwright.base.files import check_place, write_text
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.exports.folder import check_folder, write_folder
 from linkwright.exports.subject import Subject, subject
 from linkwright.exports.vectors import LEAST_IN_PYTHON, Vectors, vectors
-from linkwright.formats.files import check_place, write_whole
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -78,7 +78,7 @@ def export(
     check_fits(asked, to)
     if single:
         text = single_text(asked, to, chosen)
-        write_whole(target, text)
+        write_text(target, text)
         return Exported(target, {target.name: text}, asked)
     found = tested(asked, chosen)
     files = folder_files(asked, found, to, chosen, arduino=arduino)

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
+from linkwright.base.files import cannot_write, check_target
 from linkwright.errors import LinkwrightError
-from linkwright.targets import check_target
 
 README = "README.md"
 MARK = "Written by Linkwright"  # what the README of every export says in its first lines
@@ -73,7 +73,7 @@ def write_folder(folder: Path, files: Mapping[str, str], *, overwrite: bool = Fa
             target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(Path(made) / name, target)
     except OSError as error:  # it would name the folder beside, which nobody knows
-        raise LinkwrightError(f"{folder}: cannot be written: {error.strerror}") from error
+        raise cannot_write(folder, error) from error
     finally:
         if made:
             shutil.rmtree(made, ignore_errors=True)

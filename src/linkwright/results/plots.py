@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.mechanism.kinds import JointKind
-from linkwright.results.files import whole
 from linkwright.results.joints import joint_coordinates
 from linkwright.results.places import fitting, place
 from linkwright.results.solution import QUANTITIES, Solution
@@ -91,8 +90,9 @@ def plot(
     columns, grid, left_out = curves(solution, names, rows)
     figure = _draw(solution, columns, rows, grid, left_out)
     if path is not None:
-        with whole(path) as temporary:
-            figure.savefig(temporary, format=Path(path).suffix[1:].lower(), dpi=150)
+        from linkwright.results.figures import save_figure
+
+        save_figure(figure, path)
     return figure
 
 

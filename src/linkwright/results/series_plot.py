@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.results.files import whole
 from linkwright.results.plots import ENDINGS, UNITS, style
 from linkwright.results.series import Series
 
@@ -26,7 +25,7 @@ def plot_series(
     solution: Solution, names: str | Sequence[str] | None = None, path: str | os.PathLike[str] | None = None
 ) -> Figure:
     """The figure; unless named, the series are those of drivers, elements and ties, or sizes of joint forces."""
-    from linkwright.results.figures import ShownFigure
+    from linkwright.results.figures import ShownFigure, save_figure
 
     if path is not None and Path(path).suffix.lower() not in ENDINGS:
         raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
@@ -52,8 +51,7 @@ def plot_series(
         ax.legend(fontsize=8, loc="best", title=f"{left} more are not drawn" if left > 0 else None)
     grid[-1, 0].set_xlabel("time (s)")
     if path is not None:
-        with whole(path) as temporary:
-            figure.savefig(temporary, format=Path(path).suffix[1:].lower(), dpi=150)
+        save_figure(figure, path)
     return figure
 
 

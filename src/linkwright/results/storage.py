@@ -19,11 +19,12 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.files import check_target, write_bytes
 from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
 from linkwright.mechanism.description import Description, sealed
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Coordinates, Tree
-from linkwright.results.files import whole
+from linkwright.results.netcdf import netcdf_bytes
 from linkwright.results.series import Series
 from linkwright.results.solution import QUANTITIES, Occurrence, Solution, States
 from linkwright.results.status import Counters, Status
@@ -59,8 +60,8 @@ def save(solution: Solution, path: str | os.PathLike[str]) -> None:
         data = data.assign(event_time=("event", np.array([e.time for e in happened]), {"units": "s"}))
         data = data.assign(event_q=(("event", "coordinate"), np.array([e.q for e in happened])))
         data = data.assign(event_v=(("event", "rate"), np.array([e.v for e in happened])))
-    with whole(path) as temporary:
-        data.to_netcdf(temporary, engine="h5netcdf", format="NETCDF4", encoding={v: {"_FillValue": None} for v in data})
+    check_target(path)
+    write_bytes(path, netcdf_bytes(data))
     if unread:
         # The numbers are worth more than the model: other readers of NetCDF have them.
         text = f"{path} is written, but {unread}; read its numbers with xarray.open_dataset"

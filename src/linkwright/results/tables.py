@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwright.results.files import whole
+from linkwright.base.files import atomic_text
 from linkwright.results.joints import one_coordinate
 from linkwright.results.solution import QUANTITIES, Solution
 
@@ -85,7 +85,7 @@ def write_csv(solution: Solution, path: str | os.PathLike[str], names: str | Seq
             taken.add(marked)
             heads.append(marked)
             columns.append(column)
-    with whole(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+    with atomic_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(heads)
         writer.writerows(np.concatenate(columns, axis=1).tolist())

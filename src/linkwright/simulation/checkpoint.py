@@ -16,16 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.files import atomic_file, check_target
 from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.results.archives import DAMAGE, plain_array
-from linkwright.results.files import whole
 from linkwright.results.solution import Occurrence
 from linkwright.simulation.beginning import Settings
 from linkwright.simulation.control import ACCEPTED, CONTROL, ENDED, REJECTED, UNDERFLOW
 from linkwright.simulation.engines import Work, step_count
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.tableaux import STIFF
-from linkwright.targets import check_target
 
 Floats = NDArray[np.float64]
 FORMAT, VERSION = "linkwright checkpoint", 2
@@ -72,7 +71,7 @@ def write(path: str, question: dict[str, Any], standing: Standing) -> None:
     arrays["event_t"] = np.array([event.time for event in standing.events])
     arrays["event_q"] = np.array([event.q for event in standing.events]).reshape(-1, nq)
     arrays["event_v"] = np.array([event.v for event in standing.events]).reshape(-1, nv)
-    with whole(path) as temporary, open(temporary, "wb") as file:
+    with atomic_file(path) as file:
         np.savez(file, **arrays)
 
 

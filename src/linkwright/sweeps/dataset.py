@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.files import check_target, write_bytes
 from linkwright.errors import FormatError, LinkwrightError
-from linkwright.results.files import whole
+from linkwright.results.netcdf import netcdf_bytes
 from linkwright.results.storage import Stored
 from linkwright.sweeps.batch import MISSING, Batch
 from linkwright.sweeps.plan import Plan
@@ -102,12 +103,8 @@ def save(task: Task, plan: Plan, batch: Batch, path: str | os.PathLike[str]) -> 
         why=("case", why, {"long_name": "number of the reason of failure, from 1"}),
         header=("byte", content, {"long_name": "model, plan and reasons: bytes of a JSON text"}),
     ).assign_attrs(source=f"Linkwright {__version__}")
-    # Coordinates by value: readers other than xarray look for variables.
-    every = {str(v): {"_FillValue": None} for v in data.variables}
-    with whole(path) as temporary:
-        data.to_netcdf(temporary, engine="h5netcdf", format="NETCDF4", encoding=every)
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
+    check_target(path)
+    write_bytes(path, netcdf_bytes(data))
 
 
 def load(path: str | os.PathLike[str]) -> tuple[Task, Plan, Batch]:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.results.files import whole
 from linkwright.results.plots import ENDINGS, style
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def plot(
 ) -> Figure:
     """The figure of a study; it belongs to no window and to no state of matplotlib's."""
     try:
-        from linkwright.results.figures import ShownFigure
+        from linkwright.results.figures import ShownFigure, save_figure
     except ImportError as error:
         raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from error
     if path is not None and Path(path).suffix.lower() not in ENDINGS:
@@ -54,8 +53,7 @@ def plot(
     draw(study, figure, (series if chosen == "series" else scalars))
     figure.suptitle(_wrapped(study.told()), fontsize=9.5, color=_INK)
     if path is not None:
-        with whole(path) as temporary:
-            figure.savefig(temporary, format=Path(path).suffix[1:].lower(), dpi=150)
+        save_figure(figure, path)
     return figure
 
 

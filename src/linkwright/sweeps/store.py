@@ -21,9 +21,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.files import atomic_file
 from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.results.archives import DAMAGE, plain_array
-from linkwright.results.files import whole
 from linkwright.sweeps.batch import Batch
 from linkwright.sweeps.plan import Plan
 from linkwright.sweeps.task import Task, digest_of
@@ -141,9 +141,8 @@ class Store:
     def _write_manifest(self) -> None:
         from linkwright import __version__
 
-        with whole(self.folder / VALUES) as temporary, open(temporary, "wb") as file:
+        with atomic_file(self.folder / VALUES) as file:
             np.save(file, self.plan.values, allow_pickle=False)
-            _settle(file)
         plan = {"recipe": dict(self.plan.recipe), "names": list(self.plan.names), "chunk": self.plan.chunk}
         manifest = {
             "format": FORMAT,
@@ -153,10 +152,8 @@ class Store:
             "task": self.task.plain(),
             "plan": plan | {"digest": self.plan.digest},
         }
-        with whole(self.folder / MANIFEST) as temporary, open(temporary, "wb") as file:
+        with atomic_file(self.folder / MANIFEST) as file:
             file.write(json.dumps(manifest, indent=1, allow_nan=False).encode("ascii"))
-            _settle(file)
-        _settle_folder(self.folder)
 
     def _take_over(self, chunked: bool) -> None:
         task, plan, study = read_manifest(self.folder)
@@ -193,10 +190,8 @@ class Store:
         }
         content: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)}
         content |= {f"a{k}": x for k, x in enumerate(arrays)}
-        with whole(self._chunk(index)) as temporary, open(temporary, "wb") as file:
+        with atomic_file(self._chunk(index)) as file:
             np.savez(file, **content)
-            _settle(file)
-        _settle_folder(self.folder / CHUNKS)
 
     def read(self, index: int) -> Batch | None:
         """A finished chunk; none if it is not there, not of this study, or damaged, and has to be computed."""
@@ -235,7 +230,6 @@ class Store:
 
     def drop_chunks(self) -> None:
         """Remove the chunks, once the dataset has all of them."""
-        _settle_folder(self.folder)
         self._drop_files(_CHUNK_NAME, _PART_NAME)
         with suppress(OSError):
             (self.folder / CHUNKS).rmdir()
@@ -326,21 +320,6 @@ def _digest(arrays: list[Floats]) -> str:
     for x in arrays:
         made.update(repr(x.shape).encode() + np.ascontiguousarray(x).tobytes())
     return made.hexdigest()
-
-
-def _settle(file: IO[bytes]) -> None:
-    """Have what was written on the disk, before it gets its name."""
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _settle_folder(folder: Path) -> None:
-    with suppress(OSError):  # where folders cannot be opened, names settle by themselves
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _refuse_others(folder: Path, resume: bool) -> None:

@@ -158,10 +158,10 @@ class Study:
         """Write a table, one row a case: parameters, outputs of one number, and the reason of a failure."""
         import csv
 
-        from linkwright.results.files import whole
+        from linkwright.base.files import atomic_text
 
         scalars = [name for name in self.outputs if self[name].ndim == 1]
-        with whole(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+        with atomic_text(path) as file:
             writer = csv.writer(file)
             writer.writerow(["case", *self.names, *scalars, "reason"])
             columns = [self[name].tolist() for name in (*self.names, *scalars)]

@@ -271,13 +271,14 @@ class Equations(Parts):
 
     def save(self, path: str | PathLike[str], form: str | None = None) -> Path:
         """Write `.tex`, `.py`, `.c`, `.md` or `.html`, whole or not at all."""
-        from linkwright.formats.files import write_whole
+        from linkwright.base.files import check_place, write_text
 
         writers = {".tex": self.latex, ".py": self.python, ".c": self.c, ".md": self.markdown, ".html": self.html}
         path = Path(path)
         if path.suffix not in writers:
             raise LinkwrightError(f"{path.name}: equations are saved as {', '.join(writers)}; choose such an ending")
-        write_whole(path, writers[path.suffix](form))
+        check_place(path)
+        write_text(path, writers[path.suffix](form))
         return path
 
     # -- numbers --------------------------------------------------------------------------------------

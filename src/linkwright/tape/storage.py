@@ -11,16 +11,15 @@ import json
 import math
 import os
 import re
-import secrets
 import struct
 import zipfile
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, BinaryIO
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.files import atomic_file
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.tape.block import Block
 from linkwright.tape.program import (
@@ -39,7 +38,6 @@ from linkwright.tape.program import (
 )
 from linkwright.tape.table import Table
 from linkwright.tape.validation import Invalid, validate
-from linkwright.targets import check_target
 
 FORMAT, VERSION = "linkwright program", 1
 _ARRAYS = {"numbers": "<f8", "columns": "<i4", "operations": "|u1", "arguments": "<i4", "results": "<i4"}
@@ -95,32 +93,13 @@ def save(program: Program, path: str | os.PathLike[str]) -> None:
     except (TypeError, ValueError) as error:
         raise LinkwrightError(f"program {program.name} has a label that JSON cannot hold: {error}") from None
 
-    def write(target: BinaryIO) -> None:
+    with atomic_file(path) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
         # Members without a date, so that equal programs are equal files.
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
-            file.writestr(zipfile.ZipInfo("header.json"), text)
-            for name, parts in arrays.items():
-                array = np.concatenate(parts) if parts else np.zeros(0)
-                with file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, array.astype(_ARRAYS[name]), version=(1, 0), allow_pickle=False)
-
-    _replace(Path(path), write)
-
-
-def _replace(path: Path, write: Callable[[BinaryIO], None]) -> None:
-    """Write beside the target, then take its place in one step."""
-    check_target(path)
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+        file.writestr(zipfile.ZipInfo("header.json"), text)
+        for name, parts in arrays.items():
+            array = np.concatenate(parts) if parts else np.zeros(0)
+            with file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array.astype(_ARRAYS[name]), version=(1, 0), allow_pickle=False)
 
 
 def load(path: str | os.PathLike[str]) -> Program:

@@ -11,8 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from linkwright.base.files import write_bytes
 from linkwright.errors import LinkwrightError
-from linkwright.results.files import whole
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
@@ -43,9 +43,8 @@ def page(scene: dict[str, Any]) -> str:
 
 def write_page(path: Path, text: str) -> None:
     """Write a page whole or not at all."""
-    with whole(path) as file:
-        # A name may hold half a surrogate pair, which UTF-8 has no bytes for.
-        file.write_bytes(text.encode("utf-8", "replace"))
+    # A name may hold half a surrogate pair, which UTF-8 has no bytes for.
+    write_bytes(path, text.encode("utf-8", "replace"))
 
 
 def _json(scene: dict[str, Any]) -> str:

@@ -22,6 +22,8 @@ def plot(made: Map, path: Path) -> Path:
     """Write the picture (PNG, SVG, PDF by the ending of the path)."""
     try:
         from matplotlib.figure import Figure
+
+        from linkwright.results.figures import save_figure
     except ImportError as error:
         raise LinkwrightError('pictures need matplotlib: pip install "linkwright[plot]"') from error
     x, y = _grid(made)
@@ -41,7 +43,7 @@ def plot(made: Map, path: Path) -> Path:
     figure.suptitle(_title(made))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=9, frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
+    save_figure(figure, path, dpi=120)
     return path
 
 

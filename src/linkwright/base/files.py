@@ -1,0 +1,146 @@
+"""Files that are written whole or not at all: the one way in which the package writes a file.
+
+A file is written beside its place, brought to the disk, and moved there in one step. Whatever ends the writing (a full
+disk, an exception, a killed process), the target holds either its former content or the new one, complete.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+from linkwright.errors import LinkwrightError
+
+_SORTS = (
+    (stat.S_ISDIR, "a folder; give the name of a file in it"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_ADVICE = {
+    errno.ENOSPC: "free some space or choose another place",
+    errno.EDQUOT: "free some space or choose another place",
+    errno.EFBIG: "it is larger than files may be here; choose another place",
+    errno.ENOENT: "choose a folder that exists",
+    errno.ENOTDIR: "choose a folder that exists",
+    errno.EACCES: "choose a folder that you may write to",
+    errno.EPERM: "choose a folder that you may write to",
+    errno.EROFS: "choose a folder that can be written",
+}
+
+
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Refuse a place that holds anything but a regular file, or a link to one, that may be written.
+
+    The new file would replace what is there, whatever it is: a pipe, a device, or a file that somebody protected.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return  # nothing is there; or writing will tell why it cannot be
+    if not stat.S_ISREG(mode):
+        sort = next((name for test, name in _SORTS if test(mode)), "no regular file")
+        advice = "" if ";" in sort else ", which a file would replace; give the name of a file"
+        raise LinkwrightError(f"{os.fspath(path)} is {sort}{advice}")
+    if not mode & _WRITABLE or not os.access(path, os.W_OK):
+        raise LinkwrightError(f"cannot write {os.fspath(path)}: it is read-only; allow writing, or give another name")
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place where no file can be: to be asked before long work whose outcome goes there."""
+    if path.is_dir():
+        raise LinkwrightError(f"{path}: is a directory; give a file")
+    if not path.parent.is_dir():
+        raise LinkwrightError(f"{path}: there is no directory {path.parent}; make it first")
+    check_target(path)
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike[str], *, durable: bool = True) -> Iterator[BinaryIO]:
+    """A new binary file that takes the place of `path` when the block ends without an error.
+
+    An `OSError` in the block or at its end becomes a `LinkwrightError` that names `path` and says what to do.
+    `durable=False` leaves it to the system when the bytes reach the disk: for what can be made again, such as a cache.
+    """
+    target = Path(path)
+    check_target(target)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    created = False
+    try:
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        created = True
+        with os.fdopen(handle, "w+b") as file:
+            _keep_mode(file, target)
+            yield file
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        os.replace(temporary, target)
+        if durable:
+            _sync_folder(target.parent)
+    except BaseException as error:
+        if created:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise cannot_write(target, error) from error
+        raise
+
+
+@contextmanager
+def atomic_text(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """The same for text in UTF-8; the ends of lines are written as they are."""
+    with atomic_file(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
+    """Write a file whole or not at all."""
+    with atomic_file(path) as file:
+        file.write(content)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file in UTF-8, whole or not at all."""
+    try:
+        content = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        reason = f"it would hold {text[error.start]!r}, which is no character; rename what has it"
+        raise LinkwrightError(f"cannot write {os.fspath(path)}: {reason}") from None
+    write_bytes(path, content)
+
+
+def cannot_write(path: str | os.PathLike[str], error: OSError) -> LinkwrightError:
+    """The error to raise where the system refused to write a file or folder; it names no temporary file."""
+    reason = error.strerror or str(error)
+    advice = _ADVICE.get(error.errno or 0, "choose another place")
+    return LinkwrightError(f"cannot write {os.fspath(path)}: {reason}; {advice}")
+
+
+def _keep_mode(file: BinaryIO, target: Path) -> None:
+    """A file that replaces another is for the same users."""
+    if hasattr(os, "fchmod"):
+        with suppress(OSError):
+            os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+
+
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):  # where folders cannot be opened, their entries need no care
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
