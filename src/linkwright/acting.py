@@ -1,6 +1,7 @@
 """What acts in a motion, as named series: drivers' forces, those of force elements, ties, gears and joints.
 
-A joint's force has its own drive in it: forces on its coordinates, those given from outside, and drivers of them.
+A joint's force has its own drive in it: forces on its own coordinates, those given from outside, and drivers of them.
+Gears are not in it: each exerts its force on its follower's coordinate, and −ratio times that on its leader's.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError
-from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.elements import JointForce, PointForce
 from linkwright.mechanism.quantities import turns
-from linkwright.programs import Request
+from linkwright.mechanism.topology import reacting_bodies
+from linkwright.programs import FORWARD_METHODS, Request
 from linkwright.results.series import Series
 from linkwright.spatial.rotation import euler_parameters_matrix
 
@@ -52,7 +53,8 @@ def _exerted(mech: Mechanism, solution: Solution, tau: Floats, joints: bool) -> 
     if not mech.closed:
         if not joints or not mech.nv:
             return {}
-        return _reactions(mech, solution, mech.reactions(solution.q, solution.v, tau, t=solution.time))
+        wrenches = mech.reactions(solution.q, solution.v, tau, t=solution.time)
+        return _constraints(mech, _gears(mech, solution, tau)) | _reactions(mech, solution, wrenches)
     if not joints:
         lam = mech.constraint_forces(solution.q, solution.v, tau, t=solution.time)
         rows: dict[tuple[str, str], list[Floats]] = {}
@@ -64,6 +66,16 @@ def _exerted(mech: Mechanism, solution: Solution, tau: Floats, joints: bool) -> 
     # The motion's own accelerations: at rest there are none, whatever the drivers' laws do in time.
     wrenches, multipliers = exerted(mech, solution.q, solution.v, solution.a, tau, solution.time)
     return _constraints(mech, multipliers) | _reactions(mech, solution, wrenches)
+
+
+def _gears(mech: Mechanism, solution: Solution, tau: Floats) -> dict[tuple[str, str], Floats]:
+    """The forces of a tree's gears on their followers' coordinates."""
+    if not mech.tree.couplings:
+        return {}
+    d = mech.description
+    values = mech._array(Request("gear_forces", FORWARD_METHODS[0]), solution.q, solution.v, tau, t=solution.time)
+    names = (m.name or d.joint_names[m.follower] for m in d.mimics)
+    return {("gear", name): values[:, [k]] for k, name in enumerate(names)}
 
 
 def _elements(mech: Mechanism, solution: Solution) -> dict[str, Series]:
@@ -108,13 +120,11 @@ def _drives_angle(mech: Mechanism, driver: Driver) -> bool:
 
 
 def _reactions(mech: Mechanism, solution: Solution, wrenches: Floats) -> dict[str, Series]:
-    """Force and moment of each joint on the body that it carries, of a loop's on its child, at the joint, in ground's
-    axes."""
-    d, t = mech.description, mech.tree.topology
+    """Force and moment of each joint on the body of `reacting_bodies`, at the joint, in ground's axes."""
+    d = mech.description
     found: dict[str, Series] = {}
-    carried = [*zip(t.joint.tolist(), t.body.tolist(), strict=True), *((j, int(d.child[j])) for j in t.loops)]
-    for i, (joint, body) in enumerate(carried):
-        if d.kind_of(joint).nv == 6 or body == GROUND:
+    for i, (joint, body) in enumerate(reacting_bodies(d, mech.tree.topology)):
+        if d.kind_of(joint).nv == 6:
             continue
         at = d.pj[joint] if d.child[joint] == body else d.pi[joint]
         force, moment = wrenches[:, i, :3], wrenches[:, i, 3:]

@@ -391,6 +391,7 @@ _OTHER = (
     "jacobian",
     "twist",
     "reactions",
+    "gear_forces",
     "rate",
     "closing",
     "settling",

@@ -84,6 +84,7 @@ SPECS: dict[str, Spec] = {
         forces=True,
         options=("method", "wrenches"),
     ),
+    "gear_forces": Spec(("q", "v", "tau"), ("forces",), rolls=False, forces=True, options=("method",)),
     "constraint_forces": Spec(("q", "v", "tau"), ("lambda",), forces=True, closed=True, options=("method", "wrenches")),
     "closing": Spec(("q",), ("dv", "phi"), forces=True, closed=True, options=("method",)),
     "settling": Spec(("q", "v"), ("dv", "rate"), forces=True, closed=True, options=("method",)),
@@ -111,6 +112,7 @@ SPECS: dict[str, Spec] = {
 METHOD_ALONE = {
     "inverse_dynamics": "call mech.inverse_dynamics, or take the program 'tree_forces' of the spanning tree alone",
     "reactions": "call mech.reactions, or take the program 'constraint_forces'",
+    "gear_forces": "take the series of an analysis, or the program 'constraint_forces'",
 }
 #: What has a rolled form for mechanisms with loops, ties, drivers, couplings and force elements.
 CLOSED = ("forward_dynamics", "constraint_forces", "closing", "settling")

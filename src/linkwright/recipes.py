@@ -72,17 +72,20 @@ class Question:
         """A fresh unrolled traversal over these inputs."""
         return Unrolled(self.maker.tree, {**self.inputs, **inputs}, self.parameters, only)
 
-    def applied(self) -> bool:
-        """Put the wrenches of elements and of the caller together, in body axes, as the input "wrench"."""
+    def applied(self, *, loops: bool = True) -> bool:
+        """Put the wrenches of elements and of the caller together, in body axes, as the input "wrench".
+
+        Forces on joints that close loops are among them, unless `loops` is false.
+        """
         maker = self.maker
         given = self.inputs.get("wrenches")
         rows: list[Any] = [np.zeros(6)] * maker.tree.n if given is None else [given[i] for i in range(maker.tree.n)]
-        loops = maker.loop_forces
-        if not (maker.has_point_elements or loops or given is not None):
+        on_loops = maker.loop_forces if loops else []
+        if not (maker.has_point_elements or on_loops or given is not None):
             return False
         t = self.traversal()
         found = elements.link_wrenches(t, maker.description.elements, maker.places(self.parameters), self.names)
-        for i, wrench in (*found.items(), *elements.loop_wrenches(t, loops, self.names, self.parameters)):
+        for i, wrench in (*found.items(), *elements.loop_wrenches(t, on_loops, self.names, self.parameters)):
             rows[i] = rows[i] + to_body(t.links[i].record, wrench)
         self.inputs["wrench"] = rows
         return True
@@ -98,11 +101,20 @@ class Question:
 
     def joint_forces(self) -> Array | None:
         """The generalised forces of the laws of tree joints, or None."""
-        maker = self.maker
-        laws = [e for e in maker.description.elements if isinstance(e, JointForce) and e.joint in maker.joint_positions]
-        if not laws:
+        if not self._tree_laws:
             return None
-        return elements.joint_forces(self.traversal(), laws, maker.joint_positions, self.names)
+        return elements.joint_forces(self.traversal(), self._tree_laws, self.maker.joint_positions, self.names)
+
+    def joint_laws(self) -> dict[tuple[int, int], Any]:
+        """The force of the laws on each rate of a tree joint, by its position and index."""
+        if not self._tree_laws:
+            return {}
+        return elements.joint_laws(self.traversal(), self._tree_laws, self.maker.joint_positions, self.names)
+
+    @cached_property
+    def _tree_laws(self) -> list[JointForce]:
+        laws = (e for e in self.maker.description.elements if isinstance(e, JointForce))
+        return [e for e in laws if e.joint in self.maker.joint_positions]
 
     def driven(self) -> Array:
         """tau with the forces of joint laws."""
@@ -198,18 +210,48 @@ def _refuse_massless(maker: Maker) -> None:
 
 
 def _reactions(question: Question) -> Array:
-    """The wrench of each joint on its body, at the body frame in its axes."""
+    """The wrench of each joint on its body, at the body frame in its axes; what gears exert is not in it."""
+    t, gears = _geared(question)
+    wrenches = [row["f"] for row in t.rows]
+    for follower, leader, ratio, force in gears:
+        for i, share in ((follower, force), (leader, -ratio * force)):
+            terms = t.rows[i]["terms"]
+            wrenches[i] = wrenches[i] - t.links[i].joint_wrench(terms, np.array([share]))
+    return np.stack([to_body(link.record, f) for link, f in zip(t.links, wrenches, strict=True)])
+
+
+def _gear_forces(question: Question) -> Array:
+    """The force of each gear between tree joints on its follower's coordinate, in the order of the description."""
+    return np.array([force for _, _, _, force in _geared(question)[1]])
+
+
+def _geared(question: Question) -> tuple[Unrolled, list[tuple[int, int, float, Any]]]:
+    """Newton's and Euler's equations of the links as tau moves them, and their gears: follower, leader, ratio, force.
+
+    A follower is moved by its gear and by the forces on its own coordinate; tau is on the leader.
+    """
+    maker = question.maker
     t = question.traversal(a=_forward(question))
-    newton_euler.inverse_dynamics(t, question.gravity, wrenches=question.applied())
-    return np.stack([to_body(link.record, row["f"]) for link, row in zip(t.links, t.rows, strict=True)])
+    newton_euler.joint_forces(t, question.gravity, wrenches=question.applied())
+    laws = question.joint_laws() if maker.coupled else {}
+    gears = [
+        (i, leader, ratio, t.rows[i]["tau"][0] - laws.get((i, 0), 0.0)) for i, leader, ratio in maker.tree.couplings
+    ]
+    return t, gears
 
 
 def _applied_forces(question: Question) -> tuple[Array, Array]:
-    """The wrenches of force elements on bodies, at their frames in their axes, and their forces along rates."""
-    tree = question.maker.tree
-    wrenches = np.stack(question.inputs["wrench"]) if question.applied() else np.zeros((tree.n, 6))
-    forces = question.joint_forces()
-    return wrenches, np.zeros(tree.coordinates.nv) if forces is None else forces
+    """The wrenches of force elements on bodies, at their frames in their axes, and the forces of joint laws.
+
+    The latter are on each joint's own rates, as `Tree.own_rates` has them: followers and loops have theirs.
+    """
+    maker = question.maker
+    tree, joints = maker.tree, maker.topology.joint
+    wrenches = np.stack(question.inputs["wrench"]) if question.applied(loops=False) else np.zeros((tree.n, 6))
+    laws = {(int(joints[i]), k): law for (i, k), law in question.joint_laws().items()}
+    if maker.loop_forces:
+        laws |= elements.loop_laws(question.traversal(), maker.loop_forces, question.names, question.parameters)
+    return wrenches, np.array([laws.get((j, k), 0.0) for j, at in tree.own_rates.items() for k in range(at.stop - at.start)])
 
 
 def _inverse_derivatives(question: Question) -> Any:
@@ -321,6 +363,7 @@ RECIPES: dict[str, Recipe] = {
     "gravity_forces": Recipe(_gravity_forces, _inverse_rolled, still=("v", "a")),
     "mass_matrix": Recipe(**_both(lambda t, m: composite.mass_matrix(t))),
     "reactions": Recipe(_reactions),
+    "gear_forces": Recipe(_gear_forces),
     "constraint_forces": Recipe(closed.constraint_forces),
     "closing": Recipe(closed.closing),
     "settling": Recipe(closed.settling),

@@ -36,7 +36,7 @@ MAY = {
     },
     "views": set(),
     "described": {"programs", "constraints", "mechanism", "views"},
-    "closed": {"constraints", "mechanism", "spatial"},
+    "closed": {"constraints", "mechanism", "results", "spatial"},
     "model": {"described", "programs", "kernels", "mechanism", "tape", "views"},
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},

@@ -13,6 +13,8 @@ from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.reactions import Reactions
 from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.frames import full_inertia
+from linkwright.mechanism.topology import reacting_bodies
+from linkwright.results.joints import Carried, relative_motion
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 if TYPE_CHECKING:
@@ -37,16 +39,21 @@ class Reacting:
     def at(
         self, bodies: Mapping[str, Floats], time: Floats, q: Floats, v: Floats, a: Floats, tau: Floats
     ) -> tuple[Floats, Multipliers]:
-        """(T, nb + loops, 6): of every joint on its body, at the body's origin in its axes, its drive included: forces
-        on its coordinates, and drivers of them.
+        """(T, nb + loops, 6): of every joint on its body, at the body's origin in its axes, its drive included: tau,
+        forces and drivers on its own coordinates, less its armature's resistance.
 
         And the multipliers of ties, gears and drivers: with those wrenches, ties, gears and the drivers of other things
-        than joints move the bodies as they move.
+        than joints move the bodies as they move. tau on a shared coordinate is on the joint that leads.
 
         Bodies move as the arrays (T, nb, ·) of a Solution say; the tree's q, v, a and tau are (T, ·). Joints: those of
         the spanning tree in their order, then those of loops.
         """
-        applied, drive = self._forces(q, v, a, tau, time)
+        applied = np.zeros((len(time), self.description.nb, 6))
+        laws = np.zeros((len(time), 0))
+        if self.description.elements:
+            wrenches, laws = self.mech._applied(q, v, time)
+            applied[:, self.mech.tree.topology.body] = wrenches
+        drive = self._drives(bodies, time, laws, a, tau)
         states = np.concatenate([bodies["position"], bodies["orientation"]], axis=2)
         r = np.moveaxis(euler_parameters_matrix(np.moveaxis(states[..., 3:], -1, 0)), (0, 1), (2, 3))
         motion = [bodies[name] for name in ("acceleration", "angular_velocity", "angular_acceleration")]
@@ -98,23 +105,46 @@ class Reacting:
     @cached_property
     def _joints(self) -> list[tuple[int, int]]:
         """The joints in their order, each with the body that its wrench is on."""
-        d, t = self.description, self.mech.tree.topology
-        tree = [(int(j), int(b)) for j, b in zip(t.joint, t.body, strict=True)]
-        return tree + [(j, int(d.child[j]) if d.child[j] != GROUND else int(d.parent[j])) for j in t.loops]
+        return reacting_bodies(self.description, self.mech.tree.topology)
 
     # -- forces -----------------------------------------------------------------------------------------
-    def _forces(self, q: Floats, v: Floats, a: Floats, tau: Floats, time: Floats) -> tuple[Floats, Floats]:
-        """Wrenches applied to the bodies (T, nb, 6), in their axes, and the forces along the tree's rates (T, nv)."""
-        d, mech = self.description, self.mech
-        applied, drive = np.zeros((len(time), d.nb, 6)), np.array(np.broadcast_to(tau, v.shape))
-        if d.elements:
-            wrenches, forces = mech._applied(q, v, time)
-            applied[:, mech.tree.topology.body] = wrenches
-            drive += forces
-        armature = np.zeros(mech.nv)
-        for i, joint in enumerate(mech.joints):
-            armature[joint.v_slice] = d.armature[mech.tree.topology.joint[i]]
-        return applied, drive - armature * a
+    def _drives(
+        self, bodies: Mapping[str, Floats], time: Floats, laws: Floats, a: Floats, tau: Floats
+    ) -> dict[int, Floats]:
+        """The force (T, nv) along the rates of each joint that has one: its laws, tau, and its armature's resistance.
+
+        `laws` are those of all joints, as `Tree.own_rates` has them.
+        """
+        d, tree = self.description, self.mech.tree
+        x, drives = tree.coordinates, {j: np.zeros((len(time), d.kind_of(j).nv)) for j in tree.own_rates}
+        if laws.size:
+            drives = {j: laws[:, at].copy() for j, at in tree.own_rates.items()}
+        for i, j in enumerate(tree.topology.joint.tolist()):
+            at = slice(int(x.v_at[i]), int(x.v_at[i]) + d.kind_of(j).nv)
+            if not x.follows[i]:
+                drives[j] += tau[:, at]
+            if d.armature[j]:
+                drives[j] -= d.armature[j] * (x.ratio[i] if x.follows[i] else 1.0) * a[:, at]
+        for j in tree.topology.loops:
+            if d.armature[j]:
+                drives[j] -= d.armature[j] * self._acceleration(j, bodies, time)
+        return {j: force for j, force in drives.items() if force.any()}
+
+    def _acceleration(self, j: int, bodies: Mapping[str, Floats], time: Floats) -> Floats:
+        """(T, nv): how the rates of a joint change, by how its bodies move."""
+        d = self.description
+        names = ("orientation", "position", "velocity", "angular_velocity", "acceleration", "angular_acceleration")
+
+        def carried(body: int) -> Carried:
+            if body != GROUND:
+                return Carried(*(bodies[name][:, [body]].transpose(2, 0, 1) for name in names))
+            still = [np.zeros((4 if name == "orientation" else 3, len(time), 1)) for name in names]
+            still[0][0] = 1.0
+            return Carried(*still)
+
+        ends = [carried(int(body)) for body in (d.parent[j], d.child[j])]
+        frames = [(r[j][..., None], p[j][:, None]) for r, p in ((d.ri, d.pi), (d.rj, d.pj))]
+        return np.asarray(relative_motion(d.kind_of(j), ends, frames, d.pitch[[j]], time)[2][..., 0].T)
 
     def _inertial(self, r: Floats, acceleration: Floats, omega: Floats, alpha: Floats) -> Floats:
         """(T, nb, 6): the wrench that each body needs besides gravity, at its origin in ground's axes."""
@@ -127,16 +157,13 @@ class Reacting:
         moment = np.einsum("tbij,tbj->tbi", turned, alpha) + np.cross(omega, spin) + np.cross(arm, force)
         return np.concatenate([force, moment], axis=2)
 
-    def _pairs(self, states: Floats, r: Floats, drive: Floats) -> dict[int, dict[int, Floats]]:
-        """For each tree joint with a drive, its wrenches (T, 6) on both bodies, at their origins in ground's axes."""
-        d, x = self.description, self.mech.tree.coordinates
+    def _pairs(self, states: Floats, r: Floats, drive: Mapping[int, Floats]) -> dict[int, dict[int, Floats]]:
+        """For each joint with a drive, its wrenches (T, 6) on both bodies, at their origins in ground's axes."""
+        d = self.description
         found: dict[int, dict[int, Floats]] = {}
         count = len(states)
-        for i, j in enumerate(self.mech.tree.topology.joint.tolist()):
+        for j, force in drive.items():
             kind = d.kind_of(j)
-            force = drive[:, int(x.v_at[i]) : int(x.v_at[i]) + kind.nv]
-            if x.follows[i] or not kind.nv or not force.any():
-                continue
 
             def placed(body: int, axes: Floats, origin: Floats) -> tuple[Floats, Floats]:
                 if body == GROUND:

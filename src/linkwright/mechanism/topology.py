@@ -54,6 +54,15 @@ class Topology:
         return [np.flatnonzero(depth == d).astype(np.int32) for d in range(int(depth.max(initial=-1)) + 1)]
 
 
+def reacting_bodies(d: Description, topology: Topology) -> list[tuple[int, int]]:
+    """The joints of the tree, then those that close loops, each with the body that its wrench is reported on.
+
+    A tree joint's is the body that it carries; a loop joint's is its child, or its parent where the child is ground.
+    """
+    tree = zip(topology.joint.tolist(), topology.body.tolist(), strict=True)
+    return [*tree, *((j, int(d.child[j] if d.child[j] != GROUND else d.parent[j])) for j in topology.loops)]
+
+
 def span(description: Description) -> Topology:
     """The spanning tree; a body that no joint connects to ground is an error that names it."""
     d = description

@@ -118,6 +118,25 @@ class Tree:
             q_at[i], v_at[i] = q_at[k], v_at[k]
         return Coordinates(q_at, v_at, total_q, total_v, ratio, offset, follows)
 
+    @cached_property
+    def couplings(self) -> list[tuple[int, int, float]]:
+        """The gears between joints of the tree: the positions of follower and leader, and the ratio."""
+        if not self.description.mimics:
+            return []
+        at = {int(j): i for i, j in enumerate(self.topology.joint)}
+        within = (m for m in self.description.mimics if m.follower in at and m.leader in at)
+        return [(at[m.follower], at[m.leader], m.ratio) for m in within]
+
+    @cached_property
+    def own_rates(self) -> dict[int, slice]:
+        """Where the rates of each joint stand if none is shared: of the tree's joints in order, then of loops'."""
+        places, at = {}, 0
+        for j in (*self.topology.joint.tolist(), *self.topology.loops):
+            nv = self.description.kind_of(j).nv
+            places[j] = slice(at, at + nv)
+            at += nv
+        return places
+
     def sides(self, at: At) -> tuple[Floats, Floats, Floats, Floats]:
         """The joint frames on the parent's and on the link's own body: R, p, R, p at some positions."""
         d, t = self.description, self.topology

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from linkwright.mechanism.elements import AppliedWrench, Element, JointForce, PointForce
-from linkwright.recursions.closure import joint_pair, loop_link, measured
+from linkwright.recursions.closure import Pair, joint_pair, loop_link, measured
 from linkwright.recursions.kinematics import GROUND_POSE, poses, twists
 from linkwright.recursions.traversal import Unrolled
 from linkwright.spatial.algebra import Array, cross, dot, length
@@ -22,14 +22,24 @@ def joint_forces(
     """The generalised forces of the joint laws (nv); `joints` gives each joint's position."""
     x = traversal.coordinates
     total: list[Any] = [0.0] * x.nv
+    for (i, k), law in joint_laws(traversal, elements, joints, names).items():
+        at = int(x.v_at[i]) + k
+        total[at] = total[at] + law * (float(x.ratio[i]) if x.follows[i] else 1.0)
+    return np.array(total)
+
+
+def joint_laws(
+    traversal: Unrolled, elements: Sequence[Element], joints: Mapping[str, int], names: Mapping[str, Any]
+) -> dict[tuple[int, int], Any]:
+    """The sum of the laws on each rate of a joint, by its position and index; a follower's are on its own rate."""
+    total: dict[tuple[int, int], Any] = {}
     for element in elements:
         if isinstance(element, JointForce):
-            i, k = joints[element.joint], element.index
+            at = i, k = joints[element.joint], element.index
             link = traversal.links[i]
             law = element.law.evaluate({**names, "q": link.q[k], "v": link.v[k]})
-            at = int(x.v_at[i]) + k
-            total[at] = total[at] + law * (float(x.ratio[i]) if x.follows[i] else 1.0)
-    return np.array(total)
+            total[at] = total[at] + law if at in total else law
+    return total
 
 
 def loop_wrenches(
@@ -38,25 +48,50 @@ def loop_wrenches(
     names: Mapping[str, Any],
     parameters: Mapping[str, Any],
 ) -> list[tuple[int, Array]]:
-    """The wrenches on links of forces on joints that close loops, T law on the child and −T law on the parent.
+    """The wrenches on links of forces on joints that close loops, T law on the child and −T law on the parent."""
+    wrenches: list[tuple[int, Array]] = []
+    for force, law, dual, frames in _on_loops(traversal, forces, names, parameters):
+        wrench = dual[:, force.index] * law
+        for handle, push in ((frames.second, wrench), (frames.first, -wrench)):
+            if handle.position >= 0:
+                wrenches.append((handle.position, handle.inward(push)))
+    return wrenches
 
-    Such a joint's coordinate is read off the pose of its triads, an angle between −π and π.
+
+def loop_laws(
+    traversal: Unrolled,
+    forces: Sequence[tuple[int, JointForce]],
+    names: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+) -> dict[tuple[int, int], Any]:
+    """The sum of the laws on each rate of a joint that closes a loop, by the joint's number and the rate's index."""
+    total: dict[tuple[int, int], Any] = {}
+    laws = [law for _, law, _, _ in _on_loops(traversal, forces, names, parameters)]
+    for (joint, force), law in zip(forces, laws, strict=True):
+        at = joint, force.index
+        total[at] = total[at] + law if at in total else law
+    return total
+
+
+def _on_loops(
+    traversal: Unrolled,
+    forces: Sequence[tuple[int, JointForce]],
+    names: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+) -> Iterator[tuple[JointForce, Any, Array, Pair]]:
+    """Each force with the value of its law, its joint's T and its joint's frames.
+
+    Such a joint's coordinate is read off the pose of its frames, an angle between −π and π.
     """
-    if not forces:
-        return []
-    traversal.outward(twists, {"w": np.zeros(6)})
-    found: list[tuple[int, Array]] = []
+    if forces:
+        traversal.outward(twists, {"w": np.zeros(6)})
     for joint, force in forces:
         link, frames = loop_link(traversal, joint, parameters), joint_pair(traversal, joint, parameters)
         terms, k = link.kind.terms_between(frames.r, frames.p), force.index
         known = {**names, "v": link.joint_rates(terms, frames.w)[k]}
         if link.kind.paired:
             known["q"] = measured(link.kind, link.pitch, frames.r, frames.p, k)
-        wrench = link.dual(terms)[:, k] * force.law.evaluate(known)
-        for handle, push in ((frames.second, wrench), (frames.first, -wrench)):
-            if handle.position >= 0:
-                found.append((handle.position, handle.inward(push)))
-    return found
+        yield force, force.law.evaluate(known), link.dual(terms), frames
 
 
 def link_wrenches(
