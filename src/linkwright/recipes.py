@@ -28,6 +28,7 @@ from linkwright.recursions import (
 )
 from linkwright.recursions.determined import undetermined
 from linkwright.recursions.factor import Factor, ZeroPivot, factorise
+from linkwright.recursions.gears import gear_forces, without_gears
 from linkwright.recursions.holds import OpenLoop
 from linkwright.recursions.levels import RolledSheet, UnrolledSheet
 from linkwright.recursions.measuring import force_values, initial_values, measure
@@ -211,33 +212,15 @@ def _refuse_massless(maker: Maker) -> None:
 
 def _reactions(question: Question) -> Array:
     """The wrench of each joint on its body, at the body frame in its axes; what gears exert is not in it."""
-    t, gears = _geared(question)
-    wrenches = [row["f"] for row in t.rows]
-    for follower, leader, ratio, force in gears:
-        for i, share in ((follower, force), (leader, -ratio * force)):
-            terms = t.rows[i]["terms"]
-            wrenches[i] = wrenches[i] - t.links[i].joint_wrench(terms, np.array([share]))
-    return np.stack([to_body(link.record, f) for link, f in zip(t.links, wrenches, strict=True)])
+    t, forces = _geared(question)
+    return np.stack([to_body(link.record, f) for link, f in zip(t.links, without_gears(t, forces), strict=True)])
 
 
-def _gear_forces(question: Question) -> Array:
-    """The force of each gear between tree joints on its follower's coordinate, in the order of the description."""
-    return np.array([force for _, _, _, force in _geared(question)[1]])
-
-
-def _geared(question: Question) -> tuple[Unrolled, list[tuple[int, int, float, Any]]]:
-    """Newton's and Euler's equations of the links as tau moves them, and their gears: follower, leader, ratio, force.
-
-    A follower is moved by its gear and by the forces on its own coordinate; tau is on the leader.
-    """
-    maker = question.maker
+def _geared(question: Question) -> tuple[Unrolled, list[Any]]:
+    """Newton's and Euler's equations of the links as tau moves them, and the forces of their gears."""
     t = question.traversal(a=_forward(question))
     newton_euler.joint_forces(t, question.gravity, wrenches=question.applied())
-    laws = question.joint_laws() if maker.coupled else {}
-    gears = [
-        (i, leader, ratio, t.rows[i]["tau"][0] - laws.get((i, 0), 0.0)) for i, leader, ratio in maker.tree.couplings
-    ]
-    return t, gears
+    return t, gear_forces(t, question.joint_laws() if question.maker.coupled else {})
 
 
 def _applied_forces(question: Question) -> tuple[Array, Array]:
@@ -251,7 +234,8 @@ def _applied_forces(question: Question) -> tuple[Array, Array]:
     laws = {(int(joints[i]), k): law for (i, k), law in question.joint_laws().items()}
     if maker.loop_forces:
         laws |= elements.loop_laws(question.traversal(), maker.loop_forces, question.names, question.parameters)
-    return wrenches, np.array([laws.get((j, k), 0.0) for j, at in tree.own_rates.items() for k in range(at.stop - at.start)])
+    rates = [(j, k) for j, at in tree.own_rates.items() for k in range(at.stop - at.start)]
+    return wrenches, np.array([laws.get(rate, 0.0) for rate in rates])
 
 
 def _inverse_derivatives(question: Question) -> Any:
@@ -363,7 +347,7 @@ RECIPES: dict[str, Recipe] = {
     "gravity_forces": Recipe(_gravity_forces, _inverse_rolled, still=("v", "a")),
     "mass_matrix": Recipe(**_both(lambda t, m: composite.mass_matrix(t))),
     "reactions": Recipe(_reactions),
-    "gear_forces": Recipe(_gear_forces),
+    "gear_forces": Recipe(lambda q: np.array(_geared(q)[1])),
     "constraint_forces": Recipe(closed.constraint_forces),
     "closing": Recipe(closed.closing),
     "settling": Recipe(closed.settling),
