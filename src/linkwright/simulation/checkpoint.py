@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.files import atomic_file, check_target
+from linkwright.base.regular import open_regular
 from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.results.archives import DAMAGE, plain_array
 from linkwright.results.solution import Occurrence
@@ -79,7 +80,7 @@ def check_place(path: str) -> None:
     """Refuse to put a checkpoint in place of anything but a checkpoint; an empty file is nothing to lose."""
     check_target(path)
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             head = file.read(512)  # the header is the first in the archive, and its format the first in it
     except OSError:
         return  # nothing is there; or writing will tell why it cannot be
@@ -90,7 +91,7 @@ def check_place(path: str) -> None:
 def read(path: str, question: dict[str, Any], nq: int, nv: int) -> Standing:
     """A checkpoint of the same question; of another one, it is told what differs."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             with zipfile.ZipFile(file) as archive:
                 return _Stored(path, archive, size).standing(question, nq, nv)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.files import check_target, write_bytes
+from linkwright.base.regular import open_regular
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.results.netcdf import netcdf_bytes
 from linkwright.results.storage import Stored
 from linkwright.sweeps.batch import MISSING, Batch
+from linkwright.sweeps.manifest import FORMAT, VERSION, plan_of
 from linkwright.sweeps.plan import Plan
-from linkwright.sweeps.store import FORMAT, VERSION, plan_of
 from linkwright.sweeps.task import Task
 
 if TYPE_CHECKING:
@@ -107,25 +107,25 @@ def save(task: Task, plan: Plan, batch: Batch, path: str | os.PathLike[str]) -> 
     write_bytes(path, netcdf_bytes(data))
 
 
-def load(path: str | os.PathLike[str]) -> tuple[Task, Plan, Batch]:
-    """What `save` wrote."""
+def load(path: str | os.PathLike[str], *, links: bool = True) -> tuple[Task, Plan, Batch]:
+    """What `save` wrote; without `links`, the file itself may not be a link to another."""
     import h5py
 
     file = os.fspath(path)
     try:
-        found = os.stat(file)
-        if not stat.S_ISREG(found.st_mode):
-            raise FormatError("is no file; give one that Study.save wrote, or a study's folder", file=file)
-        opened = h5py.File(file, "r", locking=False)
+        stream = open_regular(file, links=links)
     except OSError as error:
-        why = error.strerror or f"it is no NetCDF 4 file ({error})"
-        raise FormatError(f"cannot be read: {why}; give a file that Study.save wrote", file=file) from error
-    with opened:
+        raise FormatError(f"cannot be read: {error.strerror}; give a file that Study.save wrote", file=file) from error
+    with stream:
         try:
-            return _read(Stored(opened, file, found.st_size, _AGAIN))
+            with h5py.File(stream, "r") as opened:
+                return _read(Stored(opened, file, os.fstat(stream.fileno()).st_size, _AGAIN))
         except LinkwrightError:
             raise
-        except (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, MemoryError) as error:
+        except OSError as error:
+            text = f"cannot be read: it is no NetCDF 4 file ({error}); give a file that Study.save wrote"
+            raise FormatError(text, file=file) from error
+        except (RuntimeError, ValueError, TypeError, LookupError, AttributeError, MemoryError) as error:
             raise FormatError(f"is damaged ({error}); {_AGAIN}", file=file) from error
 
 

@@ -14,9 +14,10 @@ from linkwright.errors import LinkwrightError, ModelError
 from linkwright.sweeps import work
 from linkwright.sweeps.cluster import Cluster, Cores, Here, Pool, cores
 from linkwright.sweeps.dataset import gathered, load, save
+from linkwright.sweeps.manifest import study_digest
 from linkwright.sweeps.plan import Plan, make_plan
 from linkwright.sweeps.runner import Progress, Runner
-from linkwright.sweeps.store import DATASET, Store, study_digest
+from linkwright.sweeps.store import DATASET, Store
 from linkwright.sweeps.study import Study
 from linkwright.sweeps.task import Task, make_task
 
@@ -67,9 +68,7 @@ def sweep(
         if name in parameters:
             raise ModelError(f"parameter {name!r} varies and is fixed too; name it in one of parameters and fixed")
     plan = make_plan(parameters, cases=cases, draws=draws, sampling=sampling, seed=seed, chunk=chunk)
-    task = make_task(
-        model, plan.names, outputs, analysis=analysis, times=times, parameters=fixed, settings=settings
-    )
+    task = make_task(model, plan.names, outputs, analysis=analysis, times=times, parameters=fixed, settings=settings)
     _check(task, plan, outputs, on, workers, store, resume)
     engine = work.make_engine(task)  # what is wrong with the task is told here, once
     if store is None:
@@ -112,7 +111,7 @@ def _finished(kept: Store) -> Study | None:
     if not file.exists():
         return None
     try:
-        task, plan, batch = load(file)
+        task, plan, batch = load(file, links=False)
     except LinkwrightError:
         file.unlink(missing_ok=True)
         return None

@@ -171,18 +171,23 @@ class Study:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Study:
         """The study in a file that `save` wrote, or in a study's folder, finished or not."""
+        from linkwright.base.regular import kind
         from linkwright.sweeps.dataset import gathered, load
-        from linkwright.sweeps.store import DATASET, MANIFEST, Store, read_manifest
+        from linkwright.sweeps.manifest import MANIFEST, read_manifest
+        from linkwright.sweeps.store import DATASET, Store
 
         place = Path(path)
         if not place.is_dir():
             return cls(*load(place))
-        if (place / DATASET).exists():
-            return cls(*load(place / DATASET))
-        if not (place / MANIFEST).exists():
+        if kind(place / DATASET):
+            return cls(*load(place / DATASET, links=False))
+        if not kind(place / MANIFEST):
             raise LinkwrightError(f"{place}: there is no study in this folder; give one that lw.sweep kept one in")
         task, plan, _ = read_manifest(place)
-        return cls(task, plan, gathered(task, plan, Store(place, task, plan).stored()))
+        chunks = Store(place, task, plan).stored()
+        if kind(place / DATASET):  # the study was finished meanwhile, and its chunks removed
+            return cls(*load(place / DATASET, links=False))
+        return cls(task, plan, gathered(task, plan, chunks))
 
     # -- what a person sees ---------------------------------------------------------------------------------
     def summary(self) -> list[tuple[str, str, str, str, str]]:

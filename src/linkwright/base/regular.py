@@ -1,0 +1,74 @@
+"""Regular files and plain directories, opened for reading: never a pipe that blocks, and no link where none may be."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import BinaryIO
+
+_KINDS = (
+    (stat.S_ISLNK, "a link"),
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISREG, "a file"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+def kind(path: str | os.PathLike[str]) -> str:
+    """What stands at a path, itself and not what it links to: "a file", "a folder", "a link", …; empty if nothing."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    return _word(mode)
+
+
+def open_regular(path: str | os.PathLike[str], *, links: bool = True) -> BinaryIO:
+    """Open a regular file to read; anything else is an `OSError` whose words say what it is.
+
+    Without `links`, the last part of the path may not be a symbolic link. Nothing is opened that could block.
+    """
+    _refuse(os.stat(path).st_mode if links else os.lstat(path).st_mode)
+    handle = os.open(
+        path, os.O_RDONLY | _flags("O_NONBLOCK", "O_CLOEXEC", "O_BINARY", *() if links else ("O_NOFOLLOW",))
+    )
+    try:
+        _refuse(os.fstat(handle).st_mode)  # it may have become another between the two calls
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def open_lock(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file to hold a lock on, made if it is not there; its content is left as it is."""
+    flags = os.O_RDWR | os.O_CREAT | _flags("O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOFOLLOW")
+    if kind(path):
+        _refuse(os.lstat(path).st_mode)
+    handle = os.open(path, flags, 0o666)
+    try:
+        _refuse(os.fstat(handle).st_mode)
+        return os.fdopen(handle, "r+b")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _refuse(mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        raise OSError(number, f"it is {_word(mode)}, and no regular file")
+
+
+def _word(mode: int) -> str:
+    return next((word for test, word in _KINDS if test(mode)), "a device")
+
+
+def _flags(*names: str) -> int:
+    """The flags of these names, as far as the system has them."""
+    found = 0
+    for name in names:
+        found |= getattr(os, name, 0)
+    return found

@@ -1,0 +1,147 @@
+"""What a study's folder says of itself: `manifest.json` with task and plan, and `values.npy` with its cases.
+
+Files are untrusted: regular files alone are read, sizes are looked at before, and nothing in them is run.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.base.files import write_bytes
+from linkwright.base.regular import open_regular
+from linkwright.errors import FormatError, LinkwrightError
+from linkwright.results.archives import DAMAGE
+from linkwright.sweeps.plan import Plan
+from linkwright.sweeps.task import Task, digest_of
+
+Floats = NDArray[np.float64]
+FORMAT, VERSION = "linkwright study", 1
+MANIFEST, VALUES = "manifest.json", "values.npy"
+_LARGEST_TEXT = 64 * 2**20
+#: What a study is made of, in the words of messages.
+_WORDS = {
+    "model": "the model",
+    "names": "the swept parameters",
+    "outputs": "the outputs",
+    "analysis": "the kind of analysis",
+    "times": "the times",
+    "settings": "the settings",
+    "parameters": "the other parameters",
+    "cases": "the number of cases",
+    "crossed": "how grid and draws are put together",
+    "sampling": "the sampling",
+    "seed": "the seed",
+}
+
+
+def study_digest(task: Task, plan: Plan) -> str:
+    """The same for the same question and the same cases."""
+    return digest_of([task.digest, plan.digest])
+
+
+def write_manifest(folder: Path, task: Task, plan: Plan) -> None:
+    """Write what a study is; the manifest last, since a folder with one is a study's."""
+    from linkwright import __version__
+
+    values = io.BytesIO()
+    np.save(values, plan.values, allow_pickle=False)
+    write_bytes(folder / VALUES, values.getbuffer())
+    cases = {"recipe": dict(plan.recipe), "names": list(plan.names), "chunk": plan.chunk, "digest": plan.digest}
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "linkwright": __version__,
+        "study": study_digest(task, plan),
+        "task": task.plain(),
+        "plan": cases,
+    }
+    write_bytes(folder / MANIFEST, json.dumps(manifest, indent=1, allow_nan=False).encode("ascii"))
+
+
+def is_manifest(file: Path) -> bool:
+    """Whether a file is a study's manifest, or what is left of one; others have files of this name too."""
+    try:
+        with open_regular(file, links=False) as stream:
+            begin = stream.read(64 * 1024)
+    except OSError:
+        return False
+    return not begin or FORMAT.encode() in begin
+
+
+def read_manifest(folder: Path) -> tuple[Task, Plan, str]:
+    """The task, the plan and the digest of a study's folder."""
+    file = folder / MANIFEST
+    try:
+        with open_regular(file, links=False) as stream:
+            content = stream.read(_LARGEST_TEXT + 1)
+        if len(content) > _LARGEST_TEXT:
+            raise FormatError("is too large for a study's manifest; begin the study anew", file=str(file))
+        manifest = json.loads(content.decode("ascii"))
+        if manifest["format"] != FORMAT or manifest["version"] != VERSION:
+            raise FormatError(f"is not of the format {FORMAT!r}, version {VERSION}; begin anew", file=str(file))
+        file = folder / VALUES
+        values = _values(file)
+        file = folder / MANIFEST
+        task = Task.of(manifest["task"])
+        plan = plan_of(manifest["plan"], values)
+        if plan.digest != manifest["plan"]["digest"] or plan.names != task.names:
+            raise FormatError("does not fit the values beside it; begin the study anew", file=str(file))
+    except OSError as error:
+        raise FormatError(f"cannot be read: {error.strerror}; is this a study's folder?", file=str(file)) from error
+    except LinkwrightError:
+        raise
+    except DAMAGE as error:
+        raise FormatError(f"is damaged ({error}); begin the study anew", file=str(file)) from error
+    return task, plan, str(manifest["study"])
+
+
+def plan_of(given: Any, values: Floats) -> Plan:
+    """A plan from plain data and its values."""
+    recipe, chunk, names = given["recipe"], given["chunk"], given["names"]
+    fits = (
+        isinstance(recipe, dict)
+        and isinstance(recipe.get("parameters"), dict)
+        and type(chunk) is int
+        and chunk > 0
+        and isinstance(names, list)
+        and all(isinstance(name, str) for name in names)
+        and values.ndim == 2
+        and values.shape[1] == len(names)
+        and bool(np.isfinite(values).all())
+    )
+    if not fits:
+        raise FormatError("has no plan of a study; begin the study anew")
+    values.flags.writeable = False
+    return Plan(tuple(names), values, recipe, chunk)
+
+
+def differences(task: Task, plan: Plan, other: Task, asked: Plan) -> list[str]:
+    """What of a stored study is not as asked, in words."""
+    found = _differing(task.plain(), other.plain())
+    found += _differing(
+        {k: x for k, x in plan.recipe.items() if k != "parameters"},
+        {k: x for k, x in asked.recipe.items() if k != "parameters"},
+    )
+    mine, yours = plan.recipe["parameters"], asked.recipe["parameters"]
+    return found + [f"the values of {name!r}" for name in yours if name in mine and mine[name] != yours[name]]
+
+
+def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    return [word for key, word in _WORDS.items() if key in b and a.get(key) != b[key]]
+
+
+def _values(path: Path) -> Floats:
+    with open_regular(path, links=False) as file:
+        content = file.read(os.fstat(file.fileno()).st_size)
+    found = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    if found.dtype != np.float64:
+        raise FormatError(f"has values of type {found.dtype}; begin the study anew", file=str(path))
+    return np.ascontiguousarray(found)
