@@ -27,6 +27,7 @@ from linkwright.spatial.rotation import (
     Rotation,
     Turn,
     euler_parameters_matrix,
+    quaternion_matrix,
     quaternion_product,
 )
 from linkwright.tape.functions import arctan2, equal, floor, where
@@ -377,7 +378,7 @@ class Spherical(JointKind):
     parts = ("Rz", "Ry", "Rx")
 
     def rotation(self, terms: Array) -> Rotation:
-        return General(euler_parameters_matrix(terms))
+        return General(quaternion_matrix(terms))
 
     def rate(self, q: Array, v: Array) -> Array:
         zero = 0.0 * v[0]
@@ -397,7 +398,7 @@ class Spherical(JointKind):
 
     def difference(self, q0: Array, q1: Array) -> Array:
         back = np.array([q0[0], -q0[1], -q0[2], -q0[3]])
-        return logarithm(quaternion_product(back, q1))
+        return logarithm(normalised(quaternion_product(back, q1)))
 
     def turning(self, v: Array) -> Array:
         return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
@@ -421,13 +422,13 @@ class Free(JointKind):
     parts = ("Tx", "Ty", "Tz", "Rz", "Ry", "Rx")
 
     def rotation(self, terms: Array) -> Rotation:
-        return General(euler_parameters_matrix(terms[3:]))
+        return General(quaternion_matrix(terms[3:]))
 
     def shift(self, terms: Array, pitch: Any) -> Array:
         return terms[:3]
 
     def rate(self, q: Array, v: Array) -> Array:
-        r = euler_parameters_matrix(q[3:])
+        r = quaternion_matrix(q[3:])
         return np.concatenate([r @ v[:3], SPHERICAL.rate(q[3:], v[3:])])
 
     def neutral(self) -> Array:
@@ -438,13 +439,13 @@ class Free(JointKind):
 
     def integrate(self, q: Array, dv: Array) -> Array:
         # The exponential of a twist: the path of a body whose twist is held in its own axes.
-        r = euler_parameters_matrix(q[3:])
+        r = quaternion_matrix(q[3:])
         moved = q[:3] + r @ left_jacobian_times(dv[3:], dv[:3])
         return np.concatenate([moved, SPHERICAL.integrate(q[3:], dv[3:])])
 
     def difference(self, q0: Array, q1: Array) -> Array:
         turn = SPHERICAL.difference(q0[3:], q1[3:])
-        local = euler_parameters_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
+        local = quaternion_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
         return np.concatenate([left_jacobian_inverse_times(turn, local), turn])
 
     def turning(self, v: Array) -> Array:

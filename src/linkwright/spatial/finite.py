@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.spatial.algebra import Array, cross
+from linkwright.spatial.rotation import inverse_square
 from linkwright.tape.functions import arctan2, where
 
 
@@ -28,8 +29,8 @@ def exponential(w: Array) -> Array:
 
 
 def normalised(e: Array) -> Array:
-    """Euler parameters made a unit."""
-    return e / np.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3])
+    """Euler parameters made a unit; NaN where their length is zero."""
+    return e * np.sqrt(inverse_square(e))
 
 
 def logarithm(e: Array) -> Array:

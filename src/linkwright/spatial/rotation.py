@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from linkwright.spatial.algebra import PACKED, Array
+from linkwright.tape.functions import less, where
 
 
 class Rotation(Protocol):
@@ -179,8 +180,29 @@ def joined(parts: Sequence[Rotation]) -> list[Rotation]:
 
 def euler_parameters_matrix(e: Array) -> Array:
     """The rotation matrix of unit Euler parameters e0..e3, scalar first."""
+    return _matrix(e, e[1] + e[1], e[2] + e[2], e[3] + e[3])
+
+
+def quaternion_matrix(e: Array) -> Array:
+    """The rotation matrix of Euler parameters of any length, R(e / |e|); NaN where that is no direction.
+
+    One division and no square root. It does not change as e is made longer, so that derivatives by e are those on the
+    unit sphere.
+    """
+    double = 2.0 * inverse_square(e)
+    return _matrix(e, double * e[1], double * e[2], double * e[3])
+
+
+def inverse_square(e: Array) -> Any:
+    """1 / |e|², or NaN where |e| is zero, not a number, or not between 1e-15 and 1e15."""
+    with np.errstate(all="ignore"):  # what has no inverse becomes NaN
+        square = e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3]
+        inverse = 1.0 / square
+        return where(less(square + inverse, 1e30), inverse, np.nan)
+
+
+def _matrix(e: Array, t1: Any, t2: Any, t3: Any) -> Array:
     e0, e1, e2, e3 = e
-    t1, t2, t3 = e1 + e1, e2 + e2, e3 + e3
     t01, t02, t03 = t1 * e0, t2 * e0, t3 * e0
     t11, t12, t13 = t1 * e1, t2 * e1, t3 * e1
     t22, t23, t33 = t2 * e2, t3 * e2, t3 * e3
