@@ -16,7 +16,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.mechanism.elements import JointForce, PointForce
 from linkwright.mechanism.quantities import turns
 from linkwright.mechanism.topology import reacting_bodies
-from linkwright.programs import FORWARD_METHODS, Request
+from linkwright.programs import Request
 from linkwright.results.series import Series
 from linkwright.spatial.rotation import euler_parameters_matrix
 
@@ -73,7 +73,7 @@ def _gears(mech: Mechanism, solution: Solution, tau: Floats) -> dict[tuple[str, 
     if not mech.tree.couplings:
         return {}
     d = mech.description
-    values = mech._array(Request("gear_forces", FORWARD_METHODS[0]), solution.q, solution.v, tau, t=solution.time)
+    values = mech._array(Request("gear_forces"), solution.q, solution.v, tau, t=solution.time)
     names = (m.name or d.joint_names[m.follower] for m in d.mimics)
     return {("gear", name): values[:, [k]] for k, name in enumerate(names)}
 

@@ -21,7 +21,7 @@ from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.libraries import on_device
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.kinds import KIND_LIST
-from linkwright.programs import FORWARD_METHODS, SPECS, Request
+from linkwright.programs import SPECS, Request
 from linkwright.tape.program import Program
 from linkwright.tape.scalar import is_recorded
 from linkwright.views import Body, DofReport, Joint
@@ -69,12 +69,10 @@ class Mechanism(Described):
         """
         if function not in SPECS:
             raise NameNotFound("function", function, list(SPECS))
-        takes = SPECS[function].options
-        if "method" in takes:
-            method = method or FORWARD_METHODS[0]
-        if "reference" in takes:
+        if "reference" in SPECS[function].options:
             reference = reference or "body"
         request = Request(function, method or "", wrenches, frame, reference, tuple(free), form)
+        request = self._maker.resolved(request)
         kernel = self._kernel(request)
         if not self._maker.rolls(request):
             return kernel.program
@@ -88,16 +86,19 @@ class Mechanism(Described):
         kernel = self._kernels.get(request)
         if kernel is not None:
             return kernel
+        asked, request = request, self._maker.resolved(request)
         with self._lock:
             kernel = self._kernels.get(request)
             if kernel is not None:
+                self._kernels[asked] = kernel
                 return kernel
             self._maker.check(request)
             form = "rolled" if self._maker.rolls(request) else "unrolled"
             identity = f"{self.description.digest} {request} {form}"
             maker = self._maker  # not the mechanism: it dies with its last name, and its kernels' memory with it
             plain = (lambda: maker.program(request)) if form == "rolled" else None
-            kernel = self._kernels[request] = Kernel(identity, lambda: maker.program(request, packed=True), plain=plain)
+            kernel = Kernel(identity, lambda: maker.program(request, packed=True), plain=plain)
+            self._kernels[asked] = self._kernels[request] = kernel
         return kernel
 
     def _array(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Floats:
@@ -119,7 +120,7 @@ class Mechanism(Described):
             return kernel(*arrays, t, out=out)
         name = request.function
         plain = request == _PLAIN.get(name) and name not in self.__dict__
-        other = request == Request("forward_dynamics", request.method) and request.method != FORWARD_METHODS[0]
+        other = bool(request.method) and request == Request("forward_dynamics", request.method)
         if other and request.method not in self._quick and _one_state(arrays) and kernel.signature.work < _LONG:
             quick = shortcut(kernel, partial(type(self)._array, self, request), name)
             if quick is not None:
@@ -211,12 +212,12 @@ class Mechanism(Described):
 
     def _closing(self, q: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
         """The least change of q, in the mass metric, that closes the loops to first order; and what is open."""
-        change, phi = self._answer(Request("closing", FORWARD_METHODS[0]), q, t=t)
+        change, phi = self._answer(Request("closing"), q, t=t)
         return change, phi
 
     def _settling(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
         """The least change of v, in the mass metric, that keeps the loops closed; and how they open."""
-        change, rate = self._answer(Request("settling", FORWARD_METHODS[0]), q, v, t=t)
+        change, rate = self._answer(Request("settling"), q, v, t=t)
         return change, rate
 
     # -- dynamics ---------------------------------------------------------------------------------------
@@ -228,17 +229,19 @@ class Mechanism(Described):
         *,
         t: ArrayLike = 0.0,
         wrenches: ArrayLike | None = None,
-        method: str = "articulated-body",
+        method: str | None = None,
         out: Floats | None = None,
     ) -> Floats:
         """The joint accelerations that tau (and wrenches (..., nb, 6) on the bodies) cause.
 
-        Closed loops, ties and drivers take part (methods "articulated-body", "virtual-work", "assembly" and
-        "mass-matrix"), for q and v that satisfy them.
+        `method` is "articulated-body" (the default), "diagonal", "triangular", "mass-matrix", "virtual-work" or
+        "assembly". Loops, rods and drivers take part, for q and v that satisfy them, by all but "diagonal" and
+        "triangular"; where they or force elements act on more than 64 links the default is "virtual-work", the one
+        method for any number of them. Joints that share coordinates are solved by "mass-matrix", the default there.
         """
         if wrenches is None and out is None and method in self._quick:
             return self._quick[method](q, v, tau)
-        request = Request("forward_dynamics", method, wrenches is not None)
+        request = Request("forward_dynamics", method or "", wrenches is not None)
         given = () if wrenches is None else (wrenches,)
         return self._array(request, q, v, tau, *given, t=t, out=out)
 
@@ -308,7 +311,7 @@ class Mechanism(Described):
         mechanism)², summed over all joints at their points.
         """
         if not self.closed:
-            return self._array(Request("reactions", "articulated-body"), q, v, tau, t=t)
+            return self._array(Request("reactions"), q, v, tau, t=t)
         from linkwright.closed.reactions import reactions
 
         self._check("reactions", q=q, v=v, tau=tau)
@@ -326,7 +329,7 @@ class Mechanism(Described):
         Where constraints are redundant it is one solution of many, and not that of `reactions`; the accelerations are
         the same with each.
         """
-        return self._array(Request("constraint_forces", FORWARD_METHODS[0]), q, v, tau, t=t)
+        return self._array(Request("constraint_forces"), q, v, tau, t=t)
 
     def forward_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0
@@ -402,9 +405,9 @@ _OTHER = (
 )
 #: The requests of plain calls, which have a native shortcut.
 _PLAIN = {
-    "forward_dynamics": Request("forward_dynamics", FORWARD_METHODS[0]),
     **{name: Request(name) for name in SPECS if name not in _OTHER},
-    "reactions": Request("reactions", FORWARD_METHODS[0]),
+    "forward_dynamics": Request("forward_dynamics"),
+    "reactions": Request("reactions"),
 }
 
 __all__ = ["Body", "DofReport", "Joint", "Mechanism"]

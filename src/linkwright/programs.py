@@ -7,13 +7,14 @@ constants folded; beyond, it is rolled into loops over links.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 import numpy as np
 
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import AppliedWrench, JointForce, laws_of
 from linkwright.mechanism.frames import full_inertia
@@ -33,10 +34,16 @@ if TYPE_CHECKING:
 UNROLL = 64  # links up to which a recursion is unrolled
 #: Methods whose code grows faster, or from more, are rolled earlier: compiling stays at a second or two.
 UNROLL_EARLIER = {"triangular": 32, "mass-matrix": 24, "virtual-work": 32, "assembly": 32}
+#: Links up to which a method that is asked for by name is unrolled where the rolled form has another: loops, drivers,
+#: gears and force elements. Compiling stays below some ten seconds.
+UNROLL_BY_NAME = {"mass-matrix": 96}
+UNROLL_BY_NAME_AT_MOST = 256
+#: The way in which bodies are taken as free masses and all joints as constraints: the rolled form of such mechanisms.
+MASSES = "virtual-work"
 #: The ways to forward dynamics; the first is the default.
 FORWARD_METHODS = ("articulated-body", "diagonal", "triangular", "mass-matrix", "virtual-work", "assembly")
 CLOSED_METHODS = ("articulated-body", "virtual-work", "assembly", "mass-matrix")  # those that can close loops
-FREE_BODY_METHODS = ("virtual-work", "assembly")  # those that ask every body for a whole inertia
+FREE_BODY_METHODS = ("virtual-work", "assembly")  # those that ask every body for a whole inertia, assembly with loops
 FEW_RATES = 12  # of closed mechanisms whose derivatives compile in seconds
 REFERENCES = ("body", "world", "aligned")
 FORMS = ("unrolled", "rolled")
@@ -285,6 +292,34 @@ class Maker:
         if "frame" in takes:
             self.place(request.frame)
         self.shapes(request)
+        self._check_method(request)
+
+    def resolved(self, request: Request) -> Request:
+        """The request with the method that it is answered by, where none is named."""
+        if request.method or "method" not in SPECS[request.function].options:
+            return request
+        if self.rolls(request) and self.as_masses(request):
+            return replace(request, method=MASSES)
+        return replace(request, method="mass-matrix" if self.coupled else FORWARD_METHODS[0])
+
+    def _check_method(self, request: Request) -> None:
+        """Refuse a method that would be dropped; where joints share coordinates, warn."""
+        if request.method in ("", MASSES) or not self.as_masses(request):
+            pass
+        elif self.rolls(request):
+            most, what = UNROLL_BY_NAME.get(request.method, UNROLL_BY_NAME_AT_MOST), "loops, drivers, gears or forces"
+            why = f"is for at most {most} links where {what} act, and {self.description.name!r} has {self.tree.n}"
+            if request.form == "rolled" or self.rotors:
+                why = f"has no rolled form where {what} act ({self.description.name!r}: {self.tree.n} links)"
+            raise ModelError(f"method={request.method!r} {why}; use method={MASSES!r}, or leave method out")
+        if self.coupled and request.method not in ("", "mass-matrix") and not self.rolls(request):
+            follower = self.description.joint_names[self.description.mimics[0].follower]
+            warn(
+                f"method={request.method!r} is not used: joint {follower!r} shares the coordinate of another, so that "
+                "the equations are solved by method='mass-matrix'",
+                LinkwrightWarning,
+                stacklevel=5,
+            )
 
     def shapes(self, request: Request) -> dict[str, tuple[int, ...]]:
         """The inputs of a request, in order, with their shapes for one state."""
@@ -312,7 +347,7 @@ class Maker:
 
     def program(self, request: Request, *, packed: bool = False) -> Program:
         """Record the program of a request; a loop may be `packed` into less memory, without derivatives."""
-        spec = SPECS[request.function]
+        spec, request = SPECS[request.function], self.resolved(request)
         if self.closed and not spec.loops:
             self._check_closed(request)
         if request.function in ("constraint_forces", "closing", "settling") and not self.closed:
@@ -321,7 +356,7 @@ class Maker:
             from linkwright.recipes import record_masses
 
             return record_masses(self, request)
-        if request.method in FREE_BODY_METHODS and not self.coupled:
+        if request.method in FREE_BODY_METHODS and not self.coupled and (self.closed or request.method != "assembly"):
             self._refuse_singular_inertias(request.method, request.free)
         if spec.dense and self._pairs > spec.dense:
             raise ModelError(
@@ -369,9 +404,7 @@ class Maker:
         regular = (d.mass > 0.0) & (volume > 1e-12 * (xx + yy + zz) ** 3)
         doubt = np.flatnonzero(moves & ~regular[t.body])
         riders: dict[int, list[int]] = {}
-        # The assembly of a tree may cut between a body and what is fixed to it.
-        together = len(doubt) and (method != "assembly" or t.loops)
-        for i in np.flatnonzero(~moves & (t.parent >= 0)).tolist() if together else ():
+        for i in np.flatnonzero(~moves & (t.parent >= 0)).tolist() if len(doubt) else ():
             riders.setdefault(int(t.parent[i]), []).append(i)
         unknown = self._bodies_with(free)
         for i in doubt.tolist():
@@ -413,7 +446,9 @@ class Maker:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
         if self.as_masses(request):
-            long = self.tree.n > UNROLL or bool(self.rotors)
+            named = request.method not in ("", MASSES)
+            most = UNROLL_BY_NAME.get(request.method, UNROLL_BY_NAME_AT_MOST) if named else UNROLL
+            long = self.tree.n > most or bool(self.rotors)
             return request.form == "rolled" or (long and request.form != "unrolled")
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
         plain = plain and (spec.loops or not self.closed)

@@ -13,7 +13,7 @@ from linkwright import closed_recipes as closed
 from linkwright.closed_derivatives import derivatives as closed_derivatives
 from linkwright.constraints import inertial
 from linkwright.errors import ModelError
-from linkwright.mechanism.contraction import contract
+from linkwright.mechanism.contraction import Contraction
 from linkwright.mechanism.elements import JointForce, laws_of
 from linkwright.mechanism.quantities import Quantity, quantities
 from linkwright.programs import SPECS
@@ -26,7 +26,7 @@ from linkwright.recursions import (
     kinematics,
     newton_euler,
 )
-from linkwright.recursions.determined import undetermined
+from linkwright.recursions.determined import contraction, undetermined
 from linkwright.recursions.factor import Factor, ZeroPivot, factorise
 from linkwright.recursions.gears import gear_forces, without_gears
 from linkwright.recursions.holds import OpenLoop
@@ -149,8 +149,21 @@ def _forward(question: Question) -> Array:
     still = np.zeros(maker.tree.coordinates.nv)
     if name == "assembly":
         sheet = UnrolledSheet(question.traversal(tau=tau))
-        return assembly.forward_dynamics(sheet, contract(maker.tree.parent), gravity, wrenches=wrenches)
+        return assembly.forward_dynamics(sheet, _contraction(maker), gravity, wrenches=wrenches)
     return METHODS[name](question.traversal(tau=tau, a=still), gravity, wrenches=wrenches)
+
+
+def _contraction(maker: Maker) -> Contraction:
+    """The order in which the links of a tree are assembled."""
+    try:
+        return contraction(maker.tree)
+    except SingularLink as error:
+        name = maker.description.body_names[int(maker.topology.body[error.position])]
+        raise ModelError(
+            f"method='assembly' needs an inertia of {name!r} along its joint's freedom, since the tree branches below; "
+            "give it a mass and an inertia, or use method='articulated-body'",
+            element=name,
+        ) from None
 
 
 def _inverse(question: Question, **zeros: Array) -> Array:
@@ -428,7 +441,7 @@ def record_rolled(maker: Maker, request: Request, *, packed: bool) -> Program:
     output = SPECS[request.function].outputs[0]
     if request.method == "assembly":
         sheet = RolledSheet(maker.tree, builder, inputs)
-        tree, gravity = contract(maker.tree.parent), maker.gravity({})
+        tree, gravity = _contraction(maker), maker.gravity({})
         result = assembly.forward_dynamics(sheet, tree, gravity, wrenches=request.wrenches)
         sheet.finish(result, output)
     else:

@@ -11,9 +11,11 @@ from multipliers import Motion, with_loops
 import linkwright as lw
 from linkwright.constraints import central, pieces
 from linkwright.errors import ModelError
+from linkwright.kernels import numpy_backend
 from linkwright.mechanism.expression import TIME, Name
 from linkwright.mechanism.kinds import KINDS
 from linkwright.model import Mechanism
+from linkwright.programs import CLOSED_METHODS, UNROLL
 from robots import relative
 
 PAIRED = [kind for kind in KINDS if kind not in ("spherical", "free", "fixed")]
@@ -255,3 +257,30 @@ def test_a_crank_with_many_joints_moves_as_one_piece(monkeypatch: pytest.MonkeyP
 def test_work_grows_with_the_number_of_joints_on_one_body_alone() -> None:
     work = [sum(fan(n)[0].program("forward_dynamics", form="rolled").count().values()) for n in (30, 60, 120)]
     assert (work[2] - work[1]) == pytest.approx(2.0 * (work[1] - work[0]), rel=0.05)
+
+
+# -- methods by name ------------------------------------------------------------------------------------------
+def test_methods_that_are_named_are_used_beyond_the_links_that_are_unrolled_by_default() -> None:
+    n = UNROLL // 2 + 1
+    mech = four_bars(n)
+    q, v = swinging(mech, n, 0.4, 0.3)
+    tau = np.sin(np.arange(mech.nv))
+    right = mech.forward_dynamics(q, v, tau)
+    programs = [mech.program("forward_dynamics", method=method) for method in CLOSED_METHODS]
+    assert len({program.digest for program in programs}) == len(CLOSED_METHODS)
+    for program in programs:
+        assert relative(numpy_backend.run(program, [x.reshape(1, -1) for x in (q, v, tau)], 1)[0][0], right) < 1e-10
+
+
+@pytest.mark.parametrize("method", ["articulated-body", "mass-matrix"])
+def test_a_method_that_cannot_be_used_is_refused_by_its_name_the_size_and_what_can(method: str) -> None:
+    mech = four_bars(130)
+    with pytest.raises(ModelError, match=f"method='{method}' .* has 261; use method='virtual-work'"):
+        mech.forward_dynamics(*swinging(mech, 130, 0.4, 0.3), np.zeros(mech.nv), method=method)
+    assert mech.program("forward_dynamics").digest == mech.program("forward_dynamics", method="virtual-work").digest
+
+
+def test_a_method_that_is_named_has_no_silent_rolled_form() -> None:
+    mech = four_bars(2)
+    with pytest.raises(ModelError, match="method='mass-matrix' has no rolled form"):
+        mech.program("forward_dynamics", method="mass-matrix", form="rolled")

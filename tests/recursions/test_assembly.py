@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from linkwright.mechanism.kinds import KINDS
 from linkwright.model import Mechanism
 from linkwright.tape.program import Program
 from shapes import SHAPES
+
+MODELS = Path(__file__).parents[2] / "examples" / "models"
 
 
 def state(mech: Mechanism, seed: int, speed: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -101,12 +104,41 @@ def test_long_bent_chains(n: int) -> None:
     assert np.abs(found - wanted).max() <= 1e-10 * np.abs(wanted).max()
 
 
-@pytest.mark.parametrize("n", [3, 100])
-@pytest.mark.parametrize("what", ["mass", "inertia"])
-def test_a_body_without_a_whole_inertia_is_named(what: str, n: int) -> None:
-    d = random_tree(n, 1, joints=["revolute", "spherical"])
-    numbers = np.array(getattr(d, what))
-    numbers[1] = 0.0
-    mech = Mechanism(replace(d, **{what: numbers}))
-    with pytest.raises(ModelError, match=r"'body2'.*articulated-body"):
-        mech.forward_dynamics(*state(mech, 0), method="assembly")
+def lightened(n: int, without_mass: tuple[int, ...], without_inertia: tuple[int, ...]) -> Mechanism:
+    """A chain whose axes are alternately x and y, with links of nothing and point masses off their axes."""
+    d = lw.chain(n).description
+    mass, com, inertia = (np.array(x) for x in (d.mass, d.com, d.inertia))
+    inertia[list(without_mass + without_inertia)] = 0.0
+    mass[list(without_mass)] = 0.0
+    com[list(without_inertia)] += 0.02, 0.03, 0.0
+    return Mechanism(replace(d, mass=mass, com=com, inertia=inertia))
+
+
+def test_the_published_arm_of_point_masses_is_assembled() -> None:
+    assert_agree(lw.load(MODELS / "three_link.dh.toml"))
+
+
+@pytest.mark.parametrize("form", ["unrolled", "rolled"])
+def test_point_masses_are_assembled(form: str) -> None:
+    assert_agree(lightened(40, (), tuple(range(40))), 0.1, form)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_links_of_nothing_are_assembled_wherever_stretches_end(first: int) -> None:
+    assert_agree(lightened(50, tuple(range(first, 49, 2)), ()), 0.1, "rolled")
+
+
+def test_a_run_of_hollow_links_is_assembled_with_the_link_that_resists() -> None:
+    assert_agree(lightened(40, (14, 31), (15, 16, 32)), 0.1, "rolled")
+
+
+def test_a_link_that_does_not_resist_its_joint_above_a_branch_is_named() -> None:
+    with lw.Builder("fork") as b:
+        solid = {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": (0.01, 0.02, 0.02)}
+        cross, trunk, left, right = b.body("cross"), *(b.body(name, **solid) for name in ("trunk", "left", "right"))
+        b.joint("revolute", b.ground, cross, axis=(1, 0, 0))
+        b.joint("revolute", cross, trunk, axis=(0, 1, 0))
+        b.joint("revolute", trunk, left, axis=(0, 0, 1))
+        b.joint("revolute", trunk, right, axis=(0, 0, 1))
+    with pytest.raises(ModelError, match=r"'cross'.*articulated-body"):
+        b.build().program("forward_dynamics", method="assembly")

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwright.closed_recipes import holds_of, moving
 from linkwright.design.quantities import Leaf
-from linkwright.programs import FORWARD_METHODS, Request
+from linkwright.programs import Request
 from linkwright.recipes import Question
 from linkwright.recursions import coordinates
 from linkwright.spatial.algebra import Array, dot
@@ -81,7 +81,7 @@ class Recorded:
     @cached_property
     def dynamics(self) -> Program:
         """q, v, tau [, t] [, p] → a."""
-        return self.maker.program(Request("forward_dynamics", FORWARD_METHODS[0], free=self.free))
+        return self.maker.program(Request("forward_dynamics", free=self.free))
 
     def acceleration(self, q: Array, v: Array, t: Any, p: Array) -> Array:
         """a under the mechanism's own forces."""

@@ -54,6 +54,7 @@ class Contraction:
     left: Ints
     right: Ints
     light: Ints  # for every link the sum of what its light children pass; `nothing` where there are none
+    apart: Ints  # links that need the next one of their path, and end a stretch before it
 
     @property
     def nodes(self) -> int:
@@ -64,8 +65,18 @@ class Contraction:
         return len(self.head) + len(self.left)
 
 
-def contract(parent: Ints, stretch: int = STRETCH) -> Contraction:
-    """The contraction of a tree whose parents come before their children (−1: ground); 1 is no stretches."""
+def contract(
+    parent: Ints,
+    stretch: int = STRETCH,
+    *,
+    hollow: NDArray[np.bool_] | None = None,
+    weak: NDArray[np.bool_] | None = None,
+) -> Contraction:
+    """The contraction of a tree whose parents come before their children (−1: ground); 1 is no stretches.
+
+    `weak` links do not resist the freedom of their own joint, `hollow` ones have a singular inertia: a stretch goes on
+    behind a weak link until it has a link that is not hollow, which resists for all of them.
+    """
     n = len(parent)
     up = np.where(parent < 0, n + 1, parent).astype(np.int32)
     weight = _weights(parent)
@@ -76,7 +87,8 @@ def contract(parent: Ints, stretch: int = STRETCH) -> Contraction:
     own = weight.copy()
     has = heavy < n
     own[has] -= weight[heavy[has]]
-    starts = _stretches(path[order], own[order] == 1, stretch)
+    together = np.zeros(n, bool) if weak is None or hollow is None else _together(path, order, hollow, weak)
+    starts = _stretches(path[order], own[order] == 1, stretch, together[order])
     stops = np.append(starts[1:], n)
     end = np.empty(n, np.int64)  # the last link of every link's stretch
     end[order] = np.repeat(order[stops - 1], stops - starts)
@@ -106,6 +118,7 @@ def contract(parent: Ints, stretch: int = STRETCH) -> Contraction:
         left=_ints(sums[:, 0]),
         right=_ints(sums[:, 1]),
         light=light,
+        apart=_ints(order[stops - 1][together[order[stops - 1]] & (heavy[order[stops - 1]] < n)]),
     )
 
 
@@ -157,14 +170,32 @@ def _paths(parent: Ints, heavy: Ints) -> tuple[Ints, Ints, Longs]:
     return head, path[above], at
 
 
-def _stretches(path: Ints, single: NDArray[np.bool_], most: int) -> Longs:
-    """Where stretches begin, of links in the order of their paths: at most `most` that are single."""
+def _together(path: Ints, order: Longs, hollow: NDArray[np.bool_], weak: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The links that need the next one of their path: hollow, and so are those up to a weak one above."""
+    at = np.arange(len(order))
+    begins = np.append(True, np.diff(path[order]) != 0)
+    last_weak = np.maximum.accumulate(np.where(weak[order], at, -1))
+    last_whole = np.maximum.accumulate(np.where(~hollow[order], at, np.where(begins, at - 1, -1)))
+    together = np.zeros(len(order), bool)
+    together[order] = hollow[order] & (last_weak > last_whole)
+    return together
+
+
+def _stretches(path: Ints, single: NDArray[np.bool_], most: int, together: NDArray[np.bool_]) -> Longs:
+    """Where stretches begin, of links in the order of their paths: at most `most` that are single.
+
+    After a link that is `together` with the next one a stretch only ends if it must.
+    """
     n = len(path)
     goes_on = np.zeros(n, bool)
     goes_on[1:] = single[1:] & single[:-1] & (path[1:] == path[:-1])
     begins = np.flatnonzero(~goes_on)
     place = np.arange(n) - np.repeat(begins, np.diff(np.append(begins, n)))
-    return np.flatnonzero(~goes_on | (place % most == 0))
+    if not together.any():
+        return np.flatnonzero(~goes_on | (place % most == 0))
+    can = np.flatnonzero(~(goes_on & np.append(False, together[:-1])))
+    wanted = np.searchsorted(can, np.flatnonzero(place % most == 0))
+    return np.unique(np.concatenate([begins, can[wanted[wanted < len(can)]]]))
 
 
 def _split(weight: Longs, starts: Longs, entry: Longs | Ints, n: int) -> tuple[Longs, Longs, Longs]:

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.mechanism.contraction import Contraction, contract
 from linkwright.mechanism.tree import Tree, record_slices
 from linkwright.recursions.link import Link
-from linkwright.recursions.traversal import Unrolled
+from linkwright.recursions.traversal import SingularLink, Unrolled
 from linkwright.spatial.algebra import PACKED
 
 Floats = NDArray[np.float64]
@@ -61,6 +62,23 @@ def undetermined(tree: Tree) -> int | None:
         if i in asked and _meet(n, _subspace(links[i])).shape[1]:
             return i
     return None
+
+
+def contraction(tree: Tree) -> Contraction:
+    """The contraction of a tree in which no joint is passed before a link is there that resists its freedom.
+
+    Raises `SingularLink` for a link that does not resist its joint's freedom where the path branches right below it.
+    """
+    positions = _hollow(tree)
+    weak_positions = _weak(tree, positions[_free(tree)[positions]]) if len(positions) else positions
+    if not len(weak_positions):
+        return contract(tree.parent)
+    hollow, weak = np.zeros(tree.n, bool), np.zeros(tree.n, bool)
+    hollow[positions], weak[weak_positions] = True, True
+    c = contract(tree.parent, hollow=hollow, weak=weak)
+    if len(c.apart):
+        raise SingularLink(int(c.apart[0]))
+    return c
 
 
 def _hollow(tree: Tree) -> NDArray[np.int64]:

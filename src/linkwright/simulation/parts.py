@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwright.programs import FORWARD_METHODS, SPECS, Maker, Request
+from linkwright.programs import SPECS, Maker, Request
 from linkwright.simulation.composer import Composer
 from linkwright.simulation.control import CLOSED, ROUNDS
 from linkwright.tape.block import Block
@@ -40,9 +40,8 @@ class Parts:
 
     def _program(self, function: str) -> Program:
         if function not in self._made:
-            method = FORWARD_METHODS[0] if "method" in SPECS[function].options else ""
             free = self.free if SPECS[function].forces else ()  # what moves coordinates alone has no parameters
-            self._made[function] = self.maker.program(Request(function, method, free=free), packed=True)
+            self._made[function] = self.maker.program(Request(function, free=free), packed=True)
         return self._made[function]
 
     @property

@@ -16,7 +16,7 @@ from linkwright.mechanism.elements import Rod, laws_of
 from linkwright.mechanism.system import System
 from linkwright.model import Mechanism
 from linkwright.opened import Opened
-from linkwright.programs import FORWARD_METHODS, Request
+from linkwright.programs import Request
 from linkwright.sweeps.task import Task
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class StudyModel:
     def opens(self) -> bool:
         """Whether the programs of dynamics can leave the swept parameters open."""
         try:
-            self.base._maker.check(Request("forward_dynamics", FORWARD_METHODS[0], free=self.names))
+            self.base._maker.check(Request("forward_dynamics", free=self.names))
         except LinkwrightError:
             return False
         return not self.read_anew

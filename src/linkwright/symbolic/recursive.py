@@ -226,8 +226,7 @@ def _program(d: Description, quantity: str, function: str, free: tuple[str, ...]
         from linkwright.symbolic.regrouped import RegroupedTree
 
         maker.tree = RegroupedTree(d, maker.topology)
-    method = "articulated-body" if function == "forward_dynamics" else ""
-    request = Request(function, method, free=free, form="unrolled")
+    request = Request(function, free=free, form="unrolled")
     maker.check(request)
     return maker.program(request)
 
