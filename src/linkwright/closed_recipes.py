@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwright.recursions import assembly_loops, constraint_space
+from linkwright.recursions import assembly_loops, composite, constraint_space
 from linkwright.recursions.articulated_body import velocities
 from linkwright.recursions.holds import Hold, Surroundings, holds
 from linkwright.recursions.traversal import Unrolled
@@ -19,6 +19,9 @@ from linkwright.spatial.algebra import Array
 
 if TYPE_CHECKING:
     from linkwright.recipes import Question
+
+#: The part of the largest singular value of G, and of a common inertia, that counts as none.
+NO_ANGLE, NO_INERTIA = 1e-8, 1e-9
 
 METHODS: dict[str, Callable[..., constraint_space.Closed]] = {
     "articulated-body": constraint_space.articulated,
@@ -62,6 +65,22 @@ def wrenches_of(question: Question, multipliers: Sequence[Array]) -> dict[int, A
                 wrench = handle.inward(columns @ x)
                 total[handle.position] = total[handle.position] + wrench if handle.position in total else wrench
     return total
+
+
+def resists(question: Question, alike: Question) -> bool:
+    """Whether M resists every motion that the holds allow, at a state of plain numbers.
+
+    `alike` asks the same of the mechanism with inertias everywhere: the measure of what counts as none.
+    """
+    t = moving(question)
+    g = np.asarray(np.concatenate([constraint_space.gradient(t, hold) for hold in holds_of(question, t)]), float)
+    g = g[np.linalg.norm(g, axis=1) > 0.0]
+    m, every = (np.asarray(composite.mass_matrix(q.traversal()), float) for q in (question, alike))
+    # Rates in units in which the other mechanism's inertias are one: metres and radians count alike.
+    whitening = np.linalg.inv(np.linalg.cholesky(every))
+    _, sizes, directions = np.linalg.svd(g @ whitening.T)
+    free = directions[np.count_nonzero(sizes > NO_ANGLE * max(sizes, default=0.0)) :] @ whitening
+    return bool(np.all(np.linalg.eigvalsh(free @ m @ free.T) > NO_INERTIA)) if len(free) else True
 
 
 def _least(question: Question, found: list[Hold]) -> tuple[Array, list[Array]]:

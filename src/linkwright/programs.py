@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
@@ -185,7 +186,7 @@ class Maker:
     @cached_property
     def derivable(self) -> bool:
         """Whether the derivatives of forward dynamics can be laid out, and compiled within seconds."""
-        few = self._pairs <= SPECS["forward_dynamics_derivatives"].dense
+        few = self._pairs <= SPECS["forward_dynamics_derivatives"].dense and not self.carried_by_constraints
         return few and (not self.closed or (self.tree.coordinates.nv <= FEW_RATES and not self.rotors))
 
     @property
@@ -309,7 +310,9 @@ class Maker:
         elif self.rolls(request):
             most, what = UNROLL_BY_NAME.get(request.method, UNROLL_BY_NAME_AT_MOST), "loops, drivers, gears or forces"
             why = f"is for at most {most} links where {what} act, and {self.description.name!r} has {self.tree.n}"
-            if request.form == "rolled" or self.rotors:
+            if self.carried_by_constraints:
+                why = "needs an inertia along the freedom of every joint, and loops or drivers alone move some links"
+            elif request.form == "rolled" or self.rotors:
                 why = f"has no rolled form where {what} act ({self.description.name!r}: {self.tree.n} links)"
             raise ModelError(f"method={request.method!r} {why}; use method={MASSES!r}, or leave method out")
         if self.coupled and request.method not in ("", "mass-matrix") and not self.rolls(request):
@@ -388,6 +391,23 @@ class Maker:
             raise ModelError(f"{text}; cut the loop at another joint, or leave form= out", element=name)
 
     @cached_property
+    def _regular(self) -> NDArray[np.bool_]:
+        """Which bodies have a mass and an inertia about every axis."""
+        d = self.description
+        xx, yy, zz, xy, xz, yz = d.inertia.T
+        volume = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz)
+        return np.asarray((d.mass > 0.0) & (volume > 1e-12 * (xx + yy + zz) ** 3))
+
+    @cached_property
+    def carried_by_constraints(self) -> bool:
+        """Whether a joint has no inertia along its freedom, and loops, rods or drivers determine its motion instead."""
+        if not self.closed or self._regular.all():
+            return False
+        from linkwright.recipes import determined_by_constraints
+
+        return determined_by_constraints(self)
+
+    @cached_property
     def rotors(self) -> list[int]:
         """The joints that close loops and have an armature: their rotors turn by what bodies do to each other."""
         return [j for j in self.topology.loops if self.description.armature[j]]
@@ -399,10 +419,7 @@ class Maker:
         """
         d, t = self.description, self.topology
         moves = np.array([kind.nv > 0 for kind in KIND_LIST])[d.kind[t.joint]]
-        xx, yy, zz, xy, xz, yz = d.inertia.T
-        volume = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz)
-        regular = (d.mass > 0.0) & (volume > 1e-12 * (xx + yy + zz) ** 3)
-        doubt = np.flatnonzero(moves & ~regular[t.body])
+        doubt = np.flatnonzero(moves & ~self._regular[t.body])
         riders: dict[int, list[int]] = {}
         for i in np.flatnonzero(~moves & (t.parent >= 0)).tolist() if len(doubt) else ():
             riders.setdefault(int(t.parent[i]), []).append(i)
@@ -448,7 +465,7 @@ class Maker:
         if self.as_masses(request):
             named = request.method not in ("", MASSES)
             most = UNROLL_BY_NAME.get(request.method, UNROLL_BY_NAME_AT_MOST) if named else UNROLL
-            long = self.tree.n > most or bool(self.rotors)
+            long = self.tree.n > most or bool(self.rotors) or self.carried_by_constraints
             return request.form == "rolled" or (long and request.form != "unrolled")
         plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
         plain = plain and (spec.loops or not self.closed)

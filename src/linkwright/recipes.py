@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwright import closed_recipes as closed
 from linkwright.closed_derivatives import derivatives as closed_derivatives
 from linkwright.constraints import inertial
+from linkwright.constraints.assembly import start_state
+from linkwright.constraints.equations import Equations
+from linkwright.constraints.tree_states import coordinates as tree_coordinates
 from linkwright.errors import ModelError
 from linkwright.mechanism.contraction import Contraction
 from linkwright.mechanism.elements import JointForce, laws_of
 from linkwright.mechanism.quantities import Quantity, quantities
-from linkwright.programs import SPECS
+from linkwright.programs import SPECS, Maker, Request
 from linkwright.recursions import (
     assembly,
     composite,
@@ -41,9 +44,6 @@ from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.derivative_block import Directions, push_forward
 from linkwright.tape.program import ITEM, Each, Method, Program, Solve
 from linkwright.tape.scalar import Recorder
-
-if TYPE_CHECKING:
-    from linkwright.programs import Maker, Request
 
 DENSE = 12  # rates up to which M⁻¹ is unrolled too
 
@@ -403,9 +403,37 @@ def _refuse_undetermined(maker: Maker, request: Request) -> None:
     """Forces must tell every joint's acceleration; with free parameters, only recording finds out."""
     spec = SPECS[request.function]
     if ("tau" in spec.inputs or spec.closed) and not request.free:
-        position = undetermined(maker.tree)
+        masses = maker.rolls(request) and maker.as_masses(request)
+        position = None if masses and maker.carried_by_constraints else undetermined(maker.tree)
         if position is not None:
             raise maker.singular(position)
+
+
+def determined_by_constraints(maker: Maker) -> bool:
+    """Whether forces alone do not tell every joint's acceleration, and with loops, rods and drivers they do.
+
+    M on the null space of G must be positive definite, as drawn or, since that may be a singular position, nearby.
+    """
+    d, tree = maker.description, maker.tree
+    if undetermined(tree) is None or not np.any(d.mass > 0.0):
+        return False
+    inertia = np.tile(np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]) * maker.size**2, (d.nb, 1))
+    alike = replace(d, mass=np.full(d.nb, float(d.mass.max())), inertia=inertia * float(d.mass.max()), bindings={})
+    rng, still = np.random.default_rng(0), np.zeros(tree.coordinates.nv)
+    neutral = np.zeros(tree.coordinates.nq)
+    for i, kind in enumerate(tree.kinds):
+        if not tree.coordinates.follows[i]:
+            at = int(tree.coordinates.q_at[i])
+            neutral[at : at + kind.nq] = kind.neutral()
+    drawn = tree_coordinates(tree, start_state(Equations(d)), neutral) if d.start is not None else neutral
+    for change in (still, rng.uniform(-0.1, 0.1, len(still))):
+        with np.errstate(invalid="ignore", divide="ignore"):  # in branches that `where` does not take
+            q = coordinates.integrate(Unrolled(tree, {"q": drawn, "dv": change}))
+            state = {"q": np.asarray(q, float), "v": still, "t": 0.0}
+            request = Request("settling")
+            if closed.resists(Question(maker, request, state), Question(Maker(alike), request, state)):
+                return True
+    return False
 
 
 def record(maker: Maker, request: Request) -> Program:
