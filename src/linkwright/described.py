@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.merge import lock

@@ -6,14 +6,14 @@ wrenches are linear part first, in body axes unless said otherwise. SI units, ra
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.locks import Lock, cached_property
 from linkwright.described import Described
 from linkwright.errors import KernelError, NameNotFound, ShapeError
 from linkwright.kernels.callpath import shortcut
@@ -42,7 +42,7 @@ class Mechanism(Described):
         self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
         self._programs: dict[Request, Program] = {}
         self._kept: dict[Any, Any] = {}  # what is made of it elsewhere and lasts as long as it
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def __getstate__(self) -> Description:
         """Copied and pickled as its description: code belongs to one process."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from linkwright import closed_recipes as closed
+from linkwright.base.locks import cached_property
 from linkwright.closed_derivatives import derivatives as closed_derivatives
 from linkwright.constraints import inertial
 from linkwright.constraints.assembly import start_state

@@ -10,11 +10,11 @@ their crossings at the same time would otherwise hide each other.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.constraints.freedom import independent_rows
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.stages import Stages

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import PARALLEL, Equations, drawn_rows
 from linkwright.mechanism.cases import Cases

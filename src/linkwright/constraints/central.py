@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.constraints import blocks, forms
 from linkwright.constraints.closings import by_follower, closing_constraints
 from linkwright.constraints.equations import Constraint, Equations

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
+from linkwright.base.locks import cached_property
 from linkwright.constraints.blocks import Pattern
 from linkwright.constraints.carried import patterns
 from linkwright.constraints.central import CentralEquations

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.constraints.assembly import Assembled, assemble
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.freedom import FreedomReport

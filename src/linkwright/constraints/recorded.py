@@ -7,12 +7,12 @@ are twists [ẋ; ω] and their derivatives, in ground's axes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.constraints import blocks
 from linkwright.constraints.elimination import RANK_TOLERANCE, Elimination
 from linkwright.constraints.equations import Equations

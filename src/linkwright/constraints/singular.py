@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.constraints import inertial
 from linkwright.constraints.central import CentralEquations
 from linkwright.constraints.central_layout import CentralLayout

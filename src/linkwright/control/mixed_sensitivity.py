@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.control.hinfinity import Design, hinf
 from linkwright.control.margins import Margins, loop_margins
 from linkwright.control.norms import Norm, hinf_norm

@@ -7,12 +7,12 @@ is; where the drawing moves it with a parameter, that is found out and refused.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.design.recorded import Recorded
 from linkwright.errors import ModelError
 from linkwright.spatial.algebra import Array

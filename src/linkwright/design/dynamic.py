@@ -7,13 +7,13 @@ kept, and the adjoints of the outputs go back through the steps, at a cost that 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.design.beginning import Beginning
 from linkwright.design.recorded import Recorded
 from linkwright.design.rows import Rows, Series, Undefined

@@ -9,12 +9,12 @@ parameters keep the former closed, and that the outputs do not depend on the lat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.design.recorded import Recorded
 from linkwright.design.rows import Rows, Series, Undefined
 from linkwright.errors import AssemblyError, ModelError

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.design import language
 from linkwright.design.language import Reduced
 from linkwright.design.quantities import Leaf, leaf

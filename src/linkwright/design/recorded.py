@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.base.locks import cached_property
 from linkwright.closed_recipes import holds_of, moving
 from linkwright.design.quantities import Leaf
 from linkwright.programs import Request

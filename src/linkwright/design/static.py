@@ -7,12 +7,12 @@ step x ← x − A [f; Φ] makes one more order of the derivatives of the place 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.closed.statics import NoEquilibrium, frozen
 from linkwright.design.recorded import Recorded
 from linkwright.design.rows import Rows, Series, Undefined

@@ -17,13 +17,13 @@ import platform
 import struct
 import sys
 import sysconfig
-import threading
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
+from linkwright.base.locks import Lock
 from linkwright.errors import KernelError
 from linkwright.kernels import cache as disk
 from linkwright.kernels import llvm_backend
@@ -209,7 +209,7 @@ def _new_function() -> Any:
 
 # -- the trampoline ------------------------------------------------------------------------------------------
 _CALLED = ("Py_IncRef", "Py_DecRef", "PyTuple_New", "PyTuple_SetItem", "PyObject_Vectorcall")
-_loading = threading.Lock()
+_loading = Lock()
 _loaded: list[llvm_backend.Code] = []
 
 

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import Lock
 from linkwright.errors import KernelError
 from linkwright.kernels.bound import bound, checked
 from linkwright.kernels.kernel import native
@@ -51,7 +52,7 @@ class Crew:
         self.size = size
         self._at = 0  # the address of the room that the threads of now look at
         self._open = False
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._close: Callable[[], Any] = lambda: None
         _crews.add(self)
 
@@ -144,7 +145,6 @@ def _forget() -> None:
     """A child has none of its parent's threads."""
     for crew in list(_crews):
         crew._open = False
-        crew._lock = threading.Lock()  # another thread of the parent may have held it
 
 
 if hasattr(os, "register_at_fork"):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from linkwright.base.locks import cached_property
 from linkwright.errors import KernelError
 from linkwright.kernels.ctext_names import literal
 from linkwright.tape import operations as O

@@ -12,12 +12,12 @@ Everything else has a thread a state.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from linkwright.base.locks import Lock
 from linkwright.errors import DtypeError, KernelError
 from linkwright.kernels.arguments import (
     Shape,
@@ -49,7 +49,7 @@ class DeviceKernel:
         """`by_items` says whether one state has a thread an item; by default that is chosen."""
         self.signature, self.program = signature, program
         self._by_items = by_items
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._made: dict[tuple[bool, str, int], _StatesKernel | ItemsKernel] = {}
 
     def __call__(self, arrays: Sequence[Any], out: Any = None) -> Any:

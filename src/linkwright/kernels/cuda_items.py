@@ -7,13 +7,13 @@ memory serves one call after another, in whichever streams they are.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from linkwright.base.locks import Lock
 from linkwright.kernels.arguments import Shape
 from linkwright.kernels.ctext_items import BLOCK, ItemsText, items_text
 from linkwright.kernels.cuda_device import cupy, module
@@ -41,7 +41,7 @@ class ItemsKernel:
         }
         self.memory = self._memory()
         self.ports = [k for role in ("input", "output") for k, b in enumerate(program.buffers) if b.role == role]
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._own: Any = None
         self._graphs: OrderedDict[Key, Any] = OrderedDict()
         self._seen: OrderedDict[Key, None] = OrderedDict()

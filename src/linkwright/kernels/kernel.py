@@ -16,13 +16,14 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import Lock, cached_property
 from linkwright.errors import KernelError, ShapeError
 from linkwright.kernels import cache as disk
 from linkwright.kernels import numpy_backend, scratch
@@ -55,7 +56,8 @@ _LONG = 3_000  # recorded operations beyond which compiling well takes half a se
 _ARGUMENTS = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 _FREE, _HELD = ctypes.CFUNCTYPE(None, *_ARGUMENTS), ctypes.PYFUNCTYPE(None, *_ARGUMENTS)
 _TEAM = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-_one_team = threading.Lock()  # members wait for each other: two teams could wait for each other's threads
+#: Members of a team wait for each other: two teams could wait for each other's threads.
+_one_team = Lock(reentrant=False)
 
 
 class Port(NamedTuple):
@@ -124,7 +126,7 @@ class Kernel:
         `plain` makes the form of the program that can be differentiated, where it is another one.
         """
         self._identity, self._make, self._seldom, self._plain = identity, make, seldom, plain
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._program: Program | None = None
         self._variants: dict[int, _Variant] = {}
         self._lanes = _lanes()

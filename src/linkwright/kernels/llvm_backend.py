@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import ctypes.util
-import threading
 import weakref
 from dataclasses import dataclass
 from functools import cache
@@ -13,20 +13,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import Lock
 from linkwright.errors import KernelError
 
-_lock = threading.Lock()
+_lock = Lock(fork_waits=True)  # around every call of LLVM, which has locks of its own
+atexit.register(_lock.acquire)  # a daemon thread that compiles while LLVM is being torn down would crash the process
 _LIBM = ("sin", "cos", "tan", "exp", "log", "atan2", "pow", "fma", "floor")
 
 
 @cache
 def _llvm() -> Any:
-    import llvmlite.binding as llvm
+    with _lock:
+        import llvmlite.binding as llvm
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    add_symbols({name: address for name in _LIBM if (address := _libm(name))}, llvm)
-    return llvm
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        add_symbols({name: address for name in _LIBM if (address := _libm(name))}, llvm)
+        return llvm
 
 
 def _libm(name: str) -> int | None:
@@ -54,16 +57,18 @@ def _libm_file() -> ctypes.CDLL | None:
 
 def add_symbols(addresses: dict[str, int], llvm: Any = None) -> None:
     """Let compiled code call functions of this process by name."""
-    llvm = llvm or _llvm()
-    for name, address in addresses.items():
-        llvm.add_symbol(name, address)
+    with _lock:
+        llvm = llvm or _llvm()
+        for name, address in addresses.items():
+            llvm.add_symbol(name, address)
 
 
 @cache
 def cpu() -> tuple[str, str, str]:
     """What object code is for, as LLVM says it: the CPU's name and features, the system's triple."""
-    llvm = _llvm()
-    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), llvm.get_process_triple()
+    with _lock:
+        llvm = _llvm()
+        return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), llvm.get_process_triple()
 
 
 @cache
@@ -95,9 +100,12 @@ CARE = 2
 def object_code(text: str, *, level: int = 2) -> bytes:
     """Compile LLVM text to an object file's bytes."""
     with _lock:
-        llvm = _llvm()
-        module = llvm.parse_assembly(f'target triple = "{cpu()[2]}"\n{text}')
-        return _machine(level).emit_object(module)  # type: ignore[no-any-return]
+        return _emitted(text, level)  # its objects of LLVM are gone before the lock is free
+
+
+def _emitted(text: str, level: int) -> bytes:
+    module = _llvm().parse_assembly(f'target triple = "{cpu()[2]}"\n{text}')
+    return _machine(level).emit_object(module)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -116,23 +124,32 @@ class Code:
 _engines: dict[int, Any] = {}
 
 
+def _unload(address: int) -> None:
+    with _lock:
+        _engines.pop(address, None)
+
+
 def load(code: bytes, name: str) -> Code:
     """Link object code into this process; its function `name`."""
     with _lock:
-        llvm = _llvm()
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(2))
-        file = llvm.ObjectFileRef.from_data(code)
-        if not file:
-            raise KernelError("what should be object code is none")
-        try:
-            engine.add_object_file(file)
-            engine.finalize_object()
-        except RuntimeError as error:
-            raise KernelError(f"object code could not be loaded: {error}") from None
-        address: int = engine.get_function_address(name)
-        if not address:
-            raise KernelError(f"object code has no function {name!r}")
-        life = np.array(address, dtype=np.uint64)
-        _engines[address] = engine
-        weakref.finalize(life, _engines.pop, address).atexit = False
-        return Code(address, life, engine.get_function_address(f"{name}_team"))
+        return _linked(code, name)
+
+
+def _linked(code: bytes, name: str) -> Code:
+    llvm = _llvm()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(2))
+    file = llvm.ObjectFileRef.from_data(code)
+    if not file:
+        raise KernelError("what should be object code is none")
+    try:
+        engine.add_object_file(file)
+        engine.finalize_object()
+    except RuntimeError as error:
+        raise KernelError(f"object code could not be loaded: {error}") from None
+    address: int = engine.get_function_address(name)
+    if not address:
+        raise KernelError(f"object code has no function {name!r}")
+    life = np.array(address, dtype=np.uint64)
+    _engines[address] = engine
+    weakref.finalize(life, _unload, address).atexit = False
+    return Code(address, life, engine.get_function_address(f"{name}_team"))

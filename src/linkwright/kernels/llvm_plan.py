@@ -7,9 +7,9 @@ cut; values that are used in a later piece than their own cross through scratch 
 
 from __future__ import annotations
 
-from functools import cached_property
 from heapq import heapify, heappop, heappush
 
+from linkwright.base.locks import cached_property
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.program import Case, Operand

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.errors import NameNotFound, ShapeError
 from linkwright.mechanism.checks import ROTATION_TOLERANCE, impossible_inertias, rotation_faults
 from linkwright.mechanism.description import Description

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.drawing import Shape, Trace
 from linkwright.mechanism.elements import Driver, Element, Initial, Mimic, Tie

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.placement import SNAP, cos_sin, first_turn, snap, turns, wrap, zxz

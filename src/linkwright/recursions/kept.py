@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from linkwright.base.locks import cached_property
 from linkwright.mechanism.tree import Tree, record_slices
 from linkwright.recursions.layout import Home, Layout, slots
 from linkwright.recursions.traversal import Shape

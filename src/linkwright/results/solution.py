@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.errors import DtypeError, ShapeError
 from linkwright.mechanism.description import GROUND, Description, sealed
 from linkwright.mechanism.topology import span

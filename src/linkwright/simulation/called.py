@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, SETTINGS, UNDERFLOW, after, before
 from linkwright.simulation.dense import dense_terms, dense_value

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwright.base.locks import cached_property
 from linkwright.programs import SPECS, Maker, Request
 from linkwright.simulation.composer import Composer
 from linkwright.simulation.control import CLOSED, ROUNDS

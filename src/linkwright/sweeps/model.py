@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.mechanism.description import BODY_ARRAYS, JOINT_ARRAYS, Description
 from linkwright.mechanism.elements import Rod, laws_of

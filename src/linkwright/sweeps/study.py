@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.sweeps.batch import MISSING, Batch
 from linkwright.sweeps.plan import Plan, told

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import threading
 from collections import OrderedDict
 from time import perf_counter
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import Lock
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.batch import Batch, joined
 from linkwright.sweeps.task import Task
@@ -20,7 +20,9 @@ from linkwright.sweeps.task import Task
 Floats = NDArray[np.float64]
 _KEPT = 4
 _engines: OrderedDict[str, Any] = OrderedDict()
-_lock = threading.RLock()  # a worker of a cluster may have several threads
+_lock = Lock()  # a worker of a cluster may have several threads
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_engines.clear)  # another thread of the parent may have been using them
 
 
 def make_engine(task: Task) -> Any:

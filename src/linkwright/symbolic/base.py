@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.symbolic.exact import ZERO, times
 from linkwright.symbolic.formula import Block, Sum, Symbol, Term, evaluate, number
 from linkwright.symbolic.grouped import Regressor, Writer

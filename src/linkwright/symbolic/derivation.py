@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import log
 from warnings import warn
 
+from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightWarning
 from linkwright.symbolic.dynamics import Dynamics, Way
 from linkwright.symbolic.formula import Symbol, place

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal
 
+from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError
 from linkwright.symbolic.exact import Matrix
 from linkwright.symbolic.formula import Sum, place

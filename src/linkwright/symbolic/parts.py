@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.symbolic.derivation import Derivation, Progress
 from linkwright.symbolic.forms import Forms

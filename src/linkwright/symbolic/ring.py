@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 from flint import Ordering, fmpq, fmpq_mpoly_ctx
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError
 from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Symbol, Term, Trig, evaluate, symbols
 

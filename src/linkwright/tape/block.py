@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.tape import operations as O
 from linkwright.tape.scalar import CONSTANT, INPUT, Recorder, Scalar
 from linkwright.tape.table import Table

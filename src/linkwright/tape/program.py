@@ -17,12 +17,12 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.errors import RecordingError
 from linkwright.tape.block import Block
 from linkwright.tape.scalar import Scalar, is_recorded

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError, ShapeError
 from linkwright.spatial.rotation import euler_parameters_matrix
 

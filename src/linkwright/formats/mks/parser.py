@@ -7,12 +7,12 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
-from threading import Lock
 from typing import Any
 
 from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
+from linkwright.base.locks import Lock
 from linkwright.formats.mks.problems import Fault, Problems, did_you_mean, either
 from linkwright.formats.mks.scanner import scan
 from linkwright.formats.mks.syntax import MAX_NAME, Maker, Statement, Word

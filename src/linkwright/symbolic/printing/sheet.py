@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 
+from linkwright.base.locks import cached_property
 from linkwright.symbolic.formula import Block, Sum, Symbol, Term, place
 from linkwright.symbolic.formula import symbols as symbols_of
 

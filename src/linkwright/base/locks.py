@@ -1,0 +1,97 @@
+"""Locks and lazily computed values that a forked process can use, whatever other threads did when it was forked.
+
+A child process has only the thread that forked. A lock that another thread held stays locked in the child for ever, and
+what it guards may be half changed. So a child gets new locks, and a fork waits for the locks whose guarded state would
+be unusable half changed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if sys.version_info >= (3, 12) or TYPE_CHECKING:
+    from functools import cached_property as cached_property
+else:
+
+    class cached_property:
+        """functools.cached_property as since Python 3.12: without the lock that all instances of a class share."""
+
+        def __init__(self, function: Callable[[Any], Any]) -> None:
+            self.function, self.name = function, function.__name__
+            self.__doc__ = function.__doc__
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            self.name = name
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            values = instance.__dict__
+            if self.name not in values:
+                values.setdefault(self.name, self.function(instance))
+            return values[self.name]
+
+
+class Lock:
+    """A lock that is free in a forked child.
+
+    With `fork_waits`, a fork waits until no other thread holds it: for state that is unusable while it changes. Who
+    holds such a lock must not wait for another one. Without `reentrant`, its holder cannot take it a second time.
+    """
+
+    def __init__(self, *, fork_waits: bool = False, reentrant: bool = True) -> None:
+        self.fork_waits = fork_waits
+        self._new: Callable[[], Any] = threading.RLock if reentrant else threading.Lock
+        self._lock = self._new()
+        _locks.add(self)
+
+    def acquire(self, blocking: bool = True) -> bool:
+        """Take the lock; whether it was taken."""
+        return bool(self._lock.acquire(blocking))
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self._lock.release()
+
+    def renew(self) -> None:
+        """Be free, whoever holds it: for a child, in which nobody does."""
+        self._lock = self._new()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+_locks: weakref.WeakSet[Lock] = weakref.WeakSet()
+_forking = Lock()  # of two threads that fork, the second waits
+_waiting: list[Lock] = []  # held by the thread that forks
+
+
+def _before_fork() -> None:
+    _forking.acquire()
+    for lock in [lock for lock in list(_locks) if lock.fork_waits]:
+        lock.acquire()
+        _waiting.append(lock)
+
+
+def _after_in_parent() -> None:
+    while _waiting:
+        _waiting.pop().release()
+    _forking.release()
+
+
+def _after_in_child() -> None:
+    _waiting.clear()
+    for lock in list(_locks):
+        lock.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
