@@ -96,5 +96,5 @@ def test_loops_of_nothing_but_massless_links_are_refused() -> None:
 
 def test_a_method_that_needs_inertias_says_so_of_links_that_loops_move() -> None:
     mech = four_bar(SOLID)
-    with pytest.raises(ModelError, match="method='mass-matrix' needs an inertia .*'virtual-work'"):
+    with pytest.raises(ModelError, match=r"method='mass-matrix' needs an inertia .*'virtual-work'"):
         mech.forward_dynamics(*moving(mech), method="mass-matrix")

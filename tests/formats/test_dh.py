@@ -1,11 +1,13 @@
 """Denavit–Hartenberg tables, against the product of the conventions' own matrices."""
 
+import warnings
+
 import numpy as np
 import pytest
 import sympy
 
 import linkwright as lw
-from linkwright.errors import FormatError, ModelError, NameNotFound
+from linkwright.errors import FormatError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.formats import dh, read
 from linkwright.formats.dh import from_dh, read_dh
 from linkwright.mechanism.expression import Name
@@ -160,8 +162,11 @@ def test_an_inertia_measured_with_errors_may_be_let_pass():
     ("rows", "message"),
     [
         ([], "at least one row"),
-        ([{"a": "2*l"}], r"a of 'link1' is '2\*l'; a symbol is one plain name"),
-        ([{"a": "__import__('os')"}], "a symbol is one plain name"),
+        ([{"a": "2*"}], r"a of 'link1' is '2\*'; give a number, a symbol or an expression"),
+        ([{"a": "__import__('os')"}], "give a number, a symbol or an expression"),
+        ([{"a": "f(l)"}], "there is no function 'f'"),
+        ([{"a": "3 mm"}], "there is no unit 'mm'"),
+        ([{"a": "90 deg"}], "a of 'link1' is '90 deg', an angle"),
         ([{"a": None}], "a of 'link1' is None"),
         ([{"a": float("nan")}], "joint 'joint1'.*nan"),
         ([(0, 0)], "row 1 has 2 entries"),
@@ -169,7 +174,6 @@ def test_an_inertia_measured_with_errors_may_be_let_pass():
         ([{"mass": -1.0}], "negative mass"),
         ([{"inertia": (1, 1, 3)}], "no body can have the inertia of 'link1'"),
         ([{"com": (1, 2)}], "com of 'link1' needs 3 numbers, 2 given"),
-        ([{"a": "--l"}], "a symbol is one plain name, or one with a minus sign"),
         ([{"damping": -0.1}], "joint 'joint1' has the negative damping"),
         ([{"damping": "V", "friction": -0.1}], r"friction of 'link1' is -0\.1; give it a value of 0 or more"),
         ([{"damping": "-V"}], r"damping of 'link1' is .*V.* = -1; give it a value of 0 or more"),
@@ -281,7 +285,7 @@ ENTRIES = {
     "a truth value in a centre": (HEAD + "[[link]]\ncom = [0, true, 0]", "com of 'link1' is True"),
     "a truth value in gravity": (HEAD + "gravity = [0, 0, true]\n[[link]]\na = 1", r"gravity is \[0, 0, True\]"),
     "half a gravity": (HEAD + "gravity = [0, 1]\n[[link]]\na = 1", "gravity needs 3 numbers, 2 given"),
-    "a sum in gravity": (HEAD + "gravity = [0, 0, 'g+1']\n[[link]]\na = 1", r"gravity is 'g\+1'; a symbol is"),
+    "half a sum in gravity": (HEAD + "gravity = [0, 0, 'g+']\n[[link]]\na = 1", r"gravity is 'g\+'; give a number"),
     "a gravity of one name": (HEAD + "gravity = 'g'\n[[link]]\na = 1", "gravity is 'g'; give three numbers or symbols"),
     "brackets without end": ("x = " + "[" * 3000 + "]" * 3000, "nested too deeply"),
     "a list for a kind": (HEAD + '[[link]]\nkind = ["R"]', r"joint kind \(in row 1\)"),
@@ -321,3 +325,49 @@ def test_an_unphysical_row_stays_when_other_parameters_change() -> None:
     assert mech.with_parameters(m=3.0).description.mass[0] == 3.0
     with pytest.raises(ModelError, match="no body can have the inertia of 'link2'"):
         mech.with_parameters(I=5.0)
+
+
+# -- values as text -----------------------------------------------------------------------------------------------
+def in_toml(tmp_path, entry):
+    path = tmp_path / "arm.dh.toml"
+    path.write_text(f'convention = "modified"\nlink = [{{ {entry}, mass = 1.0, com = [0.1, 0.2, 0.3] }}]\n')
+    return read_dh(path)
+
+
+@pytest.mark.parametrize("angle", ['"90 deg"', "90 deg", "+90.0 deg", '"90°"', '"pi/2"', '"1.5707963267948966 rad"'])
+def test_a_quarter_turn_may_be_written_in_degrees_or_by_pi(tmp_path, angle):
+    d = in_toml(tmp_path, f"alpha = {angle}")
+    assert d.ri[0].tolist() == [[1, 0, 0], [0, 0, -1], [0, 1, 0]]
+    assert not d.parameters
+
+
+def test_pi_is_a_number_unless_it_is_given_a_value():
+    assert from_dh([{"alpha": "pi"}]).parameters == {}
+    assert from_dh([{"a": "pi"}], parameters={"pi": 0.5}).parameters == {"pi": 0.5}
+
+
+def test_an_entry_may_be_a_formula_of_symbols(tmp_path):
+    d = in_toml(tmp_path, 'a = "2*l + l1/4"')
+    assert d.parameters == {"l": 1.0, "l1": 1.0}
+    assert d.pi[0].tolist() == [2.25, 0.0, 0.0]
+    assert d.bindings["pi", 0].evaluate({"l": 0.3, "l1": 0.2}) == pytest.approx(0.65)
+
+
+@pytest.mark.parametrize(
+    ("angle", "near"), [("1.5708", 90), ("-1.57", -90), ("3.1416", 180), ("0.785398", 45), ('"1.5708"', 90)]
+)
+def test_a_rounded_part_of_a_turn_is_warned_of(tmp_path, angle, near):
+    with pytest.warns(LinkwrightWarning, match=rf'alpha of \'link1\' is .* nearly {near}° .* write "{near} deg"'):
+        in_toml(tmp_path, f"alpha = {angle}")
+
+
+def test_an_angle_of_many_turns_is_asked_for_its_unit(tmp_path):
+    with pytest.warns(LinkwrightWarning, match=r'theta of .* is 90 rad; write "90 deg"'):
+        in_toml(tmp_path, "theta = 90")
+
+
+@pytest.mark.parametrize("entry", ["alpha = 1.5707963267948966", "alpha = 1.3", "alpha = 1.5712345", "a = 1.5708"])
+def test_other_numbers_are_taken_without_a_word(tmp_path, entry):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        in_toml(tmp_path, entry)

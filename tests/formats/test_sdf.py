@@ -155,6 +155,14 @@ def test_springs_dampers_and_limits_are_those_of_the_file(sdf):
     assert free.forward_dynamics([0.5], [2.0], [0.0])[0] == pytest.approx(-50 * 0.3 / 2 - 9.81)
 
 
+def test_limits_the_wrong_way_round_are_no_limit_and_warned_of(sdf):
+    limit = "<limit><lower>1</lower><upper>-1</upper></limit>"
+    path = sdf(link("a") + joint("j", "prismatic", "world", "a", axis("0 0 1", limit)))
+    with pytest.warns(lw.errors.LinkwrightWarning, match="lower limit 1 above its upper limit -1, .* no limit"):
+        d = lw.load(path).description
+    assert (d.lower[0], d.upper[0]) == (-math.inf, math.inf)
+
+
 def test_a_gearbox_couples_two_angles_against_its_reference_body(sdf):
     inside = (
         link("base")

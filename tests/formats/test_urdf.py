@@ -1,5 +1,6 @@
 """URDF reading, against Pinocchio on every robot of example-robot-data, and on small files with one fault each."""
 
+import math
 import warnings
 
 import numpy as np
@@ -228,10 +229,6 @@ FAULTS = {
         r":3: joint 'j' has the negative effort limit -1; give 0 or more",
     ),
     "a zero axis": ((*AB, joint("j", "a", "b", "revolute", '<axis xyz="0 0 0"/>')), "'j' has a zero axis"),
-    "limits the wrong way round": (
-        (*AB, joint("j", "a", "b", "revolute", '<limit lower="1" upper="-1"/>')),
-        "lower limit 1 above its upper limit -1",
-    ),
     "a mimic of a fixed joint": (
         (*AB, link("c"), joint("j", "a", "b", "fixed"), joint("k", "b", "c", "revolute", '<mimic joint="j"/>')),
         "'k' mimics 'j', but 'j' is fixed",
@@ -252,6 +249,13 @@ def test_a_fault_has_its_own_error(urdf, fault):
 def test_a_wrong_option_value_is_told_with_the_right_ones(urdf, option):
     with pytest.raises(FormatError, match=f"{option}='maybe' must be"):
         read_urdf(urdf(link("a")), **{option: "maybe"})
+
+
+def test_limits_the_wrong_way_round_are_no_limit_and_warned_of(urdf):
+    path = urdf(*AB, joint("j", "a", "b", "revolute", '<limit lower="1" upper="-1" velocity="3"/>'))
+    with pytest.warns(LinkwrightWarning, match="joint 'j' has the lower limit 1 above its upper limit -1, .* no limit"):
+        d = read_urdf(path)
+    assert (d.lower[0], d.upper[0], d.velocity_limit[0]) == (-math.inf, math.inf, 3.0)
 
 
 def test_missing_inertials_are_told_in_one_warning(urdf):

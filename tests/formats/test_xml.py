@@ -55,6 +55,28 @@ def test_a_plain_document_type_is_harmless(file):
     assert parse_xml(file("<!DOCTYPE r><r/>")).tag == "r"
 
 
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        '<?xml version="0.0"?>',
+        "<?xml version='0.0' encoding='utf-8' ?>",
+        '\n \t\n<?xml version="1.0" encoding="UTF-8" standalone="yes"?>',
+        '\ufeff  <?xml version="1.0"?>',
+        '\n<?xml\nversion="0.0"?>',
+    ],
+)
+def test_a_declaration_of_no_version_or_after_white_space_is_read(file, declaration):
+    path = file(declaration + "\n<robot name='ü'>\n<link name='a'/></robot>")
+    root = parse_xml(path)
+    assert (root.tag, root.get("name"), xml.root_tag(path)) == ("robot", "ü", "robot")
+    assert root[0].sourceline == declaration.count("\n") + 3
+
+
+def test_the_encoding_of_such_a_declaration_counts(file):
+    text = "\n<?xml version='0.0' encoding='iso-8859-1'?><robot name='ü'/>"
+    assert parse_xml(file(text.encode("latin-1"))).get("name") == "ü"
+
+
 def test_malformed_xml_is_told_with_file_and_line(file):
     path = file("<robot>\n<link>\n</robot>")
     with pytest.raises(FormatError, match=rf"{path}:3: is not well-formed XML: mismatched tag"):

@@ -6,16 +6,20 @@ Modified (frame i at joint i; a, α of the link before): T = Rx(α) Tx(a) Rz(θ)
 
 from __future__ import annotations
 
+import math
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
+from warnings import warn
 
 import numpy as np
 
-from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotFound
+from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.formats.files import MAX_BYTES, read_bytes
+from linkwright.formats.mks.constants import symbolic
 from linkwright.mechanism.bound import is_bound
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.builder_parts import packed_inertia
@@ -29,6 +33,11 @@ COLUMNS = ("a", "alpha", "d", "theta", "kind", "mass", "com", "inertia", *LOSSES
 _NUMBERS = ("a", "alpha", "d", "theta", "mass", *LOSSES)
 _KINDS = {"revolute": "revolute", "R": "revolute", "r": "revolute", "prismatic": "prismatic"}
 _KINDS.update(P="prismatic", p="prismatic", translational="prismatic")
+_ANGLES = ("alpha", "theta")
+#: Angles with a unit and without quotes, which TOML does not know.
+_BARE_ANGLE = re.compile(
+    r"(?<=[=,\[])(\s*)([-+]?(?:\d+\.?\d*|\.\d+)\s*(?:deg|degrees?|rad|radians?|°))(?=\s*[,}\]\n\r#])"
+)
 _TOP = ("name", "convention", "gravity", "link", "parameters")
 
 
@@ -48,9 +57,10 @@ def from_dh(
     −friction · tanh(q̇ / 0.01). A mapping may also have a `name`, and `unphysical=True` to let an inertia pass that
     no body can have, as measurements sometimes are; its numbers must be plain.
 
-    A number, also one of `gravity`, may be a symbol: a plain name with or without a minus sign, a SymPy symbol, or an
-    expression. Symbols become parameters, with the values in `parameters`, or else 1 (9.81 for a symbol first met in
-    gravity; 0 for one first met as a product of inertia, so that a full tensor is possible).
+    A number, also one of `gravity`, may be a text as `.mks` has it: a symbol `"l1"`, an angle `"90 deg"`, a formula
+    `"pi/2"` or `"2*l1"`; or a SymPy expression. Symbols become parameters, with the values in `parameters`, or else 1
+    (9.81 for a symbol first met in gravity; 0 for one first met as a product of inertia, so that a full tensor is
+    possible).
     """
     if convention not in ("standard", "modified"):
         raise NameNotFound("DH convention", str(convention), ["standard", "modified"])
@@ -89,7 +99,7 @@ def read_dh(path: str | Path) -> Description:
     file = str(path)
     content = read_bytes(path, MAX_BYTES)
     try:
-        data = tomllib.loads(content.decode())
+        data = _toml(content.decode())
     except ValueError as error:  # of TOML, of UTF-8, or of a number with thousands of digits
         raise FormatError(f"is not TOML: {error}", file=file) from error
     except RecursionError:
@@ -123,6 +133,17 @@ def read_dh(path: str | Path) -> Description:
         raise FormatError(f"has a number that is too large: {error}", file=file) from error
     except LinkwrightError as error:
         raise FormatError(str(error), file=file, element=getattr(error, "element", None)) from error
+
+
+def _toml(text: str) -> dict[str, Any]:
+    """What a text holds; angles such as `90 deg` may stand in it without quotes."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        quoted = _BARE_ANGLE.sub(r'\1"\2"', text)
+        if quoted == text:
+            raise
+        return tomllib.loads(quoted)
 
 
 # -- rows ---------------------------------------------------------------------------------------------------
@@ -204,7 +225,7 @@ class _Symbols:
         """Every symbol of a row as an expression, in place."""
         where = f"of {row['name']!r}"
         for column in _NUMBERS:
-            row[column] = self.number(row[column], f"{column} {where}")
+            row[column] = self.number(row[column], f"{column} {where}", angle=column in _ANGLES)
         row["com"] = self.numbers(row["com"], f"com {where}")
         inertia = row["inertia"]
         if hasattr(inertia, "tolist"):  # an array, or a SymPy matrix
@@ -225,14 +246,12 @@ class _Symbols:
             raise ModelError(f"{what} is {values!r}; give a list of numbers or symbols", element=what)
         return [self.number(x, what, default) for x in values]
 
-    def number(self, x: Any, what: str, default: float = 1.0) -> float | Expression:
-        """A number, or the expression of a symbol, whose name is noted."""
+    def number(self, x: Any, what: str, default: float = 1.0, *, angle: bool = False) -> float | Expression:
+        """A number, or the expression of symbols, whose names are noted."""
         if isinstance(x, str):
-            name = x.removeprefix("-")
-            if not name.isidentifier():
-                text = f"{what} is {x!r}; a symbol is one plain name, or one with a minus sign before it"
-                raise ModelError(f"{text} (compose expressions in Python, with SymPy)", element=what)
-            x = Name(x) if x == name else -Name(name)
+            x = self._text(x, what, angle)
+        elif angle and isinstance(x, (int, float)) and not isinstance(x, bool):
+            _warn_of_angle(float(x), what)
         elif not isinstance(x, Expression) and hasattr(x, "free_symbols"):
             x = _from_sympy(x, what)
         if isinstance(x, Expression):
@@ -246,11 +265,43 @@ class _Symbols:
         except (TypeError, ValueError, OverflowError):
             raise ModelError(f"{what} is {x!r}; give a number or a symbol", element=what) from None
 
+    def _text(self, text: str, what: str, angle: bool) -> Expression:
+        """A number, a symbol or a formula as text; pi is a number, unless it is among the values given."""
+        name = text.removeprefix("-")
+        if name.isidentifier() and (name.lower() != "pi" or name in self.given):
+            return Name(name) if text == name else -Name(name)
+        made = symbolic(text, what)
+        if made.angle and not angle:
+            raise ModelError(f"{what} is {text!r}, an angle; give a number without deg and rad", element=what)
+        if made.number is None:
+            return made.expression
+        if angle and not made.angle:
+            _warn_of_angle(made.number, what)
+        return Number(made.number)
+
     def finish(self) -> None:
         """A value for a symbol that the table does not have is a mistake."""
         for name in self.given:
             if name not in self.values:
                 raise NameNotFound("symbol in the table", name, list(self.values))
+
+
+def _warn_of_angle(angle: float, what: str) -> None:
+    """An angle that is a rounded part of a turn, or so large that it may be meant in degrees."""
+    if not math.isfinite(angle) or angle == 0.0:
+        return
+    twelfths = round(angle / (math.pi / 12.0))
+    exact, digits = twelfths * math.pi / 12.0, len(repr(angle).partition(".")[2].partition("e")[0])
+    least = 2 if twelfths % 6 == 0 else 3
+    if abs(angle) > 2.0 * math.pi and angle == round(angle):
+        text = f'{what} is {angle:g} rad; write "{angle:g} deg" if degrees are meant'
+    elif twelfths and 1e-14 < abs(angle - exact) <= 10.0**-digits and least <= digits:
+        degrees = 15 * twelfths
+        text = f'{what} is {angle!r} rad, nearly {degrees}° (by {abs(angle - exact):.1e} rad); write "{degrees} deg" '
+        text += "if that is meant: a rounded angle stays in every formula, as cosines and sines that are not 0 or 1"
+    else:
+        return
+    warn(text, LinkwrightWarning, stacklevel=2)
 
 
 def _from_sympy(x: Any, what: str) -> Expression:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import FormatError, LinkwrightWarning
+from linkwright.formats.limits import ranged
 from linkwright.formats.xml import number, parse_xml
 from linkwright.mechanism.checks import check_numbers, listed
 from linkwright.mechanism.description import GROUND, Description, Frames, Names, joint_defaults, kind_number
@@ -231,9 +232,7 @@ class _Reader:
         name, bounded = joint.name, joint.type in ("revolute", "prismatic") and element is not None
         lower = self.limit(element, "lower", 0.0, name) if bounded else -_INF
         upper = self.limit(element, "upper", 0.0, name) if bounded else _INF
-        if lower > upper:
-            message = f"joint {name!r} has the lower limit {lower:g} above its upper limit {upper:g}; swap them"
-            raise self.fail(element, message, name)
+        lower, upper = ranged(name, lower, upper, self.file)
         velocity, effort = (self.limit(element, word, _INF, name) for word in ("velocity", "effort"))
         for word, value in (("velocity", velocity), ("effort", effort)):
             if value < 0.0:

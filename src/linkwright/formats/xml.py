@@ -6,6 +6,7 @@ is built only of files that are small enough: time and memory are bounded by the
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,13 @@ MAX_TOKEN = 8 * 2**20  # bytes of one tag with its attributes, or of one comment
 _CHUNK = 2**16
 
 
+#: A declaration that XML's grammar refuses and that other parsers of robots take: after white space, or of a version
+#: that there is not.
+_DECLARATION = re.compile(rb"\A(\xef\xbb\xbf)?([ \t\r\n]*)<\?xml(\s[^<>]*?)\?>")
+_VERSION = re.compile(rb"""\bversion\s*=\s*(["'])1\.[0-9]+\1""")
+_ENCODING = re.compile(rb"""\bencoding\s*=\s*(["'])([A-Za-z][A-Za-z0-9._-]*)\1""")
+
+
 class _Refused(Exception):
     """Raised inside the first pass to stop it."""
 
@@ -33,6 +41,17 @@ class Budget:
 
     elements: int
     bytes: int
+
+
+def declared(data: bytes) -> bytes:
+    """The text with a declaration at its very beginning and of version 1.0, if it has one; lines stay what they are."""
+    found = _DECLARATION.match(data)
+    if found is None or (not found[2] and _VERSION.search(found[3])):
+        return data
+    encoding = _ENCODING.search(found[3])
+    said = b' encoding="' + encoding[2] + b'"' if encoding else b""
+    lines = b"\n" * found[0].count(b"\n")
+    return (found[1] or b"") + b'<?xml version="1.0"' + said + b"?>" + lines + data[found.end() :]
 
 
 def parse_xml(path: str | Path) -> Any:
@@ -47,6 +66,7 @@ def parse_bytes(data: bytes, file: str, budget: Budget | None = None) -> Any:
     if budget.bytes < 0:
         text = f"and the files read before it have more than {MAX_BYTES >> 20} MB together; a model never has"
         raise FormatError(text, file=file)
+    data = declared(data)
     _Check(data, file, budget)
     parser = _parser(recover=False)
     try:
@@ -72,7 +92,7 @@ def root_tag(path: str | Path) -> str:
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
     parser.EntityDeclHandler = entity
-    data = read_bytes(path, MAX_BYTES)
+    data = declared(read_bytes(path, MAX_BYTES))
     try:
         for at in range(0, len(data), _CHUNK):
             parser.Parse(data[at : at + _CHUNK], False)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.errors import ModelError
+from linkwright.formats.limits import ranged
 from linkwright.formats.poses import Floats, Pose
 from linkwright.formats.sdf.scope import WORLD, Place, Scope
 from linkwright.formats.sdf.values import Values
@@ -252,9 +253,7 @@ class Joints:
         lower, upper = (
             values.limit(limit, key, sign, name) for key, sign in (("lower", -math.inf), ("upper", math.inf))
         )
-        if lower > upper:
-            text = f"joint {name!r} has the lower limit {lower:g} above its upper limit {upper:g}; swap them"
-            raise values.fail(limit, text, name)
+        lower, upper = ranged(name, lower, upper, values.file)
         return Axis(
             snapped(direction),
             lower,

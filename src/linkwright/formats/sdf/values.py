@@ -17,7 +17,6 @@ _INFINITE = [sign + word for sign in ("", "+", "-") for word in ("inf", "infinit
 _HUGE = 1e16  # what SDF before 1.9 has for "no limit"
 
 
-
 class Values:
     """Reads values of one file; `exact_turns`: angles written as 1.5708 are the quarter turns that they mean."""
 
