@@ -15,20 +15,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwright.closed_recipes import accelerations, holds_of, moving, wrenches_of
+from linkwright.closed_recipes import accelerations, blocks_of, holds_of, moving, regularity, wrenches_of
 from linkwright.errors import ModelError
 from linkwright.recursions import composite, coordinates, newton_euler
-from linkwright.recursions.constraint_space import gradient, multipliers, rows_of
+from linkwright.recursions.constraint_space import elimination, gradient, rows_of
 from linkwright.recursions.factor import factorise
+from linkwright.recursions.holds import together
 from linkwright.spatial.algebra import Array, is_zero
 from linkwright.tape.build import trace
 from linkwright.tape.derivative_block import Directions, push_forward
+from linkwright.tape.functions import where
 from linkwright.tape.scalar import Recorder
 
 if TYPE_CHECKING:
     from linkwright.recipes import Question
 
 MOST = 40  # rates up to which these are laid out
+#: Where the square of an angle between equations is less, a position is singular: rounding errors of derivatives are
+#: about 1e-16 over it.
+SINGULAR = 1e-8
 
 
 def derivatives(question: Question) -> tuple[Array, Array, Array]:
@@ -45,16 +50,19 @@ def derivatives(question: Question) -> tuple[Array, Array, Array]:
     second = np.concatenate([second, np.zeros((len(second), nv))], axis=1)
     traversal = moving(question)
     factor = factorise(composite.mass_matrix(question.traversal()))
-    held = holds_of(question, traversal)
+    blocks = blocks_of(question)
+    held = together(holds_of(question, traversal), blocks.groups)
     g = [gradient(traversal, hold) for hold in held]
     response = [np.array([factor.solve(list(row)) for row in rows]).reshape(rows.shape) for rows in g]
     free = -np.stack([np.array(factor.solve(list(column))) for column in first.T], axis=1)
-    count, at, right = range(len(held)), 0, []
-    for rows in g:
-        right.append(-second[at : at + len(rows)] - rows @ free)
-        at += len(rows)
+    count = range(len(held))
+    right = [-second[own] - rows @ free for own, rows in zip(blocks.rows, g, strict=True)]
     k = {(i, j): g[i] @ response[j].T for i in count for j in count if i <= j}
-    change = sum((x.T @ y for x, y in zip(response, multipliers(traversal, held, k, right), strict=True)), free)
+    multipliers = elimination(traversal, held, k, blocks).solve(right)
+    change = sum((x.T @ y for x, y in zip(response, multipliers, strict=True)), free)
+    # Where equations are nearly dependent that elsewhere are not, rounding is all that is left of the answer.
+    with np.errstate(invalid="ignore"):
+        change = change * where(regularity(question.maker, traversal, held, g, blocks) <= SINGULAR, np.nan, 1.0)
     return change[:, :nv], change[:, nv : 2 * nv], change[:, 2 * nv :]
 
 

@@ -10,16 +10,27 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from linkwright.recursions import assembly_loops, composite, constraint_space
+from linkwright.mechanism.quantities import turns
+from linkwright.programs import Request
+from linkwright.recursions import assembly_loops, composite, constraint_space, coordinates
 from linkwright.recursions.articulated_body import velocities
-from linkwright.recursions.holds import Hold, Surroundings, holds
+from linkwright.recursions.constraint_space import gradient
+from linkwright.recursions.holds import Hold, Surroundings, holds, together
+from linkwright.recursions.redundancy import Blocks, Redundancy, redundancy
+from linkwright.recursions.semidefinite import Elimination, Limits, Scales
 from linkwright.recursions.traversal import Unrolled
-from linkwright.spatial.algebra import Array
+from linkwright.spatial.algebra import Array, is_zero
+from linkwright.spatial.definite import RANK_TOLERANCE
+from linkwright.tape.block import Block
+from linkwright.tape.build import trace
 
 if TYPE_CHECKING:
+    from linkwright.programs import Maker
     from linkwright.recipes import Question
 
+Floats = NDArray[np.float64]
 #: The part of the largest singular value of G, and of a common inertia, that counts as none.
 NO_ANGLE, NO_INERTIA = 1e-8, 1e-9
 
@@ -93,7 +104,18 @@ def _solve(
 ) -> tuple[Array, list[Array]]:
     name = "mass-matrix" if question.maker.coupled else question.request.method or "articulated-body"
     traversal = question.traversal(a=_none(question), **inputs)
-    return METHODS[name](traversal, gravity, found, wrenches=wrenches)
+    blocks = blocks_of(question)
+    a, multipliers = METHODS[name](
+        traversal, gravity, lambda t: together(found(t), blocks.groups), blocks, wrenches=wrenches
+    )
+    return a, blocks.split(multipliers)
+
+
+def blocks_of(question: Question) -> Blocks:
+    """The blocks in which the equations of the mechanism's holds are eliminated."""
+    maker = question.maker
+    certain = not question.request.free
+    return Blocks(maker.redundancy, [c.form.size for c in maker.closings], certain=certain)
 
 
 def holds_of(question: Question, traversal: Unrolled) -> list[Hold]:
@@ -108,6 +130,76 @@ def moving(question: Question, **inputs: Any) -> Unrolled:
     traversal = question.traversal(**inputs)
     traversal.outward(velocities, {"w": np.zeros(6)})
     return traversal
+
+
+def redundancy_of(maker: Maker) -> Redundancy:
+    """What the constraint equations repeat of each other at positions around the drawing."""
+    from linkwright.recipes import Question
+
+    tree, request, units = maker.tree, Request("settling"), rate_units(maker)
+
+    def residuals(q: Array, t: Any) -> tuple[Array, Array]:
+        question = Question(maker, request, {"q": q, "v": np.zeros_like(units), "t": t})
+        traversal = moving(question)
+        found = holds_of(question, traversal)
+        scales = [_scales(traversal, hold, units, maker.size) for hold in found]
+        g = [gradient(traversal, hold) * units / s[:, None] for hold, s in zip(found, scales, strict=True)]
+        return _joined([hold.phi / s for hold, s in zip(found, scales, strict=True)]), _joined(g)
+
+    def moved(q: Array, dv: Array) -> Array:
+        return coordinates.integrate(Question(maker, Request("integrate"), {"q": q, "dv": dv}).traversal())
+
+    nq, nv = tree.coordinates.nq, len(units)
+    equations, motion = trace(residuals, [(nq,), ()])[0], trace(moved, [(nq,), (nv,)])[0]
+
+    def evaluate(q: Floats) -> tuple[Floats, Floats]:
+        values = _over(equations, np.concatenate([q, np.zeros((len(q), 1))], axis=1))
+        rows = values.shape[1] // (1 + nv)
+        return values[:, :rows], values[:, rows:].reshape(len(q), rows, nv)
+
+    def move(q: Floats, change: Floats) -> Floats:
+        return _over(motion, np.concatenate([q, change * units], axis=1))
+
+    driven = np.concatenate([np.full(c.form.size, c.group == "driver") for c in maker.closings])
+    return redundancy(evaluate, move, maker.drawn, driven, nv)
+
+
+def rate_units(maker: Maker) -> Floats:
+    """(nv,): the unit of each rate: 1 for turns, the mechanism's size for shifts."""
+    tree = maker.tree
+    units = np.ones(tree.coordinates.nv)
+    for i, kind in enumerate(tree.kinds):
+        at = int(tree.coordinates.v_at[i])
+        units[at : at + kind.nv] = [1.0 if turns(kind.name, k) else maker.size for k in range(kind.nv)]
+    return units
+
+
+def regularity(maker: Maker, traversal: Unrolled, found: Sequence[Hold], g: Sequence[Array], blocks: Blocks) -> Any:
+    """How far the equations are from being dependent that are not at regular positions: about the square of the least
+    angle between one and the others, whatever the masses are."""
+    units = rate_units(maker)
+    count = range(len(found))
+    k = {(i, j): (g[i] * units**2) @ g[j].T for i in count for j in count if i <= j}
+    sizes = [_scales(traversal, hold, units, maker.size) ** 2 for hold in found]
+    limits = Limits(constraint_space.ROUNDING, RANK_TOLERANCE)
+    return Elimination(k, [Scales(x, x) for x in sizes], limits, blocks).least
+
+
+def _over(block: Block, inputs: Floats) -> Floats:
+    """A block's outputs (S, ·) for inputs (S, ·), by NumPy."""
+    with np.errstate(all="ignore"):
+        outputs = block.evaluate(list(inputs.T))
+    return np.stack([np.broadcast_to(x, len(inputs)) for x in outputs], axis=1).astype(float)
+
+
+def _scales(traversal: Unrolled, hold: Hold, units: Floats, size: float) -> Array:
+    """How fast each equation changes if its ends move by a unit, turns counted by 1 and shifts by the size."""
+    total: Array = np.zeros(hold.size)
+    for _, columns in hold.ends[:1]:
+        total = total + size**2 * np.sum(columns[:3] ** 2, axis=0) + np.sum(columns[3:] ** 2, axis=0)
+    for d in hold.direct:
+        total = total + (d.row * units[int(traversal.coordinates.v_at[d.position]) + d.index]) ** 2
+    return np.sqrt(np.array([1.0 if is_zero(x) else x for x in total]))
 
 
 def _none(question: Question) -> Array:

@@ -31,6 +31,7 @@ from linkwright.tape.program import Program
 if TYPE_CHECKING:
     from linkwright.constraints.central_layout import CentralLayout
     from linkwright.constraints.closings import Closing
+    from linkwright.recursions.redundancy import Redundancy
 
 UNROLL = 64  # links up to which a recursion is unrolled
 #: Methods whose code grows faster, or from more, are rolled earlier: compiling stays at a second or two.
@@ -205,6 +206,28 @@ class Maker:
         from linkwright.constraints.closings import closings
 
         return closings(self.description, self.topology) if self.closed else ()
+
+    @cached_property
+    def redundancy(self) -> Redundancy:
+        """Which of the equations of a closed mechanism repeat others."""
+        from linkwright.recipes import redundancy_of
+
+        return redundancy_of(self)
+
+    @cached_property
+    def drawn(self) -> NDArray[np.float64]:
+        """The tree's coordinates where the bodies are drawn, as near as they come; neutral where they are not."""
+        from linkwright.constraints.assembly import start_state
+        from linkwright.constraints.equations import Equations
+        from linkwright.constraints.tree_states import coordinates
+
+        x = self.tree.coordinates
+        q = np.zeros(x.nq)
+        for i, kind in enumerate(self.tree.kinds):
+            if not x.follows[i]:
+                q[int(x.q_at[i]) : int(x.q_at[i]) + kind.nq] = kind.neutral()
+        d = self.description
+        return q if d.start is None else coordinates(self.tree, start_state(Equations(d)), q)
 
     @cached_property
     def masses(self) -> CentralLayout:

@@ -11,10 +11,8 @@ import numpy as np
 from linkwright import closed_recipes as closed
 from linkwright.base.locks import cached_property
 from linkwright.closed_derivatives import derivatives as closed_derivatives
+from linkwright.closed_recipes import redundancy_of as redundancy_of
 from linkwright.constraints import inertial
-from linkwright.constraints.assembly import start_state
-from linkwright.constraints.equations import Equations
-from linkwright.constraints.tree_states import coordinates as tree_coordinates
 from linkwright.errors import ModelError
 from linkwright.mechanism.contraction import Contraction
 from linkwright.mechanism.elements import JointForce, laws_of
@@ -420,15 +418,9 @@ def determined_by_constraints(maker: Maker) -> bool:
     inertia = np.tile(np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]) * maker.size**2, (d.nb, 1))
     alike = replace(d, mass=np.full(d.nb, float(d.mass.max())), inertia=inertia * float(d.mass.max()), bindings={})
     rng, still = np.random.default_rng(0), np.zeros(tree.coordinates.nv)
-    neutral = np.zeros(tree.coordinates.nq)
-    for i, kind in enumerate(tree.kinds):
-        if not tree.coordinates.follows[i]:
-            at = int(tree.coordinates.q_at[i])
-            neutral[at : at + kind.nq] = kind.neutral()
-    drawn = tree_coordinates(tree, start_state(Equations(d)), neutral) if d.start is not None else neutral
     for change in (still, rng.uniform(-0.1, 0.1, len(still))):
         with np.errstate(invalid="ignore", divide="ignore"):  # in branches that `where` does not take
-            q = coordinates.integrate(Unrolled(tree, {"q": drawn, "dv": change}))
+            q = coordinates.integrate(Unrolled(tree, {"q": maker.drawn, "dv": change}))
             state = {"q": np.asarray(q, float), "v": still, "t": 0.0}
             request = Request("settling")
             if closed.resists(Question(maker, request, state), Question(Maker(alike), request, state)):

@@ -22,7 +22,7 @@ MAY = {
     "analysis": {"model", "sources", "constraints", "closed", "simulation", "acting", "results", "mechanism"},
     "acting": {"model", "closed", "programs", "results", "mechanism", "spatial"},
     "programs": {"mechanism", "spatial", "tape"},
-    "closed_recipes": {"recursions", "spatial"},
+    "closed_recipes": {"mechanism", "programs", "recursions", "spatial", "tape"},
     "closed_derivatives": {"closed_recipes", "recursions", "spatial", "tape"},
     "recipes": {
         "closed_recipes",
@@ -73,6 +73,7 @@ LAZY = {
     ("closed_recipes.py", "recipes"),
     ("closed_derivatives.py", "recipes"),
     ("programs.py", "constraints"),
+    ("programs.py", "recursions"),
     ("model.py", "closed"),
     *(
         (f"closed/{name}.py", "model")

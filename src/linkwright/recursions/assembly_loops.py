@@ -31,13 +31,15 @@ import numpy as np
 
 from linkwright.recursions.articulated_body import BELOW, velocities
 from linkwright.recursions.closure import Handle, Junction, rooted
-from linkwright.recursions.constraint_space import Closed, Holds, openness
+from linkwright.recursions.constraint_space import Closed, Holds, limits
 from linkwright.recursions.holds import Hold, as_ends
 from linkwright.recursions.link import Link, State
+from linkwright.recursions.redundancy import Blocks
+from linkwright.recursions.semidefinite import Scales, inverse_of
 from linkwright.recursions.traversal import Unrolled
 from linkwright.recursions.virtual_work import held, with_armature
 from linkwright.spatial.algebra import Array
-from linkwright.spatial.definite import generalised_inverse, inverse
+from linkwright.spatial.definite import inverse
 from linkwright.spatial.transform import ArticulatedInertia
 from linkwright.tape.functions import maximum
 
@@ -47,14 +49,16 @@ NOISE = 1e-2
 Key = tuple[int, int]
 
 
-def forward_dynamics(traversal: Unrolled, gravity: Array, holds: Holds, *, wrenches: bool = False) -> Closed:
+def forward_dynamics(
+    traversal: Unrolled, gravity: Array, holds: Holds, blocks: Blocks, *, wrenches: bool = False
+) -> Closed:
     """Joint accelerations for the traversal's q, v, tau (and wrenches on the links, in link axes), and multipliers."""
     ground = np.concatenate([-gravity, np.zeros(3)])
     traversal.outward(velocities, {"w": np.zeros(6)})
     traversal.inward(_bodies_with_wrenches if wrenches else bodies, BELOW)
     moving = [i for i in traversal.order if traversal.links[i].kind.nv]
     joints = [_tree_joint(traversal, i) for i in moving]
-    work = Assembling(traversal, joints, [as_ends(traversal, hold) for hold in holds(traversal)], ground)
+    work = Assembling(traversal, joints, [as_ends(traversal, hold) for hold in holds(traversal)], blocks, ground)
     work.join_all()
     found, multipliers = work.down()
     for i, a in zip(moving, found, strict=True):
@@ -127,9 +131,12 @@ class Closure:
 class Assembling:
     """The joints and holds of a mechanism, joined one after another."""
 
-    def __init__(self, traversal: Unrolled, joints: Sequence[Junction], holds: Sequence[Hold], ground: Array) -> None:
+    def __init__(
+        self, traversal: Unrolled, joints: Sequence[Junction], holds: Sequence[Hold], blocks: Blocks, ground: Array
+    ) -> None:
         self.joints, self.holds, self.trees = joints, holds, len(joints)
-        self.open, self.openness = list(range(len(holds))), openness(holds)
+        self.open, self.limits, self.blocks = list(range(len(holds))), limits(holds, blocks), blocks
+        self.closed: list[int] = []
         self.joined: list[Join | Closure] = []
         at: dict[int, list[tuple[Key, Handle]]] = {}
         for n, joint in enumerate(joints):
@@ -210,7 +217,10 @@ class Assembling:
         for key, p in ends.items():
             if key in self.scale:
                 scale = scale + np.array([x @ self.scale[key] @ x for x in p.T])
-        inverse = generalised_inverse(sigma, self.openness * maximum(np.diagonal(sigma), NOISE * scale))
+        scales = Scales(maximum(np.diagonal(sigma), NOISE * scale), scale)
+        rank, most = self.blocks.rank(n, self.closed), self.blocks.most(n)
+        self.closed.append(n)
+        inverse = inverse_of(sigma, scales, self.limits, rank, most).solve(np.eye(hold.size))
         g = -(inverse @ rest)
         left = Assembly({k: beta for k, beta in whole.beta.items() if k not in ends}, whole.phi)
         u = {k: x for k, x in u.items() if k not in ends}

@@ -24,9 +24,10 @@ from linkwright.recursions import articulated_body, composite, mass_matrix, newt
 from linkwright.recursions.articulated_body import BELOW, velocities
 from linkwright.recursions.factor import factorise
 from linkwright.recursions.holds import Hold
-from linkwright.recursions.semidefinite import solve_blocks
+from linkwright.recursions.redundancy import Blocks
+from linkwright.recursions.semidefinite import Elimination, Limits, Scales
 from linkwright.recursions.traversal import Unrolled
-from linkwright.spatial.algebra import Array, ldl_solve
+from linkwright.spatial.algebra import Array, is_zero, ldl_solve
 from linkwright.spatial.definite import RANK_TOLERANCE
 from linkwright.tape.functions import maximum, minimum
 
@@ -34,13 +35,14 @@ from linkwright.tape.functions import maximum, minimum
 #: rounding alone.
 NOISE = 1e-10
 #: Equations that repeat each other where loops are closed do not quite where these are open by some part of the
-#: mechanism's size: a pivot below the square of so many times that part counts as zero, but none above the second.
-OPEN, MOST = 10.0, 1e-4
+#: mechanism's size: a pivot below the square of so many times that part counts as zero, but none above the second. Of
+#: equations that are independent at regular positions, those are zero that are lost in rounding or in that part.
+OPEN, MOST, ROUNDING = 10.0, 1e-4, 1e-14
 Closed = tuple[Array, list[Array]]  # joint accelerations, and the multipliers of each hold
 Holds = Callable[[Unrolled], list[Hold]]
 
 
-def articulated(traversal: Unrolled, gravity: Array, holds: Holds, *, wrenches: bool = False) -> Closed:
+def articulated(traversal: Unrolled, gravity: Array, holds: Holds, blocks: Blocks, *, wrenches: bool = False) -> Closed:
     """By articulated bodies; `holds` are asked for when the links' terms and twists are known."""
     ground = np.concatenate([-gravity, np.zeros(3)])
     traversal.outward(velocities, {"w": np.zeros(6)})
@@ -54,14 +56,16 @@ def articulated(traversal: Unrolled, gravity: Array, holds: Holds, *, wrenches: 
         gain, e = np.stack(solved[:6], axis=1), np.stack(solved[6:-1], axis=1)
         return Joint(gain, e, solved[-1] - gain @ row["beta"])
 
-    space = Space(traversal, holds(traversal), ground, joint)
+    space = Space(traversal, holds(traversal), blocks, ground, joint)
     for i, force in space.forces().items():
         traversal.rows[i]["u"] = traversal.rows[i]["u"] + force
     traversal.outward(articulated_body.accelerations, {"b": ground})
     return traversal.joint_vector("acceleration"), space.multipliers
 
 
-def by_virtual_work(traversal: Unrolled, gravity: Array, holds: Holds, *, wrenches: bool = False) -> Closed:
+def by_virtual_work(
+    traversal: Unrolled, gravity: Array, holds: Holds, blocks: Blocks, *, wrenches: bool = False
+) -> Closed:
     """By the joints' constraint forces."""
     ground = np.concatenate([-gravity, np.zeros(3)])
     traversal.outward(velocities, {"w": np.zeros(6)})
@@ -72,7 +76,7 @@ def by_virtual_work(traversal: Unrolled, gravity: Array, holds: Holds, *, wrench
         e = row["l"] @ row["phi"] @ traversal.links[i].dual(row["terms"])
         return Joint(row["l"], e, row["l"] @ (row["free"] - row["beta"]))
 
-    space = Space(traversal, holds(traversal), ground, joint)
+    space = Space(traversal, holds(traversal), blocks, ground, joint)
     for i, force in space.forces().items():
         traversal.rows[i]["push"] = space.joints[i].e @ force
     traversal.outward(virtual_work.accelerations, {"b": ground})
@@ -100,7 +104,7 @@ class Space:
     """The constraint space of a tree: K and r of its holds, solved."""
 
     def __init__(
-        self, traversal: Unrolled, holds: Sequence[Hold], ground: Array, joint: Callable[[int], Joint]
+        self, traversal: Unrolled, holds: Sequence[Hold], blocks: Blocks, ground: Array, joint: Callable[[int], Joint]
     ) -> None:
         self.traversal, self.ground = traversal, ground
         self.joints: dict[int, Joint] = {}
@@ -114,7 +118,7 @@ class Space:
                 terms = self._block(one, self.columns[b])
                 if terms:
                     k[a, b] = sum(terms[1:], terms[0])
-        self.multipliers = multipliers(traversal, holds, k, [c.right for c in self.columns])
+        self.multipliers = elimination(traversal, holds, k, blocks).solve([c.right for c in self.columns])
 
     def _columns(self, hold: Hold) -> Columns:
         """Take a hold's wrenches inward."""
@@ -153,7 +157,9 @@ class Space:
         return found
 
 
-def by_mass_matrix(traversal: Unrolled, gravity: Array, holds: Holds, *, wrenches: bool = False) -> Closed:
+def by_mass_matrix(
+    traversal: Unrolled, gravity: Array, holds: Holds, blocks: Blocks, *, wrenches: bool = False
+) -> Closed:
     """By M, G and K = G M⁻¹ Gᵀ as matrices; the traversal's a is zero. Joints may share coordinates."""
     newton_euler.joint_forces(traversal, gravity, wrenches=wrenches)
     factor = factorise(composite.of_configurations(traversal))
@@ -170,7 +176,8 @@ def by_mass_matrix(traversal: Unrolled, gravity: Array, holds: Holds, *, wrenche
             r = r - columns.T @ handle.outward(b)
         right.append(r)
     count = range(len(found))
-    n = multipliers(traversal, found, {(a, b): g[a] @ response[b].T for a in count for b in count if a <= b}, right)
+    k = {(a, b): g[a] @ response[b].T for a in count for b in count if a <= b}
+    n = elimination(traversal, found, k, blocks).solve(right)
     return sum((rows.T @ x for rows, x in zip(response, n, strict=True)), free), n
 
 
@@ -196,21 +203,24 @@ def gradient(traversal: Unrolled, hold: Hold) -> Array:
     return np.stack(g, axis=1) if g else np.zeros((hold.size, 0))
 
 
-def multipliers(
-    traversal: Unrolled, holds: Sequence[Hold], k: dict[tuple[int, int], Array], right: Sequence[Array]
-) -> list[Array]:
-    """λ of K λ = r, by K's upper blocks."""
-    references, open_by = [], openness(holds)
+def elimination(
+    traversal: Unrolled, holds: Sequence[Hold], k: dict[tuple[int, int], Array], blocks: Blocks
+) -> Elimination:
+    """What solves K λ = r, by K's upper blocks."""
+    scales = []
     for a, hold in enumerate(holds):
         diagonal = np.diagonal(k[a, a]) if (a, a) in k else np.zeros(hold.size)
-        references.append(open_by * maximum(diagonal, NOISE * _looseness(traversal, hold)))
-    return solve_blocks(k, right, references)
+        loose = _looseness(traversal, hold)
+        sizes = [x if is_zero(y) else y for x, y in zip(diagonal, loose, strict=True)]
+        scales.append(Scales(maximum(diagonal, NOISE * loose), np.array(sizes)))
+    return Elimination(k, scales, limits(holds, blocks), blocks)
 
 
-def openness(holds: Sequence[Hold]) -> Any:
-    """By how much more than where loops are closed a pivot may be to count as zero."""
+def limits(holds: Sequence[Hold], blocks: Blocks) -> Limits:
+    """Which pivots count as zero, where loops are open by what the holds miss."""
     miss = sum(hold.miss for hold in holds)
-    return maximum(1.0, minimum(OPEN**2 * miss, MOST) / RANK_TOLERANCE)
+    beyond = maximum(RANK_TOLERANCE, minimum(OPEN**2 * miss, MOST))
+    return Limits(maximum(ROUNDING, minimum(miss, MOST)) if blocks.certain else beyond, beyond)
 
 
 def rows_of(traversal: Unrolled, hold: Hold) -> dict[int, Array]:

@@ -186,6 +186,30 @@ def _sum(hold: Hold, other: Hold) -> Hold:
     return replace(hold, rate=hold.rate + other.rate, bias=hold.bias + other.bias, ends=hold.ends + other.ends)
 
 
+def together(found: Sequence[Hold], groups: Sequence[Sequence[int]]) -> list[Hold]:
+    """The holds of each group as one, their equations one after another."""
+    return [found[group[0]] if len(group) == 1 else _joined([found[k] for k in group]) for group in groups]
+
+
+def _joined(parts: Sequence[Hold]) -> Hold:
+    first = np.cumsum([0, *(hold.size for hold in parts)]).tolist()
+
+    def wide(columns: Array, k: int) -> Array:
+        """What one part's equations have, among those of all."""
+        before, after = first[k], first[-1] - first[k + 1]
+        left, right = (np.zeros((*columns.shape[:-1], n)) for n in (before, after))
+        return np.concatenate([left, columns, right], axis=-1)
+
+    return Hold(
+        np.concatenate([hold.phi for hold in parts]),
+        np.concatenate([hold.rate for hold in parts]),
+        np.concatenate([hold.bias for hold in parts]),
+        tuple((handle, wide(columns, k)) for k, hold in enumerate(parts) for handle, columns in hold.ends),
+        tuple(replace(d, row=wide(d.row, k)) for k, hold in enumerate(parts) for d in hold.direct),
+        sum(hold.miss for hold in parts),
+    )
+
+
 def law_rates(law: Expression, names: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """A law's value, rate and second rate in TIME."""
     known = [name for name in sorted(law.names()) if name != "TIME"]

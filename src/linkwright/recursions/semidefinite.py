@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
 
-from linkwright.spatial.algebra import Array
-from linkwright.spatial.definite import generalised_inverse
+from linkwright.recursions.redundancy import Blocks
+from linkwright.spatial.algebra import Array, is_zero
+from linkwright.spatial.definite import Pivoted, swept
+from linkwright.tape.functions import minimum
 
 Pair = tuple[int, int]
 
 
-def solve_blocks(k: Mapping[Pair, Array], right: Sequence[Array], references: Sequence[Array]) -> list[Array]:
-    """A solution of K n = r, by K's blocks on and above the diagonal: elimination block by block, refined once.
+@dataclass(frozen=True)
+class Scales:
+    """How large the pivots of a block are: beside `references` they are zero or not, beside `sizes` they are chosen."""
 
-    A block that is not there is zero. `references` are the scales beside which a pivot counts as zero. Those with the
-    fewest neighbours go first, so that little fills in.
+    references: Array
+    sizes: Array
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The part of its reference up to which a pivot counts as zero."""
+
+    regular: Any  # among as many as are independent at regular positions
+    beyond: Any
+
+
+class Elimination:
+    """K by its blocks on and above the diagonal, eliminated one by one, those with the fewest neighbours first.
+
+    A block that is not there is zero. Blocks whose equations are independent are eliminated in their order; where some
+    repeat others, pivots are chosen by size when the code runs.
     """
-    elimination = _Elimination(k, len(right), references)
-    n = elimination.solve(right)
-    rest = list(right)
-    for (a, b), block in k.items():
-        rest[a] = rest[a] - block @ n[b]
-        if a != b:
-            rest[b] = rest[b] - block.T @ n[a]
-    return [x + dx for x, dx in zip(n, elimination.solve(rest), strict=True)]
 
-
-class _Elimination:
-    def __init__(self, k: Mapping[Pair, Array], count: int, references: Sequence[Array]) -> None:
+    def __init__(self, k: Mapping[Pair, Array], scales: Sequence[Scales], limits: Limits, blocks: Blocks) -> None:
+        self.k, self.scales, self.limits, self.blocks = k, scales, limits, blocks
         self.left: dict[Pair, Array] = dict(k)
-        self.inverses: dict[int, Array] = {}
+        self.inverses: dict[int, Inverse] = {}
         self.order: list[int] = []
         self.behind: dict[int, list[int]] = {}  # the neighbours of each that were left when it went
-        near: dict[int, set[int]] = {a: set() for a in range(count)}
+        self.least: Any = 1.0  # the least pivot of those that are independent at regular positions, as part of its size
+        near: dict[int, set[int]] = {a: set() for a in range(len(scales))}
         for a, b in k:
             if a != b:
                 near[a].add(b)
@@ -40,7 +53,7 @@ class _Elimination:
         while near:
             a = min(near, key=lambda x: (len(near[x]), x))
             rest = sorted(near.pop(a))
-            self._eliminate(a, rest, references[a])
+            self._eliminate(a, rest)
             for b in rest:
                 near[b].discard(a)
                 near[b].update(c for c in rest if c != b)
@@ -50,17 +63,19 @@ class _Elimination:
             return self.left[a, b]
         return self.left[b, a].T if (b, a) in self.left else None
 
-    def _eliminate(self, a: int, rest: list[int], reference: Array) -> None:
+    def _eliminate(self, a: int, rest: list[int]) -> None:
+        own = self._block(a, a)
+        rank = self.blocks.rank(a, self.order)
         self.order.append(a)
         self.behind[a] = rest
-        own = self._block(a, a)
         if own is None:  # nothing gives way: what it asks is left out
             self.behind[a] = []
             return
-        inverse = self.inverses[a] = generalised_inverse(own, reference)
+        inverse = self.inverses[a] = inverse_of(own, self.scales[a], self.limits, rank, self.blocks.most(a))
+        self.least = minimum(self.least, inverse.least)
         beside = {b: x for b in rest if (x := self._block(a, b)) is not None}
         for b in rest:
-            share = beside[b].T @ inverse
+            share = inverse.solve(beside[b]).T
             for c in rest:
                 if b <= c:
                     less = share @ beside[c]
@@ -68,13 +83,21 @@ class _Elimination:
                     self.left[b, c] = -less if known is None else known - less
 
     def solve(self, right: Sequence[Array]) -> list[Array]:
-        """K⁻ r."""
+        """A solution n of K n = r, refined once."""
+        n, rest = self._once(right), list(right)
+        for (a, b), block in self.k.items():
+            rest[a] = rest[a] - block @ n[b]
+            if a != b:
+                rest[b] = rest[b] - block.T @ n[a]
+        return [x + dx for x, dx in zip(n, self._once(rest), strict=True)]
+
+    def _once(self, right: Sequence[Array]) -> list[Array]:
         x = list(right)
         for a in self.order:
             for b in self.behind[a]:
                 block = self._block(b, a)
                 assert block is not None
-                x[b] = x[b] - block @ (self.inverses[a] @ x[a])
+                x[b] = x[b] - block @ self.inverses[a].solve(x[a])
         for a in reversed(self.order):
             if a not in self.inverses:
                 x[a] = 0.0 * x[a]
@@ -83,5 +106,25 @@ class _Elimination:
                 block = self._block(a, b)
                 assert block is not None
                 x[a] = x[a] - block @ x[b]
-            x[a] = self.inverses[a] @ x[a]
+            x[a] = self.inverses[a].solve(x[a])
         return x
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """A generalised inverse of a block, and its least pivot that should not be zero, as a part of its row's size."""
+
+    solve: Callable[[Array], Array]
+    least: Any
+
+
+def inverse_of(d: Array, scales: Scales, limits: Limits, rank: int | None, most: int) -> Inverse:
+    """Of a block of which `rank` equations are independent at regular positions, and at most `most` anywhere."""
+    rows = [k for k in range(len(d)) if not is_zero(d[k][k])]
+    if rank is not None and rank >= len(rows):
+        g, pivots = swept(d, scales.references, limits.regular)
+        return Inverse(lambda x: g @ x, reduce(minimum, [pivots[k] / scales.sizes[k] for k in rows], 1.0))
+    steps = [limits.regular] * (rank or 0)
+    steps += [limits.beyond] * (min(len(rows), most) - len(steps))
+    factors = Pivoted(d, scales.sizes, scales.references, steps)
+    return Inverse(factors.solve, factors.least(rank or 0))

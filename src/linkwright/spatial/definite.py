@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from linkwright.spatial.algebra import Array, is_zero, ldl
-from linkwright.tape.functions import where
+from linkwright.tape.functions import equal, minimum, where
 
 #: A pivot below this part of its reference counts as zero.
 RANK_TOLERANCE = 1e-10
@@ -70,6 +73,85 @@ def swept(d: Array, reference: Array, tolerance: float) -> tuple[Array, list[Any
             a[i][k] = a[k][i] = share[i]
         a[k][k] = -part
     return np.array([[-x for x in row] for row in a]).reshape(n, n), pivots
+
+
+class Pivoted:
+    """A generalised inverse of a symmetric semidefinite D, whose pivots are chosen by size when the code runs.
+
+    Of the rows left, the one whose pivot is the largest part of its entry in `scales` goes next, so that rows that are
+    nearly dependent for a moment wait for others that are not. `limits` has an entry a step, the most of them taken: a
+    pivot that is at most that part of its row's entry in `references` counts as zero, and its equation repeats others.
+    Rows that are zero by structure take no part.
+    """
+
+    def __init__(self, d: Array, scales: Array, references: Array, limits: Sequence[Any]) -> None:
+        self.size = len(d)
+        self.rows = [k for k in range(self.size) if not is_zero(d[k][k])]
+        self.steps: list[_Step] = []
+        a = {(i, j): d[i][j] for i in self.rows for j in self.rows if i <= j}
+        weights = {k: 1.0 / scales[k] for k in self.rows}
+        for number, limit in enumerate(limits[: len(self.rows)]):
+            step = self._choose(a, weights, references, limit)
+            self.steps.append(step)
+            if number + 1 == min(len(limits), len(self.rows)):
+                break
+            for i, j in a:
+                a[i, j] = a[i, j] - step.column[i] * step.share[j]
+            weights = {k: where(step.chosen[k], 0.0, w) for k, w in weights.items()}
+
+    def _choose(self, a: dict[tuple[int, int], Any], weights: dict[int, Any], references: Array, limit: Any) -> _Step:
+        first, *others = self.rows
+        best, number = a[first, first] * weights[first], 0.0 * weights[first]
+        pivot, reference = a[first, first], references[first]
+        column = {i: a[first, i] for i in self.rows}
+        for k in others:
+            part = a[k, k] * weights[k]
+            larger = part > best
+            best, number = where(larger, part, best), where(larger, float(k - first), number)
+            pivot, reference = where(larger, a[k, k], pivot), where(larger, references[k], reference)
+            column = {i: where(larger, a[min(i, k), max(i, k)], c) for i, c in column.items()}
+        skip = pivot <= limit * reference  # false for NaN, which so stays
+        inverse = where(skip, 0.0, 1.0 / where(skip, 1.0, pivot))
+        chosen = {k: equal(number, float(k - first)) for k in self.rows}
+        share = {i: c * inverse for i, c in column.items()}
+        return _Step(chosen, column, share, inverse, best)
+
+    def solve(self, right: Array) -> Array:
+        """x with D x = r, where that can be solved, for a vector or the columns of a matrix."""
+        if right.ndim == 2:
+            return np.stack([self.solve(column) for column in right.T], axis=1)
+        left = {k: right[k] for k in self.rows}
+        found: list[Any] = []
+        for number, step in enumerate(self.steps):
+            picked: Any = left[self.rows[0]]
+            for k in self.rows[1:]:
+                picked = where(step.chosen[k], left[k], picked)
+            found.append(picked)
+            if number + 1 < len(self.steps):
+                left = {k: x - step.share[k] * picked for k, x in left.items()}
+        x: dict[int, Any] = dict.fromkeys(self.rows, 0.0)
+        for step, picked in zip(reversed(self.steps), reversed(found), strict=True):
+            value = picked * step.inverse
+            for k in self.rows:
+                value = value - step.share[k] * x[k]
+            x = {k: where(step.chosen[k], value, entry) for k, entry in x.items()}
+        return np.array([x.get(k, 0.0) for k in range(self.size)])
+
+    def least(self, count: int) -> Any:
+        """The least of the first `count` pivots, as parts of their rows' scales."""
+        return reduce(minimum, [step.part for step in self.steps[:count]], 1.0)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One pivot: 1 for the row chosen and 0 for the others; its column, that over the pivot; 1/pivot, or 0; and the
+    pivot as a part of the row's scale."""
+
+    chosen: dict[int, Any]
+    column: dict[int, Any]
+    share: dict[int, Any]
+    inverse: Any
+    part: Any
 
 
 def semidefinite_factor(a: Array) -> Array:

@@ -1,0 +1,190 @@
+"""Which constraint equations of a closed mechanism repeat others, by what positions around its drawing show.
+
+A loop may ask for the same thing twice everywhere (a planar loop of revolute joints, Bennett's linkage), or only in a
+singular position (a parallelogram laid flat). The size of a pivot at one state does not tell these apart; assembled
+positions nearby do. Gauss and Newton's method leads to them, over the spanning tree's coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.spatial.algebra import Array
+
+Floats = NDArray[np.float64]
+#: Φ (S, m) and G (S, m, nv) of positions (S, n): equations by their scales, rates by their units, so that all of them
+#: are plain numbers; and the positions reached from some by rates.
+Evaluate = Callable[[Floats], tuple[Floats, Floats]]
+Move = Callable[[Floats, Floats], Floats]
+
+#: How far from the drawing positions are looked for, in radians and parts of the mechanism's size; and how many
+#: anywhere else, if none of these can be assembled.
+NEAR, FAR = (0.1, 0.2, 0.05), 16
+#: Singular values below this part of the largest are none, in positions that are assembled; where rounded numbers leave
+#: a gap, this many times that.
+RANK, GAPS = 1e-7, 50.0
+#: Singular values that a step of Gauss and Newton leaves out: gaps of rounded numbers must not drive it along what is
+#: free.
+CUT = 1e-4
+#: A position is assembled when its gap, as a part of the mechanism's size, is below the first, or when it is as near as
+#: it can be and the gap is below the second.
+CLOSED, MISFIT = 1e-10, 1e-3
+#: The gap up to which a drawing shows that its equations are independent.
+NEARLY = 1e-3
+ROUNDS, LONGEST = 20, 0.5
+#: The most equations that are eliminated together: code grows with their cube.
+TOGETHER = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Position:
+    """G at an assembled position, and the gap that rounded numbers leave there."""
+
+    g: Floats
+    gap: float
+
+    def rank(self, rows: Sequence[int]) -> int:
+        """How many of these equations are independent."""
+        if not len(rows):
+            return 0
+        sizes = np.linalg.svd(self.g[list(rows)], compute_uv=False)
+        return int(np.sum(sizes > max(RANK, GAPS * self.gap) * self.largest))
+
+    @property
+    def largest(self) -> float:
+        return float(np.sqrt(np.max(np.sum(self.g**2, axis=1), initial=1e-300)))
+
+
+class Redundancy:
+    """The ranks of a mechanism's equations at regular positions; unknown where none could be assembled."""
+
+    def __init__(self, positions: Sequence[Position]) -> None:
+        self.positions = tuple(positions)
+
+    @property
+    def gap(self) -> float:
+        """What rounded numbers leave open in redundant loops, as a part of the mechanism's size."""
+        return max((p.gap for p in self.positions), default=0.0)
+
+    def rank(self, rows: Sequence[int]) -> int:
+        """How many of these equations are independent at regular positions; 0 where that is not known."""
+        return max((p.rank(rows) for p in self.positions), default=0)
+
+    def rates(self, rows: Sequence[int]) -> int:
+        """How many rates take part in these equations: no more of them can be independent."""
+        if not self.positions:
+            return len(rows)
+        return int(np.sum(np.any([np.any(p.g[list(rows)] != 0.0, axis=0) for p in self.positions], axis=0)))
+
+    def groups(self, blocks: Sequence[Sequence[int]]) -> list[list[int]]:
+        """The numbers of blocks of equations, put together where some repeat what others of them ask.
+
+        What a block repeats of itself is its own matter. Of each dependence only what goes beyond that counts.
+        """
+        together = list(range(len(blocks)))
+        for a, b in self._shared(blocks):
+            old, new = together[b], together[a]
+            if sum(len(blocks[k]) for k, x in enumerate(together) if x in (old, new)) <= TOGETHER:
+                together = [new if x == old else x for x in together]
+        return [[k for k, x in enumerate(together) if x == name] for name in dict.fromkeys(together)]
+
+    def _shared(self, blocks: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+        """Pairs of blocks that take part in one dependence."""
+        rows = [row for block in blocks for row in block]
+        if not self.positions or sum(map(self.rank, blocks)) == self.rank(rows):
+            return []
+        position = max(self.positions, key=lambda p: p.rank(rows))
+        beyond = []
+        for block in blocks:  # orthonormal combinations of a block's equations that are independent
+            u, _, _ = np.linalg.svd(position.g[list(block)])
+            beyond.append(u[:, : position.rank(block)])
+        g = np.concatenate([u.T @ position.g[list(b)] for u, b in zip(beyond, blocks, strict=True)])
+        u, _, _ = np.linalg.svd(g)
+        null = u[:, position.rank(rows) :]
+        ends = np.cumsum([0, *(b.shape[1] for b in beyond)])
+        share = null @ null.T
+        sizes = [
+            [float(np.abs(share[i0:i1, j0:j1]).max(initial=0.0)) for j0, j1 in pairwise(ends)]
+            for i0, i1 in pairwise(ends)
+        ]
+        count = range(len(blocks))
+        return [(a, b) for a in count for b in count if a < b and sizes[a][b] > 1e-6]
+
+
+class Blocks:
+    """The equations of a mechanism in the blocks in which they are eliminated: one a constraint, or one for several
+    that repeat each other's equations.
+
+    Ranks are `certain` for the model's own numbers; where parameters are left free, others may repeat more.
+    """
+
+    def __init__(self, ranks: Redundancy, sizes: Sequence[int], *, certain: bool = True) -> None:
+        self.certain = certain
+        first = np.cumsum([0, *sizes]).tolist()
+        rows = [list(range(i, j)) for i, j in pairwise(first)]
+        self.ranks, self.sizes = ranks, list(sizes)
+        self.groups = ranks.groups(rows)  # the numbers of the constraints in each block
+        self.rows = [[row for k in group for row in rows[k]] for group in self.groups]
+
+    def rank(self, block: int, before: Sequence[int]) -> int | None:
+        """How many equations of a block are independent of each other and of the blocks before; None if unknown."""
+        if not self.ranks.positions:
+            return None
+        known = [row for k in before for row in self.rows[k]]
+        return self.ranks.rank([*known, *self.rows[block]]) - self.ranks.rank(known)
+
+    def most(self, block: int) -> int:
+        """The most of a block's equations that can be independent anywhere."""
+        return self.ranks.rates(self.rows[block])
+
+    def split(self, values: Sequence[Array]) -> list[Array]:
+        """Numbers of the equations of each block, by constraints."""
+        parts: dict[int, Array] = {}
+        for group, value in zip(self.groups, values, strict=True):
+            ends = np.cumsum([0, *(self.sizes[k] for k in group)]).tolist()
+            parts.update({k: value[i:j] for k, (i, j) in zip(group, pairwise(ends), strict=True)})
+        return [parts[k] for k in range(len(self.sizes))]
+
+
+def redundancy(evaluate: Evaluate, move: Move, q: Floats, driven: NDArray[np.bool_], rates: int) -> Redundancy:
+    """What positions around q show; equations of drivers, whose laws would lead back, are not met there."""
+    rng = np.random.default_rng(0)
+    signs, parts = rng.choice([-1.0, 1.0], (len(NEAR) + FAR, rates)), rng.uniform(0.5, 1.0, (len(NEAR) + FAR, rates))
+    amounts = np.concatenate([NEAR, rng.uniform(0.3, np.pi, FAR)])
+    starts = move(np.tile(q, (len(amounts), 1)), amounts[:, None] * signs * parts)
+    phi, g = evaluate(np.concatenate([q[None], starts[:1]]))
+    here = Position(g[0], float(np.abs(phi[0, ~driven]).max(initial=0.0)))
+    if here.gap <= NEARLY and np.isfinite(g[0]).all():
+        # Equations that are zero everywhere are no matter. If the others are independent here, they are around.
+        some = np.flatnonzero(np.any(g != 0.0, axis=(0, 2))).tolist()
+        if here.rank(some) == len(some):
+            return Redundancy([Position(g[0], 0.0)])
+    positions = _assembled(evaluate, move, starts[: len(NEAR)], driven)
+    positions = positions or _assembled(evaluate, move, starts[len(NEAR) :], driven)
+    closed = [p for p in positions if not p.gap]
+    return Redundancy(closed if 2 * len(closed) >= len(positions) else [p for p in positions if p.gap])
+
+
+def _assembled(evaluate: Evaluate, move: Move, q: Floats, driven: NDArray[np.bool_]) -> list[Position]:
+    """The assembled positions nearest to each of these (S, n), as far as there are."""
+    positions: list[Position] = []
+    for _ in range(ROUNDS):
+        phi, g = evaluate(q)
+        known = np.isfinite(phi).all(axis=1) & np.isfinite(g).all(axis=(1, 2))
+        q, phi, g = q[known], phi[known][:, ~driven], g[known]
+        step = -(np.linalg.pinv(g[:, ~driven], rcond=CUT) @ phi[..., None])[..., 0]
+        gap, size = np.abs(phi).max(axis=1, initial=0.0), np.abs(step).max(axis=1, initial=0.0)
+        closed = (gap <= CLOSED) & (size <= 1e-6)
+        ended = closed | (size <= 1e-11)
+        for k in np.flatnonzero(ended & (gap <= MISFIT)):
+            positions.append(Position(g[k], 0.0 if closed[k] else float(gap[k])))
+        q, step = q[~ended], step[~ended] * np.minimum(1.0, LONGEST / size[~ended])[:, None]
+        if not len(q):
+            break
+        q = move(q, step)
+    return positions
