@@ -1,6 +1,7 @@
 """What makes the language forgiving where it can be, and strict where a guess would be wrong."""
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -110,3 +111,56 @@ def test_triads_without_a_name_are_named_after_what_holds_them_where_a_name_is_n
 def test_the_page_lists_every_colour() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs/mks.md").read_text(encoding="utf-8")
     assert f"names: {', '.join(COLOURS)}." in page
+
+
+# -- the published sample ---------------------------------------------------------------------------------------
+SAMPLE = (Path(__file__).parents[2] / "examples" / "models" / "slider_crank.mks").read_text(encoding="utf-8")
+
+
+def test_the_sample_reads_as_it_is_printed() -> None:
+    """`translation joint`, and no semicolon before ENDMODEL."""
+    printed = re.sub(r"(?i)translational joint", "translation joint", SAMPLE)
+    printed = re.sub(r"(?i);(\s*(?:#[^\n]*)?\s*)endmodel", r"\1ENDMODEL", printed)
+    assert "translation joint" in printed
+    assert printed.count(";") < SAMPLE.count(";")
+    assert parse_mks(printed).digest == parse_mks(SAMPLE).digest
+
+
+@pytest.mark.parametrize(
+    "end", ["\nENDMODEL", "\n  endmodel ;\n", " ENDMODEL", " # last\nENDMODEL", "\n/* ; */ENDMODEL"]
+)
+def test_the_last_statement_may_end_with_the_model(end: str) -> None:
+    assert parse_mks(f"MODEL m\nBODY g (ground);\nBODY a (mass = 3){end}").mass.tolist() == [3.0]
+
+
+def test_an_open_bracket_is_not_ended_by_the_model() -> None:
+    with pytest.raises(FormatError, match="expected a comma or a closing parenthesis"):
+        parse_mks("MODEL m\nBODY g (ground);\nBODY a (mass = 3\nENDMODEL")
+
+
+# -- words of other programs ----------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "word", ["MOTOR", "motors", "SERVO", "ACTUATED", "DRIVE", "DRIVEN", "MOTION", "INPUT", "CRANK"]
+)
+def test_a_word_for_what_moves_a_joint_is_answered_by_driver_and_actuator(word: str) -> None:
+    with pytest.raises(FormatError, match=f"'{word}' begins no statement; .*DRIVER .*motion.* ACTUATOR .*force"):
+        model(f"{HINGE}{word} m (joint = j, law = 3);")
+
+
+@pytest.mark.parametrize("label", ["motor", "driven", "crank", "torque = 3", "actuator = 3", "driver = TIME"])
+def test_an_attribute_that_would_move_a_joint_is_answered_by_driver_and_actuator(label: str) -> None:
+    with pytest.raises(FormatError, match=r"'j' has no attribute .*DRIVER .*motion.* ACTUATOR .*force"):
+        model(HINGE.replace("triad = a);", f"triad = a, {label});"))
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"), [("PIN", "REVOLUTE"), ("ball", "SPHERICAL"), ("SLIDER", "TRANSLATIONAL"), ("CARDAN", "UNIVERSAL")]
+)
+def test_a_joint_by_the_workshops_name_is_answered_by_its_kind(word: str, kind: str) -> None:
+    with pytest.raises(FormatError, match=f"'{word}' begins no statement; write {kind} JOINT"):
+        model(HINGE.replace("REVOLUTE", word))
+
+
+def test_a_word_that_is_only_misspelt_still_gets_the_nearest_one() -> None:
+    with pytest.raises(FormatError, match="did you mean 'DRIVER'"):
+        model(f"{HINGE}DRIWER d (j.angle = TIME);")

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from linkwright.formats.mks.problems import Fault, Problems, Span, did_you_mean, either
 from linkwright.formats.mks.syntax import MAX_NAME, Item, Word
 from linkwright.formats.mks.values import words_of
+from linkwright.formats.mks.vocabulary import meant_of_joint
 
 T = TypeVar("T")
 _ALIASES = {
@@ -50,7 +51,7 @@ class Attributes:
             word = words_of(item.value)
             if word is None or word not in flags:
                 if word is not None:
-                    close = did_you_mean(word, [*flags, *labels])
+                    close = self._meant(word) or did_you_mean(word, [*flags, *labels])
                     return f"{self.owner} has no attribute {word!r}{close or self._all([*labels, *flags])}"
                 return f"this value has no label; write it as one of: {', '.join(labels)}"
             if word in self.flags:
@@ -63,12 +64,16 @@ class Attributes:
                 return f"{self.owner} has no such attribute{self._all(labels)}"
             if key in flags:
                 return f"{key!r} takes no value; write the word alone"
-            return f"{self.owner} has no attribute {item.key!r}{did_you_mean(key, labels) or self._all(labels)}"
+            close = self._meant(key) or did_you_mean(key, labels) or self._all(labels)
+            return f"{self.owner} has no attribute {item.key!r}{close}"
         found = self._items.setdefault(key, [])
         if len(found) >= (2 if key in _TWICE and key in labels else 1):
             return f"{item.key!r} is there {'a third time' if key in _TWICE else 'twice'}; remove one"
         found.append(item)
         return ""
+
+    def _meant(self, label: str) -> str:
+        return meant_of_joint(label) if self.owner.startswith("joint ") else ""
 
     @staticmethod
     def _all(labels: Collection[str]) -> str:

@@ -73,7 +73,7 @@ class Links(Places):
         name = self.name(s)
         self.joints.claim(name)
         kind = s.kind.text.lower()
-        kind = {"translational": "prismatic"}.get(kind, kind)
+        kind = {"translational": "prismatic", "translation": "prismatic"}.get(kind, kind)
         pitch = ("pitch",) if kind == "screw" else ()
         a = self.attributes(s, "joint", ("triad", *pitch, *LIMITS, *LOSSES), FLAGS)
         first, second = a.pair("triad")

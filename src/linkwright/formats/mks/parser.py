@@ -16,6 +16,7 @@ from linkwright.base.locks import Lock
 from linkwright.formats.mks.problems import Fault, Problems, did_you_mean, either
 from linkwright.formats.mks.scanner import scan
 from linkwright.formats.mks.syntax import MAX_NAME, Maker, Statement, Word
+from linkwright.formats.mks.vocabulary import meant
 
 MAX_NESTING = 100
 MAX_POWERS = 2000  # in one statement
@@ -29,6 +30,7 @@ HEADS = (
     "TRIAD",
     "REVOLUTE JOINT",
     "TRANSLATIONAL JOINT",
+    "TRANSLATION JOINT",
     "PRISMATIC JOINT",
     "CYLINDRICAL JOINT",
     "UNIVERSAL JOINT",
@@ -63,6 +65,8 @@ _NAME = re.compile(r'"[^"\n]*"|[^\W\d]\w*')
 _SIGNS_IN_A_ROW = re.compile(r"(?:[-+−]\s*){50}")
 _OPENING = re.compile(r"model\b", re.I)
 _CLOSING = re.compile(r"endmodel\b", re.I)
+_LAST = re.compile(r"\sendmodel\b[\s;]*\Z", re.I)
+_BRACKET = re.compile(r'"[^"\n]*"|[()\[\]]')
 _SPACE = re.compile(r"[ \t\r\n\f]*")
 
 _SIGNS = {
@@ -105,7 +109,7 @@ def parsed_by_grammar(text: str, at: int, end: int) -> Statement:
 
 def parse(problems: Problems) -> Parsed:
     """The statements of a text; what is wrong with their form is added to the problems."""
-    text = _without_comments(problems)
+    text = _ended(_without_comments(problems))
     parsed = Parsed()
     if not text.strip():
         problems.add_at(0, 0, "there is no model in it; a model begins with MODEL and its name")
@@ -155,6 +159,26 @@ def _without_comments(problems: Problems) -> str:
     return _PIECE.sub(blank, problems.text)
 
 
+def _ended(text: str) -> str:
+    """The text with a semicolon in the place of a blank before ENDMODEL, where the last statement has none."""
+    closing = _LAST.search(text)
+    if closing is None:
+        return text
+    end = len(text[: closing.start()].rstrip())
+    begin = text.rfind(";", 0, end) + 1
+    if begin == end or _depth(text, begin, end):
+        return text
+    return f"{text[:end]};{text[end + 1 :]}"
+
+
+def _depth(text: str, start: int, end: int) -> int:
+    """How many brackets are open at the end of a part."""
+    depth = 0
+    for m in _BRACKET.finditer(text, start, end):
+        depth += 1 if m[0] in "([" else -1 if m[0] in ")]" else 0
+    return depth
+
+
 def _opened(text: str, problems: Problems, parsed: Parsed) -> int:
     """Read `MODEL name`; where the statements begin."""
     at = _skip(text, 1 if text.startswith("\ufeff") else 0)
@@ -201,7 +225,7 @@ def check_nesting(text: str, start: int, end: int) -> None:
     if text.count("(", start, end) + text.count("[", start, end) <= MAX_NESTING:
         return
     depth = 0
-    for m in re.compile(r'"[^"\n]*"|[()\[\]]').finditer(text, start, end):
+    for m in _BRACKET.finditer(text, start, end):
         depth += 1 if m[0] in "([" else -1 if m[0] in ")]" else 0
         if depth > MAX_NESTING:
             raise Fault(Word(m.start(), m.end(), ""), f"more than {MAX_NESTING} brackets one inside the other")
@@ -275,20 +299,18 @@ def _before_next(text: str, at: int, wrong: int) -> int | None:
     fresh = _FRESH.search(text, at + 1, len(text))
     if fresh is None or fresh.end() > wrong:
         return None
-    depth = 0
-    for m in re.compile(r'"[^"\n]*"|[()\[\]]').finditer(text, at, fresh.start()):
-        depth += 1 if m[0] in "([" else -1 if m[0] in ")]" else 0
-    return fresh.end() if depth == 0 else None
+    return fresh.end() if _depth(text, at, fresh.start()) == 0 else None
 
 
 def _close_head(text: str, at: int, word: str) -> str:
     """The head that a wrong one is meant to be, judged by one word, two or three."""
     words = re.compile(r"[^\W\d]\w*(?:\s+[^\W\d]\w*){0,2}").match(text, at)
     given = words[0].split() if words else [word]
+    answer = meant(given)
+    if answer:
+        return answer
     if len(given) > 1 and given[1].upper() == "JOINT":
         return did_you_mean(" ".join(given[:2]), [head for head in HEADS if head.endswith("JOINT")])
-    if given[0].lower() == "motor":
-        return "; an ACTUATOR has a force that it is given, a DRIVER a motion"
     return did_you_mean(given[0], HEADS) or did_you_mean(" ".join(given[:2]), HEADS)
 
 

@@ -16,7 +16,7 @@ _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _SIGNED = rf"[+-]?{_NUMBER}"
 _S = r"[ \t\r\n\f]*"
 _VECTOR = rf"\({_S}{_SIGNED}(?:{_S},{_S}{_SIGNED})+{_S}\)"
-_KIND = "revolute|translational|prismatic|cylindrical|universal|spherical|planar|screw|fixed|free"
+_KIND = "revolute|translational|translation|prismatic|cylindrical|universal|spherical|planar|screw|fixed|free"
 _HEAD = re.compile(
     rf"(?:(?P<head>body|triad|rod|gear|shape|trace)|(?P<kind>{_KIND})[ \t\r\n\f]+(?P<joint>joint))\b{_S}"
     rf'(?P<name>{_WORD}|"[^"\n]*"){_S}\(',

@@ -1,0 +1,50 @@
+"""Words of other programs and of the workshop, and what the language has for them: better than the nearest spelling."""
+
+from __future__ import annotations
+
+_MOVED = "a DRIVER prescribes a motion, as in DRIVER d (hinge.angle = 2*TIME); an ACTUATOR exerts a force by a law"
+_BODY = "a part is a BODY; a DRIVER prescribes its motion, an ACTUATOR exerts a force on its joint"
+_FRAME = "a frame on a body is a TRIAD"
+_GEAR = "joints that move together are a GEAR"
+_ANSWERS = {
+    _MOVED: "motor motors servo engine drive driven drives actuated actuate actuation powered input motion excitation "
+    "rotation speed velocity rpm controller control",
+    _BODY: "crank rocker coupler link lever arm bar beam part piston block wheel shaft slider cam follower mass",
+    _FRAME: "marker frame point connector coordinate_system",
+    _GEAR: "mimic coupling belt pulley pinion rack transmission",
+    "a bearing is a JOINT, as in REVOLUTE JOINT": "hinge pin pivot bearing revolute_joint",
+    "a guide is a JOINT, as in TRANSLATIONAL JOINT": "guide rail prismatic_joint",
+    "a ball is a JOINT, as in SPHERICAL JOINT": "ball socket",
+    "joints close loops by themselves; ROD, POINT ON LINE and POINT ON PLANE hold points": "constraint loop closure",
+    "a law between two points is a SPRING, a DAMPER or a FORCE": "bushing sforce gforce spdp",
+    "a constant is a PARAMETER": "variable constant let define",
+    "start values are INITIAL (...)": "start initially state",
+}
+_STATEMENTS = {word: answer for answer, words in _ANSWERS.items() for word in words.split()}
+_KINDS = {
+    "REVOLUTE JOINT": "hinge pin pivot rotary rotating rotation rotational rotate turning continuous bearing",
+    "TRANSLATIONAL JOINT": "slider sliding slide linear guide rail",
+    "SPHERICAL JOINT": "ball ballsocket socket globe",
+    "UNIVERSAL JOINT": "cardan hooke hookes gimbal",
+    "FIXED JOINT": "weld welded rigid bolted locked",
+    "FREE JOINT": "floating six_dof",
+    "SCREW JOINT": "helical spindle thread",
+}
+_JOINTS = {word: kind for kind, words in _KINDS.items() for word in words.split()}
+_DRIVEN = "motor servo drive driver driven actuate actuation actuator powered crank input motion speed velocity torque"
+_DRIVEN += " force law rpm control"
+
+
+def meant(words: list[str]) -> str:
+    """What the first words of a statement mean here, '' where nothing is known of them."""
+    first, second = words[0].lower(), (words[1].lower() if len(words) > 1 else "")
+    if second == "joint" and first in _JOINTS:
+        return f"; write {_JOINTS[first]}"
+    answer = _STATEMENTS.get(first)
+    return f"; {answer}" if answer else ""
+
+
+def meant_of_joint(label: str) -> str:
+    """What an attribute that a joint does not have means here."""
+    first = label.lower().split()[0] if label.strip() else ""
+    return f"; a joint does not move by itself: {_MOVED}" if first in _DRIVEN.split() else ""
