@@ -20,6 +20,7 @@ from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import AppliedWrench, JointForce, laws_of
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.lengths import rate_units
 from linkwright.mechanism.placement import placement_rotation
 from linkwright.mechanism.topology import Topology, span
 from linkwright.mechanism.tree import Tree
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from linkwright.constraints.closings import Closing
     from linkwright.recursions.redundancy import Redundancy
 
+Floats = NDArray[np.float64]
 UNROLL = 64  # links up to which a recursion is unrolled
 #: Methods whose code grows faster, or from more, are rolled earlier: compiling stays at a second or two.
 UNROLL_EARLIER = {"triangular": 32, "mass-matrix": 24, "virtual-work": 32, "assembly": 32}
@@ -150,6 +152,17 @@ class Maker:
     def constraint_rows(self) -> list[tuple[Closing, str]]:
         """Every equation that holds the tree's coordinates together: its constraint, and what it is about."""
         return [(closing, name) for closing in self.closings for name in closing.form.names]
+
+    @cached_property
+    def constraint_units(self) -> Floats:
+        """(m,): the unit of each of these equations: the mechanism's length, or 1 for angles and sines."""
+        lengths = [flag for closing in self.closings for flag in closing.form.lengths]
+        return np.where(np.array(lengths, dtype=bool), self.size, 1.0)
+
+    @cached_property
+    def rate_units(self) -> Floats:
+        """(nv,): the unit of each rate: the mechanism's length, or 1 for turns."""
+        return rate_units(self.tree)
 
     @property
     def has_point_elements(self) -> bool:

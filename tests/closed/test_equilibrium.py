@@ -135,3 +135,30 @@ def test_frozen_drivers_have_their_value_and_no_rate(t: float) -> None:
     assert still._closing(q, t)[1] == pytest.approx(np.zeros(1), abs=1e-9)
     assert mech._settling(q, np.zeros(2), t)[1][0] == pytest.approx(-0.4 - 0.3 * np.cos(3.0 * t), abs=1e-6)
     assert still._settling(q, np.zeros(2), t)[1][0] == 0.0
+
+
+@pytest.mark.parametrize("stiffness", [20.0, 0.02, 2e-6])
+def test_a_sag_of_any_length_is_found(stiffness):
+    with lw.Builder("sag") as b:
+        b.joint("prismatic", b.ground, b.body("mass", mass=1.0), "slide")
+        b.joint_spring("slide", stiffness=stiffness)
+    mech = b.build()
+    assert mech.equilibrium().q == pytest.approx([-9.81 / stiffness], rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_an_equilibrium_is_as_exact_in_every_size(size):
+    """A pendulum on a slide, each held by a spring; the same gravity for all sizes."""
+    with lw.Builder("hanging") as b:
+        slide = b.body("slide", mass=1.0)
+        arm = b.body("arm", mass=2.0, com=(0.3 * size, 0, 0), inertia=0.01 * size**2 * np.eye(3))
+        b.joint("prismatic", b.ground, slide, "slide")
+        hinge = b.triad(slide, (0.1 * size, 0, 0), h=(0, 1, 0)), b.triad(arm, h=(0, 1, 0))
+        b.joint("revolute", *hinge, "hinge")
+        b.joint_spring("slide", stiffness=50.0 / size)
+        b.joint_spring("hinge", stiffness=7.0 * size)
+    mech = b.build()
+    slide, angle = mech.equilibrium().q
+    assert slide == pytest.approx(-3.0 * 9.81 * size / 50.0, rel=1e-9)
+    # The moment of the weight about the hinge, 2 g 0.3 cos(angle), is what the spring holds.
+    assert 2.0 * 9.81 * 0.3 * np.cos(angle) == pytest.approx(7.0 * abs(angle), rel=1e-9)

@@ -14,7 +14,7 @@ from linkwright.programs import CLOSED_METHODS, FORMS, FORWARD_METHODS, SPECS
 from linkwright.spatial.rotation import quaternion_matrix
 
 CLOSED_ALONE = ("closing", "settling", "constraint_forces")
-TREES_ALONE = ("inverse_dynamics", "reactions", "inverse_dynamics_derivatives")  # as single programs
+TREES_ALONE = ("inverse_dynamics", "reactions", "inverse_dynamics_derivatives", "gear_forces")  # as single programs
 RATES = ("rate",)  # grows as the Euler parameters do
 MADE = {
     "tree": lambda: lw.random_tree(4, 5, floating=True, joints=["spherical", "revolute", "free"]),

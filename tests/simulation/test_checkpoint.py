@@ -218,13 +218,13 @@ def test_a_checkpoint_that_does_not_fit_its_run_is_told_so(tmp_path, options, ch
         lw.simulate(double_pendulum(), 0.1, resume=True, **options)
 
 
-@pytest.mark.parametrize("h", [b"0.0", b"1" + 400 * b"0", b"NaN", b"true", b"1e999", b"-1.0"])
-def test_a_step_that_cannot_be_is_told_so(tmp_path, h):
+@pytest.mark.parametrize("done", [b"0.0", b"1" + 400 * b"0", b"NaN", b"true", b"1e999", b"-1"])
+def test_a_number_of_steps_that_cannot_be_is_told_so(tmp_path, done):
     path = tmp_path / "run.lwc"
-    options = {"q0": SWUNG, "method": "radau", "rtol": 1e-4, "checkpoint": path}
+    options = {"q0": SWUNG, "method": "rk4", "dt": 0.01, "checkpoint": path}
     lw.simulate(double_pendulum(), 0.1, **options)
     parts = dict(np.load(path, allow_pickle=False))
-    header = re.sub(rb'"h": [^}]*', b'"h": ' + h, parts["header"].tobytes())
+    header = re.sub(rb'"done": [^}]*', b'"done": ' + done, parts["header"].tobytes())
     parts["header"] = np.frombuffer(header, np.uint8)
     with open(path, "wb") as file:
         np.savez(file, **parts)

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 ROUNDS = 50
-#: What may be left of the equations, in metres and as sines, for each metre of the mechanism's size.
-CLOSED = 1e-12
+#: What may be left of the equations: as sines, and as parts of the mechanism's length.
+CLOSED = 1e-11
+FARTHEST = 0.5  # of one correction: rad, or a part of the mechanism's length
 
 
 def assemble(mech: Mechanism, q: ArrayLike | None, fixed: Sequence[str], t: float) -> Floats:
@@ -62,19 +63,19 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
         return mech.integrate(given, np.zeros(mech.nv)), rates
     scaled = mech._weighed
     given = np.array(np.broadcast_to(given, (*np.broadcast_shapes(given.shape[:-1], np.shape(t)), mech.nq)))
-    limit = CLOSED * max(1.0, mech._maker.size)
+    units, lengths = mech._maker.constraint_units, mech._maker.rate_units
     none = ~(np.isfinite(given).all(axis=-1) & np.isfinite(t))
     done, best = np.array(none), np.full(none.shape, np.inf)
     for _ in range(ROUNDS):
         change, phi = scaled._closing(given, t)
-        worst = np.max(np.abs(phi), axis=-1, initial=0.0)
-        done |= ~(worst < 0.5 * best) & (worst <= limit)
+        worst = np.max(np.abs(phi) / units, axis=-1, initial=0.0)
+        done |= ~(worst < 0.5 * best) & (worst <= CLOSED)
         if done.all():
             break
         best = np.fmin(best, worst)
         # Far from closure a whole correction may overshoot. A state stays when it is closed, whatever others need.
-        most = np.max(np.abs(change), axis=-1, keepdims=True, initial=0.0)
-        step = change * np.minimum(1.0, 0.5 / np.maximum(most, 1e-300))
+        most = np.max(np.abs(change) / lengths, axis=-1, keepdims=True, initial=0.0)
+        step = change * np.minimum(1.0, FARTHEST / np.maximum(most, 1e-300))
         given = mech.integrate(given, np.where(done[..., None], 0.0, step))
     else:
         raise _open(mech, phi, done)
@@ -89,7 +90,7 @@ def _open(mech: Mechanism, phi: Floats, done: NDArray[np.bool_]) -> AssemblyErro
     """The error for the first state that is not closed."""
     at = tuple(int(k) for k in np.argwhere(~done)[0])
     sizes = np.abs(phi[at])
-    worst = int(np.argmax(np.where(np.isfinite(sizes), sizes, np.inf)))
+    worst = int(np.argmax(np.where(np.isfinite(sizes), sizes / mech._maker.constraint_units, np.inf)))
     name, left = mech.constraints[worst], float(sizes[worst])
     where = f"this q, state {list(at)} of the batch" if at else "this q"
     text = (

@@ -29,11 +29,33 @@ def constraint_jacobian(mech: Mechanism, q: Floats, t: Any = 0.0) -> tuple[Float
     return np.swapaxes(found[..., 1:, :] - still, -1, -2), still[..., 0, :]
 
 
-def allowed(g: Floats) -> Floats:
+def scaled(mech: Mechanism, g: Floats) -> Floats:
+    """G (..., m, nv) without units: lengths and shifts as parts of the mechanism's length."""
+    return np.asarray(g * mech._maker.rate_units / mech._maker.constraint_units[:, None])
+
+
+def inverse(mech: Mechanism, g: Floats) -> Floats:
+    """(..., nv, m): the Moore-Penrose inverse of G, whose rank is decided without units."""
+    units, rows = mech._maker.rate_units, mech._maker.constraint_units
+    _, sizes, directions = np.linalg.svd(scaled(mech, g))
+    rank = np.sum(sizes > RANK * np.maximum(sizes[..., :1], 1e-300), axis=-1)
+    some = np.linalg.pinv(scaled(mech, g), rcond=RANK) * units[:, None] / rows
+    if np.ptp(units) == 0.0:
+        return np.asarray(some)
+    # Less what lies along the rates that G allows: the least change of rates as they are counted.
+    free = np.arange(directions.shape[-1]) >= rank[..., None]
+    along = np.swapaxes(directions, -1, -2) * units[:, None] * free[..., None, :]
+    return np.asarray(some - along @ (np.linalg.pinv(along, rcond=1e-13) @ some))
+
+
+def allowed(mech: Mechanism, g: Floats) -> Floats:
     """Z (nv, d): an orthonormal basis of the rates with G v = 0, for one state."""
     nv = g.shape[1]
     if not g.shape[0]:
         return np.eye(nv)
-    _, sizes, directions = np.linalg.svd(g)
+    _, sizes, directions = np.linalg.svd(scaled(mech, g))
     rank = int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
-    return np.asarray(directions[rank:].T)
+    free, units = np.asarray(directions[rank:].T), mech._maker.rate_units
+    if np.ptp(units) == 0.0:
+        return free
+    return np.asarray(np.linalg.qr(units[:, None] * free)[0])

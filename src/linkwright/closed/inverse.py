@@ -49,7 +49,7 @@ def inverse_dynamics(
         if not known[k]:
             found[k] = np.nan
             continue
-        w = allowed(g[k])
+        w = allowed(mech, g[k])
         s = w[actuated]
         wanted = w.T @ tree[k]
         inverse = np.linalg.pinv((scale[:, None] * s).T, rcond=1e-10)
@@ -103,8 +103,9 @@ def _weights(weights: ArrayLike | None, n: int) -> Floats:
 
 def _check_accelerations(mech: Mechanism, g: Floats, a: Floats, bound: Floats) -> None:
     """Accelerations that open a loop have no forces."""
-    opening = np.einsum("...ij,...j->...i", g, a - bound)
-    scale = np.einsum("...ij,...j->...i", np.abs(g), np.abs(a) + np.abs(bound)).max(axis=-1, initial=0.0)
+    units = mech._maker.constraint_units
+    opening = np.einsum("...ij,...j->...i", g, a - bound) / units
+    scale = (np.einsum("...ij,...j->...i", np.abs(g), np.abs(a) + np.abs(bound)) / units).max(axis=-1, initial=0.0)
     worst = np.abs(opening) > OPEN * np.maximum(scale, 1e-9)[..., None]
     if worst.any():
         row = int(np.argmax(worst.reshape(-1, worst.shape[-1]).any(axis=0)))

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
 from linkwright.closed.consistent import project
-from linkwright.closed.freedom import RANK, allowed, constraint_jacobian
+from linkwright.closed.freedom import allowed, constraint_jacobian, inverse
 from linkwright.errors import ModelError
 from linkwright.mechanism.kinds import KINDS
-from linkwright.mechanism.quantities import turns
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -100,10 +99,10 @@ def linearise(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> L
 def _exact(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Linearised:
     by_q, by_v, by_tau = mech.forward_dynamics_derivatives(q, v, tau, t=t)
     g, _ = constraint_jacobian(mech, q, t)
-    z = allowed(g)
+    z = allowed(mech, g)
     by_y = by_q @ z
     if mech.closed and v.any():
-        by_y = by_y - by_v @ np.linalg.pinv(g, rcond=RANK) @ _rates_opened(mech, q, v, z, t)
+        by_y = by_y - by_v @ inverse(mech, g) @ _rates_opened(mech, q, v, z, t)
     d = z.shape[1]
     a = np.block([[-z.T @ _turning(mech, v) @ z, np.eye(d)], [z.T @ by_y, z.T @ by_v @ z]])
     return Linearised(a, np.concatenate([np.zeros((d, mech.nv)), z.T @ by_tau]), z)
@@ -115,7 +114,7 @@ def _rates_opened(mech: Mechanism, q: Floats, v: Floats, z: Floats, t: float) ->
     They are as smooth as sines of the coordinates, whatever the forces are.
     """
     # The columns of Z need not be of one unit: each is followed by as much as its largest part allows.
-    size = np.maximum(np.abs(z / _lengths(mech)[:, None]).max(axis=0, initial=0.0), 1e-300)
+    size = np.maximum(np.abs(z / mech._maker.rate_units[:, None]).max(axis=0, initial=0.0), 1e-300)
     moves = np.einsum("s,xk->skx", STEP * _SIDES, z / size)
     here = np.ascontiguousarray(np.broadcast_to(q, (*moves.shape[:-1], len(q))))
     moved = mech.integrate(here, np.ascontiguousarray(moves))
@@ -131,16 +130,6 @@ def _slope(values: Floats) -> Floats:
     return np.asarray((8.0 * (values[0] - values[1]) - (values[2] - values[3])) / (12.0 * STEP))
 
 
-def _lengths(mech: Mechanism) -> Floats:
-    """(nv,): the unit of each rate: 1 for turns, the mechanism's size for shifts."""
-    found = np.ones(mech.nv)
-    for joint in mech.joints:
-        at = joint.v_slice
-        shifts = [not turns(joint.kind, k) for k in range(at.stop - at.start)]
-        found[at] = np.where(shifts, mech._maker.size, 1.0)
-    return found
-
-
 def _turning(mech: Mechanism, v: Floats) -> Floats:
     """K of δq' = δv − K δq, where rates are seen from axes that turn."""
     k, x = np.zeros((mech.nv, mech.nv)), mech.tree.coordinates
@@ -152,7 +141,7 @@ def _turning(mech: Mechanism, v: Floats) -> Floats:
 
 def _by_differences(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Linearised:
     g, _ = constraint_jacobian(mech, q, t)
-    z = allowed(g)
+    z = allowed(mech, g)
     d, nv = z.shape[1], mech.nv
     scale, best = 1.0, np.inf
     a = shorter = _differences(mech, q, v, tau, t, z, scale)
@@ -173,7 +162,7 @@ def _by_differences(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float
 def _differences(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float, z: Floats, scale: float) -> Floats:
     """A, by steps that are so much shorter than `STEP`."""
     d = z.shape[1]
-    unit = scale / np.maximum(np.abs(z / _lengths(mech)[:, None]).max(axis=0, initial=0.0), 1e-300)
+    unit = scale / np.maximum(np.abs(z / mech._maker.rate_units[:, None]).max(axis=0, initial=0.0), 1e-300)
     both = np.concatenate([unit, unit])
     moves = np.einsum("s,kx->skx", STEP * _SIDES, np.diag(both))  # (4, 2d, 2d)
     y, u = moves[..., :d] @ z.T, moves[..., d:] @ z.T
@@ -184,7 +173,7 @@ def _differences(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float, z
         moved, _ = project(mech, moved, None, t)
         g, phi_t = constraint_jacobian(mech, moved, t)
         wrong = np.einsum("...ij,...j->...i", g, rates) + phi_t
-        rates = rates - np.einsum("...ij,...j->...i", np.linalg.pinv(g, rcond=RANK), wrong)
+        rates = rates - np.einsum("...ij,...j->...i", inverse(mech, g), wrong)
     acceleration = mech.forward_dynamics(moved, rates, np.ascontiguousarray(np.broadcast_to(tau, rates.shape)), t=t)
     away = mech.difference(here, moved)
     drift = (rates - v - away @ _turning(mech, v).T) @ z
@@ -198,7 +187,8 @@ def _check(mech: Mechanism, q: Floats, v: Floats, t: float) -> None:
     _, phi = mech._weighed._closing(q, t)
     _, rate = mech._weighed._settling(q, v, t)
     for what, values in (("q leaves {} open", phi), ("v opens {}", rate)):
-        if np.max(np.abs(values), initial=0.0) > CONSISTENT:
-            name = mech.constraints[int(np.argmax(np.abs(values)))]
+        sizes = np.abs(values) / mech._maker.constraint_units
+        if np.max(sizes, initial=0.0) > CONSISTENT:
+            name = mech.constraints[int(np.argmax(sizes))]
             told = what.format(name)
             raise ModelError(f"{told}; take a consistent state: q, v = mech.project(q, v)", element=name)

@@ -17,6 +17,7 @@ from linkwright.closed.consistent import one
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import Call, Name, replaced
+from linkwright.mechanism.lengths import shifts
 
 if TYPE_CHECKING:
     from linkwright.closed.linear import Linearised
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 ITERATIONS = 300
-REST = 1e-10  # what counts as no acceleration, as a part of the largest that was met, or of 1
+REST = 1e-10  # what counts as no acceleration, as a part of the largest that was met, or of gravity
+NEAR = 1e-12  # an equilibrium nearer than this, in rad and as a part of the mechanism's length, is reached
 FALL = 0.02  # δ (s²) where nothing tells how fast things happen
 SLOW = 1e-9  # eigenvalues of K below this part of the largest are none
-FARTHEST = 0.3  # of one step, in rad and m
+FARTHEST = 0.3  # of one step: rad, and at first the same part of the mechanism's length
+FASTER = 2.0  # by which shifts may be longer after a step that was not too long
 #: A mode that grows faster than this (1/s) makes an equilibrium unstable.
 GROWS = 1e-5
 
@@ -69,34 +72,42 @@ def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float)
     elif q is None:
         q = mech.neutral()
     q = one(q, mech.nq, "q")
-    rest = np.zeros(mech.nv)
-    most, delta = 1.0, 0.0
+    rest, units = np.zeros(mech.nv), mech._maker.rate_units
+    limits = FARTHEST * units
+    shift = shifts(mech.tree)[1]
+    most, delta = float(np.linalg.norm(mech.description.gravity)) / mech.description.length_scale, 0.0
     left = np.inf
     for k in range(ITERATIONS):
         linear = still.linearise(q, rest, force, t=t)
         z, d = linear.basis, linear.basis.shape[1]
-        f = z.T @ still.forward_dynamics(q, rest, force, t=t)
-        before, left = left, float(np.max(np.abs(f), initial=0.0))
+        push = still.forward_dynamics(q, rest, force, t=t)
+        f = z.T @ push
+        before, left = left, float(np.max(np.abs(push) / units, initial=0.0))
         if not np.isfinite(left):
             raise ModelError("forces have no finite value on the way to equilibrium; start elsewhere")
         most = max(most, left)
-        if left <= REST * most:
-            return Equilibrium(q, linear, k, left)
         stiffness = linear.A[d:, :d]
+        if left <= max(REST * most, NEAR * float(np.abs(np.linalg.eigvals(stiffness)).max(initial=0.0))):
+            return Equilibrium(q, linear, k, float(np.max(np.abs(push), initial=0.0)))
         delta = _delta(stiffness, min(delta * before / left, 10.0 * delta) if delta else 0.0)
         y = np.linalg.lstsq(np.eye(d) / delta - stiffness, f, rcond=1e-13)[0]
-        size = float(np.max(np.abs(y), initial=0.0))
-        q = still.integrate(q, z @ (y * min(1.0, FARTHEST / max(size, 1e-300))))
+        move = z @ y
+        too_long = float(np.max(np.abs(move) / limits, initial=0.0))
+        q = still.integrate(q, move / max(too_long, 1.0))
+        # Where a step is not too long for what falls, shifts may be longer the next time: a sag has no size of its own.
+        limits[shift] *= FASTER if left <= before else 1.0 / FASTER
+        limits[shift] = np.maximum(limits[shift], FARTHEST * units[shift])
         if mech.closed:
             q = still.project(q, t=t)[0]
     names = [joint.name for joint in mech.joints]
-    worst = int(np.argmax(np.abs(z @ f)))
+    worst = int(np.argmax(np.abs(push) / units))
     name = next((n for n, joint in zip(names, mech.joints, strict=True) if worst < joint.v_slice.stop), names[-1])
     text = (
-        f"no equilibrium was found in {ITERATIONS} steps: joint {name!r} still accelerates by {left:.3g}; "
+        f"no equilibrium was found in {ITERATIONS} steps: "
+        f"joint {name!r} still accelerates by {np.abs(push[worst]):.3g}; "
         "start nearer to it, hold what moves freely, or simulate with damping"
     )
-    raise NoEquilibrium(text, q, left)
+    raise NoEquilibrium(text, q, float(np.abs(push).max()))
 
 
 def _delta(stiffness: Floats, wanted: float) -> float:

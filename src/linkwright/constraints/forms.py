@@ -36,6 +36,10 @@ class Form:
     #: The angles that it counts through all their turns, as measures of its frames.
     angles: Callable[[Sequence[Frame]], tuple[Measure, ...]] | None = None
     turns: int = 0
+    lengths: tuple[bool, ...] = ()  # of each equation, whether it is a length; else it is an angle or a sine
+
+    def __post_init__(self) -> None:
+        assert len(self.lengths) == len(self.names), self.key
 
     @property
     def size(self) -> int:
@@ -72,13 +76,20 @@ def joint(kind_name: str) -> Form:
             r, p = between(frames[0], frames[1])
             return kind.equations(r, p, record[0], near(kind.measures(r, p)[0], turned[0]))
 
-        return Form("screw joint", kind.equation_names, screw, numbers=1, angles=turn, turns=1)
+        return Form("screw joint", kind.equation_names, screw, numbers=1, angles=turn, turns=1, lengths=_lengths(kind))
 
     def equations(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
         return kind.equations(*between(frames[0], frames[1]), 0.0, 0.0)
 
     word = {"prismatic": "translational"}.get(kind_name, kind_name)
-    return Form(f"{word} joint", kind.equation_names, equations)
+    return Form(f"{word} joint", kind.equation_names, equations, lengths=_lengths(kind))
+
+
+def _lengths(kind: JointKind) -> tuple[bool, ...]:
+    """Which equations of a joint kind are lengths: those that change as the second frame is shifted."""
+    here = kind.equations(np.eye(3), np.zeros(3), 0.0, 0.0)
+    far = kind.equations(np.eye(3), np.ones(3), 0.0, 0.0)
+    return tuple(bool(x != y) for x, y in zip(here, far, strict=True))
 
 
 def _screw_by_shift(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
@@ -90,7 +101,9 @@ def _screw_by_shift(frames: Sequence[Frame], record: Array, turned: Array, law: 
 
 
 #: A screw whose whole turns are told by its shift: nothing is counted.
-SCREW_BY_SHIFT = Form("screw joint by its shift", KINDS["screw"].equation_names, _screw_by_shift, numbers=1)
+SCREW_BY_SHIFT = replace(
+    joint("screw"), key="screw joint by its shift", equations=_screw_by_shift, angles=None, turns=0
+)
 
 
 def _length(d: Array) -> Any:
@@ -102,12 +115,23 @@ def _distance(frames: Sequence[Frame]) -> Any:
     return _length(frames[1][1] - frames[0][1])
 
 
-ROD = Form("rod", ("length",), lambda f, n, a, law: np.array([_distance(f) - n[0]]), numbers=1)
+ROD = Form("rod", ("length",), lambda f, n, a, law: np.array([_distance(f) - n[0]]), numbers=1, lengths=(True,))
 POINT_ON_LINE = Form(
-    "point on line", ("on the line, along f", "on the line, along g"), lambda f, n, a, law: between(f[0], f[1])[1][:2]
+    "point on line",
+    ("on the line, along f", "on the line, along g"),
+    lambda f, n, a, law: between(f[0], f[1])[1][:2],
+    lengths=(True, True),
 )
-POINT_ON_PLANE = Form("point on plane", ("in the plane",), lambda f, n, a, law: between(f[0], f[1])[1][2:])
-DISTANCE = Form("distance driver", ("distance",), lambda f, n, a, law: np.array([_distance(f) - law]), driven=True)
+POINT_ON_PLANE = Form(
+    "point on plane", ("in the plane",), lambda f, n, a, law: between(f[0], f[1])[1][2:], lengths=(True,)
+)
+DISTANCE = Form(
+    "distance driver",
+    ("distance",),
+    lambda f, n, a, law: np.array([_distance(f) - law]),
+    driven=True,
+    lengths=(True,),
+)
 
 
 @cache
@@ -115,7 +139,12 @@ def absolute(axis: int) -> Form:
     """A coordinate of a frame's origin."""
     name = "xyz"[axis]
     return Form(
-        f"absolute {name} driver", (name,), lambda f, n, a, law: np.array([f[0][1][axis] - law]), sides=1, driven=True
+        f"absolute {name} driver",
+        (name,),
+        lambda f, n, a, law: np.array([f[0][1][axis] - law]),
+        sides=1,
+        driven=True,
+        lengths=(True,),
     )
 
 
@@ -134,7 +163,7 @@ def angle(first: str, second: str, about_h: bool) -> Form:
         return np.array([arctan2(measure.sine, measure.cosine) - law])
 
     way = "about h" if about_h else "in space"
-    return Form(f"angle driver {first}{second} {way}", ("angle",), equation, driven=True)
+    return Form(f"angle driver {first}{second} {way}", ("angle",), equation, driven=True, lengths=(False,))
 
 
 @cache
@@ -146,7 +175,8 @@ def coordinate(kind_name: str, index: int) -> Form:
         measure = kind.measures(*between(frames[0], frames[1]))[index]
         return np.array([_beyond(measure, law) if measure.shift is None else measure.shift - law])
 
-    return Form(f"{kind_name} coordinate {index} driver", ("coordinate",), equation, driven=True)
+    lengths = (index not in kind.angles,)
+    return Form(f"{kind_name} coordinate {index} driver", ("coordinate",), equation, driven=True, lengths=lengths)
 
 
 @cache
@@ -167,7 +197,8 @@ def gear(follower: str, leader: str) -> Form:
         return np.array([values[0] - record[0] * values[1] - record[1]])
 
     key = f"gear of {follower} by {leader}"
-    return Form(key, ("ratio",), equation, sides=4, numbers=2, angles=angles, turns=sum(turning))
+    lengths = (not turning[0],)
+    return Form(key, ("ratio",), equation, sides=4, numbers=2, angles=angles, turns=sum(turning), lengths=lengths)
 
 
 @cache
@@ -197,7 +228,7 @@ def gear_near(follower: str, leader: str, by_follower: bool) -> Form:
         return np.array([value(0, ratio * second + offset) - ratio * second - offset])
 
     way = "from the follower" if by_follower else "from the leader"
-    return Form(f"{counted.key}, {way}", ("ratio",), equation, sides=4, numbers=2)
+    return Form(f"{counted.key}, {way}", ("ratio",), equation, sides=4, numbers=2, lengths=counted.lengths)
 
 
 @cache
@@ -210,4 +241,5 @@ def some(form: Form, rows: tuple[int, ...]) -> Form:
         return form.equations(frames, record, turned, law)[list(rows)]
 
     names = tuple(form.names[k] for k in rows)
-    return replace(form, key=f"{form.key}, {', '.join(names)}", names=names, equations=equations)
+    lengths = tuple(form.lengths[k] for k in rows)
+    return replace(form, key=f"{form.key}, {', '.join(names)}", names=names, equations=equations, lengths=lengths)

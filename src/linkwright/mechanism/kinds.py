@@ -65,6 +65,14 @@ class JointKind:
     #: quarter turn back about x, by none. A spherical joint's angles are yaw, pitch and roll: Rz Ry Rx.
     parts: tuple[str, ...] = ()
 
+    @property
+    def lengths(self) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
+        """Which of its coordinates, and which of its rates, are lengths and not turns."""
+        if self.paired:
+            shifts = tuple(k not in self.angles for k in range(self.nq))
+            return shifts, shifts
+        return (True,) * (self.nq - 4) + (False,) * 4, (True,) * (self.nv - 3) + (False,) * 3
+
     def terms(self, q: Array, pitch: Any) -> Array:
         """The functions of q that the other methods take in its place, so that none is computed twice."""
         return q

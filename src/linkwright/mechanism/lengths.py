@@ -16,9 +16,11 @@ from linkwright.mechanism.kinds import KIND_LIST
 
 if TYPE_CHECKING:
     from linkwright.mechanism.description import Description
+    from linkwright.mechanism.tree import Tree
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 GROUND = -1
 SMALL = 1e-3  # of a typical body's length: less is the length of a body whose frames are all in one place
 
@@ -61,6 +63,23 @@ def length_scale(d: Description, array: Callable[[str], Floats] | None = None) -
     """
     largest = np.max(body_lengths(d, array), axis=-1, initial=0.0)
     return np.asarray(np.where(largest > 0.0, largest, 1.0))
+
+
+def shifts(tree: Tree) -> tuple[Flags, Flags]:
+    """(nq,) and (nv,): which coordinates and which rates are lengths; the others are turns, or Euler parameters."""
+    x = tree.coordinates
+    lengths = np.zeros(x.nq, bool), np.zeros(x.nv, bool)
+    for number in np.unique(tree.kind_numbers):
+        at = np.flatnonzero((tree.kind_numbers == number) & ~x.follows)
+        for mask, first, flags in zip(lengths, (x.q_at, x.v_at), KIND_LIST[number].lengths, strict=True):
+            for k in np.flatnonzero(flags):
+                mask[first[at] + k] = True
+    return lengths
+
+
+def rate_units(tree: Tree) -> Floats:
+    """(nv,): the unit of each rate and of small moves: the mechanism's length for shifts, 1 for turns."""
+    return np.where(shifts(tree)[1], tree.description.length_scale, 1.0)
 
 
 def _frames(d: Description, array: Callable[[str], Floats]) -> Iterator[tuple[Floats, Ints]]:

@@ -14,13 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.kernels.kernel import Kernel
-from linkwright.simulation.beginning import Settings
-from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, UNDERFLOW
+from linkwright.mechanism.cases import Cases
+from linkwright.mechanism.lengths import length_scale
+from linkwright.simulation.beginning import Settings, first_steps
+from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, UNDERFLOW, first_control, run_settings
 from linkwright.simulation.dense import dense_value
 from linkwright.simulation.engines import Trouble, step_count, why_stuck
 from linkwright.simulation.kernels import Kernels, in_batch
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.tableaux import tableau_of
+from linkwright.simulation.tolerances import tolerances
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -44,7 +47,7 @@ class Simulations:
     """Cases of one mechanism whose parameters `names` have the values p (n, k)."""
 
     def __init__(self, mech: Mechanism, names: tuple[str, ...], settings: Settings) -> None:
-        self.mech, self.settings = mech, settings
+        self.mech, self.names, self.settings = mech, names, settings
         self.kernels, self.tableau = Kernels.opened(mech, names), tableau_of(settings.method)
         assert settings.times is not None
         self.times = settings.times
@@ -81,15 +84,16 @@ class Simulations:
         s = self.settings
         longest = min(s.longest, s.end - s.start)
         shortest = 16.0 * float(np.spacing(max(abs(s.start), abs(s.end))))
-        settings = np.array([s.end, s.rtol, s.atol, longest, shortest])
-        control = np.zeros((len(q), len(CONTROL)))
-        control[:, 0], control[:, 1] = s.start, self._first_steps(q, v, a, p)
-        control[:, 2], control[:, _CODE] = 1.0, ACCEPTED
+        lengths = length_scale(self.mech.description, Cases(self.mech.description, self.names, p).array)
+        tolerance = tolerances(self.mech.tree, self.mech.closed, lengths, s.rtol, s.atol, (q, v, a))
+        settings = run_settings(s.end, longest, shortest, tolerance)
+        first = self._first_steps(q, v, a, p, tolerance.absolute(tolerance.start))
+        control = first_control(s.start, first, tolerance.start)
         kernel = self.kernels.attempt(self.tableau)
         at = np.arange(len(q))
         since: list[list[Floats]] = [[] for _ in at]  # the controls of the attempts since the last good one
         while len(at):
-            q1, v1, a1, next_control = self._call(kernel, p[at], q, v, a, control, settings)
+            q1, v1, a1, next_control = self._call(kernel, p[at], q, v, a, control, settings[at])
             code = next_control[:, _CODE]
             taken = code == ACCEPTED
             rows = np.flatnonzero(taken)
@@ -108,30 +112,21 @@ class Simulations:
             on = ~stuck & (next_control[:, 0] < s.end)
             q, v, a, control, at = q1[on], v1[on], a1[on], next_control[on], at[on]
 
-    def _first_steps(self, q: Floats, v: Floats, a: Floats, p: Floats) -> Floats:
+    def _first_steps(self, q: Floats, v: Floats, a: Floats, p: Floats, atol: Floats) -> Floats:
         """As `beginning` finds them for one run."""
         s = self.settings
 
         def rate(q: Floats, v: Floats) -> Floats:
             return v if self.kernels.nq == self.kernels.nv else self._call(self.kernels.rate(), p, q, v)[0]
 
-        def rms(x: Floats) -> Floats:
-            return np.asarray(np.sqrt(np.mean(x * x, axis=1)))
+        def slope(t: Floats, y: Floats) -> Floats:
+            q1, v1 = (np.ascontiguousarray(x) for x in np.split(y, [q.shape[1]], axis=1))
+            q1, v1, a1, _ = self.ended(t, q1, v1, p)
+            return np.concatenate([rate(q1, v1), a1], axis=1)
 
-        with np.errstate(all="ignore"):
-            y, f = np.concatenate([q, v], axis=1), np.concatenate([rate(q, v), a], axis=1)
-            scale = s.atol + s.rtol * np.abs(y)
-            d0, d1 = rms(y / scale), rms(f / scale)
-            h0 = np.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / d1)
-            h0 = np.minimum(h0, min(s.end - s.start, s.longest))
-            q1, v1 = np.split(y + h0[:, None] * f, [q.shape[1]], axis=1)
-            q1, v1, a1, _ = self.ended(s.start + h0, np.ascontiguousarray(q1), np.ascontiguousarray(v1), p)
-            d2 = rms((np.concatenate([rate(q1, v1), a1], axis=1) - f) / scale) / h0
-            most = np.maximum(d1, d2)
-            exponent = 1.0 / (self.tableau.error_order + 1)
-            h1 = np.where(most <= 1e-15, np.maximum(1e-6, h0 * 1e-3), (0.01 / most) ** exponent)
-            step = np.minimum(np.minimum(100.0 * h0, h1), min(s.longest, s.end - s.start))
-            return np.where(np.isfinite(step) & (step > 0.0), step, 1e-6 * (s.end - s.start))
+        y, f = np.concatenate([q, v], axis=1), np.concatenate([rate(q, v), a], axis=1)
+        span = s.start, s.end, min(s.longest, s.end - s.start)
+        return first_steps(slope, span, y, f, atol + s.rtol * np.abs(y), self.tableau.error_order)
 
     # -- steps of one length ------------------------------------------------------------------------------------
     def _fixed(self, out: Simulated, q: Floats, v: Floats, a: Floats, p: Floats) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import ModelError, ShapeError
+from linkwright.mechanism.lengths import shifts
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.ends import endless_law, first_bad_joint
 from linkwright.simulation.engines import Adaptive, Engine, Fixed
@@ -19,6 +20,7 @@ from linkwright.simulation.kernels import Kernels, in_batch
 from linkwright.simulation.laws import Law
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.tableaux import STIFF, tableau_of
+from linkwright.simulation.tolerances import tolerances
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -30,14 +32,14 @@ _MOVED = 1e-6  # how far coordinates are taken without a word, as a part of thei
 
 @dataclass(frozen=True)
 class Settings:
-    """What was asked for; `times` is None for every step."""
+    """What was asked for; `times` is None for every step, `atol` for what the mechanism and its motion tell."""
 
     method: str
     start: float
     end: float
     dt: float | None
     rtol: float
-    atol: float
+    atol: float | None
     longest: float
     times: Floats | None
 
@@ -83,11 +85,13 @@ def first_point(
     """The nearest state that can be, and its acceleration."""
     given = q, v
     q, v, a, left = _ended(kernels, t, q, v, law, tau)
-    if mech.closed and not (left <= CLOSED and is_near(q, given[0]) and is_near(v, given[1])):
+    units = units_of(mech)
+    if mech.closed and not (left <= CLOSED and is_near(q, given[0], units[0]) and is_near(v, given[1], units[1])):
         q, v, a, _ = _ended(kernels, t, *mech.project(*given, t=t), law, tau)
-        if not is_near(q, given[0], _MOVED):
+        if not is_near(q, given[0], units[0], _MOVED):
             notes.append("q0 does not close the loops; the nearest coordinates that do were taken")
-        if np.any(given[1]) and np.max(np.abs(v - given[1])) > 1e-6 * np.max(np.abs(given[1])):
+        fastest = np.max(np.abs(given[1]) / units[1], initial=0.0)
+        if fastest > 0.0 and np.max(np.abs(v - given[1]) / units[1]) > _MOVED * fastest:
             notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
     row = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
     if not row.finite[0]:
@@ -103,9 +107,15 @@ def first_point(
     return row
 
 
-def is_near(x: Floats, given: Floats, part: float = _CONSISTENT) -> bool:
+def units_of(mech: Mechanism) -> tuple[Floats, Floats]:
+    """The units of the entries of q and of v: the mechanism's length for shifts, 1 for turns."""
+    q, v = (np.where(flags, mech.description.length_scale, 1.0) for flags in shifts(mech.tree))
+    return q, v
+
+
+def is_near(x: Floats, given: Floats, units: Floats, part: float = _CONSISTENT) -> bool:
     """Whether a state is taken as it was given."""
-    return bool(np.max(np.abs(x - given)) <= part * (1.0 + np.max(np.abs(given))))
+    return bool(np.max(np.abs(x - given) / units) <= part * (1.0 + np.max(np.abs(given) / units)))
 
 
 def _ended(
@@ -128,48 +138,82 @@ def engine_of(
 ) -> Engine:
     """The engine for these settings, at the first point."""
     python = law is not None and law.program is None
-    control = (0.0, s.rtol, s.atol, min(s.longest, s.end - s.start))
+    state = first.q[0], first.v[0], first.a[0]
+    tolerance = tolerances(mech.tree, mech.closed, mech.description.length_scale, s.rtol, s.atol, state)
+    control = (0.0, min(s.longest, s.end - s.start))
     if s.dt is None:
         order = 3 if s.method == STIFF else tableau_of(s.method).error_order
-        control = (_first_step(kernels, s, first, law, tau, order), *control[1:])
+        control = (_first_step(kernels, s, first, law, tau, (tolerance.absolute(tolerance.start), order)), control[1])
     if s.method == STIFF or python:
         from linkwright.simulation.called import Called, Slopes
 
         slopes = Slopes(kernels, law if python else None, tau)
         if s.method != STIFF:
-            return Called(slopes, tableau_of(s.method), first, s.end, s.dt, control)
+            return Called(slopes, tableau_of(s.method), first, s.end, s.dt, control, tolerance)
         from linkwright.simulation.stiff import Stiff
 
-        return Stiff(slopes, first, s.end, tau, control, compiled=not python)
+        return Stiff(slopes, first, s.end, tau, control, tolerance, np.concatenate(units_of(mech)), compiled=not python)
     tableau = tableau_of(s.method)
     if s.dt is not None:
         steps = (s.end - s.start) / s.dt
         if s.times is None and 8.0 * steps * (1 + first.q.size + 2 * first.v.size) > _memory():
             raise ModelError(f"{steps:.3g} steps do not fit into memory; give interval=... or a larger dt")
         return Fixed(kernels, tableau, tau, first, s.end, s.dt, keep=s.times is None)
-    return Adaptive(kernels, tableau, tau, first, s.end, control)
+    return Adaptive(kernels, tableau, tau, first, s.end, control, tolerance)
 
 
-def _first_step(kernels: Kernels, s: Settings, first: Rows, law: Law | None, tau: Floats | None, order: int) -> float:
-    """A first step after Hairer, Nørsett and Wanner (1993), II.4."""
+def _first_step(
+    kernels: Kernels,
+    s: Settings,
+    first: Rows,
+    law: Law | None,
+    tau: Floats | None,
+    accuracy: tuple[Floats, int],
+) -> float:
+    """A first step; `accuracy` is the absolute tolerance of every entry of q and v, and the order of the error."""
     q, v, a = first.q[0], first.v[0], first.a[0]
+    atol, order = accuracy
 
     def rate(q: Floats, v: Floats) -> Floats:
         return v if kernels.nq == kernels.nv else np.asarray(kernels.rate()(q, v))
 
-    y, f = np.concatenate([q, v]), np.concatenate([rate(q, v), a])
-    scale = s.atol + s.rtol * np.abs(y)
-    d0, d1 = _rms(y / scale), _rms(f / scale)
-    h0 = 1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1
-    h0 = min(h0, s.end - s.start, s.longest)
-    q1, v1 = np.split(y + h0 * f, [len(q)])
-    t1 = s.start + h0
-    q1, v1, a1, _ = _ended(kernels, t1, q1, v1, law, tau)
-    d2 = _rms((np.concatenate([rate(q1, v1), a1]) - f) / scale) / h0
-    most = max(d1, d2)
-    h1 = max(1e-6, h0 * 1e-3) if most <= 1e-15 else (0.01 / most) ** (1.0 / (order + 1))
-    step = min(100.0 * h0, h1, s.longest, s.end - s.start)
-    return step if math.isfinite(step) and step > 0.0 else 1e-6 * (s.end - s.start)
+    def slope(t: Floats, y: Floats) -> Floats:
+        q1, v1 = np.split(y[0], [len(q)])
+        q1, v1, a1, _ = _ended(kernels, float(t[0]), q1, v1, law, tau)
+        return np.concatenate([rate(q1, v1), a1])[None, :]
+
+    y, f = np.concatenate([q, v])[None, :], np.concatenate([rate(q, v), a])[None, :]
+    span = s.start, s.end, min(s.longest, s.end - s.start)
+    return float(first_steps(slope, span, y, f, atol + s.rtol * np.abs(y), order)[0])
+
+
+def first_steps(
+    slope: Callable[[Floats, Floats], Floats],
+    span: tuple[float, float, float],
+    y: Floats,
+    f: Floats,
+    scale: Floats,
+    order: int,
+) -> Floats:
+    """(n,): first steps from states y (n, k) with slopes f, after Hairer, Nørsett and Wanner (1993), II.4.
+
+    `span` is the start, the end and the longest step; `slope(t, y)` is f elsewhere; `scale` are the tolerances. Where
+    numbers are too large for these estimates it is a millionth of the whole: the control of steps goes on from there.
+    """
+    start, end, longest = span
+
+    def rms(x: Floats) -> Floats:
+        return np.asarray(np.sqrt(np.mean(x * x, axis=1)))
+
+    with np.errstate(all="ignore"):
+        d0, d1 = rms(y / scale), rms(f / scale)
+        h0 = np.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / d1)
+        h0 = np.minimum(h0, longest)
+        d2 = rms((slope(start + h0, y + h0[:, None] * f) - f) / scale) / h0
+        most = np.maximum(d1, d2)
+        h1 = np.where(most <= 1e-15, np.maximum(1e-6, h0 * 1e-3), (0.01 / most) ** (1.0 / (order + 1)))
+        step = np.minimum(np.minimum(100.0 * h0, h1), longest)
+        return np.where(np.isfinite(step) & (step > 0.0), step, 1e-6 * (end - start))
 
 
 def _memory() -> float:
@@ -178,7 +222,3 @@ def _memory() -> float:
         return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
         return 8e9
-
-
-def _rms(x: Floats) -> float:
-    return float(np.sqrt(np.mean(x * x)))

@@ -10,13 +10,23 @@ from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
 from linkwright.kernels.kernel import Kernel
-from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, SETTINGS, UNDERFLOW, after, before
+from linkwright.simulation.control import (
+    CLOSED,
+    CONTROL,
+    UNDERFLOW,
+    after,
+    before,
+    first_control,
+    reached,
+    run_settings,
+)
 from linkwright.simulation.dense import dense_terms, dense_value
 from linkwright.simulation.engines import FAR, PIECE, Trouble, Work, far_note, step_count, why_stuck
 from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.laws import Law, LawFailed
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.tableaux import Row, Tableau
+from linkwright.simulation.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
 
@@ -62,20 +72,27 @@ class Called:
     keeps = False
 
     def __init__(
-        self, slopes: Slopes, tableau: Tableau, start: Rows, end: float, dt: float | None, control: tuple[float, ...]
+        self,
+        slopes: Slopes,
+        tableau: Tableau,
+        start: Rows,
+        end: float,
+        dt: float | None,
+        control: tuple[float, float],
+        tolerances: Tolerances,
     ) -> None:
+        """`control`: the first step and the longest."""
         self.slopes, self.tableau, self.end, self.dt = slopes, tableau, end, dt
         self.last, self.begin, self.done = start.copy(), float(start.t[0]), 0
         self.work = Work(evaluations=1)
         self.notes: list[str] = []
         self.tried: list[Floats] = []  # the controls of the attempts since the last good one
         self.count = 0 if dt is None else step_count(self.begin, end, dt)
-        first, rtol, atol, longest = control
+        first, longest = control
         shortest = 16.0 * float(np.spacing(max(abs(self.begin), abs(end))))
-        self.settings = np.array([end, rtol, atol, longest, shortest])
-        assert len(self.settings) == len(SETTINGS)
-        self.control = np.array([self.begin, first, 1.0, ACCEPTED, 0.0, 0.0, 0.0])
-        assert len(self.control) == len(CONTROL)
+        self.tolerances = tolerances
+        self.settings = run_settings(end, longest, shortest, tolerances)
+        self.control = first_control(self.begin, first, tolerances.start)
 
     @property
     def time(self) -> float:
@@ -124,10 +141,11 @@ class Called:
     def _attempt(self) -> tuple[Rows | None, Trouble | None]:
         t, h, t1 = (float(x) for x in before(self.control, self.settings))
         point, phi, rounds, slopes = self._made(t, h, t1)
-        sums, moved = self._errors(point, slopes)
+        there = reached(self.control, self.tolerances.reached(point.q[0], point.v[0]).tolist())
+        sums, moved = self._errors(point, slopes, np.array(there, dtype=np.float64))
         size = point.q.size + point.v.size
         projection = (phi, rounds, moved)
-        control, taken = after(self.tableau, size, self.control, self.settings, h, t1, projection, sums)
+        control, taken = after(self.tableau, size, self.control, self.settings, h, t1, projection, sums, there)
         self.control = np.asarray(control, dtype=np.float64)
         self.tried.append(self.control)
         if self.control[CONTROL.index("code")] == UNDERFLOW:
@@ -164,11 +182,13 @@ class Called:
             slopes.append((s.rate(q, v), s.acceleration(t + c * h, q, v)))
         return slopes
 
-    def _errors(self, point: Rows, slopes: list[tuple[Floats, Floats]]) -> tuple[list[float], Any]:
+    def _errors(self, point: Rows, slopes: list[tuple[Floats, Floats]], there: Floats) -> tuple[list[float], Any]:
         """The sums of squares of the method's errors, and of what projection moved, over the tolerances."""
-        rtol, atol = self.settings[1], self.settings[2]
+        rtol, tolerance = self.tolerances.rtol, self.tolerances.absolute(there)
+        absolute = np.split(tolerance, [point.q.shape[1]])
         sums, moved = [0.0] * len(self.tableau.errors), np.zeros(())
         for k, (y0, y1) in enumerate(((self.last.q[0], point.q[0]), (self.last.v[0], point.v[0]))):
+            atol = absolute[k]
             scale = atol + rtol * np.maximum(np.abs(y0), np.abs(y1))
             for n, row in enumerate(self.tableau.errors):
                 e = sum(factor * slopes[j][k] for j, factor in row.items()) / scale

@@ -25,10 +25,10 @@ from linkwright.simulation.beginning import Settings
 from linkwright.simulation.control import ACCEPTED, CONTROL, ENDED, REJECTED, UNDERFLOW
 from linkwright.simulation.engines import Work, step_count
 from linkwright.simulation.rows import Rows
-from linkwright.simulation.tableaux import STIFF
+from linkwright.simulation.tolerances import GROUPS
 
 Floats = NDArray[np.float64]
-FORMAT, VERSION = "linkwright checkpoint", 2
+FORMAT, VERSION = "linkwright checkpoint", 3
 _NAMES = ("t", "q", "v", "a")
 _HEADER = 2**24
 
@@ -50,8 +50,7 @@ class Standing:
 
 def write(path: str, question: dict[str, Any], standing: Standing) -> None:
     """Write a checkpoint, whole or not at all."""
-    numbers = {name: float(standing.engine[name]) for name in ("h",) if name in standing.engine}
-    numbers |= {name: int(standing.engine[name]) for name in ("done",) if name in standing.engine}
+    numbers = {name: int(standing.engine[name]) for name in ("done",) if name in standing.engine}
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -132,9 +131,7 @@ def _fault_of_engine(engine: dict[str, Any], s: Settings, t: float, stopped: boo
             return f"has made more than its {steps} steps, or does not tell"
         there = s.end if done == steps else s.start + done * s.dt
         return None if stopped or abs(there - t) <= 1e-6 * s.dt else "has made another number of steps"
-    if s.method == STIFF:
-        return None if engine.get("h", 0.0) > 0.0 else "has no step to go on with"
-    if "control" not in engine:
+    if "control" not in engine or not np.isfinite(engine["control"][-len(GROUPS) :]).all():
         return "has no step to go on with"
     when, h, old, code = engine["control"][:4]
     good = when == t and 0.0 < h < np.inf and 0.0 < old < np.inf and code in (REJECTED, ACCEPTED, ENDED, UNDERFLOW)
@@ -184,9 +181,9 @@ class _Stored:
         last = Rows(*(self.array(f"last_{name}", shape) for name, shape in zip(_NAMES, sizes, strict=True)))
         engine: dict[str, Any] = {"last": last}
         for name, value in header["numbers"].items():
-            number = isinstance(value, int | float) and type(value) is {"done": int, "h": float}.get(name)
+            number = isinstance(value, int | float) and type(value) is {"done": int}.get(name)
             if not number or not 0 <= value < 2**53:
-                raise self.wrong(f"has another {name!r} than a number of steps or seconds")
+                raise self.wrong(f"has another {name!r} than a number of steps")
             engine[name] = value
         if "control.npy" in self.archive.namelist():
             engine["control"] = self.array("control", (len(CONTROL),))

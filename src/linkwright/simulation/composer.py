@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from linkwright.tape.build import ProgramBuilder, Ref, trace
+from linkwright.tape.functions import absolute, maximum
 from linkwright.tape.program import ITEM, Copy, Each, Program, Zero
 from linkwright.tape.straight import straightened
 
@@ -71,6 +75,42 @@ class Composer(ProgramBuilder):
         for output in outputs:
             self.add(Zero(output.operand))
         self._in_loops(function, vectors, shared, outputs, size, add=True)
+
+    def total_weighted(
+        self,
+        function: Callable[..., Any],
+        vectors: Sequence[Ref],
+        weights: Any,
+        shared: Sequence[Ref],
+        outputs: Sequence[Ref],
+    ) -> None:
+        """As `total`, of function(*vectors, weights, *shared); the weights are numbers, one an entry."""
+        n = len(vectors)
+        if vectors[0].operand.size <= LONG:
+            self.total(lambda *x: function(*x[:n], weights, *x[n:]), vectors, shared, outputs)
+            return
+        table = self.data(self.free_name("weights"), np.asarray(weights, dtype=np.float64))
+        self.total(function, [*vectors, table], shared, outputs)
+
+    def largest(self, vector: Ref, weights: Any, output: Ref) -> None:
+        """The largest |entry|·weight; of a long vector nearly so, by a sum of eighth powers."""
+        if vector.operand.size <= LONG:
+            at = np.flatnonzero(weights)
+
+            def most(x: Any) -> Any:
+                parts = [absolute(x[k]) * weights[k] for k in at]
+                return reduce(maximum, parts, np.array(0.0))
+
+            self.call(most, [vector], [output])
+            return
+
+        def eighth(x: Any, weight: Any) -> Any:
+            square = (x * weight) * (x * weight)
+            return (square * square) @ (square * square)
+
+        total = self.number("powers")
+        self.total_weighted(eighth, [vector], weights, [], [total])
+        self.call(lambda x: np.sqrt(np.sqrt(np.sqrt(x))), [total], [output])
 
     def _in_loops(
         self,

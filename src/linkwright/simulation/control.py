@@ -6,18 +6,29 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwright.simulation.tableaux import Tableau
+from linkwright.simulation.tolerances import GROUPS, Tolerances
 from linkwright.tape.functions import less, less_equal, maximum, minimum, where
 
-#: What goes from one attempt to the next: the time, the step to try, the error of the last accepted step, how the
-#: attempt went, the residual of the constraints before the last round, the rounds, and the error of this attempt.
-CONTROL = ("t", "h", "old", "code", "phi", "rounds", "error")
-#: What is the same for a whole run.
-SETTINGS = ("end", "rtol", "atol", "longest", "shortest")
+Floats = NDArray[np.float64]
 
-#: Newton's rounds of a projection, and the residual of the constraints (m, rad) at which the round that is being made
-#: is the last: it leaves about the square of that.
+#: What goes from one attempt to the next: the time, the step to try, the error of the last accepted step, how the
+#: attempt went, the residual of the constraints before the last round, the rounds, the error of this attempt, and how
+#: far the coordinates and rates of each group have come.
+CONTROL = ("t", "h", "old", "code", "phi", "rounds", "error", *GROUPS)
+_REACHED = CONTROL.index(GROUPS[0])
+#: What is the same for a whole run; each group's absolute tolerance is between its least and its most.
+SETTINGS = (
+    *("end", "rtol", "longest", "shortest"),
+    *(f"least {group}" for group in GROUPS),
+    *(f"most {group}" for group in GROUPS),
+)
+_LEAST, _MOST = (SETTINGS.index(f"{word} {GROUPS[0]}") for word in ("least", "most"))
+
+#: Newton's rounds of a projection, and the residual of the constraints (rad, or as a part of the mechanism's length) at
+#: which the round that is being made is the last: it leaves about the square of that.
 ROUNDS, CLOSED = 10, 1e-8
 
 REJECTED, ACCEPTED, ENDED, UNDERFLOW = 0.0, 1.0, 2.0, 3.0
@@ -25,10 +36,39 @@ SAFETY, LEAST, MOST = 0.9, 0.2, 10.0
 STRETCH = 1.01  # a step that would leave less than a hundredth of itself to the end goes there
 
 
+def first_control(t: Any, h: Any, reached: Floats) -> Floats:
+    """(..., numbers): the control of the first attempt of runs that have reached (..., 4)."""
+    control = np.zeros((*reached.shape[:-1], len(CONTROL)))
+    control[..., 0], control[..., 1], control[..., 2], control[..., 3] = t, h, 1.0, ACCEPTED
+    control[..., _REACHED:] = reached
+    return control
+
+
+def run_settings(end: float, longest: float, shortest: float, tolerances: Tolerances) -> Floats:
+    """(..., numbers): what is the same for a whole run."""
+    least = tolerances.least
+    head = np.broadcast_to(np.array([end, tolerances.rtol, longest, shortest]), (*least.shape[:-1], 4))
+    return np.concatenate([head, least, tolerances.most], axis=-1)
+
+
+def reached(control: Any, new: Sequence[Any]) -> list[Any]:
+    """How far each group has come with a new state, whose largest entries are these."""
+    return [maximum(control[_REACHED + k], x) for k, x in enumerate(new)]
+
+
+def absolute_tolerances(settings: Any, reached: Sequence[Any]) -> list[Any]:
+    """The absolute tolerance of each group."""
+    rtol = settings[SETTINGS.index("rtol")]
+    clipped = []
+    for k, x in enumerate(reached):
+        clipped.append(minimum(maximum(rtol * x, settings[_LEAST + k]), settings[_MOST + k]))
+    return clipped
+
+
 def before(control: Any, settings: Any) -> tuple[Any, Any, Any]:
     """The time, the step to try now, and the time at its end."""
     t, h = control[0], control[1]
-    end, longest = settings[0], settings[3]
+    end, longest = settings[0], settings[SETTINGS.index("longest")]
     h = minimum(h, longest)
     last = less_equal(end, t + STRETCH * h)
     h = where(last, end - t, h)
@@ -44,18 +84,19 @@ def after(
     t_end: Any,
     projection: tuple[Any, Any, Any],
     sums: Sequence[Any],
+    there: Sequence[Any],
 ) -> tuple[Any, Any]:
     """The control of the next attempt, and whether this one is taken.
 
     `projection` is the residual of the constraints, the rounds, and the sum of squares of what was moved, or None where
-    nothing can be.
+    nothing can be; `there` is how far each group has come with this step.
 
     The error is a root mean square over the entries of q and v, each by its tolerance; what projection moved is part of
     it. A step is taken with an error up to 1. The next is h·0.9·e^(β·¾ − 1/k)·e_old^β, between a fifth and ten times
     h, and not longer after a rejection.
     """
     t, old, code = control[0], control[2], control[3]
-    end, shortest = settings[0], settings[4]
+    end, shortest = settings[0], settings[SETTINGS.index("shortest")]
     phi, rounds, moved = projection
     error = _norm(h, size, sums)
     if moved is not None:  # near a singular position it may be far
@@ -88,6 +129,7 @@ def after(
         phi,
         rounds,
         error,
+        *(where(accepted, x, control[_REACHED + k]) for k, x in enumerate(there)),
     ]
     return np.array(next_control), accepted
 

@@ -11,6 +11,7 @@ import numpy as np
 from linkwright.mechanism.elements import JointForce, PointForce
 from linkwright.programs import Request
 from linkwright.results.status import Status
+from linkwright.simulation.control import CLOSED
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -51,7 +52,9 @@ def ended(mech: Mechanism, trouble: Trouble, last: Rows) -> Status:
         message = f"at t = {t:.9g} s drivers {both[0]!r} and {both[1]!r} of the same thing contradict each other"
         return Status(False, message, "constraint cannot be met", t, name, trouble.residual, advice="remove one")
     if trouble.residual:
-        message = f"at t = {t:.9g} s {what} cannot be met any more: what is left open is {trouble.residual:.3g}"
+        unit = "rad, or of the mechanism's length"
+        gap = f"{trouble.residual:.3g} ({unit})"
+        message = f"at t = {t:.9g} s {what} cannot be met any more: what is left open is {gap}"
     else:
         message = f"at t = {t:.9g} s the position is singular: {what} no longer tells how to go on"
     message += dependence(mech, trouble.state)
@@ -91,7 +94,8 @@ def endless_law(mech: Mechanism, row: Rows, *, ahead: bool = False) -> tuple[str
         return None
     later = np.zeros(1)
     if ahead:
-        later = np.append(later, np.logspace(-15, -2, 27) / (1.0 + float(np.max(np.abs(v), initial=0.0))))
+        fastest = float(np.max(np.abs(v) / mech._maker.rate_units, initial=0.0))
+        later = np.append(later, np.logspace(-15, -2, 27) / (1.0 + fastest))
     times = t + later
     with np.errstate(all="ignore"):
         columns = {("driver", x.name): x.law.evaluate({**d.parameters, "TIME": times}) for x in d.drivers}
@@ -126,10 +130,11 @@ def worst_constraint(mech: Mechanism, row: Rows | None) -> str | None:
 
 def _worst(mech: Mechanism, row: Rows) -> str | None:
     q, t = row.q[0], float(row.t[0])
-    phi = np.abs(mech._closing(q, t)[1])
-    if np.max(phi, initial=0.0) < 1e-8:
-        h = 1e-3 / (1.0 + float(np.max(np.abs(row.v[0]), initial=0.0)))
-        phi = np.abs(mech._closing(mech.integrate(q, h * row.v[0]), t + h)[1])
+    units = mech._maker.constraint_units
+    phi = np.abs(mech._closing(q, t)[1]) / units
+    if np.max(phi, initial=0.0) < CLOSED:
+        h = 1e-3 / (1.0 + float(np.max(np.abs(row.v[0]) / mech._maker.rate_units, initial=0.0)))
+        phi = np.abs(mech._closing(mech.integrate(q, h * row.v[0]), t + h)[1]) / units
     return mech.constraints[int(np.argmax(np.where(np.isfinite(phi), phi, np.inf)))] if len(phi) else None
 
 

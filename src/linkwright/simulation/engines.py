@@ -12,11 +12,20 @@ from numpy.typing import NDArray
 
 from linkwright.kernels.bound import marched
 from linkwright.kernels.kernel import Kernel
-from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, SETTINGS, UNDERFLOW
+from linkwright.simulation.control import (
+    ACCEPTED,
+    CLOSED,
+    CONTROL,
+    SETTINGS,
+    UNDERFLOW,
+    first_control,
+    run_settings,
+)
 from linkwright.simulation.dense import dense_count, dense_value
 from linkwright.simulation.kernels import Kernels, in_batch
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.tableaux import Tableau
+from linkwright.simulation.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
 
@@ -269,20 +278,20 @@ class Adaptive(Compiled):
         tau: Floats | None,
         start: Rows,
         end: float,
-        control: tuple[float, ...],
+        control: tuple[float, float],
+        tolerances: Tolerances,
     ) -> None:
-        """`control`: the first step, rtol, atol and the longest step."""
+        """`control`: the first step and the longest."""
         super().__init__(kernels, tableau, tau, start)
         self.begin, self.end = self.time, end
-        first, rtol, atol, longest = control
+        first, longest = control
         shortest = 16.0 * float(np.spacing(max(abs(self.begin), abs(end))))
         kernel = kernels.attempt(tableau)
         nq, nv = start.q.shape[1], start.v.shape[1]
         room = _capacity(kernel, nq, nv)
         self.pace = Pace(kernel.signature.work)
-        self.settings = np.array([end, rtol, atol, longest, shortest])
-        assert len(self.settings) == len(SETTINGS)
-        self.control = np.array([self.time, first, 1.0, ACCEPTED, 0.0, 0.0, 0.0])
+        self.settings = run_settings(end, longest, shortest, tolerances)
+        self.control = first_control(self.time, first, tolerances.start)
         self.table, self.controls = Rows.empty(room + 1, nq, nv), np.empty((room + 1, len(CONTROL)))
         r, c = self.table, self.controls
         self.run = marched(
@@ -299,10 +308,13 @@ class Adaptive(Compiled):
 
     def _number(self) -> int:
         """So many attempts as are left by the present step, and not many more than last time."""
-        left = (self.end - self.time) / max(min(self.control[1], self.settings[3]), self.settings[4])
+        left = (self.end - self.time) / max(min(self.control[1], self._setting("longest")), self._setting("shortest"))
         wanted = int(min(1.1 * left + 4.0, self.ahead))
         self.ahead = 4 * wanted
         return max(1, min(wanted, self.pace.number(), len(self.table) - 1))
+
+    def _setting(self, name: str) -> float:
+        return float(self.settings[SETTINGS.index(name)])
 
     def advance(self) -> tuple[Rows, Trouble | None]:
         number = self._number()
@@ -336,7 +348,7 @@ class Adaptive(Compiled):
     def _ahead(self, row: Rows) -> Rows | None:
         """A state a little later that is no number."""
         kernel = self.kernels.ending()
-        for h in np.geomspace(self.settings[SETTINGS.index("shortest")], self.end - self.begin, 30):
+        for h in np.geomspace(self._setting("shortest"), self.end - self.begin, 30):
             t = np.array(self.time + h)
             q, v, a, *_ = kernel(row.q[0], row.v[0] + h * row.a[0], t, *self.tau)
             there = Rows(t.reshape(1), q[None, :], v[None, :], a[None, :])

@@ -10,6 +10,7 @@ from linkwright.base.locks import cached_property
 from linkwright.programs import SPECS, Maker, Request
 from linkwright.simulation.composer import Composer
 from linkwright.simulation.control import CLOSED, ROUNDS
+from linkwright.simulation.tolerances import Entries, entries_of
 from linkwright.tape.block import Block
 from linkwright.tape.build import Ref, trace
 from linkwright.tape.functions import less_equal
@@ -66,6 +67,11 @@ class Parts:
         x = tree.coordinates
         own = (i for i, kind in enumerate(tree.kinds) if not kind.paired and not x.follows[i])
         return [int(x.q_at[i]) + tree.kinds[i].nq - 4 for i in own]
+
+    @cached_property
+    def entries(self) -> tuple[Entries, Entries]:
+        """Which entries of q and of v are shifts."""
+        return entries_of(self.maker.tree)
 
     @property
     def plain(self) -> bool:
@@ -149,7 +155,7 @@ class Parts:
         given = {"q": now, "t": t, **self.parameters(b)}
         b.run(program, [given[port.name] for port in program.inputs], [dv, phi])
         b.run(self.integrate, [now, dv], [there])
-        b.total(_squares, [phi], [], [size])
+        b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.maker.constraint_units, [], [size])
         b.call(lambda s, n: (n + 1.0, less_equal(s, CLOSED * CLOSED)), [size, count], [counted, done])
         body, b.statements = tuple(b.statements), outer
         carry = ((now, there), (found, size), (count, counted))

@@ -52,10 +52,14 @@ def simulate(
     that cannot be recorded is called from Python at every stage, and `sol.status.notes` says why; with record=False
     every law and event is.
 
-    Methods: "rk45" and "dop853" with the tolerances rtol and atol (by default rtol too, for q and v alike), or with
-    steps of dt; "rk4" and "semi-implicit-euler" with steps of dt; "radau" for stiff forces. Every step is kept, or the
-    states at `times`, or every `interval`. A run that cannot go on is returned as far as it went, and `sol.status`
-    says why; so is one that Ctrl-C ends.
+    Methods: "rk45" and "dop853" with the tolerances rtol and atol, or with steps of dt; "rk4" and
+    "semi-implicit-euler" with steps of dt; "radau" for stiff forces. Every step is kept, or the states at `times`, or
+    every `interval`. A run that cannot go on is returned as far as it went, and `sol.status` says why; so is one that
+    Ctrl-C ends.
+
+    atol is one number for all of q and v (m, rad, m/s, rad/s). By default each entry has its own, rtol times what the
+    shifts, or the turns, have reached so far, at most the mechanism's length or 1 rad, and their rates likewise: the
+    same mechanism in µm or in km takes the same steps.
     """
     from linkwright.simulation.beginning import Settings
     from linkwright.simulation.run import Run
@@ -79,7 +83,7 @@ def simulate(
         end=end,
         dt=step,
         rtol=max(_positive("rtol", rtol), 1e-14),
-        atol=_positive("rtol" if atol is None else "atol", rtol if atol is None else atol),
+        atol=None if atol is None else _positive("atol", atol),
         longest=math.inf if max_step is None else _positive("max_step", max_step),
         times=_times(start, end, times, interval),
     )

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from linkwright.simulation.composer import Composer
-from linkwright.simulation.control import CONTROL, SETTINGS, after, before
+from linkwright.simulation.control import CONTROL, SETTINGS, absolute_tolerances, after, before, reached
 from linkwright.simulation.dense import dense_count, dense_terms, weighted
 from linkwright.simulation.parts import Parts, Seat
 from linkwright.simulation.tableaux import Row, Tableau
+from linkwright.simulation.tolerances import GROUPS
 from linkwright.tape.build import Ref
 from linkwright.tape.functions import absolute, maximum, where
 from linkwright.tape.program import Program
@@ -97,25 +98,29 @@ class Stages:
         b.call(lambda change, size: np.sqrt(change / maximum(size, 1e-300)), list(sums), [part])
         return part
 
-    def moved(self, settings: Ref) -> Ref:
+    def moved(self, settings: Ref, tolerances: Sequence[Ref]) -> Ref:
         """The sum of squares of what projection moved, each entry over its tolerance."""
         b, seat = self.b, self.parts.seat(self.b)
         sums = [b.number("moved") for _ in range(3)]
 
-        def scaled(raw: Any, y: Any, settings: Any) -> Any:
-            e = (y - raw) / _scale(y, y, settings)
+        def scaled(raw: Any, y: Any, shifts: Any, *rest: Any) -> Any:
+            e = (y - raw) / _scale(y, y, shifts, *rest)
             return e @ e
 
-        for raw, y, target in zip(self.raw, (seat.q, seat.v), sums, strict=False):
-            b.total(scaled, [raw, y], [settings], [target])
+        ends = zip(self.raw, (seat.q, seat.v), self.parts.entries, (tolerances[:2], tolerances[2:]), sums, strict=False)
+        for raw, y, entries, group, target in ends:
+            b.total_weighted(scaled, [raw, y], entries.shifts, [settings, *group], [target])
         b.call(lambda x, y: x + y, sums[:2], sums[2:])
         return sums[2]
 
 
-def _scale(y0: Any, y1: Any, settings: Any) -> Any:
-    """The tolerance of every entry."""
-    rtol, atol = settings[SETTINGS.index("rtol")], settings[SETTINGS.index("atol")]
-    return atol + rtol * maximum(absolute(y0), absolute(y1))
+def _scale(y0: Any, y1: Any, shifts: Any, settings: Any, shift: Any, turn: Any) -> Any:
+    """The tolerance of every entry, by the absolute ones of shifts and of turns."""
+    if np.asarray(shifts).dtype == bool:
+        atol = np.array([shift if flag else turn for flag in shifts])
+    else:  # 1 or 0, recorded
+        atol = turn + shifts * (shift - turn)
+    return atol + settings[SETTINGS.index("rtol")] * maximum(absolute(y0), absolute(y1))
 
 
 def _start(b: Composer, parts: Parts, *names: str) -> list[Ref]:
@@ -181,33 +186,51 @@ def attempt(parts: Parts, tableau: Tableau) -> Program:
     there = (seat.q, seat.v, seat.a)
     stages.rates.append(parts.velocity(b, seat.q, seat.v))
     stages.accelerations.append(seat.a)
-    sums = _errors(b, stages, (q, v), (seat.q, seat.v), settings)
+    there_reached = _reached(b, parts, control)
+    tolerances = [b.number("tolerance") for _ in GROUPS]
+    b.call(lambda s, *x: tuple(absolute_tolerances(s, x)), [settings, *there_reached], tolerances)
+    sums = _errors(b, stages, (q, v), (seat.q, seat.v), settings, tolerances)
     if met is None:
         met = b.number("phi"), b.number("rounds")
         b.call(lambda: (np.array(0.0), np.array(0.0)), [], met)
     if not parts.plain:
-        sums.append(stages.moved(settings))
+        sums.append(stages.moved(settings, tolerances))
     accepted = b.number("accepted")
 
-    def judged(control: Any, settings: Any, h: Any, t_end: Any, phi: Any, rounds: Any, *sums: Any) -> Any:
+    def judged(control: Any, settings: Any, h: Any, t_end: Any, phi: Any, rounds: Any, *rest: Any) -> Any:
         size, errors = parts.nq + parts.nv, len(tableau.errors)
+        there, sums = rest[: len(GROUPS)], rest[len(GROUPS) :]
         moved = sums[errors] if len(sums) > errors else None
-        return after(tableau, size, control, settings, h, t_end, (phi, rounds, moved), sums[:errors])
+        return after(tableau, size, control, settings, h, t_end, (phi, rounds, moved), sums[:errors], there)
 
-    b.call(judged, [control, settings, h, t_end, *met, *sums], [control_out, accepted])
+    b.call(judged, [control, settings, h, t_end, *met, *there_reached, *sums], [control_out, accepted])
     for new, old, out in zip(there, (q, v, a), outputs, strict=True):
         b.each(lambda new, old, yes: where(yes, new, old), [new, old], [accepted], [out])
     return b.build(single=False)
 
 
-def _errors(b: Composer, stages: Stages, old: Sequence[Ref], new: Sequence[Ref], settings: Ref) -> list[Ref]:
+def _reached(b: Composer, parts: Parts, control: Ref) -> list[Ref]:
+    """How far each group has come with the state in the seat."""
+    seat = parts.seat(b)
+    new = [b.number("largest") for _ in GROUPS]
+    for y, entries, targets in zip((seat.q, seat.v), parts.entries, (new[:2], new[2:]), strict=True):
+        for weights, target in zip((entries.shifts.astype(float), entries.turns), targets, strict=True):
+            b.largest(y, weights, target)
+    far = [b.number("reached") for _ in GROUPS]
+    b.call(lambda control, *x: tuple(reached(control, x)), [control, *new], far)
+    return far
+
+
+def _errors(
+    b: Composer, stages: Stages, old: Sequence[Ref], new: Sequence[Ref], settings: Ref, tolerances: Sequence[Ref]
+) -> list[Ref]:
     """For each error of the method, the sum of squares of its entries, each over its tolerance."""
     rows = stages.tableau.errors
     used = sorted({j for row in rows for j in row})
 
     def scaled(y0: Any, y1: Any, *rest: Any) -> Any:
-        slopes, settings = dict(zip(used, rest[:-1], strict=True)), rest[-1]
-        scale = _scale(y0, y1, settings)
+        slopes, (shifts, *numbers) = dict(zip(used, rest, strict=False)), rest[len(used) :]
+        scale = _scale(y0, y1, shifts, *numbers)
         sums = []
         for row in rows:
             e = weighted(list(row.values()), [slopes[j] for j in row]) / scale
@@ -215,9 +238,11 @@ def _errors(b: Composer, stages: Stages, old: Sequence[Ref], new: Sequence[Ref],
         return tuple(sums)
 
     parts = []
-    for y0, y1, slopes in zip(old, new, (stages.rates, stages.accelerations), strict=True):
+    kinds = zip(stages.parts.entries, (tolerances[:2], tolerances[2:]), strict=True)
+    for y0, y1, slopes, (entries, group) in zip(old, new, (stages.rates, stages.accelerations), kinds, strict=True):
         sums = [b.number("sum") for _ in rows]
-        b.total(scaled, [y0, y1, *(slopes[j] for j in used)], [settings], sums)
+        vectors = [y0, y1, *(slopes[j] for j in used)]
+        b.total_weighted(scaled, vectors, entries.shifts, [settings, *group], sums)
         parts.append(sums)
     totals = [b.number("total") for _ in rows]
     for total, x, y in zip(totals, *parts, strict=True):

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.simulation.called import Slopes
-from linkwright.simulation.control import CLOSED
+from linkwright.simulation.control import CLOSED, CONTROL, first_control
 from linkwright.simulation.engines import Trouble, Work
 from linkwright.simulation.kernels import in_batch
 from linkwright.simulation.laws import LawFailed
 from linkwright.simulation.rows import Rows
+from linkwright.simulation.tolerances import GROUPS, Tolerances
 
 Floats = NDArray[np.float64]
 LEG = 32  # steps after which the solver is begun anew
@@ -28,13 +29,25 @@ class Stiff:
     keeps = False
 
     def __init__(
-        self, slopes: Slopes, start: Rows, end: float, tau: Floats | None, control: tuple[float, ...], *, compiled: bool
+        self,
+        slopes: Slopes,
+        start: Rows,
+        end: float,
+        tau: Floats | None,
+        control: tuple[float, float],
+        tolerances: Tolerances,
+        units: Floats,
+        *,
+        compiled: bool,
     ) -> None:
-        """`compiled`: the law, if there is one, is in the kernels of `slopes`."""
+        """`control`: the first step and the longest; `units` of the entries of q and v: 1, or the mechanism's length;
+        `compiled`: the law, if there is one, is in `slopes`' kernels."""
         self.slopes, self.end, self.compiled = slopes, end, compiled
         self.tau: tuple[Floats, ...] = () if tau is None else (tau,)
         self.last, self.work = start.copy(), Work()
-        self.h, self.rtol, self.atol, self.longest = control
+        self.h, self.longest = control
+        self.tolerances, self.reached = tolerances, tolerances.start
+        self.units = units
         self.notes: list[str] = []
         self.between_ends: list[Any] = []  # dense output of the steps given last
 
@@ -58,7 +71,7 @@ class Stiff:
     def jacobian(self, t: float, y: Floats) -> Floats:
         """∂ẏ/∂y by central differences, all in one call of the kernel where there is one."""
         n, nq = len(y), self.slopes.kernels.nq
-        step = np.cbrt(np.finfo(float).eps) * np.maximum(np.abs(y), 1e-2)
+        step = np.cbrt(np.finfo(float).eps) * np.maximum(np.abs(y), 1e-2 * self.units)
         points = np.concatenate([y + np.diag(step), y - np.diag(step)])
         if self.compiled:
             self.work.evaluations += 2 * n
@@ -85,6 +98,7 @@ class Stiff:
 
         nq = self.slopes.kernels.nq
         start = np.concatenate([self.last.q[0], self.last.v[0]])
+        self.atol = self.tolerances.absolute(self.reached)
         try:
             solver = Radau(
                 self.slope,
@@ -92,7 +106,7 @@ class Stiff:
                 start,
                 self.end,
                 max_step=self.longest,
-                rtol=max(self.rtol, 1e-13),
+                rtol=max(self.tolerances.rtol, 1e-13),
                 atol=self.atol,
                 jac=self.jacobian,
                 first_step=min(self.h, self.end - self.time),
@@ -117,6 +131,7 @@ class Stiff:
                 return Trouble("constraint cannot be met", self.time, state=self.last) if short else None
             points.append(point)
             self.last = point
+            self.reached = np.maximum(self.reached, self.tolerances.reached(point.q[0], point.v[0]))
             self.between_ends.append(dense)
             self.work.steps += 1
             if not self.slopes.plain:
@@ -128,7 +143,7 @@ class Stiff:
     def _far(self, point: Rows, y: Floats) -> bool:
         """Whether projection moved the state by more than the tolerances."""
         there = np.concatenate([point.q[0], point.v[0]])
-        far = (there - y) / (self.atol + self.rtol * np.abs(there))
+        far = (there - y) / (self.atol + self.tolerances.rtol * np.abs(there))
         return not self.slopes.plain and bool(np.sqrt(np.mean(far * far)) > 1.0)
 
     def _failed(self) -> Trouble:
@@ -159,7 +174,8 @@ class Stiff:
         return found
 
     def state(self) -> dict[str, Any]:
-        return {"h": self.h, "last": self.last}
+        return {"control": first_control(self.time, self.h, self.reached), "last": self.last}
 
     def restore(self, state: dict[str, Any], kept: Rows) -> None:
-        self.h, self.last = float(state["h"]), state["last"]
+        control, self.last = state["control"], state["last"]
+        self.h, self.reached = float(control[CONTROL.index("h")]), control[-len(GROUPS) :]

@@ -17,7 +17,7 @@ from linkwright.mechanism.cases import Cases
 from linkwright.opened import Opened
 from linkwright.results.joints import Carried, relative_motion
 from linkwright.simulation.abreast import Simulated, Simulations
-from linkwright.simulation.beginning import Settings, is_near
+from linkwright.simulation.beginning import Settings, is_near, units_of
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.ends import ended
 from linkwright.sweeps.batch import sentence
@@ -40,7 +40,7 @@ def settings_of(model: StudyModel, times: Floats, given: Mapping[str, Any]) -> S
         end=float(times[-1]),
         dt=dt,
         rtol=max(rtol, 1e-14),
-        atol=rtol if atol is None else atol,
+        atol=atol,
         longest=math.inf,
         times=times,
     )
@@ -156,8 +156,10 @@ class Dynamic:
         times = np.full(len(rows), self.settings.start)
         there, rates, a, left = self.simulations.ended(times, q, v, p)
         if self.base.closed:
+            units = units_of(self.base)
             for k in range(len(rows)):
-                if not (left[k] <= CLOSED and is_near(there[k], q[k]) and is_near(rates[k], v[k])):
+                near = is_near(there[k], q[k], units[0]) and is_near(rates[k], v[k], units[1])
+                if not (left[k] <= CLOSED and near):
                     try:
                         own = self.opened(cases, int(rows[k])).project(q[k], v[k], t=self.settings.start)
                     except LinkwrightError as error:
