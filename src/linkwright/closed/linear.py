@@ -98,6 +98,8 @@ def linearise(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> L
 
 def _exact(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Linearised:
     by_q, by_v, by_tau = mech.forward_dynamics_derivatives(q, v, tau, t=t)
+    if mech.closed and not np.isfinite(by_q).all() and np.isfinite(np.concatenate([q, v, tau])).all():
+        raise _singular(mech, q, t)
     g, _ = constraint_jacobian(mech, q, t)
     z = allowed(mech, g)
     by_y = by_q @ z
@@ -106,6 +108,14 @@ def _exact(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Line
     d = z.shape[1]
     a = np.block([[-z.T @ _turning(mech, v) @ z, np.eye(d)], [z.T @ by_y, z.T @ by_v @ z]])
     return Linearised(a, np.concatenate([np.zeros((d, mech.nv)), z.T @ by_tau]), z)
+
+
+def _singular(mech: Mechanism, q: Floats, t: float) -> ModelError:
+    """The error for a position without a linear model."""
+    names = list(dict.fromkeys(name for name, _ in mech.singular(q, t=t)))
+    what = f": {' and '.join(names)} {'depends' if len(names) == 1 else 'depend'} on the other joints there" if names else ""
+    text = f"q is a singular position, where accelerations have no derivatives{what}; linearise about another position"
+    return ModelError(text, element=names[0] if names else None)
 
 
 def _rates_opened(mech: Mechanism, q: Floats, v: Floats, z: Floats, t: float) -> Floats:

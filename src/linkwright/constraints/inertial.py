@@ -168,7 +168,7 @@ class Inertial(Recording):
             inputs.append(self.laws.part(0, (1,)).at((3, self.b.column(members))))
         return inputs
 
-    def constrain(self) -> None:
+    def constrain(self, *, factors: bool = True) -> None:
         """Laws, Φ and J, and the factors of J M⁻¹Jᵀ."""
         if any(c.form.driven for c in self.e.constraints):
             self.b.add(Zero(self.laws.operand))
@@ -183,7 +183,8 @@ class Inertial(Recording):
             ]
             block = blocks.equations_block(form, moving, self.space, pattern)
             self.b.add(Each(len(members), (self.b.case(block, self._given_to(key, members), outputs),), "map"))
-        self.solver.factor()
+        if factors:
+            self.solver.factor()
 
     def count_drivers(self) -> None:
         """Φ of drivers of the tree's own coordinates, through all turns."""
@@ -360,24 +361,13 @@ def settling(layout: CentralLayout, inputs: Inputs) -> Program:
     return _least(w, found, dv)
 
 
-def dependence(layout: CentralLayout, inputs: Inputs) -> Program:
-    """q [, t], tolerance, direction (m) → every equation's pivot and size, and S⁺ S direction with S = J M⁻¹Jᵀ.
-
-    Equations whose pivot is below the tolerance repeat others: for the unit vector of such a one, direction − S⁺ S
-    direction tells which.
-    """
-    w = Inertial(layout, "dependence", [*inputs, ("tolerance", (1,))])
-    direction, found = w.b.input("direction", (w.m,)), w.b.output("found", (w.m,))
+def jacobian(layout: CentralLayout, inputs: Inputs) -> Program:
+    """q [, t] → the parts of J, one after another, as the layout's incidences say."""
+    w = Inertial(layout, "jacobian", inputs)
     w.place(moving=False)
-    w.constrain()
-    w.b.add(Zero(w.rhs.operand))
-    w.solver.pull(direction, w.wrenches)
-    w._move(first=True)
-    w.solver.push(w.motion, w.rhs, 1.0)
-    w.solver.solve(w.rhs, found)
-    w.b.make_output(w.solver.pivots, "pivots")
-    w.b.make_output(w.solver.scale, "sizes")
-    return w.b.build(single=False)
+    w.constrain(factors=False)
+    w.b.make_output(w.jacobian, "J")
+    return w.b.build(single=True)
 
 
 def _least(w: Inertial, missed: Ref, dv: Ref) -> Program:

@@ -18,12 +18,16 @@ from linkwright.mechanism.tree import Tree
 from linkwright.tape.program import Program
 
 Floats = NDArray[np.float64]
-#: A pivot below this part of its row's size makes a position singular, or next to it: about the square of an angle.
-NEAR = 1e-5
-#: How far, in joint coordinates, one looks around, and how much larger a pivot must be there.
-AROUND, LARGER = 0.03, 30.0
+#: How far, in joint coordinates, one looks around, and how much smaller the least singular value of the equations must
+#: be than there.
+AROUND, SMALLER = 0.03, 0.1
+#: Singular values below this part of the largest are none, and so are those below so many times the gap that rounded
+#: numbers leave.
+RANK, GAPS = 1e-8, 50.0
 #: Constraints with less than this part of the largest share in a dependence are not named.
 SHARE = 1e-3
+#: The largest Jacobian, in entries, whose singular values are computed.
+DENSE = 2_000_000
 
 
 def singular(description: Description, q: Floats, t: float = 0.0) -> list[tuple[str, str]]:
@@ -50,8 +54,8 @@ class _Position:
         return [("q", (self.tree.coordinates.nq,)), *([("t", ())] if self.timed else [])]
 
     @cached_property
-    def _dependence(self) -> Program:
-        return inertial.dependence(self.layout, self.inputs)
+    def _jacobian(self) -> Program:
+        return inertial.jacobian(self.layout, self.inputs)
 
     @cached_property
     def _closing(self) -> Program:
@@ -60,45 +64,57 @@ class _Position:
         layout = CentralLayout(CentralEquations(Tree(undriven, self.tree.topology)))
         return inertial.closing(layout, self.inputs[:1])
 
-    def _ask(self, q: Floats, tolerance: float, direction: Floats) -> dict[str, Floats]:
-        clock = (self.t,) if self.timed else ()
-        program = self._dependence
-        found = program(q, *clock, np.array([tolerance]), direction)
-        return dict(zip((b.name for b in program.outputs), found, strict=True))
-
     def told(self, q: Floats) -> list[tuple[str, str]]:
-        none = np.zeros(self.e.count)
-        there = self._ask(q, NEAR, none)
-        lost = np.flatnonzero(there["pivots"] <= NEAR)
-        if not len(lost):
+        if self.e.count * self.e.nb * self.layout.width > DENSE:
             return []
-        # The same equations need not be lost around here, but as many are if they are redundant everywhere.
-        around = np.array([self._pivots(self._beside(q, seed)) for seed in range(3)]).max(axis=0)
-        rows = [k for k in lost if around[k] > max(NEAR, LARGER * abs(there["pivots"][k]))]
-        shares: dict[int, float] = {}
-        for k in rows:
-            unit = none.copy()
-            unit[k] = 1.0
-            dependence = (unit - self._ask(q, NEAR, unit)["found"]) * np.sqrt(there["sizes"][: self.e.count])
-            share = np.abs(dependence) / np.abs(dependence).max()
-            for row in np.flatnonzero(share > SHARE).tolist():
-                shares[row] = max(shares.get(row, 0.0), float(share[row]))
-        return self._named(sorted(shares, key=lambda row: -shares[row]))
+        here, _ = self._equations(q, 0.0)
+        around = [self._equations(*self._beside(q, seed)) for seed in range(3)]
+        around = [x for x in around if np.isfinite(x[0]).all()]
+        if not around or not np.isfinite(here).all():
+            return []
+        left, sizes, _ = np.linalg.svd(here)
+        most = max(rank for _, rank in around)
+        # Equations that are redundant everywhere are no matter: the rank is the same here. Their number is the same
+        # around, though not which of them repeat which.
+        beside, _ = max((x for x in around if x[1] == most), key=lambda x: float(_sizes(x[0])[most - 1]))
+        least = float(_sizes(beside)[most - 1]) if most else 0.0
+        rank = int(np.sum(sizes > SMALLER * least))
+        if rank >= most:
+            return []
+        null, regular = left[:, rank:], np.linalg.svd(beside)[0][:, most:]
+        # Of the dependences here those count that are farthest from the dependences beside.
+        _, _, turned = np.linalg.svd(null - regular @ (regular.T @ null))
+        lost = np.abs(null @ turned[: most - rank].T)
+        share = (lost / lost.max(axis=0)).max(axis=1)
+        return self._named([int(row) for row in np.argsort(-share, kind="stable") if share[row] > SHARE])
 
-    def _pivots(self, q: Floats) -> Floats:
-        return self._ask(q, inertial.RANK_TOLERANCE, np.zeros(self.e.count))["pivots"]
+    def _equations(self, q: Floats, gap: float) -> tuple[Floats, int]:
+        """J in the metric of the masses, each equation by its own size, and how many are independent."""
+        stored = self._jacobian(q, *((self.t,) if self.timed else ()))
+        e, width = self.e, self.layout.width
+        j = np.zeros((e.count, e.nb, width))
+        for x in self.layout.incidences:
+            first, end = int(e.first[x.constraint]), int(e.first[x.constraint + 1])
+            j[first:end, x.body] = stored[x.at : x.at + (end - first) * width].reshape(-1, width)
+        rows = (j * np.sqrt(e.masses.inverse[: e.nb])).reshape(e.count, -1)
+        scale = np.sqrt(np.sum(rows * rows, axis=1, keepdims=True))
+        rows = rows / np.where(scale > 0.0, scale, 1.0)
+        if not np.isfinite(rows).all():
+            return rows, 0
+        sizes = _sizes(rows)
+        return rows, int(np.sum(sizes > max(RANK, GAPS * gap) * sizes.max(initial=0.0)))
 
-    def _beside(self, q: Floats, seed: int) -> Floats:
-        """A closed position not far away."""
+    def _beside(self, q: Floats, seed: int) -> tuple[Floats, float]:
+        """An assembled position not far away, and the gap that is left there, as a part of the mechanism's size."""
         rng, x = np.random.default_rng(seed), self.tree.coordinates
         q = self._moved(q, AROUND * rng.choice([-1.0, 1.0], x.nv) * rng.uniform(0.5, 1.0, x.nv))
         for _ in range(10):
             dv, phi = self._closing(q)
-            size = float(np.abs(dv).max(initial=0.0))
-            if not size < 1.0 or np.abs(phi).max(initial=0.0) < 1e-12:
+            size, gap = float(np.abs(dv).max(initial=0.0)), float(np.abs(phi).max(initial=0.0)) / self.e.size
+            if not size < 1.0 or gap < 1e-12:
                 break
             q = self._moved(q, dv)
-        return q
+        return q, gap
 
     def _moved(self, q: Floats, dv: Floats) -> Floats:
         x, moved = self.tree.coordinates, q.copy()
@@ -114,3 +130,7 @@ class _Position:
         chosen = [row for row in rows if row in kept] or list(rows)
         found = [(str(c), about) for c, about in map(self.e.equation, chosen)]
         return list(dict.fromkeys(found))
+
+
+def _sizes(j: Floats) -> Floats:
+    return np.asarray(np.linalg.svd(j, compute_uv=False))
