@@ -113,6 +113,12 @@ def test_the_page_lists_every_colour() -> None:
     assert f"names: {', '.join(COLOURS)}." in page
 
 
+def test_the_colour_of_a_body_without_a_shape_is_kept_and_printed() -> None:
+    d = model('BODY g (ground, colour = navy);\nBODY a (mass = 1, colour = "#12ab34");\nBODY b (mass = 1);')
+    assert d.colors == (("g", "#000080"), ("a", "#12ab34"))
+    assert parse_mks(write_mks(d)).colors == d.colors
+
+
 # -- the published sample ---------------------------------------------------------------------------------------
 SAMPLE = (Path(__file__).parents[2] / "examples" / "models" / "slider_crank.mks").read_text(encoding="utf-8")
 

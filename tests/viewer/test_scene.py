@@ -92,6 +92,18 @@ def test_shapes_take_the_place_of_sticks() -> None:
     assert not made["show"]["joints"]
 
 
+def test_a_body_that_is_drawn_as_sticks_has_the_colour_that_it_is_given() -> None:
+    motion = slider_crank()
+    names = motion.description.body_names
+    motion.description = replace(motion.description, colors=((names[1], "#ffa500"), ("ground", "#000080")))
+    made, plain = scene_of(motion), scene_of(slider_crank())
+    assert {part["color"] for part in made["bodies"][1]["parts"] if part["layer"] == "body"} == {"#ffa500"}
+    assert made["bodies"][1]["color"] == "#ffa500"
+    assert made["bodies"][0]["color"] == plain["bodies"][0]["color"]
+    assert "#000080" in {part["color"] for part in made["ground"]["parts"]}
+    assert [kinds(body["parts"]) for body in made["bodies"]] == [kinds(body["parts"]) for body in plain["bodies"]]
+
+
 def test_a_shape_has_its_own_colour_or_its_bodys() -> None:
     made = scene_of(slider_crank(shapes=True))
     assert made["bodies"][2]["parts"][0]["color"] == "#7a8794"

@@ -32,7 +32,7 @@ def picture(mech: Any) -> str:
 
 def drawn(d: Description, q: Floats, v: Floats) -> str:
     """The mechanism at the first of these states."""
-    from linkwright.viewer.figure import color_of, skeleton
+    from linkwright.viewer.figure import body_colors, skeleton
     from linkwright.viewer.framing import view_of
     from linkwright.viewer.joints import stretched
     from linkwright.viewer.motion import Motion
@@ -42,7 +42,7 @@ def drawn(d: Description, q: Floats, v: Floats) -> str:
     if not all(np.isfinite(x).all() for x in values.values()):
         return ""
     motion = Motion(np.zeros(len(q)), values)
-    bones = skeleton(d, motion, np.zeros((0, 3)))
+    bones, color_of = skeleton(d, motion, np.zeros((0, 3))), body_colors(d)
 
     def at(body: int, points: Any) -> Floats:
         return np.asarray(motion.places(body, points)[0])

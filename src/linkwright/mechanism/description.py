@@ -143,6 +143,7 @@ class Description:
     system: System | None = None
     shapes: tuple[Shape, ...] = ()
     traces: tuple[Trace, ...] = ()
+    colors: tuple[tuple[str, str], ...] = ()  # of bodies, ground included, that have one: name and "#rrggbb"
     folder: str = ""  # of the model file: where meshes are
     cuts: frozenset[int] = frozenset()  # joints that the user wants as loop closures
     passive: frozenset[int] = frozenset()  # joints without an actuator

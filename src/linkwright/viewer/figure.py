@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import PointForce, Rod
 from linkwright.results.places import place
 from linkwright.viewer.motion import Floats, Motion
-from linkwright.viewer.parts import PALETTE, Part, bar, solid
+from linkwright.viewer.parts import PALETTE, POST, Part, bar, solid
 
 _THICK, _SLIM, _LEAST = 0.0155, 0.16, 0.0022  # a bar's radius: of the mechanism, of a usual bar, and at least
 
@@ -90,9 +90,15 @@ def sticks(skeleton: Skeleton, body: int, color: str) -> list[Part]:
     return parts
 
 
-def color_of(body: int) -> str:
-    """A body's own colour."""
-    return PALETTE[body % len(PALETTE)]
+def body_colors(description: Description) -> Callable[[int], str]:
+    """The colour of a body by its number: its own, or one of the palette; for ground that of posts."""
+    own = dict(description.colors)
+
+    def color_of(body: int) -> str:
+        name = description.ground_name if body == GROUND else description.body_names[body]
+        return own.get(name) or (POST if body == GROUND else PALETTE[body % len(PALETTE)])
+
+    return color_of
 
 
 def _distinct(points: Iterable[Floats], slack: float) -> Floats:

@@ -15,12 +15,12 @@ from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import Rod
 from linkwright.results.places import place
 from linkwright.spatial.rotation import euler_parameters
-from linkwright.viewer.figure import Skeleton, color_of, skeleton, sticks
+from linkwright.viewer.figure import Skeleton, body_colors, skeleton, sticks
 from linkwright.viewer.framing import View, box, outermost, view_of
 from linkwright.viewer.joints import anchors, joint_parts, stretched
 from linkwright.viewer.meshes import Mesh, read_mesh
 from linkwright.viewer.motion import Floats, Motion, along, checked, counted
-from linkwright.viewer.parts import POST, Part, bar, corners, solid
+from linkwright.viewer.parts import Part, bar, corners, solid
 
 MAX_BODIES = 2000
 MAX_TRIADS = 400
@@ -65,6 +65,7 @@ def scene(
     motion = checked(time, quantities, description.nb, drawn)
     told += motion.notes
     meshes: list[Mesh] = []
+    color_of = body_colors(description)
     shapes = _shapes(description, motion, meshes, told)
     extent = [motion.places(body, _bounds(part, meshes))[0] for body, parts in shapes.items() for part in parts]
     bones = skeleton(description, motion, np.concatenate([np.zeros((0, 3)), *extent]))
@@ -89,7 +90,7 @@ def scene(
     origin, half = box(reach, view.axes)
     floor = _floor(view, origin, half, bones)
     if GROUND not in shapes:
-        posts = _posts(anchors(description, motion, bones.radius), floor, view, bones)
+        posts = _posts(anchors(description, motion, bones.radius), floor, view, bones, color_of(GROUND))
         parts[GROUND] += posts
         reach = np.concatenate([reach, *(corners(post) for post in posts)])
     origin = np.array([_round(x) for x in origin])
@@ -148,6 +149,7 @@ def _shapes(description: Description, motion: Motion, meshes: list[Mesh], told: 
     """The shapes of the model on their bodies. A mesh that cannot be drawn is told, and leaves sticks in its place."""
     found: dict[int, list[Part]] = {}
     known: dict[str, int | FormatError] = {}
+    color_of = body_colors(description)
     for shape in description.shapes:
         at = place(description, shape.place)
         if at.body >= motion.count:
@@ -164,7 +166,7 @@ def _shapes(description: Description, motion: Motion, meshes: list[Mesh], told: 
                 warnings.warn(LinkwrightWarning(text), stacklevel=4)
                 continue
             mesh = entry
-        color = shape.color or (color_of(at.body) if at.body != GROUND else POST)
+        color = shape.color or color_of(at.body)
         found.setdefault(at.body, []).append(Part(shape.kind, size, at.p, at.r, color, "body", mesh))
     return found
 
@@ -209,7 +211,7 @@ def _floor(view: View, middle: Floats, half: Floats, bones: Skeleton) -> Floats:
     return point
 
 
-def _posts(points: list[Floats], floor: Floats, view: View, bones: Skeleton) -> list[Part]:
+def _posts(points: list[Floats], floor: Floats, view: View, bones: Skeleton, color: str) -> list[Part]:
     """What carries ground's joints: posts on the board behind a planar mechanism, short stands elsewhere."""
     unit, found = bones.radius, []
     down = -view.axes[2] if view.planar else -view.axes[1]
@@ -219,9 +221,9 @@ def _posts(points: list[Floats], floor: Floats, view: View, bones: Skeleton) -> 
             continue
         length = deep if view.planar or deep < 0.6 * bones.size else 4.0 * unit
         end = point + length * down
-        found.append(bar(point, end, 0.8 * unit, POST, kind="cylinder", layer="joint"))
+        found.append(bar(point, end, 0.8 * unit, color, kind="cylinder", layer="joint"))
         foot = end - 0.3 * unit * down
-        found.append(solid("cylinder", (2.8 * unit, 0.6 * unit), foot, along(down), POST))
+        found.append(solid("cylinder", (2.8 * unit, 0.6 * unit), foot, along(down), color))
     return found
 
 
@@ -254,6 +256,7 @@ def _links(description: Description, drawn: int) -> list[dict[str, Any]]:
 
 def _traces(description: Description, drawn: int) -> list[dict[str, Any]]:
     found = []
+    color_of = body_colors(description)
     for trace in description.traces:
         at = place(description, trace.place)
         if 0 <= at.body < drawn:

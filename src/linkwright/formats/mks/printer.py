@@ -53,7 +53,7 @@ class _Printer:
         taken = {m.name.lower() for m in d.mimics}
         free = (name for k in count(1) if (name := f"gear{k}") not in taken)
         self.gears = [m.name or next(free) for m in d.mimics]
-        self.unphysical = impossible_inertias(d.inertia)
+        self.unphysical, self.colors = impossible_inertias(d.inertia), dict(d.colors)
         self.frames_at: dict[Any, list[str]] = {}
         for k, name in enumerate(d.frames.names):
             key = self._key(int(d.frames.body[k]), "frame", k)
@@ -161,7 +161,7 @@ class _Printer:
             mass, com, inertia = self.d.ground_inertia
             parts += [f"mass = {number_text(mass)}", f"com = {_vector(com)}", f"inertia = {_vector(inertia)}"]
             parts += ["unphysical"] * bool(impossible_inertias(inertia[None])[0])
-        return _statement("BODY", self.d.ground_name, parts)
+        return _statement("BODY", self.d.ground_name, [*parts, *_colour(self.colors.get(self.d.ground_name, ""))])
 
     def _more_ground(self, k: int) -> str:
         return _statement("BODY", self.d.frames.names[k], ["ground", *self._pose("frame", k)])
@@ -180,7 +180,7 @@ class _Printer:
             mixed = d.inertia[k, 3:].tobytes() != _ZERO or any(("inertia", 6 * k + i) in d.bindings for i in (3, 4, 5))
             parts.append(f"inertia = {self._vector('inertia', k, 6 if mixed else 3)}")
             parts += ["unphysical"] * bool(self.unphysical[k])
-        return _statement("BODY", d.body_names[k], parts)
+        return _statement("BODY", d.body_names[k], [*parts, *_colour(self.colors.get(d.body_names[k], ""))])
 
     def _body_name(self, body: int) -> str:
         return name_text(self.d.ground_name if body == GROUND else self.d.body_names[body])

@@ -288,6 +288,8 @@ class Reader(Loads):
     def _exact(self, d: Description) -> Description:
         """The same with axes as they were written, which the builder rounds to zeros and ones where they are near."""
         changed: dict[str, Any] = {"more_grounds": tuple(self.more_grounds), "ground_inertia": self.ground_inertia}
+        colours = self.body_colours.items()
+        changed["colors"] = tuple((d.body_names[k] if k >= 0 else d.ground_name, colour) for k, colour in colours)
         r = np.array(d.frames.r)
         for k, name in enumerate(d.frames.names):
             if name in self.exact_frames:
