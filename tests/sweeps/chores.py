@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -11,10 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.errors import LinkwrightError
+from linkwright.sweeps.child import COLD
 from linkwright.sweeps.plan import Plan, make_plan
 from linkwright.sweeps.task import Task
+from linkwright.tape.preparing import preparing
 
-DEADLY = 13.0
+DEADLY, CRASHING, ENDING = 13.0, 30.0, 31.0
 
 
 def task(folder: Path, pause: float = 0.0) -> Task:
@@ -36,9 +40,20 @@ def square(text: str, values: Any) -> dict[str, Any]:
 
 
 def square_or_die(text: str, values: Any) -> dict[str, Any]:
-    """The same, but a process that meets the deadly value dies at once."""
+    """The same, but a process that meets a deadly value dies at once: killed, by a crash, or by an exit."""
     if DEADLY in values:
         os.kill(os.getpid(), signal.SIGKILL)
+    if CRASHING in values:
+        ctypes.memset(8, 0, 8)
+    if ENDING in values:
+        os._exit(3)
+    return square(text, values)
+
+
+def square_or_hang(text: str, values: Any) -> dict[str, Any]:
+    """The same, but the deadly value takes for ever, busily."""
+    while DEADLY in values:
+        pass
     return square(text, values)
 
 
@@ -47,3 +62,65 @@ def logged(folder: Path) -> list[tuple[float, int]]:
     file = folder / "log"
     lines = file.read_text().splitlines() if file.exists() else []
     return [(float(line.split()[0]), int(line.split()[1])) for line in lines]
+
+
+def square_or_wait(text: str, values: Any) -> dict[str, Any]:
+    """The same, but the deadly value waits for ever, without any work."""
+    while DEADLY in values:
+        time.sleep(3600)
+    return square(text, values)
+
+
+# -- without a task ---------------------------------------------------------------------------------------------
+def squares(text: str, values: Any) -> dict[str, Any]:
+    """The squares alone."""
+    return {"arrays": {"y": values[:, 0] ** 2}, "reasons": [""] * len(values)}
+
+
+def squares_slowly(text: str, values: Any) -> dict[str, Any]:
+    """The squares, by and by."""
+    time.sleep(1.0)
+    return squares(text, values)
+
+
+def _work(seconds: float) -> None:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def prepare_for_long(text: str, values: Any) -> dict[str, Any]:
+    """The squares, after preparation that takes longer than a case may."""
+    with preparing():
+        _work(COLD + 1.0)
+    return squares(text, values)
+
+
+def count_slowly(text: str, values: Any) -> dict[str, Any]:
+    """How many cases there are, which takes 0.1 s of CPU time for each."""
+    _work(0.1 * len(values))
+    return {"arrays": {"size": np.full(len(values), float(len(values)))}, "reasons": [""] * len(values)}
+
+
+def print_much(text: str, values: Any) -> dict[str, Any]:
+    """The squares, from a function that prints."""
+    print("hello " * 1000, flush=True)
+    os.write(1, b"hello")
+    return squares(text, values)
+
+
+def divide(text: str, values: Any) -> dict[str, Any]:
+    raise ZeroDivisionError("float division by zero")
+
+
+def refuse(text: str, values: Any) -> dict[str, Any]:
+    raise LinkwrightError("no such thing")
+
+
+def segfault(text: str, values: Any) -> dict[str, Any]:
+    ctypes.memset(8, 0, 8)
+    return {}
+
+
+def give_up(text: str, values: Any) -> dict[str, Any]:
+    os._exit(3)

@@ -12,8 +12,8 @@ import pytest
 from chores import logged, plan, square, task
 
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.cluster import Here
 from linkwright.sweeps.dataset import gathered
+from linkwright.sweeps.pools import Here
 from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import CHUNKS, Store
 
@@ -21,7 +21,7 @@ DRIVER = """
 import sys
 from pathlib import Path
 from chores import plan, square, task
-from linkwright.sweeps.cluster import Cores
+from linkwright.sweeps.pools import Cores
 from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import Store
 folder = Path(sys.argv[1])

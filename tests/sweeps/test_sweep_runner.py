@@ -4,16 +4,18 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
 import pytest
-from chores import DEADLY, logged, plan, square, square_or_die, task
+from chores import CRASHING, DEADLY, ENDING, logged, plan, square, square_or_die, task
 
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.batch import Batch
-from linkwright.sweeps.cluster import Cores, Here, Pool
 from linkwright.sweeps.dataset import gathered
+from linkwright.sweeps.isolation import CRASHES, DEATHS
+from linkwright.sweeps.pools import Cores, Here, Pool
 from linkwright.sweeps.runner import KILLED, Runner
 from linkwright.sweeps.store import Store
 
@@ -22,7 +24,6 @@ def result(runner: Runner, folder: Path) -> Batch:
     return gathered(task(folder), runner.plan, runner.batches)
 
 
-@pytest.mark.slow
 def test_processes_and_this_process_give_the_same(tmp_path: Path) -> None:
     here = Runner(task(tmp_path), plan(20, 6), compute=square)
     here.work(Here(), here.left)
@@ -60,56 +61,55 @@ def test_a_worker_killed_in_the_middle_costs_only_unfinished_chunks(tmp_path: Pa
     assert len(begun) > 12
 
 
-@pytest.mark.slow
-def test_a_case_that_kills_its_workers_is_a_row_with_a_reason(tmp_path: Path) -> None:
-    runner = Runner(task(tmp_path), plan(24, 8), compute=square_or_die)
+def test_a_case_that_ends_its_process_is_a_row_with_a_reason(tmp_path: Path) -> None:
+    runner = Runner(task(tmp_path), plan(40, 8), compute=square_or_die)
     pool = Cores(2)
     runner.work(pool, runner.left)
     pool.close()
-    found = result(runner, tmp_path)
-    good = np.arange(24.0) != DEADLY
-    assert np.array_equal(found.arrays["y"][good], np.arange(24.0)[good] ** 2)
-    assert [k for k, reason in enumerate(found.reasons) if reason] == [int(DEADLY)]
-    assert found.reasons[int(DEADLY)] == KILLED
+    batch = result(runner, tmp_path)
+    reasons = {
+        DEADLY: f"its worker process died each of {DEATHS} times: it was killed, as systems do where memory is short",
+        CRASHING: f"its worker process died each of {CRASHES} times: it crashed: SIGSEGV",
+        ENDING: f"its worker process died each of {CRASHES} times: it ended with exit code 3",
+    }
+    assert {k: reason for k, reason in enumerate(batch.reasons) if reason} == reasons
+    good = ~np.isin(np.arange(40.0), list(reasons))
+    assert np.array_equal(batch.arrays["y"][good], np.arange(40.0)[good] ** 2)
 
 
 class Mortal(Pool):
-    """A pool in this process whose workers die of the deadly value, without any process to start."""
+    """A pool in this process whose workers die of the deadly value, as a scheduler says it."""
 
-    together = True
     window = 3
 
     def __init__(self) -> None:
-        self.restarts = 0
+        self.verdicts: list[int] = []
+        self.between = 0
 
-    def submit(self, function, *arguments):  # type: ignore[no-untyped-def]
-        from concurrent.futures import Future
-
+    def submit(self, function, text, values, limit=None):  # type: ignore[no-untyped-def]
         future: Future[object] = Future()
-        if DEADLY in arguments[1]:
+        if DEADLY in values:
+            self.verdicts.append(len(values))
             future.set_exception(ChildProcessError("gone"))
         else:
-            future.set_result(function(*arguments))
+            self.between += bool(self.verdicts)
+            future.set_result(function(text, values))
         return future
 
     def died(self, error: BaseException) -> bool:
         return isinstance(error, ChildProcessError)
 
-    def restart(self) -> None:
-        self.restarts += 1
 
-
-@pytest.mark.parametrize("together", [True, False])
-def test_a_deadly_case_is_found_by_halves(tmp_path: Path, together: bool) -> None:
+def test_a_case_that_takes_whole_workers_with_it_is_found_by_halves_while_others_go_on(tmp_path: Path) -> None:
     pool = Mortal()
-    pool.together = together
-    runner = Runner(task(tmp_path), plan(32, 16), compute=square)
+    runner = Runner(task(tmp_path), plan(160, 16), compute=square)
     runner.work(pool, runner.left)
-    found = result(runner, tmp_path)
-    assert [k for k, reason in enumerate(found.reasons) if reason] == [int(DEADLY)]
-    assert np.isnan(found.arrays["y"][int(DEADLY)])
-    assert np.isfinite(found.arrays["y"]).sum() == 31
-    assert pool.restarts == (3 + 4 if together else 0)  # three times the chunk, then 8, 4, 2 and 1 cases
+    batch = result(runner, tmp_path)
+    assert {k: reason for k, reason in enumerate(batch.reasons) if reason} == {int(DEADLY): KILLED}
+    assert np.isnan(batch.arrays["y"][int(DEADLY)])
+    assert np.isfinite(batch.arrays["y"]).sum() == 159
+    assert pool.verdicts == [16, 8, 4, 2, 1, 1]
+    assert pool.between >= 9  # the other chunks were not held back
 
 
 def test_an_error_that_is_no_cases_own_keeps_what_is_finished(tmp_path: Path) -> None:
@@ -123,12 +123,10 @@ def test_an_error_that_is_no_cases_own_keeps_what_is_finished(tmp_path: Path) ->
         return square(text, values)
 
     class There(Here):
-        def submit(self, function, *arguments):  # type: ignore[no-untyped-def]
-            from concurrent.futures import Future
-
+        def submit(self, function, text, values, limit=None):  # type: ignore[no-untyped-def]
             future: Future[object] = Future()
             try:
-                future.set_result(function(*arguments))
+                future.set_result(function(text, values))
             except Exception as error:
                 future.set_exception(error)
             return future

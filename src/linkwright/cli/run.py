@@ -222,6 +222,8 @@ def as_options(text: str) -> str:
         "dt=0.001": "--dt 0.001",
         "function='step'": "--function step",
         "leave arduino out": "leave --arduino out",
+        "time_limit=...": "--time-limit SECONDS",
+        "time_limit": "--time-limit",
         "give times=...": "give --times 0:8:0.1",
     }
     for python, option in words.items():

@@ -13,7 +13,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from linkwright.cli.run import ModelFile, _analysis, _times
+from linkwright.cli.run import ModelFile, _analysis, _times, as_options
 from linkwright.cli.screen import Interrupted, console, grid, load, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
 
@@ -58,6 +58,10 @@ def sweep(
     workers: Annotated[
         int | None, typer.Option(min=1, max=1024, help="Processes of this machine.", show_default="one a core")
     ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="CPU time in s that a case may take; beyond, it has failed.", show_default="none"),
+    ] = None,
     chunk: Annotated[int | None, typer.Option(min=1, help="Cases that are done together.", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(help="The study's folder.", show_default="out/MODEL_sweep")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the study in the folder.")] = False,
@@ -95,6 +99,7 @@ def sweep(
         "on": on,
         "workers": workers,
         "chunk": chunk,
+        "time_limit": time_limit,
         "method": method,
         "rtol": rtol,
         "dt": step,
@@ -105,7 +110,8 @@ def sweep(
     screen.print(told(plan), soft_wrap=True)
     started = perf_counter()
     done = [0, len(plan)]
-    with _Bar(screen, done) as bar:
+    with warnings.catch_warnings(), _Bar(screen, done) as bar:
+        warnings.showwarning = lambda message, *_, **__: tell_warning(as_options(str(message)))
         try:
             study = lw.sweep(
                 model,

@@ -38,6 +38,7 @@ from linkwright.kernels.arguments import (
     wrong_shape,
 )
 from linkwright.kernels.libraries import library
+from linkwright.tape.preparing import preparing
 from linkwright.tape.program import Buffer, Program
 
 if TYPE_CHECKING:
@@ -140,7 +141,8 @@ class Kernel:
         """The program, recorded now if object code was found without it."""
         with self._lock:
             if self._program is None:
-                self._program = self._make()
+                with preparing():
+                    self._program = self._make()
             return self._program
 
     @cached_property
@@ -180,9 +182,10 @@ class Kernel:
         if code is None:
             from linkwright.kernels.llvm_text import llvm_text
 
-            quickly = self._seldom and width == 1 and sum(map(len, self.program.blocks)) > _LONG
-            text = llvm_text(self.program, "kernel", width, llvm_backend.lanes())
-            code = llvm_backend.object_code(text, level=0 if quickly else llvm_backend.CARE)
+            with preparing():
+                quickly = self._seldom and width == 1 and sum(map(len, self.program.blocks)) > _LONG
+                text = llvm_text(self.program, "kernel", width, llvm_backend.lanes())
+                code = llvm_backend.object_code(text, level=0 if quickly else llvm_backend.CARE)
             disk.write(name, code)
         return code
 

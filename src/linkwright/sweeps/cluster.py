@@ -1,132 +1,31 @@
-"""Where the chunks of a study are computed: in this process, on this machine's cores, or by a Dask scheduler.
-
-All three are executors: they take a function with plain data and give a future. Which workers are gone, and what of
-that is told how, differs; `Pool` says it.
-"""
+"""The workers of a Dask scheduler as a place for a study's chunks: asked what they have, watched while they work."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import sys
+import logging
+import pkgutil
 import threading
-import types
 import weakref
-from collections.abc import Callable
-from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.context import SpawnContext, SpawnProcess
+from concurrent.futures import CancelledError, Future
+from time import monotonic
 from typing import Any
 
-from linkwright.errors import LinkwrightError
+from linkwright.errors import LinkwrightError, ModelError
+from linkwright.sweeps.isolation import on_worker
+from linkwright.sweeps.pools import Compute, Floats, Pool, path_of
 
-
-class Pool:
-    """Takes chunks: at most `window` at a time."""
-
-    #: Whether one worker's death takes all chunks with it that are under way.
-    together = False
-    window = 1
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """A future of the function's value."""
-        raise NotImplementedError
-
-    def died(self, error: BaseException) -> bool:
-        """Whether an error means that a worker is gone."""
-        return False
-
-    def restart(self) -> None:
-        """Go on after a worker's death."""
-
-    def complaint(self) -> str:
-        """What keeps this from going on, if it has been so for long; else nothing."""
-        return ""
-
-    def explained(self, error: BaseException) -> str:
-        """An error that is not a case's, in words."""
-        return f"a worker failed: {type(error).__name__}: {error}"
-
-    def close(self, *, now: bool = False) -> None:
-        """Let go of what was taken; `now` with chunks under way."""
-
-
-class Here(Pool):
-    """This process, one chunk after the other."""
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(function(*arguments))
-        return future
-
-
-class _Quiet(SpawnProcess):
-    """A new process that does not import the user's script: a study needs nothing of it, and it may have no guard."""
-
-    @staticmethod
-    def _Popen(process: Any) -> Any:
-        main = sys.modules["__main__"]
-        sys.modules["__main__"] = types.ModuleType("__main__")
-        try:
-            return SpawnProcess._Popen(process)
-        finally:
-            sys.modules["__main__"] = main
-
-
-class _Context(SpawnContext):
-    Process = _Quiet
-
-
-def _begin() -> None:
-    """In a new process: interrupts are the driver's to handle, and a process whose driver is gone goes too."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-
-    def watch() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-class Cores(Pool):
-    """Processes of this machine."""
-
-    together = True
-
-    def __init__(self, workers: int) -> None:
-        self.workers, self.window = workers, workers + 1
-        self._start()
-
-    def _start(self) -> None:
-        self._executor = ProcessPoolExecutor(self.workers, mp_context=_Context(), initializer=_begin)
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        try:
-            return self._executor.submit(function, *arguments)
-        except BrokenProcessPool as error:  # found out between two chunks
-            future: Future[Any] = Future()
-            future.set_exception(error)
-            return future
-
-    def died(self, error: BaseException) -> bool:
-        return isinstance(error, BrokenProcessPool)
-
-    def restart(self) -> None:
-        self._executor.shutdown(wait=False, cancel_futures=True)
-        self._start()
-
-    def close(self, *, now: bool = False) -> None:
-        processes = list((getattr(self._executor, "_processes", None) or {}).values())
-        self._executor.shutdown(wait=not now, cancel_futures=True)
-        for process in processes if now else ():
-            process.terminate()
+_LOOK = 1.0  # seconds between looks at who works for a scheduler
+_SILENCE = 60.0  # seconds without workers, or without an answer, after which a study gives up
+_ANSWER = 30.0  # seconds for workers to say what they have
+#: Who writes pages of tracebacks when a connection is lost; what is lost is said by the error that a study ends with.
+_LOGGERS = (
+    *("distributed", "distributed.client", "distributed.core", "distributed.comm", "distributed.comm.tcp"),
+    *("distributed.batched", "distributed.utils", "tornado", "tornado.application", "asyncio"),
+)
 
 
 class Cluster(Pool):
-    """The workers of a Dask scheduler."""
+    """The workers of a scheduler, which is given as its address, as a Dask client, or as a Dask cluster."""
 
     def __init__(self, on: Any, patience: str = "10s") -> None:
         try:
@@ -136,37 +35,115 @@ class Cluster(Pool):
             raise LinkwrightError(text) from None
         self._killed: type[BaseException] = distributed.KilledWorker
         self._futures: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._idle = 0
-        self._own = isinstance(on, str)
-        self.address = on if isinstance(on, str) else on.scheduler.address
+        self._threads: dict[str, int] = {}
+        self._asked: set[str] = set()
+        self._wrong = ""
+        self._ended = threading.Event()
+        self._quiet = _Quiet()
+        self._owns_client = not isinstance(on, distributed.Client)
+        self._client: Any = on
         try:
-            connect: Any = distributed.Client
-            self._client: Any = connect(on, timeout=patience, set_as_default=False) if self._own else on
-        except (OSError, ValueError, TypeError) as error:
-            text = f"no Dask scheduler answers at {on} ({' '.join(str(error).split())}); start one with"
-            raise LinkwrightError(f"{text} 'dask scheduler', or use on='local'") from error
+            if getattr(on, "asynchronous", False):
+                kind = "cluster" if self._owns_client else "client"
+                raise ModelError(f"on=... is an asynchronous Dask {kind}; give one made without asynchronous=True")
+            if self._owns_client:
+                self._client = _connected(distributed, on, patience)
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _begin(self) -> None:
+        if not self._alive():
+            raise ModelError("on=... is a Dask client that is closed; give one that is connected, or an address")
+        self.address = str(self._client.scheduler.address)
+        self._seen = self._heard = monotonic()  # when there were workers, and when the scheduler answered
+        self._look()
+        if self._wrong:
+            raise LinkwrightError(self._wrong)
 
     @property
     def window(self) -> int:  # type: ignore[override]
         """Two chunks for every thread that there is now: workers may come and go."""
-        return max(2, 2 * sum(self._client.nthreads().values())) if self._alive() else 2
+        return max(2, 2 * sum(self._threads.values()))
+
+    @property
+    def busy(self) -> int:  # type: ignore[override]
+        """A chunk for every thread."""
+        return sum(self._threads.values())
 
     def _alive(self) -> bool:
-        return bool(self._client.status == "running")
+        return getattr(self._client, "status", "") == "running"
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    # -- who works there ------------------------------------------------------------------------------------
+    def _watch(self) -> None:
+        """In a thread of its own: a scheduler that does not answer stops nothing but this."""
+        while not self._ended.wait(_LOOK):
+            self._look()
+
+    def _look(self) -> None:
+        try:
+            self._threads = dict(self._client.nthreads())
+        except Exception:  # the connection is lost, or being lost: `complaint` says so if it stays so
+            return
+        self._heard = monotonic()
+        if self._threads:
+            self._seen = self._heard
+        fresh = sorted(set(self._threads) - self._asked)
+        if fresh:
+            self._asked |= set(fresh)
+            self._wrong = self._wrong or self._fault(self._versions(fresh))
+
+    def _versions(self, workers: list[str]) -> dict[str, Any]:
+        """Which Linkwright each worker has, or the exception that it met; without those that say nothing in time."""
+        answers: dict[str, Any] = {}
+
+        def ask() -> None:
+            try:  # by a function of Python's own, which workers without Linkwright have too
+                answers.update(
+                    self._client.run(pkgutil.resolve_name, "linkwright:__version__", workers=workers, on_error="return")
+                )
+            except Exception:  # they are gone
+                return
+
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(_ANSWER)
+        return {worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)}
+
+    def _fault(self, answers: dict[str, Any]) -> str:
+        """What is wrong with the workers' Linkwright; empty if nothing is."""
+        from linkwright import __version__
+
+        lacking = [worker for worker, answer in answers.items() if isinstance(answer, Exception)]
+        if lacking:
+            error = answers[lacking[0]]
+            missing = isinstance(error, ModuleNotFoundError) and error.name == "linkwright"
+            what = "have no Linkwright" if missing else f"cannot import Linkwright ({type(error).__name__}: {error})"
+            text = f"{len(lacking)} of {len(answers)} workers at {self.address} {what}: {_some(lacking)}"
+            return f"{text}; install Linkwright {__version__} where 'dask worker' runs"
+        others = {worker: answer for worker, answer in answers.items() if answer != __version__}
+        if others:
+            versions = ", ".join(sorted(set(map(str, others.values()))))
+            text = f"{len(others)} of {len(answers)} workers at {self.address} have Linkwright {versions}"
+            return f"{text}, and this is {__version__}: {_some(list(others))}; install the same version everywhere"
+        return ""
+
+    # -- chunks ---------------------------------------------------------------------------------------------
+    def submit(self, function: Compute, text: str, values: Floats, limit: float | None = None) -> Future[Any]:
         """Not through Dask's own executor: it leaves results with the workers, to be computed again if one dies."""
         taken: Future[Any] = Future()
 
         def finished(future: Any) -> None:
             try:
-                found = future.result()
+                result = future.result()
                 future.release()
-                taken.set_result(found)
+                taken.set_result(result)
             except BaseException as error:
                 taken.set_exception(error)
 
-        future = self._client.submit(function, *arguments, pure=False)
+        future = self._client.submit(on_worker, path_of(function), text, values, limit, pure=False)
         future.add_done_callback(finished)
         self._futures.add(future)
         return taken
@@ -175,10 +152,15 @@ class Cluster(Pool):
         return isinstance(error, self._killed)
 
     def complaint(self) -> str:
+        if self._wrong:
+            return self._wrong
         if not self._alive():
             return f"the Dask scheduler at {self.address} is gone"
-        self._idle = 0 if self._client.nthreads() else self._idle + 1
-        return f"the Dask scheduler at {self.address} has had no workers for a while" if self._idle > 12 else ""
+        if monotonic() - self._heard > _SILENCE:
+            return f"the Dask scheduler at {self.address} has not answered for {_SILENCE:.0f} s"
+        if monotonic() - self._seen > _SILENCE:
+            return f"the Dask scheduler at {self.address} has had no workers for {_SILENCE:.0f} s"
+        return ""
 
     def explained(self, error: BaseException) -> str:
         if isinstance(error, ImportError):
@@ -188,15 +170,42 @@ class Cluster(Pool):
         return f"a worker at {self.address} failed: {type(error).__name__}: {error}"
 
     def close(self, *, now: bool = False) -> None:
+        if self._ended.is_set():
+            return
+        self._ended.set()
         if now and self._alive():
-            self._client.cancel(list(self._futures))
-        if self._own:
-            self._client.close()
+            self._client.cancel(list(self._futures), asynchronous=False)
+        if self._owns_client and hasattr(self._client, "submit"):
+            self._client.close(timeout=5)
+        self._quiet.end()
 
 
-def cores() -> int:
-    """How many processors this process may use."""
+class _Quiet:
+    """Dask's loggers at their quietest, and as they were afterwards."""
+
+    def __init__(self) -> None:
+        self._levels = {name: logging.getLogger(name).level for name in _LOGGERS}
+        for name in _LOGGERS:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+    def end(self) -> None:
+        """Let them speak again."""
+        for name, level in self._levels.items():
+            logging.getLogger(name).setLevel(level)
+
+
+def _connected(distributed: Any, on: Any, patience: str) -> Any:
+    """A client of a scheduler's address or of a cluster."""
+    if not isinstance(on, str) and not hasattr(on, "scheduler_address"):
+        text = f"on={on!r} is no place to run a study; use 'local', a scheduler's address such as"
+        raise ModelError(f"{text} 'tcp://127.0.0.1:8786', or a Dask client or cluster")
     try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
+        return distributed.Client(on, timeout=patience, set_as_default=False)
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        name = on if isinstance(on, str) else type(on).__name__
+        text = f"no Dask scheduler answers at {name} ({' '.join(str(error).split())}); start one with"
+        raise LinkwrightError(f"{text} 'dask scheduler', or use on='local'") from None
+
+
+def _some(workers: list[str]) -> str:
+    return ", ".join(workers[:3]) + (f" and {len(workers) - 3} more" if len(workers) > 3 else "")

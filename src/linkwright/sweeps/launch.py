@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from linkwright.base.files import cannot_write
+from linkwright.base.regular import kind
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.sweeps import work
-from linkwright.sweeps.cluster import Cluster, Cores, Here, Pool, cores
+from linkwright.sweeps.cluster import Cluster
 from linkwright.sweeps.dataset import gathered, load, save
 from linkwright.sweeps.manifest import study_digest
 from linkwright.sweeps.plan import Plan, make_plan
+from linkwright.sweeps.pools import Cores, Here, cores
 from linkwright.sweeps.runner import Progress, Runner
 from linkwright.sweeps.store import DATASET, Store
 from linkwright.sweeps.study import Study
@@ -47,6 +51,7 @@ def sweep(
     progress: Progress | None = None,
     chunk: int | None = None,
     workers: int | None = None,
+    time_limit: float | None = None,
     **settings: Any,
 ) -> Study:
     """Run many cases of a mechanism, or of a model file, and keep what is asked for of each.
@@ -60,42 +65,62 @@ def sweep(
     of a case's `Solution`. Unless given, the positions of bodies are kept. `analysis`, `times` and further settings
     are as `lw.analyse` has them; times are the same for all cases.
 
-    `on` is "local", for this machine's cores (`workers` processes), or the address of a Dask scheduler as
-    "tcp://host:8786". A case that fails is a row with a reason. With `store`, a folder, finished chunks are kept as
-    they come, and `resume=True` goes on from there. `progress` is called with the cases done and all cases.
+    `on` is "local", for this machine's cores (`workers` processes), the address of a Dask scheduler as
+    "tcp://host:8786", or a Dask client or cluster. A case that fails is a row with a reason; so is one that crashes its
+    process, and one that takes more than `time_limit` seconds of CPU time (None: as long as it needs). With `store`, a
+    folder, finished chunks are kept as they come, and `resume=True` goes on from there. `progress` is called with the
+    cases done and all cases.
     """
     for name in fixed or ():
         if name in parameters:
             raise ModelError(f"parameter {name!r} varies and is fixed too; name it in one of parameters and fixed")
     plan = make_plan(parameters, cases=cases, draws=draws, sampling=sampling, seed=seed, chunk=chunk)
     task = make_task(model, plan.names, outputs, analysis=analysis, times=times, parameters=fixed, settings=settings)
-    _check(task, plan, outputs, on, workers, store, resume)
+    _check(task, plan, outputs, on, workers, store, resume, time_limit)
     engine = work.make_engine(task)  # what is wrong with the task is told here, once
-    if store is None:
-        return _run(task, plan, engine, None, on, workers, progress)
-    kept = Store.begin(store, task, plan, resume=resume, overwrite=overwrite, chunked=chunk is not None)
+    # A scheduler that does not answer, or has the wrong workers, is found out before anything is written.
+    cluster = None if _is_local(on) or (store is not None and kind(Path(store) / DATASET)) else Cluster(on)
+    folder: Store | None = None
     try:
-        finished = _finished(kept)
-        if finished is not None:
-            kept.drop_chunks()
-            return finished
-        study = _run(task, kept.plan, engine, kept, on, workers, progress)
-        save(study.task, study.plan, study._batch, kept.folder / DATASET)
-        kept.drop_chunks()
+        if store is None:
+            return _run(Runner(task, plan, None, progress, limit=time_limit), engine, cluster or on, workers)
+        folder = Store.begin(store, task, plan, resume=resume, overwrite=overwrite, chunked=chunk is not None)
+        study = _finished(folder)
+        if study is None:
+            study = _run(Runner(task, folder.plan, folder, progress, limit=time_limit), engine, cluster or on, workers)
+            save(study.task, study.plan, study._batch, folder.folder / DATASET)
+        folder.drop_chunks()
         return study
     finally:
-        kept.release()
+        if cluster is not None:
+            cluster.close()
+        if folder is not None:
+            folder.release()
 
 
-def _check(task: Task, plan: Plan, outputs: Any, on: Any, workers: Any, store: Any, resume: bool) -> None:
+def _is_local(on: Any) -> bool:
+    return isinstance(on, str) and on == "local"
+
+
+def _check(
+    task: Task, plan: Plan, outputs: Any, on: Any, workers: Any, store: Any, resume: bool, time_limit: Any
+) -> None:
     if resume and store is None:
         raise ModelError("resume=True needs the folder that the study is in; give store=...")
     if isinstance(on, str) and on != "local" and "://" not in on:
-        text = f"on={on!r} is no place to run a study; use 'local', or a scheduler's address such as"
-        raise ModelError(f"{text} 'tcp://127.0.0.1:8786'")
+        text = f"on={on!r} is no place to run a study; use 'local', a scheduler's address such as"
+        raise ModelError(f"{text} 'tcp://127.0.0.1:8786', or a Dask client or cluster")
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
         raise ModelError(f"workers is {workers!r}; give a whole number of processes, at least 1")
-    if task.functions and on != "local":
+    if time_limit is not None:
+        number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
+        if not number or not 0.0 < time_limit < math.inf:
+            raise ModelError(f"time_limit is {time_limit!r}; give seconds of CPU time for a case, more than 0")
+        if task.functions:
+            name = next(iter(task.functions))
+            text = f"the output {name!r} is a function, which stays in this process and cannot be ended there"
+            raise ModelError(f"{text}; leave time_limit out, or write it as a text")
+    if task.functions and not _is_local(on):
         name = next(iter(task.functions))
         text = f"the output {name!r} is a function, which stays in this process; use on='local', or write it as a text"
         raise ModelError(text)
@@ -106,31 +131,34 @@ def _check(task: Task, plan: Plan, outputs: Any, on: Any, workers: Any, store: A
 
 
 def _finished(kept: Store) -> Study | None:
-    """The study, if its folder has all of it; a damaged dataset is computed again."""
+    """The study, if its folder has all of it; a damaged dataset is put aside, and computed again."""
     file = kept.folder / DATASET
-    if not file.exists():
+    if not kind(file):
         return None
     try:
         task, plan, batch = load(file, links=False)
+        if study_digest(task, plan) == study_digest(Task.of(kept.task.plain()), kept.plan):
+            return Study(kept.task, plan, batch, loaded=len(plan))
     except LinkwrightError:
-        file.unlink(missing_ok=True)
-        return None
-    if study_digest(task, plan) != study_digest(Task.of(kept.task.plain()), kept.plan):
-        file.unlink(missing_ok=True)
-        return None
-    return Study(kept.task, plan, batch, loaded=len(plan))
+        pass
+    try:
+        os.replace(file, file.with_name(f"{DATASET}.damaged"))
+    except OSError as error:
+        raise cannot_write(file, error) from error
+    return None
 
 
-def _run(
-    task: Task, plan: Plan, engine: Any, store: Store | None, on: Any, workers: int | None, progress: Progress | None
-) -> Study:
-    runner = Runner(task, plan, store, progress)
+def _run(runner: Runner, engine: Any, on: Any, workers: int | None) -> Study:
+    task, plan, store = runner.task, runner.plan, runner.store
     started = perf_counter()
     left = runner.left
-    if on == "local" and (workers is None or task.functions):
+    local = _is_local(on)
+    # A case that could end this process does so once: a study that goes on leaves its cases to others.
+    risky = runner.limit is not None or (store is not None and store.continued)
+    if local and (task.functions or (workers is None and not risky)):
         left = _first_ones(runner, engine, alone=bool(task.functions))
     if left:
-        pool: Pool = Cores(min(workers or cores(), len(left))) if on == "local" else Cluster(on)
+        pool = Cores(min(workers or cores(), len(left))) if local else on if isinstance(on, Cluster) else Cluster(on)
         try:
             runner.work(pool, left)
         except BaseException:

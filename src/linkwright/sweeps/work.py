@@ -16,6 +16,7 @@ from linkwright.base.locks import Lock
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.batch import Batch, joined
 from linkwright.sweeps.task import Task
+from linkwright.tape.preparing import preparing
 
 Floats = NDArray[np.float64]
 _KEPT = 4
@@ -38,7 +39,8 @@ def compute(text: str, values: Floats) -> dict[str, Any]:
         engine = _engines.get(text)
         if engine is None:
             _alone()
-            engine = _engines[text] = make_engine(Task.of(json.loads(text)))
+            with preparing():
+                engine = _engines[text] = make_engine(Task.of(json.loads(text)))
             while len(_engines) > _KEPT:
                 _engines.popitem(last=False)
         _engines.move_to_end(text)

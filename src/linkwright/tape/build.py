@@ -11,6 +11,7 @@ import numpy as np
 
 from linkwright.errors import RecordingError
 from linkwright.tape.block import Block, finish
+from linkwright.tape.preparing import preparing
 from linkwright.tape.program import (
     ITEM,
     Buffer,
@@ -33,7 +34,7 @@ Shape = tuple[int, ...]
 
 def trace(function: Callable[..., Any], shapes: Sequence[Shape]) -> tuple[Block, list[Shape], bool]:
     """Record `function` of arrays of these shapes: its block, its outputs' shapes, and whether it gave one."""
-    with undisturbed():
+    with preparing(), undisturbed():
         return _trace(function, shapes)
 
 

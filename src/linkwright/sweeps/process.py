@@ -1,0 +1,169 @@
+"""A worker process, seen from the process that started it: given cases, watched, and started anew after a death."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import LinkwrightError
+from linkwright.sweeps.frames import receive, send
+
+Floats = NDArray[np.float64]
+_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from linkwright.sweeps.child import serve; serve()"
+_STILL = 20.0  # times its limit of CPU time that a case may take by the clock on the wall, …
+_LEAST_STILL = 60.0  # … and no less than these seconds: a machine may be busy with other things
+_HAS_TIMER = hasattr(signal, "setitimer")
+
+
+class Death(Exception):
+    """A worker process that ended on some cases: `beyond` what a case may take, or by a `crash` of its own."""
+
+    def __init__(self, reason: str, *, beyond: bool = False, crash: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.beyond, self.crash = reason, beyond, crash
+
+
+class Closed(Exception):
+    """The worker process was ended by whoever started it."""
+
+
+class WorkerProcess:
+    """One process that computes cases; it starts with the first, and again after a death."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._text: str | None = None
+        self._closed = self._stood_still = False
+        self._lock = threading.Lock()
+        self._cost: tuple[str, float] = ("", 0.0)
+
+    def cost(self, text: str) -> float:
+        """Seconds of CPU time that a case of a task takes here, by the last that were computed; 0 if none was."""
+        return self._cost[1] if self._cost[0] == text else 0.0
+
+    def compute(self, function: str, text: str, values: Floats, limit: float | None = None) -> dict[str, Any]:
+        """What a function, named as "module:name", makes of a task's text and cases; `Death` if the process ends.
+
+        `limit` is CPU time in seconds for all these cases together.
+        """
+        process = self._started()
+        header = {"function": function, "limit": limit} | ({"text": text} if text != self._text else {})
+        assert process.stdin is not None
+        assert process.stdout is not None
+        guard = self._guard(process, limit)
+        try:
+            send(process.stdin, header, [values])
+            self._text = text
+            reply, arrays = receive(process.stdout)
+        except (OSError, EOFError, ValueError):
+            raise self._death(process, limit) from None
+        finally:
+            guard()
+        if "error" in reply:
+            raise LinkwrightError(reply["error"] if reply["own"] else f"a worker failed: {reply['error']}")
+        self._cost = (text, reply.pop("used") / len(values))
+        return {**reply, "arrays": dict(zip(reply.pop("names"), arrays, strict=True))}
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        with self._lock:
+            self._closed = True
+            process = self._process
+        if process is not None:
+            process.kill()
+            _forget(process)
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process, if it has been started."""
+        return None if self._process is None else self._process.pid
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._closed:
+                raise Closed
+            if self._process is not None and self._process.poll() is None:
+                return self._process
+            if self._process is not None:
+                _forget(self._process)
+            self._text, self._stood_still = None, False
+            # In a group of its own: Ctrl-C is for the driver.
+            group: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
+            paths = json.dumps([path for path in sys.path if isinstance(path, str)])
+            try:
+                process = subprocess.Popen(
+                    [sys.executable, "-c", _START, paths], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **group
+                )
+            except OSError as error:
+                raise LinkwrightError(f"a worker process cannot be started: {error}") from error
+            self._process = process
+        assert process.stdout is not None
+        try:
+            receive(process.stdout)  # it says that it is ready
+        except (EOFError, ValueError, OSError):
+            code = process.wait()
+            if self._closed:
+                raise Closed from None
+            text = f"a worker process ended as it began, with exit code {code}"
+            raise LinkwrightError(f"{text}; what it printed says why: {sys.executable}") from None
+        return process
+
+    def _guard(self, process: subprocess.Popen[bytes], limit: float | None) -> Callable[[], None]:
+        """End a process that stands still: it uses no CPU time, and would do so for ever."""
+        if limit is None:
+            return lambda: None
+
+        def stop() -> None:
+            self._stood_still = True
+            process.kill()
+
+        timer = threading.Timer(max(_LEAST_STILL, _STILL * limit) if _HAS_TIMER else limit, stop)
+        timer.daemon = True
+        timer.start()
+        return timer.cancel
+
+    def _death(self, process: subprocess.Popen[bytes], limit: float | None) -> Exception:
+        try:
+            code = process.wait(_LEAST_STILL)
+        except subprocess.TimeoutExpired:  # it lives, and what it sent is no message
+            process.kill()
+            code = process.wait()
+        with self._lock:
+            if self._closed:
+                return Closed()
+        if self._stood_still and limit is not None:
+            return Death(f"it stood still beyond the limit of {limit:g} s a case", beyond=True)
+        if _HAS_TIMER and code == -signal.SIGPROF:
+            return Death(f"it took more than the limit of {limit:g} s of CPU time a case", beyond=True)
+        if code == -9:
+            return Death("it was killed, as systems do where memory is short")
+        if code == -signal.SIGTERM:
+            return Death("it was asked to end (SIGTERM)")
+        if code < 0:
+            return Death(f"it crashed: {_signal_name(-code)}", crash=True)
+        return Death(f"it ended with exit code {code}", crash=True)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _forget(process: subprocess.Popen[bytes]) -> None:
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):  # what was still to be sent has nobody to read it
+                stream.close()
