@@ -158,9 +158,9 @@ class DesignError(LinkwrightError, ValueError):
         self.history = tuple(history)
 
 
-class SlowCaseWarning(UserWarning):
-    """A case of a study that takes long, and may never end; the study goes on."""
-
-
 class LinkwrightWarning(UserWarning):
     """Something was repaired or slowed down; the result is still right."""
+
+
+class SlowCaseWarning(LinkwrightWarning):
+    """A case of a study that takes long, and may never end; the study goes on."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError
+from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, SlowCaseWarning
 from linkwright.mechanism.cases import Cases
 from linkwright.sweeps.batch import Batch, joined, sentence
 from linkwright.sweeps.model import StudyModel
@@ -126,6 +126,7 @@ class Engine:
         numbers: dict[str, Floats] = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LinkwrightWarning)
+            warnings.simplefilter("always", SlowCaseWarning)  # from the thread that watches this one
             if self.way is not None:
                 motions = self.way.motions(cases)
                 if self.forces:
