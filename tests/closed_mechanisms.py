@@ -124,6 +124,18 @@ def driven_arm() -> lw.Mechanism:
     return b.build()
 
 
+def geared_wheels(*, passive: str = "", loop: bool = False) -> lw.Mechanism:
+    """Two wheels, the second geared to the first, or to a joint that holds the first once more and closes a loop."""
+    with lw.Builder("wheels") as b:
+        for name in ("one", "two"):
+            b.body(name, 1.0, inertia=(1.0, 1.0, 1.0))
+            b.joint("revolute", b.ground, name, f"shaft {name}", actuated=name != passive)
+        if loop:
+            b.joint("revolute", b.ground, "one", "again", cut=True)
+        b.mimic("shaft two", "again" if loop else "shaft one", -2.0)
+    return b.build()
+
+
 #: Every mechanism with the name that tests show.
 MECHANISMS: dict[str, Callable[[], lw.Mechanism]] = {
     "four-bar": four_bar,

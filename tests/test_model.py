@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
+from closed_mechanisms import geared_wheels
 from linkwright.errors import DtypeError, ModelError, NameNotFound, ShapeError
 from robots import find, relative
 
@@ -33,6 +34,18 @@ def test_joints_and_bodies_tell_what_they_are() -> None:
     assert [body.joint for body in mech.bodies] == [joint.name for joint in mech.joints]
     assert mech.dof().degrees_of_freedom == 8
     assert "panda_hand" in mech.frames
+
+
+def test_a_follower_shares_its_leader_s_coordinate_unless_that_one_closes_a_loop() -> None:
+    shared, tied = geared_wheels().joints["shaft two"], geared_wheels(loop=True).joints["shaft two"]
+    assert (shared.mimics, shared.shares, shared.q_slice) == ("shaft one", True, slice(0, 1))
+    assert (tied.mimics, tied.shares, tied.q_slice) == ("again", False, slice(1, 2))
+
+
+@pytest.mark.parametrize("passive", ["one", "two"])
+def test_a_shared_coordinate_is_actuated_by_either_joint(passive: str) -> None:
+    assert geared_wheels(passive=passive).actuated.tolist() == [True]
+    assert geared_wheels(passive=passive, loop=True).actuated.tolist() == [passive != "one", passive != "two"]
 
 
 def test_coordinates_are_numbered_breadth_first() -> None:

@@ -39,22 +39,27 @@ def forces(mech: Mechanism, solution: Solution, tau: Floats) -> tuple[dict[str, 
     joints = len(mech.joints) <= MOST and (not mech.closed or len(solution) <= MOST_POINTS)
     if not joints:
         notes.append("forces of joints are left out of so many points or joints; mech.reactions gives them")
+        if mech.tree.couplings:
+            notes.append("forces of gears are left out with those of their joints")
     try:
-        exerted = _exerted(mech, solution, tau, joints)
-        found |= {name: x for name, x in exerted.items() if name not in found}  # gears may have names of forces
+        for name, series in _exerted(mech, solution, tau, joints):
+            if name in found:
+                notes.append(f"one {name!r} is left out: gears, drivers and forces share this name; rename one of them")
+            else:
+                found[name] = series
     except (LinkwrightError, np.linalg.LinAlgError) as error:
         what = "joints, ties and drivers" if mech.closed else "joints"
         notes.append(f"forces of {what} are left out: {error}")
     return found, notes
 
 
-def _exerted(mech: Mechanism, solution: Solution, tau: Floats, joints: bool) -> dict[str, Series]:
+def _exerted(mech: Mechanism, solution: Solution, tau: Floats, joints: bool) -> list[tuple[str, Series]]:
     """The forces of constraints: where they repeat each other, all of one solution."""
     if not mech.closed:
         if not joints or not mech.nv:
-            return {}
+            return []
         wrenches = mech.reactions(solution.q, solution.v, tau, t=solution.time)
-        return _constraints(mech, _gears(mech, solution, tau)) | _reactions(mech, solution, wrenches)
+        return _constraints(mech, _gears(mech, solution, tau)) + _reactions(mech, solution, wrenches)
     if not joints:
         lam = mech.constraint_forces(solution.q, solution.v, tau, t=solution.time)
         rows: dict[tuple[str, str], list[Floats]] = {}
@@ -65,7 +70,7 @@ def _exerted(mech: Mechanism, solution: Solution, tau: Floats, joints: bool) -> 
 
     # The motion's own accelerations: at rest there are none, whatever the drivers' laws do in time.
     wrenches, multipliers = exerted(mech, solution.q, solution.v, solution.a, tau, solution.time)
-    return _constraints(mech, multipliers) | _reactions(mech, solution, wrenches)
+    return _constraints(mech, multipliers) + _reactions(mech, solution, wrenches)
 
 
 def _gears(mech: Mechanism, solution: Solution, tau: Floats) -> dict[tuple[str, str], Floats]:
@@ -93,7 +98,7 @@ def _elements(mech: Mechanism, solution: Solution) -> dict[str, Series]:
     return found
 
 
-def _constraints(mech: Mechanism, multipliers: Mapping[tuple[str, str], Floats]) -> dict[str, Series]:
+def _constraints(mech: Mechanism, multipliers: Mapping[tuple[str, str], Floats]) -> list[tuple[str, Series]]:
     """The forces of drivers, ties and gears: what each exerts along what it holds, positive to make it larger.
 
     A gear holds the coordinate of its follower.
@@ -102,14 +107,14 @@ def _constraints(mech: Mechanism, multipliers: Mapping[tuple[str, str], Floats])
     angular = {("driver", x.name): _drives_angle(mech, x) for x in d.drivers}
     for m in d.mimics:
         angular["gear", m.name or d.joint_names[m.follower]] = turns(d.kind_of(m.follower).name, 0)
-    found: dict[str, Series] = {}
+    forces: list[tuple[str, Series]] = []
     for (group, name), columns in multipliers.items():
         if group not in ("driver", "tie", "gear"):
             continue
         size = columns[:, 0] if columns.shape[1] == 1 else np.linalg.norm(columns, axis=1)
         word, unit = ("torque", "N m") if angular.get((group, name)) else ("force", "N")
-        found[f"{name}.{word}"] = Series(size, unit)
-    return found
+        forces.append((f"{name}.{word}", Series(size, unit)))
+    return forces
 
 
 def _drives_angle(mech: Mechanism, driver: Driver) -> bool:
@@ -119,10 +124,10 @@ def _drives_angle(mech: Mechanism, driver: Driver) -> bool:
     return driver.kind == "angle"
 
 
-def _reactions(mech: Mechanism, solution: Solution, wrenches: Floats) -> dict[str, Series]:
+def _reactions(mech: Mechanism, solution: Solution, wrenches: Floats) -> list[tuple[str, Series]]:
     """Force and moment of each joint on the body of `reacting_bodies`, at the joint, in ground's axes."""
     d = mech.description
-    found: dict[str, Series] = {}
+    forces: list[tuple[str, Series]] = []
     for i, (joint, body) in enumerate(reacting_bodies(d, mech.tree.topology)):
         if d.kind_of(joint).nv == 6:
             continue
@@ -133,5 +138,5 @@ def _reactions(mech: Mechanism, solution: Solution, wrenches: Floats) -> dict[st
         for letter, vector, unit in (("f", force, "N"), ("m", moment, "N m")):
             turned = np.einsum("ij...,...j->...i", r, vector)
             for axis, column in zip(_AXES, turned.T, strict=True):
-                found[f"{d.joint_names[joint]}.{letter}{axis}"] = Series(column, unit)
-    return found
+                forces.append((f"{d.joint_names[joint]}.{letter}{axis}", Series(column, unit)))
+    return forces

@@ -91,12 +91,12 @@ class Described:
 
     @property
     def actuated(self) -> NDArray[np.bool_]:
-        """For every rate, whether it has an actuator."""
+        """For every rate, whether it has an actuator; one that joints share, whether any of them has."""
         x, t, d = self._maker.tree.coordinates, self._maker.topology, self.description
-        mask = np.ones(x.nv, bool)
+        mask = np.zeros(x.nv, bool)
         for i, j in enumerate(t.joint.tolist()):
-            if j in d.passive:
-                mask[x.v_at[i] : x.v_at[i] + d.kind_of(j).nv] = False
+            if j not in d.passive:
+                mask[x.v_at[i] : x.v_at[i] + d.kind_of(j).nv] = True
         return mask
 
     @property
@@ -181,6 +181,7 @@ class Described:
             float(d.velocity_limit[j]),
             float(d.effort_limit[j]),
             leader,
+            bool(x.follows[i]),
         )
 
     def __repr__(self) -> str:

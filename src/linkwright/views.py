@@ -40,6 +40,7 @@ class Joint:
     velocity_limit: float
     effort_limit: float
     mimics: str | None = None
+    shares: bool = False  # whether its coordinate is that of the joint it mimics; else an equation couples them
 
 
 class View(Sequence[T]):

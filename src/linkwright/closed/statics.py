@@ -99,9 +99,8 @@ def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float)
         limits[shift] = np.maximum(limits[shift], FARTHEST * units[shift])
         if mech.closed:
             q = still.project(q, t=t)[0]
-    names = [joint.name for joint in mech.joints]
     worst = int(np.argmax(np.abs(push) / units))
-    name = next((n for n, joint in zip(names, mech.joints, strict=True) if worst < joint.v_slice.stop), names[-1])
+    name = next(joint.name for joint in mech.joints if joint.v_slice.start <= worst < joint.v_slice.stop)
     text = (
         f"no equilibrium was found in {ITERATIONS} steps: "
         f"joint {name!r} still accelerates by {np.abs(push[worst]):.3g}; "

@@ -136,7 +136,8 @@ def joint_positions(mech: Mechanism, joints: Any, what: str) -> tuple[tuple[str,
     """
     if joints is None:
         actuated = mech.actuated
-        names = [j.name for j in mech.joints if j.v_slice.stop - j.v_slice.start == 1 and actuated[j.v_slice.start]]
+        single = [j for j in mech.joints if j.v_slice.stop - j.v_slice.start == 1 and not j.shares]
+        names = [j.name for j in single if actuated[j.v_slice.start]]
         if not names:
             raise ModelError(f"no joint of {mech.name!r} has one freedom and an actuator; name them as {what}=(...)")
     else:
@@ -150,6 +151,9 @@ def joint_positions(mech: Mechanism, joints: Any, what: str) -> tuple[tuple[str,
         if joint.v_slice.stop - joint.v_slice.start != 1:
             text = f"joint {joint.name!r} is {joint.kind}; {what} names joints of one freedom"
             raise ModelError(text, element=joint.name)
+        if joint.shares:
+            text = f"joint {joint.name!r} has no coordinate of its own: it follows {joint.mimics!r}"
+            raise ModelError(f"{text}; name that one in {what}", element=joint.name)
     q_at, v_at = (np.array([s.start for s in x]) for x in ([j.q_slice for j in found], [j.v_slice for j in found]))
     return tuple(names), q_at, v_at
 

@@ -85,7 +85,7 @@ class Subject:
         """(joint, kind, its places in q, its places in v, units), of the joints that have coordinates."""
         found = []
         for joint in self.mech.joints:
-            if joint.q_slice.stop > joint.q_slice.start and not joint.mimics:
+            if joint.q_slice.stop > joint.q_slice.start and not joint.shares:
                 unit = _UNITS.get(joint.kind, "")
                 found.append((plain(joint.name), joint.kind, _places(joint.q_slice), _places(joint.v_slice), unit))
         return found

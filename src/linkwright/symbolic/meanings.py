@@ -19,7 +19,7 @@ _NAME = re.compile(r"(m|x|y|z|I[xyz]{2}|J|V|f)(\d+)")
 def meanings(mechanism: Mechanism, coordinates: Sequence[Symbol], own: Collection[str]) -> dict[str, str]:
     """By symbol's name; `own` are the parameters that the model itself had, whose meaning only it knows."""
     found: dict[str, str] = {}
-    words = [word for joint in mechanism.joints if joint.mimics is None for word in _of_joint(mechanism, joint.name)]
+    words = [word for joint in mechanism.joints if not joint.shares for word in _of_joint(mechanism, joint.name)]
     for q, word in zip(coordinates, words, strict=True):
         found[q.name] = word
         found[f"d{q.name}"], found[f"dd{q.name}"] = f"rate of {q.name}", f"acceleration of {q.name}"
