@@ -4,6 +4,7 @@
 #   make test       lint, types, and every test that is not marked slow
 #   make test-slow  the tests that are marked slow
 #   make test-full  all tests with code compiled as users get it, and the grid of robots
+#   make fuzz       odd inputs for everything that reads: SECONDS=60 SEED=1, or a new seed, which is printed
 #   make lint       lint and types alone
 #   make docs       the documentation as a static site in site/, with every example and notebook run
 #   make bench      the benchmarks, beside their peers
@@ -27,7 +28,7 @@ READY_BENCH := $(VENV)/ready-bench-$(PLACE)
 READY_DOCS := $(VENV)/ready-docs-$(PLACE)
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-slow test-full lint docs bench viewer clean setup setup-full
+.PHONY: demo test test-slow test-full fuzz lint docs bench viewer clean setup setup-full
 
 demo: $(READY)
 	@$(PY) -m linkwright.cli demo
@@ -45,6 +46,10 @@ test-full: setup-full lint
 # The benchmarks' peers are test oracles too: JAX is one.
 setup-full: $(READY_BENCH) $(READY_DOCS)
 	@sh tests/symbolic/get_latex.sh
+
+SECONDS := 60
+fuzz: $(READY)
+	@PYTHONPATH=tests $(PY) -m fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 lint: $(READY)
 	@$(PY) -m ruff check

@@ -1,0 +1,337 @@
+"""Everything that reads: what is given to it, and how the corpora come about.
+
+A target takes bytes. It answers, or raises one of `linkwright.errors`; anything else is a finding.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from fuzz import archives
+from fuzz.mutation import Mutator, any_of, binary, text
+from fuzz.structure import archive, hdf5, header_array, json_text, npy, xml
+
+CORPUS = Path(__file__).parent / "corpus"
+REGRESSIONS = CORPUS / "regressions"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader, its corpus, how inputs are made of it, and its share of the time."""
+
+    name: str
+    run: Callable[[bytes, Path], Any]  # with a folder of its own, where files may be put
+    corpus: Callable[[], Sequence[bytes]]
+    mutate: Mutator
+    share: float = 1.0
+    prepare: Callable[[Path], None] = lambda folder: None  # puts into the folder what inputs refer to
+
+    def input(self, seed: int, number: int) -> bytes:
+        """The input of a number: the same for the same seed, corpus and code."""
+        rng = Random(f"{seed} {self.name} {number}")
+        corpus = members(self)
+        return self.mutate(rng, rng.choice(corpus), corpus)
+
+
+@cache
+def members(target: Target) -> tuple[bytes, ...]:
+    """The corpus of a target, with what was found before."""
+    return (*target.corpus(), *(path.read_bytes() for path in regressions(target.name)))
+
+
+def regressions(name: str) -> list[Path]:
+    """Inputs of a target that were findings once."""
+    folder = REGRESSIONS / name
+    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+
+
+# -- corpora -----------------------------------------------------------------------------------------------------
+def files(folder: str) -> Callable[[], Sequence[bytes]]:
+    """The files of a folder of the corpus."""
+    return lambda: [path.read_bytes() for path in sorted((CORPUS / folder).iterdir())]
+
+
+def lines(file: str) -> Callable[[], Sequence[bytes]]:
+    """The lines of a file of the corpus."""
+    return lambda: [line.encode() for line in (CORPUS / file).read_text(encoding="utf-8").splitlines() if line]
+
+
+# -- models ------------------------------------------------------------------------------------------------------
+def model(ending: str, **options: Any) -> Callable[[bytes, Path], Any]:
+    """A model file, read and made a mechanism, and printed as `check` and notebooks print it."""
+
+    def run(data: bytes, folder: Path) -> Any:
+        from linkwright.formats import read
+        from linkwright.model import Mechanism
+
+        path = folder / f"model{ending}"
+        path.write_bytes(data)
+        mechanism = Mechanism(read(path, **options))
+        return repr(mechanism), [joint.name for joint in mechanism.joints], mechanism.parameters
+
+    return run
+
+
+def printed(data: bytes, folder: Path) -> Any:
+    """A text in `.mks` that can be read can be printed, and what is printed can be read."""
+    from linkwright.errors import LinkwrightError
+    from linkwright.formats.mks.printer import write_mks
+    from linkwright.formats.mks.reader import parse_mks
+
+    description = parse_mks(data.decode("utf-8", "replace"))
+    try:
+        again = write_mks(description)
+    except LinkwrightError:
+        return None  # what the language cannot hold is said
+    try:
+        return parse_mks(again)
+    except LinkwrightError as error:
+        raise AssertionError(f"what was printed cannot be read: {error}") from error
+
+
+LAW = """MODEL m PARAMETER L = 2; BODY g (ground); BODY a (mass = 1); BODY b (mass = 1);
+REVOLUTE JOINT j (triad = g, triad = a); REVOLUTE JOINT k (triad = (associated body = a, origin = (L,0,0)), triad = b);
+{} ENDMODEL"""
+
+
+def law(data: bytes, folder: Path) -> Any:
+    """A law of a driver, of a torque, and a value of an initial condition, each in a small model."""
+    from linkwright.errors import LinkwrightError
+    from linkwright.formats.mks.reader import parse_mks
+
+    word = data.decode("utf-8", "replace")
+    for place in ("DRIVER d (j.angle = {});", "TORQUE t (joint = j, law = {});", "PARAMETER p = {};"):
+        try:
+            parse_mks(LAW.format(place.format(word)))
+        except LinkwrightError:
+            continue
+
+
+def meshes_beside(folder: Path) -> None:
+    for ending, name in (("stl", "binary.stl"), ("obj", "small.obj"), ("msh", "small.msh")):
+        shutil.copy(CORPUS / ending / name, folder / f"part.{ending}")
+    body = "<body name='i'><joint/><geom size='1'/></body>"
+    (folder / "part.xml").write_text(f"<mujocoinclude><worldbody>{body}</worldbody></mujocoinclude>")
+    (folder / "part.sdf").write_text("<sdf version='1.7'><model name='p'><link name='l'/></model></sdf>")
+
+
+def mesh(ending: str) -> Callable[[bytes, Path], Any]:
+    """A mesh file, as it is drawn."""
+
+    def run(data: bytes, folder: Path) -> Any:
+        from linkwright.viewer.meshes import read_mesh
+
+        (folder / f"mesh{ending}").write_bytes(data)
+        return read_mesh(str(folder), f"mesh{ending}")
+
+    return run
+
+
+WEIGHED = """<mujoco><asset><mesh name="m" file="{0}" inertia="{1}"/></asset>
+<worldbody><body><joint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"""
+
+
+def weighed(ending: str) -> Callable[[bytes, Path], Any]:
+    """A mesh file from which MJCF takes a body's inertia."""
+
+    def run(data: bytes, folder: Path) -> Any:
+        from linkwright.formats import read
+
+        (folder / f"mesh{ending}").write_bytes(data)
+        rule = ("legacy", "convex", "exact", "shell")[len(data) % 4]
+        (folder / "model.xml").write_text(WEIGHED.format(f"mesh{ending}", rule))
+        return read(folder / "model.xml")
+
+    return run
+
+
+# -- texts -------------------------------------------------------------------------------------------------------
+@cache
+def _described() -> Any:
+    from linkwright.formats.mks.reader import parse_mks
+
+    return parse_mks(LAW.format("DRIVER d (j.angle = 10*TIME); SPRING s (joint = k, stiffness = L);"))
+
+
+def study_output(data: bytes, folder: Path) -> Any:
+    """An output of a study: its name and its expression."""
+    from linkwright.sweeps.outputs import compiled
+    from linkwright.sweeps.task import named_outputs
+
+    outputs, _ = named_outputs([data.decode("utf-8", "replace")])
+    return [compiled(name, expression, _described(), forces=True) for name, expression in outputs]
+
+
+def design_output(data: bytes, folder: Path) -> Any:
+    """An output of a design problem."""
+    from linkwright.design.language import from_text, reductions, varying
+    from linkwright.mechanism.quantities import titled
+
+    _, expression = titled(data.decode("utf-8", "replace"))
+    made = from_text(_described(), expression)
+    return str(made), list(reductions(made)), varying(made)
+
+
+def constants(data: bytes, folder: Path) -> Any:
+    """A value on the command line, and a parameter's value given as text."""
+    from linkwright.formats.mks.constants import constant
+    from linkwright.formats.mks.reader import parse_mks
+
+    word = data.decode("utf-8", "replace")
+    constant(word, "--set L")
+    return parse_mks(LAW.format(""), parameters={"L": word})
+
+
+def options(data: bytes, folder: Path) -> Any:
+    """What follows --set, --sample, --times and --argument."""
+    from linkwright.cli import run, screen, sweep
+
+    path = folder / "model.mks"
+    if not path.exists():
+        path.write_text(LAW.format("PARAMETER w = 1;"))
+    option, _, value = data.decode("utf-8", "replace").partition(" ")
+    if option == "--set":
+        return sweep._parameters(path, [value], None)
+    if option == "--sample":
+        return sweep._parameters(path, None, [value])
+    if option == "--times":
+        return run._times(value)
+    return screen.file_options(None, False, [value]), screen.assignments([value])
+
+
+def record(data: bytes, folder: Path) -> Any:
+    """A recorded input and output."""
+    from linkwright.control.records import Record
+
+    path = folder / "record.csv"
+    path.write_bytes(data)
+    return Record.read(path, uneven="interpolate" if len(data) % 2 else "refuse")
+
+
+# -- files of our own --------------------------------------------------------------------------------------------
+def solution(data: bytes, folder: Path) -> Any:
+    """A saved solution."""
+    from linkwright.results.storage import open as open_solution
+
+    path = folder / "solution.nc"
+    path.write_bytes(data)
+    found = open_solution(path)
+    return repr(found), found.status, found.events
+
+
+def study_file(data: bytes, folder: Path) -> Any:
+    """A saved study."""
+    from linkwright.sweeps.study import Study
+
+    path = folder / "study.nc"
+    path.write_bytes(data)
+    found = Study.open(path)
+    return repr(found), found.summary(), found.reason_counts
+
+
+def study_folder(name: str) -> Callable[[bytes, Path], Any]:
+    """The folder of a study that is not finished, one of whose files is the input."""
+
+    def run(data: bytes, folder: Path) -> Any:
+        from linkwright.sweeps.study import Study
+
+        place = folder / "study"
+        if not place.is_dir():
+            shutil.copytree(archives.study_folder(), place)
+        path = place / name
+        path.unlink(missing_ok=True)
+        path.write_bytes(data)
+        found = Study.open(place)
+        return repr(found), found.summary(), found.reason_counts
+
+    return run
+
+
+def checkpoint(data: bytes, folder: Path) -> Any:
+    """A checkpoint, and whether a run can go on from it."""
+    from linkwright.simulation import checkpoint as storage
+
+    path = folder / "run.lwc"
+    path.write_bytes(data)
+    standing = storage.read(str(path), archives.QUESTION, archives.NQ, archives.NV)
+    return storage.fault(standing, archives.settings(), ["folded"])
+
+
+def cache_entry(data: bytes, folder: Path) -> Any:
+    """An entry of the cache as it lies on disk: the content, or none."""
+    from linkwright.kernels import cache as disk
+
+    archives.entry_path().write_bytes(data)
+    content = disk.read(archives.ENTRY)
+    if content is not None and archives.cache_entry(content) != data:
+        raise AssertionError("a damaged entry was believed")
+    return content
+
+
+def signature(data: bytes, folder: Path) -> Any:
+    """What an entry says of a program: made anew where it is damaged."""
+    from linkwright.kernels import cache as disk
+    from linkwright.kernels.kernel import Kernel
+
+    kernel = Kernel("fuzz", archives.program)
+    name = disk.key("fuzz", "signature", str(kernel._lanes))
+    disk.write(name, data)
+    return kernel.signature
+
+
+def program(data: bytes, folder: Path) -> Any:
+    """A saved program; one that is read is run where that is cheap."""
+    from linkwright.tape.storage import load
+
+    path = folder / "program.lwp"
+    path.write_bytes(data)
+    found = load(path)
+    return found.count(), repr(found)
+
+
+# -- all of them -------------------------------------------------------------------------------------------------
+def _member(name: str) -> Mutator:
+    return header_array(json_text) if name == "header.npy" else json_text if name.endswith(".json") else npy
+
+
+_XML = any_of((70, xml), (30, text))
+_JSON = any_of((85, json_text), (15, text))
+_ARCHIVE = archive(_member)
+
+TARGETS = (
+    Target("mks", model(".mks"), files("mks"), text, 3.0),
+    Target("mks-printed", printed, files("mks"), text, 1.0),
+    Target("law", law, lines("law.txt"), text, 2.0),
+    Target("urdf", model(".urdf"), files("urdf"), _XML, 2.0),
+    Target("urdf-floating", model(".urdf", base="floating", fixed="keep", friction="apply"), files("urdf"), _XML),
+    Target("mjcf", model(".xml"), files("mjcf"), _XML, 2.0, meshes_beside),
+    Target("mjcf-applied", model(".mjcf", actuators="apply", fixed="keep"), files("mjcf"), _XML, 1.0, meshes_beside),
+    Target("sdf", model(".sdf"), files("sdf"), _XML, 2.0, meshes_beside),
+    Target("xacro", model(".xacro", trust=True), files("xacro"), _XML, 0.5),
+    Target("dh", model(".dh.toml"), files("dh"), text, 1.5),
+    Target("stl", mesh(".stl"), files("stl"), any_of((50, text), (50, binary)), 1.0),
+    Target("obj", mesh(".obj"), files("obj"), text, 1.0),
+    Target("stl-weighed", weighed(".stl"), files("stl"), any_of((30, text), (70, binary)), 0.5),
+    Target("msh", weighed(".msh"), files("msh"), binary, 0.5),
+    Target("outputs", study_output, lines("outputs.txt"), text, 2.0),
+    Target("design-outputs", design_output, lines("outputs.txt"), text, 2.0),
+    Target("constants", constants, lines("constants.txt"), text, 1.0),
+    Target("options", options, lines("options.txt"), text, 1.0),
+    Target("csv", record, files("csv"), text, 2.0),
+    Target("solution", solution, archives.solutions, hdf5, 2.0),
+    Target("study", study_file, archives.studies, hdf5, 1.0),
+    Target("manifest", study_folder("manifest.json"), archives.manifests, _JSON, 1.0),
+    Target("values", study_folder("values.npy"), archives.values, npy, 0.5),
+    Target("chunk", study_folder("chunks/000000.npz"), archives.chunks, archives.signed(_ARCHIVE), 1.0),
+    Target("checkpoint", checkpoint, archives.checkpoints, _ARCHIVE, 1.0),
+    Target("cache-entry", cache_entry, archives.entries, binary, 0.5),
+    Target("signature", signature, archives.signatures, _JSON, 0.5),
+    Target("program", program, archives.programs, _ARCHIVE, 2.0),
+)
+BY_NAME = {target.name: target for target in TARGETS}
