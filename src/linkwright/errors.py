@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from linkwright.base.text import visible
+
 
 class LinkwrightError(Exception):
-    """The root of every error that Linkwright raises on purpose."""
+    """The root of every error that Linkwright raises on purpose; names from files in its text are made visible."""
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
 
 class ModelError(LinkwrightError, ValueError):
@@ -77,7 +82,7 @@ class NameNotFound(LinkwrightError, KeyError):
         self.close = close
 
     def __str__(self) -> str:
-        return self.message
+        return visible(self.message)
 
 
 class ShapeError(LinkwrightError, ValueError):
@@ -160,6 +165,9 @@ class DesignError(LinkwrightError, ValueError):
 
 class LinkwrightWarning(UserWarning):
     """Something was repaired or slowed down; the result is still right."""
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
 
 class SlowCaseWarning(LinkwrightWarning):

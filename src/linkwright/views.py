@@ -9,6 +9,8 @@ from typing import TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.text import visible
+
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 
@@ -70,7 +72,7 @@ class View(Sequence[T]):
 
     def __repr__(self) -> str:
         shown = ", ".join(str(getattr(x, "name", x)) for x in self[:6])
-        return f"<{self._n}: {shown}{', ...' if self._n > 6 else ''}>"
+        return visible(f"<{self._n}: {shown}{', ...' if self._n > 6 else ''}>")
 
     def _repr_html_(self) -> str:
         from linkwright.display.mechanism import view

@@ -16,7 +16,7 @@ from fuzz.targets import Target
 from fuzz.work import SLOW, Shared, warm_up, work
 
 WAIT = 12 * SLOW  # s of wall time after which a worker that waits for something is ended
-SLICE = 4.0  # s for which a target is tried before the next has its turn
+SLICE = 6.0  # s for which a target is tried before the next has its turn
 KINDS = 40  # findings of a target that are kept; more are counted
 
 

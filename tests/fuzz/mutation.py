@@ -152,5 +152,5 @@ def _words(corpus: tuple[bytes, ...]) -> list[str]:
     return sorted(found) or list(ODD)
 
 
-text = any_of((80, reworded), (8, damaged), (8, spliced), (2, repeated))
-binary = any_of((85, damaged), (13, spliced), (2, repeated))
+text = any_of((800, reworded), (100, damaged), (96, spliced), (4, repeated))
+binary = any_of((850, damaged), (146, spliced), (4, repeated))

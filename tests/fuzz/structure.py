@@ -333,7 +333,7 @@ def hdf5(rng: Random, data: bytes, corpus: Sequence[bytes]) -> bytes:
                     variables[name] = variables[name].astype(rng.choice(("f4", "f8", "i4", "i8", "u1", ">f8", "S3")))
             case 5:
                 x = variables[name].copy()
-                if x.size and x.dtype.kind == "f":
+                if x.size and x.dtype == np.float64:
                     x.flat[rng.randrange(x.size)] = rng.choice((float("nan"), float("inf"), -1.0, 1e308))
                 variables[name] = x
             case _ if "header" in variables:

@@ -1,1 +1,1 @@
-"""What every room uses: files that are written whole or not at all, locks that survive a fork, checks of numbers."""
+"""What every room uses: files whole or not there, locks that survive a fork, checks of numbers, text as it is shown."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from linkwright.base.text import on_one_line
 from linkwright.cli.run import table
 from linkwright.cli.screen import (
     Arguments,
@@ -49,7 +50,7 @@ def check(
     loaded = load(model, base=base, mimic=mimic, fixed=fixed, parameters=assignments(set_) or None, **files)
     mechanism = loaded.mechanism
     screen = console()
-    screen.print(mechanism.name, style="bold")
+    screen.print(on_one_line(mechanism.name), style="bold")
     screen.print(model_table(mechanism))
     screen.print()
     if constrained(mechanism):

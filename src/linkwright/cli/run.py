@@ -13,6 +13,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
+from linkwright.base.text import on_one_line
 from linkwright.cli.screen import Bar, Settings, assignments, console, grid, load, made_folder, tell_error, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.mechanism.system import FIXED_STEP_METHODS, SIMULATION_METHODS, AnalysisKind, System
@@ -112,7 +113,7 @@ def perform(
     import linkwright as lw
 
     screen = console()
-    screen.print(mechanism.name, style="bold")
+    screen.print(on_one_line(mechanism.name), style="bold")
     screen.print(table(mechanism.description))
     screen.print()
     started = perf_counter()

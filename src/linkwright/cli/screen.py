@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from linkwright.base.text import on_one_line, visible
 from linkwright.errors import LinkwrightError
 
 if TYPE_CHECKING:
@@ -43,11 +46,22 @@ Settings = Annotated[
 _WIDE = 200  # columns where the output is no terminal
 
 
+class _Screen(Console):
+    """A console that shows what is in names and messages and obeys none of it: the one place where verbs print."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
 def console(stream: IO[str] | None = None) -> Console:
-    """A console on a stream (stdout unless given); names are printed as they are, never read as markup."""
+    """A console on a stream (stdout unless given); names are never read as markup nor obeyed by the terminal."""
     stream = sys.stdout if stream is None else stream
     width = None if stream.isatty() else _WIDE
-    return Console(file=stream, markup=False, highlight=False, emoji=False, width=width)
+    return _Screen(file=stream, markup=False, highlight=False, emoji=False, width=width)
 
 
 class Interrupted(Exception):
@@ -133,14 +147,14 @@ def model_table(mechanism: Mechanism) -> Table:
         table.add_column(heading, justify="right" if right else "left", overflow="fold")
     for body, joint in zip(mechanism.bodies, mechanism.joints, strict=True):
         table.add_row(
-            body.name,
+            on_one_line(body.name),
             f"{body.mass:.4g}",
-            joint.name,
+            on_one_line(joint.name),
             joint.kind,
-            body.parent,
+            on_one_line(body.parent),
             _places(joint.q_slice),
             _places(joint.v_slice),
-            f"follows {joint.mimics}" if joint.mimics else _range(joint),
+            f"follows {on_one_line(joint.mimics)}" if joint.mimics else _range(joint),
         )
     return table
 
@@ -163,7 +177,7 @@ def grid(*rows: tuple[Any, ...], right: tuple[int, ...] = ()) -> Table:
     for k, heading in enumerate(rows[0]):
         table.add_column(str(heading), justify="right" if k in right else "left")
     for row in rows[1:]:
-        table.add_row(*map(str, row))
+        table.add_row(*(on_one_line(str(x)) for x in row))
     return table
 
 

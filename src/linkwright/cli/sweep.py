@@ -272,10 +272,10 @@ def _listed(values: str, what: str) -> tuple[Any, str]:
     start, end, step = (_number(part, what) for part in parts)
     if step == 0.0 or (end - start) / step < 0.0:
         raise LinkwrightError(f"{what}: steps of {step:g} do not lead from {start:g} to {end:g}; {_ADVICE}")
-    count = int((end - start) / step * (1.0 + 1e-12) + 1e-9) + 1
-    if count > 10_000_000:
-        raise LinkwrightError(f"{what}: that is {count:,} values; take longer steps")
-    return start + step * np.arange(count), parts[0]
+    steps = (end - start) / step * (1.0 + 1e-12) + 1e-9
+    if not steps < 10_000_000:
+        raise LinkwrightError(f"{what}: that is {steps + 1.0:.10g} values; take longer steps")
+    return start + step * np.arange(int(steps) + 1), parts[0]
 
 
 def _drawn(law: str, numbers: str, what: str) -> tuple[Any, str]:

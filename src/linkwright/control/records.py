@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.control.tables import read_columns
+from linkwright.control.tables import MOST_ROWS, read_columns
 from linkwright.errors import DataError, ExcitationError, NameNotFound
 
 Array = NDArray[np.float64]
@@ -119,7 +119,11 @@ class Record:
             )
         step = float(np.median(steps)) if dt is None else float(dt)
         if uneven == "interpolate":
-            grid = times[0] + step * np.arange(int(np.floor((times[-1] - times[0]) / step + 1e-9)) + 1)
+            points = (times[-1] - times[0]) / step + 1e-9
+            if not points < MOST_ROWS:
+                text = f"{_where}steps of {step:g} s from {times[0]:g} to {times[-1]:g} s are more than {MOST_ROWS:,}"
+                raise DataError(f"{text} samples: cut the record, or give a longer dt=...")
+            grid = times[0] + step * np.arange(int(np.floor(points)) + 1)
             even = [np.interp(grid, times, x) for x in signals]
             return cls(even[0], even[1], step, even[2] if len(even) > 2 else None)
         # Times are written with few digits: what must be even is the grid, not each difference of rounded numbers.

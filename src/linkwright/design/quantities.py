@@ -11,7 +11,7 @@ from linkwright.mechanism.quantities import COORDINATES, POSITIONS, VELOCITIES, 
 
 ACCELERATIONS = ("ax", "ay", "az", "alphax", "alphay", "alphaz")
 PARTS = (*POSITIONS, *VELOCITIES, *ACCELERATIONS)
-_DISTANCE = re.compile(r"(distance(?:_rate|_acceleration)?)\((.+),(.+)\)")
+_DISTANCE = re.compile(r"(distance(?:_rate|_acceleration)?)\((.+)\)")
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,9 @@ def leaf(d: Description, name: str) -> Leaf:
     """A quantity by its name; an unknown one is an error with suggestions."""
     text = name.replace(" ", "")
     met = _DISTANCE.fullmatch(text)
-    if met:
-        ends = tuple(_spelled(d, x.strip("'\"")) for x in met.groups()[1:])
+    first, comma, second = met[2].rpartition(",") if met else ("", "", "")
+    if met and comma:
+        ends = tuple(_spelled(d, x.strip("'\"")) for x in (first, second))
         for end in ends:
             _check_place(d, end)
         word = met.group(1)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import html
 import math
-import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
+
+from linkwright.base.text import UNSEEN
 
 #: Rows of a table that are shown; the rest is counted.
 ROWS = 12
 #: Letters of a name that are shown.
 LETTERS = 60
-#: Control characters, and those that turn the direction of the text after them.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 
 # Ink is the notebook's own and lines are half transparent, so that every theme can be read.
 _STYLE = """<style>
@@ -51,8 +50,7 @@ def safe(text: object, most: int = LETTERS) -> str:
     given = str(text)
     if len(given) > most:
         given = given[: most - 1] + "…"
-    seen = _UNSEEN.sub("�", given).encode("utf-8", "replace").decode("utf-8")
-    return html.escape(seen)
+    return html.escape(UNSEEN.sub("�", given))
 
 
 def heading(title: object, more: str = "") -> str:

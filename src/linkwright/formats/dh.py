@@ -261,9 +261,12 @@ class _Symbols:
         try:
             if isinstance(x, (bool, np.bool_)):
                 raise TypeError
-            return float(x)
+            number = float(x)
         except (TypeError, ValueError, OverflowError):
             raise ModelError(f"{what} is {x!r}; give a number or a symbol", element=what) from None
+        if not math.isfinite(number):
+            raise ModelError(f"{what} is {number}; give a finite number", element=what)
+        return number
 
     def _text(self, text: str, what: str, angle: bool) -> Expression:
         """A number, a symbol or a formula as text; pi is a number, unless it is among the values given."""

@@ -153,7 +153,7 @@ class Kernel:
         if kept is not None:
             try:
                 return Signature.loads(kept)
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 pass  # a damaged entry: made anew
         signature = Signature.of(self.program, sorted({1, self._lanes}))
         disk.write(name, signature.dumps())

@@ -119,9 +119,12 @@ def impossible_inertias(inertia: Floats) -> NDArray[np.bool_]:
     inertia = np.asarray(inertia)
     if not len(inertia):
         return np.zeros(0, bool)
+    largest = np.abs(inertia).max(axis=1)
+    scale = np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)
+    inertia = inertia / scale[:, None]  # products of entries are neither too large nor too small for a float
     trace = inertia[:, :3].sum(axis=1)
-    # The smallest normal number besides: below it a product has hardly a digit left.
-    slack = INERTIA_TOLERANCE * np.abs(inertia[:, :3]).sum(axis=1) + np.finfo(np.float64).tiny
+    # The smallest normal number besides: below it a number has hardly a digit left.
+    slack = INERTIA_TOLERANCE * np.abs(inertia[:, :3]).sum(axis=1) + np.finfo(np.float64).tiny / scale
     # Leading minors are cheap over a million rows; eigenvalues are taken of those alone that they leave in doubt.
     s = 0.5 * trace[:, None] - inertia[:, :3]
     doubt = (s <= slack[:, None]).any(axis=1)
@@ -135,8 +138,7 @@ def impossible_inertias(inertia: Floats) -> NDArray[np.bool_]:
     if len(rows):
         full = full_inertia(inertia[rows])
         half = 0.5 * trace[rows]
-        largest = np.linalg.eigvalsh(full)[:, 2]
-        bad[rows] = half - largest < -slack[rows]
+        bad[rows] = half - np.linalg.eigvalsh(full)[:, 2] < -slack[rows]
     return bad
 
 

@@ -13,8 +13,7 @@ from linkwright.mechanism.expression import Call, Expression, Lookup
 if TYPE_CHECKING:
     from linkwright.mechanism.description import Description
 
-#: A name, a sign of equality that is not part of a comparison, and the rest.
-_NAMED = re.compile(r"\s*([^\W\d][\w.\- ]*?)\s*=(?!=)(.*)", re.DOTALL)
+_NAME = re.compile(r"[^\W\d][\w.\- ]*")
 
 #: The components of a place: its origin's position, and as rates its velocity and angular velocity, in ground's axes.
 POSITIONS = ("x", "y", "z")
@@ -120,6 +119,7 @@ def spoken(description: Description, quantity: Quantity) -> str:
 
 def titled(text: str) -> tuple[str, str]:
     """The name and the expression of an output: "stroke = max(x)" has a name, any other text is its own."""
-    named = _NAMED.match(text)
-    name, expression = (named[1], named[2]) if named else (text, text)
+    name, sign, expression = text.partition("=")
+    if not sign or expression.startswith("=") or not _NAME.fullmatch(name.strip()):  # a comparison, or none
+        name = expression = text
     return name.strip(), expression.strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tokenize
 import zipfile
 from typing import Any
 
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 #: What reading a damaged archive, or a text in it, may raise.
 DAMAGE = (
     zipfile.BadZipFile,
+    tokenize.TokenError,  # NumPy takes an array's header for Python's text
+    SyntaxError,
     ValueError,
     LookupError,
     TypeError,

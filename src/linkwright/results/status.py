@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from linkwright.base.text import visible
+
 
 @dataclass(frozen=True)
 class Status:
@@ -40,7 +42,7 @@ class Status:
             when = f" at t = {self.time:g} s" if self.time is not None else ""
             text = f"stopped{when}: {self.reason}{element}"
         more = [part[:1].upper() + part[1:] for part in (*self.notes, self.advice)]
-        return " ".join(_sentence(part) for part in (text, *more) if part)
+        return visible(" ".join(_sentence(part) for part in (text, *more) if part))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from linkwright.base.files import write_bytes
 from linkwright.base.regular import open_regular
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.results.archives import DAMAGE
-from linkwright.sweeps.plan import Plan
+from linkwright.sweeps.plan import Plan, is_recipe
 from linkwright.sweeps.task import Task, digest_of
 
 Floats = NDArray[np.float64]
@@ -94,21 +94,21 @@ def read_manifest(folder: Path) -> tuple[Task, Plan, str]:
         plan = plan_of(manifest["plan"], values)
         if plan.digest != manifest["plan"]["digest"] or plan.names != task.names:
             raise FormatError("does not fit the values beside it; begin the study anew", file=str(file))
+        study = str(manifest["study"])
     except OSError as error:
         raise FormatError(f"cannot be read: {error.strerror}; is this a study's folder?", file=str(file)) from error
     except LinkwrightError:
         raise
     except DAMAGE as error:
         raise FormatError(f"is damaged ({error}); begin the study anew", file=str(file)) from error
-    return task, plan, str(manifest["study"])
+    return task, plan, study
 
 
 def plan_of(given: Any, values: Floats) -> Plan:
     """A plan from plain data and its values."""
     recipe, chunk, names = given["recipe"], given["chunk"], given["names"]
     fits = (
-        isinstance(recipe, dict)
-        and isinstance(recipe.get("parameters"), dict)
+        is_recipe(recipe)
         and type(chunk) is int
         and chunk > 0
         and isinstance(names, list)

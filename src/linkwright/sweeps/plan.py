@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.sweeps.distributions import Distribution
+from linkwright.sweeps.distributions import DISTRIBUTIONS, Distribution
 
 Floats = NDArray[np.float64]
 SAMPLINGS = ("grid", "latin", "sobol", "random")
@@ -114,6 +114,25 @@ def make_plan(
 def default_chunk(cases: int) -> int:
     """How many cases are done together, unless said: enough for lanes to fill, few enough for work to be shared."""
     return int(min(max(_SMALLEST, -(-cases // _PARTS)), _LARGEST))
+
+
+def is_recipe(plain: Any) -> bool:
+    """Whether plain data, which may come from a file, is the recipe of a plan."""
+    if not isinstance(plain, dict) or plain.get("sampling") not in SAMPLINGS or type(plain.get("seed")) is not int:
+        return False
+    parameters = plain.get("parameters")
+    return isinstance(parameters, dict) and all(map(_is_law, parameters.values()))
+
+
+def _is_law(plain: Any) -> bool:
+    """Whether plain data is a list of values or a distribution: a word, and numbers or a list of them."""
+    if not isinstance(plain, list) or len(plain) < 2 or plain[0] not in ("list", *DISTRIBUTIONS):
+        return False
+    of_values = plain[0] in ("list", "choice")
+    numbers = plain[1] if of_values else plain[1:]
+    if not isinstance(numbers, list) or not numbers:
+        return False
+    return all(type(x) in (int, float) or (x is None and not of_values) for x in numbers)
 
 
 def told(plan: Plan) -> str:

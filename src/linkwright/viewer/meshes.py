@@ -13,6 +13,9 @@ from linkwright.errors import FormatError
 
 MAX_BYTES = 64_000_000
 MAX_TRIANGLES = 250_000
+LONGEST_NUMBER = 100  # letters
+#: A line of text STL. Blanks are told from line breaks, so that a place is looked at once, whatever the file has.
+_CORNER = re.compile(rb"^[ \t]*vertex[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +72,16 @@ def _stl(content: bytes) -> Mesh:
             return _joined(facets["v"].reshape(-1, 3))
     if not content.lstrip()[:5].lower() == b"solid":
         raise ValueError("neither binary of the right length nor text that starts with 'solid'")
-    found = re.findall(rb"^\s*vertex\s+(\S+)\s+(\S+)\s+(\S+)", content, re.MULTILINE | re.IGNORECASE)
-    if len(found) % 3:
-        raise ValueError(f"{len(found)} corners are not three a triangle")
-    return _joined(np.array(found, dtype="S").astype(np.float64).reshape(-1, 3))
+    corners = _CORNER.findall(content)
+    if len(corners) % 3:
+        raise ValueError(f"{len(corners)} corners are not three a triangle")
+    return _joined(np.array([[_number(word) for word in corner] for corner in corners]).reshape(-1, 3))
+
+
+def _number(word: bytes) -> float:
+    if len(word) > LONGEST_NUMBER:
+        raise ValueError(f"a number of {len(word)} digits")
+    return float(word)
 
 
 def _joined(corners: NDArray[np.floating]) -> Mesh:

@@ -89,12 +89,21 @@ class Meshes:
         node = self.node(geom)
         name = geom.get("mesh") or ""
         if name not in self._solids:
-            corners, faces = self._triangles(node)
-            rule = node.word("inertia", "legacy", ("legacy", "convex", "exact", "shell"))
-            if rule == "convex" or not len(faces):
-                faces = _hull(node, corners)
-            self._solids[name] = _shell(node, corners, faces) if rule == "shell" else _solid(node, corners, faces, rule)
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+                self._solids[name] = self._weighed(node)
         return self._solids[name]
+
+    def _weighed(self, node: Node) -> Solid:
+        corners, faces = self._triangles(node)
+        if not np.isfinite(corners).all():
+            raise node.fail("has corners that are not finite; correct its numbers, or its scale")
+        rule = node.word("inertia", "legacy", ("legacy", "convex", "exact", "shell"))
+        if rule == "convex" or not len(faces):
+            faces = _hull(node, corners)
+        solid = _shell(node, corners, faces) if rule == "shell" else _solid(node, corners, faces, rule)
+        if not (np.isfinite(solid.com).all() and np.isfinite(solid.inertia).all()):
+            raise node.fail("is too large to be weighed; correct its numbers, or its scale")
+        return solid
 
     def _triangles(self, node: Node) -> tuple[Floats, Ints]:
         """Corners, placed and scaled as the <mesh> says, and faces; none where only corners are given."""
