@@ -35,27 +35,21 @@ def scaled(mech: Mechanism, g: Floats) -> Floats:
 
 
 def inverse(mech: Mechanism, g: Floats) -> Floats:
-    """(..., nv, m): the Moore-Penrose inverse of G, whose rank is decided without units."""
-    units, rows = mech._maker.rate_units, mech._maker.constraint_units
-    _, sizes, directions = np.linalg.svd(scaled(mech, g))
-    rank = np.sum(sizes > RANK * np.maximum(sizes[..., :1], 1e-300), axis=-1)
-    some = np.linalg.pinv(scaled(mech, g), rcond=RANK) * units[:, None] / rows
-    if np.ptp(units) == 0.0:
-        return np.asarray(some)
-    # Less what lies along the rates that G allows: the least change of rates as they are counted.
-    free = np.arange(directions.shape[-1]) >= rank[..., None]
-    along = np.swapaxes(directions, -1, -2) * units[:, None] * free[..., None, :]
-    return np.asarray(some - along @ (np.linalg.pinv(along, rcond=1e-13) @ some))
+    """(..., nv, m): the generalised inverse of G with the least change of rates, shifts counted in its length."""
+    found = np.linalg.pinv(scaled(mech, g), rcond=RANK)
+    return np.asarray(found * mech._maker.rate_units[:, None] / mech._maker.constraint_units)
 
 
-def allowed(mech: Mechanism, g: Floats) -> Floats:
-    """Z (nv, d): an orthonormal basis of the rates with G v = 0, for one state."""
+def allowed(mech: Mechanism, g: Floats) -> tuple[Floats, Floats]:
+    """Z (nv, d): a basis of the rates with G v = 0 for one state, and P (d, nv) with P Z = 1.
+
+    Z is orthonormal where shifts are counted in the mechanism's length, so that it is the same in every unit; what P
+    leaves out of rates is perpendicular to it in that sense.
+    """
     nv = g.shape[1]
     if not g.shape[0]:
-        return np.eye(nv)
+        return np.eye(nv), np.eye(nv)
     _, sizes, directions = np.linalg.svd(scaled(mech, g))
     rank = int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
     free, units = np.asarray(directions[rank:].T), mech._maker.rate_units
-    if np.ptp(units) == 0.0:
-        return free
-    return np.asarray(np.linalg.qr(units[:, None] * free)[0])
+    return units[:, None] * free, free.T / units

@@ -49,14 +49,14 @@ def inverse_dynamics(
         if not known[k]:
             found[k] = np.nan
             continue
-        w = allowed(mech, g[k])
+        w, _ = allowed(mech, g[k])
         s = w[actuated]
         wanted = w.T @ tree[k]
         inverse = np.linalg.pinv((scale[:, None] * s).T, rcond=1e-10)
         tau = scale * (inverse @ wanted)
         left = wanted - s.T @ tau
         if np.linalg.norm(left) > LEFT * np.linalg.norm(np.abs(w).T @ cancel[k]):
-            raise _unreachable(mech, w @ left)
+            raise _unreachable(mech, (w / mech._maker.rate_units[:, None]) @ left)
         found[k][actuated] = tau
     if out is None:
         return found

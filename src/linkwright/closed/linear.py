@@ -1,7 +1,7 @@
 r"""Linear models about a state, on a mechanism's own degrees of freedom, and their modes.
 
-Small motions are δq = Z y and δv = Z u + …, where Z is an orthonormal basis of the rates that the constraints allow:
-ẋ = A x + B δτ with x = (y, u). A comes from the exact derivatives of forward dynamics for trees and small loops.
+Small motions are δq = Z y and δv = Z u + …, where Z is a basis of the rates that the constraints allow: ẋ = A x + B δτ
+with x = (y, u) = (P δq, P δv). In loops Z is orthonormal with shifts counted in the mechanism's length, and P Z = 1. A comes from the exact derivatives of forward dynamics for trees and small loops.
 In loops rates change with places: G (v + δv) stays as it is, so that δv = Z u − G⁺ D y with D y the change of G v.
 Larger mechanisms are differentiated on their consistent states by central differences of fourth order, whose steps
 shrink until two sizes agree.
@@ -58,11 +58,12 @@ class Mode:
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    """ẋ = A x + B δτ, x = (y, u), with δq = Z y and δv = Z u. Unpacks as A, B, modes."""
+    """ẋ = A x + B δτ, x = (y, u), with δq = Z y and δv = Z u, as they are seen along Z. Unpacks as A, B, modes."""
 
     A: Floats  # (2d, 2d)
     B: Floats  # (2d, nv)
     basis: Floats  # Z (nv, d)
+    projection: Floats  # P (d, nv): y = P δq and u = P δv; P Z = 1
 
     @cached_property
     def eigenvalues(self) -> NDArray[np.complex128]:
@@ -101,13 +102,13 @@ def _exact(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Line
     if mech.closed and not np.isfinite(by_q).all() and np.isfinite(np.concatenate([q, v, tau])).all():
         raise _singular(mech, q, t)
     g, _ = constraint_jacobian(mech, q, t)
-    z = allowed(mech, g)
+    z, p = allowed(mech, g)
     by_y = by_q @ z
     if mech.closed and v.any():
         by_y = by_y - by_v @ inverse(mech, g) @ _rates_opened(mech, q, v, z, t)
     d = z.shape[1]
-    a = np.block([[-z.T @ _turning(mech, v) @ z, np.eye(d)], [z.T @ by_y, z.T @ by_v @ z]])
-    return Linearised(a, np.concatenate([np.zeros((d, mech.nv)), z.T @ by_tau]), z)
+    a = np.block([[-p @ _turning(mech, v) @ z, np.eye(d)], [p @ by_y, p @ by_v @ z]])
+    return Linearised(a, np.concatenate([np.zeros((d, mech.nv)), p @ by_tau]), z, p)
 
 
 def _singular(mech: Mechanism, q: Floats, t: float) -> ModelError:
@@ -151,13 +152,13 @@ def _turning(mech: Mechanism, v: Floats) -> Floats:
 
 def _by_differences(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Linearised:
     g, _ = constraint_jacobian(mech, q, t)
-    z = allowed(mech, g)
+    z, p = allowed(mech, g)
     d, nv = z.shape[1], mech.nv
     scale, best = 1.0, np.inf
-    a = shorter = _differences(mech, q, v, tau, t, z, scale)
+    a = shorter = _differences(mech, (q, v, tau, t), (z, p), scale)
     for _ in range(TRIES):
         scale *= SHORTER
-        longer, shorter = shorter, _differences(mech, q, v, tau, t, z, scale)
+        longer, shorter = shorter, _differences(mech, (q, v, tau, t), (z, p), scale)
         apart = float(np.abs(shorter - longer).max(initial=0.0))
         if apart < best:  # of the two, longer steps have less of rounding
             best, a = apart, longer
@@ -166,11 +167,14 @@ def _by_differences(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float
     many = [np.tile(x, (nv, 1)) for x in (q, v, tau)]
     pushed = mech.forward_dynamics(many[0], many[1], many[2] + np.eye(nv), t=t)
     change = pushed - mech.forward_dynamics(many[0], many[1], many[2], t=t)
-    return Linearised(a, np.concatenate([np.zeros((d, nv)), z.T @ change.T]), z)
+    return Linearised(a, np.concatenate([np.zeros((d, nv)), p @ change.T]), z, p)
 
 
-def _differences(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float, z: Floats, scale: float) -> Floats:
-    """A, by steps that are so much shorter than `STEP`."""
+def _differences(
+    mech: Mechanism, state: tuple[Floats, Floats, Floats, float], basis: tuple[Floats, Floats], scale: float
+) -> Floats:
+    """A at q, v, tau and t, on Z and P, by steps that are so much shorter than `STEP`."""
+    (q, v, tau, t), (z, p) = state, basis
     d = z.shape[1]
     unit = scale / np.maximum(np.abs(z / mech._maker.rate_units[:, None]).max(axis=0, initial=0.0), 1e-300)
     both = np.concatenate([unit, unit])
@@ -186,8 +190,8 @@ def _differences(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float, z
         rates = rates - np.einsum("...ij,...j->...i", inverse(mech, g), wrong)
     acceleration = mech.forward_dynamics(moved, rates, np.ascontiguousarray(np.broadcast_to(tau, rates.shape)), t=t)
     away = mech.difference(here, moved)
-    drift = (rates - v - away @ _turning(mech, v).T) @ z
-    change = np.concatenate([drift, (acceleration - mech.forward_dynamics(q, v, tau, t=t)) @ z], axis=-1)
+    drift = (rates - v - away @ _turning(mech, v).T) @ p.T
+    change = np.concatenate([drift, (acceleration - mech.forward_dynamics(q, v, tau, t=t)) @ p.T], axis=-1)
     return np.asarray(_slope(change).T / both)
 
 

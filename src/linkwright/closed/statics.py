@@ -81,7 +81,7 @@ def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float)
         linear = still.linearise(q, rest, force, t=t)
         z, d = linear.basis, linear.basis.shape[1]
         push = still.forward_dynamics(q, rest, force, t=t)
-        f = z.T @ push
+        f = linear.projection @ push
         before, left = left, float(np.max(np.abs(push) / units, initial=0.0))
         if not np.isfinite(left):
             raise ModelError("forces have no finite value on the way to equilibrium; start elsewhere")
