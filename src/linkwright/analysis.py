@@ -77,6 +77,27 @@ def analyse(
     return kinematic(mech, system, points, choice, progress)
 
 
+def ready(mech: Mechanism) -> tuple[str, ...]:
+    """What a person should know before the analysis that SYSTEM asks for; raises what the analysis would refuse.
+
+    The same checks, of masses and drivers and of the initial state, without the motion.
+    """
+    from linkwright.closed.starting import at_initial_state, initial_state
+
+    d = mech.description
+    kind = "kinematic" if d.system is None else d.system.analysis
+    if kind != "kinematic":
+        refuse_massless(mech)
+    if kind == "inverse dynamic":
+        refuse_undriven(mech)
+    if not d.initial:
+        return ()
+    t = 0.0 if d.system is None else d.system.start
+    if d.system is None or kind in ("dynamic", "static"):
+        return initial_state(mech, t).notes
+    return at_initial_state(mech, t)[1]
+
+
 def _dynamic(
     mech: Mechanism, system: System, points: Floats, settings: dict[str, Any], progress: Progress | None
 ) -> Solution:
@@ -99,13 +120,15 @@ def _dynamic(
 
 def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solution:
     """States of rest, each sought from the one before."""
+    from linkwright.closed.starting import initial_state
     from linkwright.closed.statics import NoEquilibrium
     from linkwright.results.solution import Solution
     from linkwright.results.status import Counters, Status
 
     refuse_massless(mech)
     when = points if mech._maker.needs_time else points[:1]
-    q = mech.initial_state(t=float(when[0]))[0]
+    state = initial_state(mech, float(when[0]))
+    q = state.q
     rows: list[Floats] = []
     work, unstable = 0, ""
     status = Status(True, time=float(when[-1]))
@@ -124,7 +147,7 @@ def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solut
             unstable = f"the equilibrium at t = {t:.6g} s is unstable: the least push takes the mechanism out of it"
         if progress is not None:
             progress(k + 1, len(when))
-    status = replace(status, notes=(unstable,) if unstable else ())
+    status = replace(status, notes=(*state.notes, *((unstable,) if unstable else ())))
     none = np.zeros((len(rows), mech.nv))
     table = np.array(rows).reshape(len(rows), mech.nq)
     counters = Counters(newton_iterations=work, points=len(rows))
@@ -206,9 +229,14 @@ def kinematic(
     from linkwright.results.solution import Solution
     from linkwright.results.status import Counters, Status
 
-    d = mech.description
+    d = placed = mech.description
     count = len(np.atleast_1d(points))
-    motion = Kinematics(d, like).motion(
+    begun: tuple[str, ...] = ()
+    if d.initial and count and np.isfinite(np.atleast_1d(points)[0]):
+        from linkwright.closed.starting import at_initial_state
+
+        placed, begun = at_initial_state(mech, float(np.atleast_1d(points)[0]))
+    motion = Kinematics(placed, like).motion(
         points,
         assembly_tolerance=system.assembly_tolerance,
         lu_tolerance=system.lu_tolerance,
@@ -217,11 +245,10 @@ def kinematic(
     )
     stop = motion.stop
     if stop is None:
-        status = Status(True, notes=motion.notes, time=float(motion.times[-1]))
+        status = Status(True, notes=(*begun, *motion.notes), time=float(motion.times[-1]))
     else:
-        status = Status(
-            False, stop.message, stop.reason, stop.time, stop.element, stop.residual, motion.notes, stop.advice
-        )
+        notes = (*begun, *motion.notes)
+        status = Status(False, stop.message, stop.reason, stop.time, stop.element, stop.residual, notes, stop.advice)
     counters = Counters(
         motion.newton_iterations, motion.tape_evaluations, motion.linear_solves, motion.substeps, len(motion.times)
     )

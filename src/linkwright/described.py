@@ -128,10 +128,18 @@ class Described:
         from linkwright.constraints.kinematics import freedom_of
 
         try:
-            found = freedom_of(d)
+            placed = self._placed(0.0 if d.system is None else d.system.start)
+        except ModelError as error:
+            return replace(counted, problem=str(error))
+        try:
+            found = freedom_of(placed)
         except AssemblyError as error:
             return replace(counted, problem=str(error))
         return replace(counted, rank=found.rank, drivers=found.driven, left=found.left, redundant=found.redundant)
+
+    def _placed(self, t: float) -> Description:
+        """The description with its bodies where the initial conditions have them."""
+        return self.description
 
     def singular(self, q: ArrayLike, *, t: float = 0.0) -> list[tuple[str, str]]:
         """The constraints that depend on each other at q and not around it, each with a direction in words.

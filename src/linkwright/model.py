@@ -196,7 +196,13 @@ class Mechanism(Described):
         """
         from linkwright.closed.starting import initial_state
 
-        return initial_state(self, t)
+        state = initial_state(self, t)
+        return state.q, state.v
+
+    def _placed(self, t: float) -> Description:
+        from linkwright.closed.starting import placed
+
+        return placed(self, t)
 
     def _initial_values(self, q: ArrayLike, v: ArrayLike) -> tuple[Floats, Floats]:
         """What the initial conditions name, at a state, and how fast it changes."""

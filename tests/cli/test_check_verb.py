@@ -82,3 +82,35 @@ def test_a_model_with_a_loop_is_checked(capsys: pytest.CaptureFixture[str]) -> N
     outcome = linkwright(capsys, "check", ARM.with_name("slider_crank.mks"))
     assert outcome.code == 0, outcome.err
     assert "loops closed by: sph2" in outcome.out
+
+
+CONTRADICTION = """MODEL swing
+SYSTEM (DYNAMIC ANALYSIS, ending time = 1, print interval = 0.1);
+BODY g (ground);
+BODY rod (mass = 1, com = (1, 0, 0), inertia = (0.1, 0.1, 0.1));
+TRIAD tip (associated body = rod, origin = (1, 0, 0));
+REVOLUTE JOINT hinge (triad = g, triad = rod);
+INITIAL (tip.x = 3);
+ENDMODEL
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (CONTRADICTION, "initial value of 'tip.x' cannot be met: joint 'hinge' does not allow 3"),
+        (CONTRADICTION.replace("DYNAMIC", "KINEMATIC"), "the nearest state that exists has tip.x = 1"),
+        (CONTRADICTION.replace("tip.x = 3", "tip.x = 1").replace("mass = 1", "mass = 0"), "has a mass"),
+        (CONTRADICTION.replace("tip.x = 3", "tip.x = 1").replace("DYNAMIC", "INVERSE DYNAMIC"), "has no drivers"),
+    ],
+    ids=["dynamic", "kinematic", "massless", "undriven"],
+)
+def test_what_run_refuses_check_refuses_with_the_same_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, reason: str
+) -> None:
+    file = tmp_path / "swing.mks"
+    file.write_text(model)
+    checked, ran = (linkwright(capsys, verb, file) for verb in ("check", "run"))
+    assert (checked.code != 0, ran.code != 0) == (True, True)
+    assert reason in " ".join(checked.err.split())
+    assert reason in " ".join(ran.err.split())

@@ -41,7 +41,7 @@ MAY = {
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},
     "results": {"mechanism", "spatial", "tape"},
-    "simulation": {"model", "sources", "programs", "results", "kernels", "mechanism", "tape"},
+    "simulation": {"model", "closed", "sources", "programs", "results", "kernels", "mechanism", "tape"},
     "control": {"model", "programs", "simulation", "kernels", "mechanism", "results", "spatial", "tape", "sources"},
     "symbolic": {"model", "programs", "sources", "formats", "mechanism", "spatial", "tape", "kernels"},
     "exports": {"model", "programs", "sources", "simulation", "formats", "kernels", "tape"},
@@ -62,7 +62,7 @@ MAY = {
     },
     "cli": {
         *("model", "programs", "constraints", "mechanism", "results", "viewer", "views", "formats", "symbolic"),
-        *("studies", "exports", "sweeps"),
+        *("studies", "exports", "sweeps", "analysis", "closed"),
     },
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
@@ -77,7 +77,7 @@ LAZY = {
     ("model.py", "closed"),
     *(
         (f"closed/{name}.py", "model")
-        for name in ("consistent", "freedom", "inverse", "linear", "reactions", "starting", "statics")
+        for name in ("conditions", "consistent", "freedom", "inverse", "linear", "reactions", "starting", "statics")
     ),
     ("results/solution.py", "model"),
     ("results/solution.py", "viewer"),

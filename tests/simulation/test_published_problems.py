@@ -1,11 +1,15 @@
 """Simulations of published benchmark problems, against solutions that owe nothing to the package."""
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import linkwright as lw
+import rotation
+from linkwright.formats.mks.printer import write_mks
+from linkwright.formats.mks.reader import parse_mks
 from published import problems, solutions
 from published.problems import ANGLES, Floats, Problem
 
@@ -57,6 +61,60 @@ def test_the_squeezer_is_where_the_test_set_says_after_003_seconds() -> None:
     at = [mech.joints[name].q_slice.start for name in ANGLES]
     np.testing.assert_allclose(sol.q[-1, at], solutions.SQUEEZER_AT_003[0], atol=1e-7)
     np.testing.assert_allclose(sol.v[-1, at], solutions.SQUEEZER_AT_003[1], rtol=1e-6, atol=1e-5)
+
+
+#: The start as it is printed in the test set, each angle with its digits.
+PRINTED = {
+    "beta": "-0.0617138900142764496358948458001",
+    "theta": "0",
+    "gamma": "0.455279819163070380255912382449",
+    "phi": "0.222668390165885884674473185609",
+    "delta": "0.487364979543842550225598953530",
+    "omega": "-0.222668390165885884674473185609",
+    "epsilon": "1.23054744454982119249735015568",
+}
+
+
+def squeezer_from(values: dict[str, str]) -> lw.Mechanism:
+    """The squeezer as a model file without poses of bodies, with these angles as INITIAL."""
+    text = write_mks(problems.squeezer().make().description)
+    given = ", ".join(f"{name}.angle = {value}" for name, value in values.items())
+    return lw.Mechanism(parse_mks(text.replace("ENDMODEL", f"INITIAL ({given});\nENDMODEL")))
+
+
+def published_angles(mech: lw.Mechanism, q: Floats) -> Floats:
+    return np.array([q[mech.joints[name].q_slice.start] for name in ANGLES])
+
+
+def test_the_squeezer_typed_in_as_initial_is_where_the_test_set_says_after_003_seconds() -> None:
+    mech = squeezer_from(PRINTED)
+    np.testing.assert_allclose(published_angles(mech, mech.initial_state()[0]), problems.SQUEEZER_START, atol=1e-12)
+    sol = lw.simulate(mech, t_end=0.03, rtol=1e-10)
+    assert sol.status
+    at = [mech.joints[name].q_slice.start for name in ANGLES]
+    np.testing.assert_allclose(sol.q[-1, at], solutions.SQUEEZER_AT_003[0], atol=1e-7)
+    np.testing.assert_allclose(sol.v[-1, at], solutions.SQUEEZER_AT_003[1], rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("digits", [4, 6, 9])
+def test_the_squeezer_s_angles_are_met_with_fewer_digits(digits: int) -> None:
+    mech = squeezer_from({name: f"{float(value):.{digits}f}" for name, value in PRINTED.items()})
+    q, _ = mech.initial_state()
+    np.testing.assert_allclose(published_angles(mech, q), problems.SQUEEZER_START, atol=2.0 * 10.0**-digits)
+    assert np.abs(mech._closing(q)[1]).max() < 1e-13
+
+
+PAIRS = list(itertools.combinations(ANGLES, 2))
+
+
+@pytest.mark.parametrize("pair", rotation.some(PAIRS, 6), ids="-".join)
+def test_any_two_of_the_squeezer_s_angles_are_met(pair: tuple[str, str]) -> None:
+    # Every one but beta and theta is at a turning point of its motion: the others follow from it to a root only.
+    mech = squeezer_from({name: PRINTED[name] for name in pair})
+    q, _ = mech.initial_state()
+    met = {name: q[mech.joints[name].q_slice.start] for name in pair}
+    np.testing.assert_allclose(list(met.values()), [float(PRINTED[name]) for name in pair], atol=1e-12)
+    assert np.abs(mech._closing(q)[1]).max() < 1e-12
 
 
 @pytest.mark.parametrize("n", [1, 3, 10])

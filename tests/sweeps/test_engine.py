@@ -171,3 +171,29 @@ def test_a_rod_of_no_length_is_the_reason_of_its_case(tmp_path):
     path.write_text(text.replace("DRIVER", f"{rod}{rail}{slide} DRIVER"))
     found = agree(make_task(path, ["long"], ["end.x"]), np.array([[3.0], [-3.0], [0.0], [2.5]]))
     assert [bool(reason) for reason in found.reasons] == [False, True, True, False]
+
+
+def test_cases_begin_on_the_assembly_mode_that_initial_gives(tmp_path):
+    # A dyad of legs 2 and 3 from a driven crank: its other side, which no drawing shows.
+    model = tmp_path / "dyad.mks"
+    model.write_text(
+        """MODEL dyad
+        PARAMETER crank = 1; PARAMETER side = -1;
+        BODY g (ground); BODY a; BODY b; BODY c;
+        TRIAD foot (associated body = g, origin = (3, 0, 0));
+        TRIAD ta (associated body = a, origin = (crank, 0, 0));
+        TRIAD tb (associated body = b, origin = (3, 0, 0));
+        TRIAD tc (associated body = c, origin = (2, 0, 0));
+        REVOLUTE JOINT j1 (triad = g, triad = a);
+        REVOLUTE JOINT j2 (triad = ta, triad = b);
+        REVOLUTE JOINT j3 (triad = foot, triad = c);
+        REVOLUTE JOINT j4 (triad = tb, triad = tc);
+        DRIVER d (j1.angle = 0.3*TIME);
+        INITIAL (j3.angle = side*acos((9 - 4 - (3 - crank)^2) / (4*(3 - crank))));
+        ENDMODEL"""
+    )
+    task = make_task(model, ("crank", "side"), ["tc.y"], times=[0.0, 0.5])
+    found = agree(task, np.array([[1.0, 1.0], [1.0, -1.0], [0.8, -1.0], [1.0, 0.5]]))
+    y = found.arrays["tc.y"][:, 0]
+    assert y[0] > 1.0 > -1.0 > y[1] == pytest.approx(-y[0], abs=1e-9)
+    assert "j3.angle" in found.reasons[3]

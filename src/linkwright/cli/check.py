@@ -46,6 +46,8 @@ def check(
     argument: Arguments = None,
 ) -> None:
     """Read MODEL and print its bodies, joints, coordinates and degrees of freedom, and what is odd about it."""
+    from linkwright.analysis import ready
+
     files = file_options(folder, trust, argument)
     loaded = load(model, base=base, mimic=mimic, fixed=fixed, parameters=assignments(set_) or None, **files)
     mechanism = loaded.mechanism
@@ -64,6 +66,7 @@ def check(
             screen.print(line, soft_wrap=True)
     elif not any("singular" in warning for warning in told):
         told = [*told, *oddities(mechanism)]
+    told = [*told, *ready(mechanism)]
     for warning in told:
         tell_warning(warning)
 
@@ -76,12 +79,14 @@ def constrained(mechanism: Mechanism) -> bool:
 
 def _freedom(mechanism: Mechanism) -> list[str]:
     """How well the mechanism goes together, what is left free and what is redundant."""
+    from linkwright.closed.starting import placed
     from linkwright.constraints.kinematics import Kinematics
     from linkwright.mechanism.system import System
     from linkwright.views import count
 
     d = mechanism.description
-    system, kinematics = d.system or System(), Kinematics(d)
+    system = d.system or System()
+    kinematics = Kinematics(placed(mechanism, system.start))
     state = kinematics.assemble(system.start, system.assembly_tolerance)
     rounds = count(state.iterations, "iteration")
     lines = [f"assembled to {state.miss:.1e} m at t = {system.start:g} s, in {rounds}"]

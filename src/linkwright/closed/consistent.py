@@ -38,12 +38,12 @@ def assemble(mech: Mechanism, q: ArrayLike | None, fixed: Sequence[str], t: floa
             raise NameNotFound("tree joint", name, [joint.name for joint in mech.joints])
         joints.append(j)
     if q is None and d.start is not None:
-        guess = _as_drawn(mech)
+        guess = as_drawn(mech)
     tolerance = (d.system or System()).assembly_tolerance
     return assembled(mech.tree, guess, joints, t, tolerance, mech._kept.get("assembly"))
 
 
-def _as_drawn(mech: Mechanism) -> Floats:
+def as_drawn(mech: Mechanism) -> Floats:
     """The tree's coordinates where the bodies are drawn, as near as they come."""
     from linkwright.constraints.assembly import start_state
     from linkwright.constraints.tree_states import coordinates

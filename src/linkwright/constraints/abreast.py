@@ -46,16 +46,33 @@ class Abreast:
     open: dict[int, Assembled] = field(default_factory=dict)
 
 
-def motions(kinematics: Kinematics, cases: Cases, times: Floats, assembly_tolerance: float = 1e-3) -> Abreast:
-    """Position, velocity and acceleration of every case at increasing times, of least norm where freedom is left."""
-    return _Run(kinematics, cases, times, assembly_tolerance).go()
+def motions(
+    kinematics: Kinematics,
+    cases: Cases,
+    times: Floats,
+    assembly_tolerance: float = 1e-3,
+    starts: dict[int, Floats] | None = None,
+) -> Abreast:
+    """Position, velocity and acceleration of every case at increasing times, of least norm where freedom is left.
+
+    `starts`: the initial states (nb, 7) of cases; the others are then not looked at. Without it, as they are drawn.
+    """
+    return _Run(kinematics, cases, times, assembly_tolerance, starts).go()
 
 
 class _Run:
-    def __init__(self, kinematics: Kinematics, cases: Cases, times: Floats, assembly_tolerance: float) -> None:
+    def __init__(
+        self,
+        kinematics: Kinematics,
+        cases: Cases,
+        times: Floats,
+        assembly_tolerance: float,
+        starts: dict[int, Floats] | None,
+    ) -> None:
         self.k, self.e, self.programs = kinematics, kinematics.equations, kinematics.programs
         self.cases, self.times, self.allowed = cases, times, assembly_tolerance
         self.numbers = CaseNumbers(self.e, cases)
+        self.starts = starts
         n, nb, points = len(cases), self.e.nb, len(times)
         q, v, a = (np.empty((points, n, nb, width)) for width in (7, 6, 6))
         self.found = Abreast(times, q, v, a, np.zeros(n, bool))
@@ -63,9 +80,13 @@ class _Run:
     def go(self) -> Abreast:
         usable = self.cases.possible & self.numbers.same_forms
         rows = np.flatnonzero(usable & self._lawful(usable))
+        drawn = None
+        if self.starts is not None:
+            rows = rows[[int(row) in self.starts for row in rows]]
+            drawn = np.array([self.starts[int(row)] for row in rows]).reshape(-1, self.e.nb, 7)
         if len(rows):
             settling = Settling(self.k, self.numbers, float(self.times[0]), self.allowed)
-            start = settling.assembled(rows)
+            start = settling.assembled(rows, drawn)
             for row, state in start.open.items():
                 self.found.open[row] = state
             for free in (False, True):

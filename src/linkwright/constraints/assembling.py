@@ -76,13 +76,13 @@ class Settling:
         self.at = np.array([t])
         self.allowed = np.minimum(tolerance, MISFIT * numbers.size)
 
-    def assembled(self, rows: Rows) -> Settled:
-        """The assembled state of each case nearest to where its bodies are drawn.
+    def assembled(self, rows: Rows, drawn: Floats | None = None) -> Settled:
+        """The assembled state of each case nearest to where its bodies are drawn, or to states (rows, nb, 7).
 
         One whose joints close the wrong way round, or hold but for a misfit, is neither closed nor open.
         """
         e, exact = self.e, EXACT * self.numbers.size[rows]
-        drawn = self.numbers.start[rows]
+        drawn = self.numbers.start[rows] if drawn is None else drawn
         best: Settled | None = None
         rng = np.random.default_rng(0)
         left = np.arange(len(rows))

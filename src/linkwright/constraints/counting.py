@@ -16,12 +16,12 @@ Floats = NDArray[np.float64]
 def counted_at_start(e: Equations, q: Floats, t: float) -> Floats:
     """The counted angles of screws and gears at a drawn state.
 
-    Whole turns come from the law of a driver on the joint, from a screw's shift, or through a gear from its other
-    joint; where nothing tells them, the angle is the smallest.
+    Whole turns come from the law of a driver on the joint, from its initial value, from a screw's shift, or through a
+    gear from its other joint; where nothing tells them, the angle is the smallest.
     """
     found = np.zeros(max(int(e.first_angle[-1]), 1))
     d = e.description
-    known = _driven(d, t)
+    known = {**_initial(d), **_driven(d, t)}
 
     def measure(j: int) -> tuple[Measure, float]:
         """The first coordinate of a joint, and its shift along h."""
@@ -58,6 +58,12 @@ def counted_at_start(e: Equations, q: Floats, t: float) -> Floats:
             turning = [x for x, j in ((follower, m.follower), (leader, m.leader)) if measure(j)[0].shift is None]
             found[at : at + len(turning)] = turning
     return found
+
+
+def _initial(d: Description) -> dict[int, float]:
+    """What the initial conditions say of the first coordinates of joints."""
+    joints = [x for x in d.initial if x.quantity.kind == "joint" and not x.quantity.rate and x.quantity.index == 0]
+    return {d.joint_names.position("joint", x.quantity.of[0]): float(x.value.evaluate(d.parameters)) for x in joints}
 
 
 def _driven(d: Description, t: float) -> dict[int, float]:

@@ -91,8 +91,9 @@ def simulate(
         raise ModelError(f"progress is called with the seconds done and all seconds: give a function, not {progress!r}")
     if checkpoint is not None and not isinstance(checkpoint, str | PathLike):
         raise ModelError(f"checkpoint is the path of a file, not {checkpoint!r}")
-    q, v = _state(mech, q0, v0, start)
+    q, v, notes = _state(mech, q0, v0, start)
     run = Run(mech, settings, q, v, tau, _events(events), may_record=record)
+    run.notes += notes
     if checkpoint is not None:
         run.keep_at(fspath(checkpoint), resume=resume)
     elif resume:
@@ -129,18 +130,23 @@ def _positive(name: str, value: Any) -> float:
     return number
 
 
-def _state(mech: Mechanism, q0: Any, v0: Any, t: float) -> tuple[Floats, Floats]:
+def _state(mech: Mechanism, q0: Any, v0: Any, t: float) -> tuple[Floats, Floats, tuple[str, ...]]:
+    from linkwright.closed.starting import initial_state
     from linkwright.simulation.beginning import vector
 
-    still = np.zeros(mech.nv)
-    q, v = mech.initial_state(t=t) if q0 is None else (vector("q0", q0, mech.nq, "one a coordinate"), still)
+    notes: tuple[str, ...] = ()
+    if q0 is None:
+        state = initial_state(mech, t)
+        q, v, notes = state.q, state.v, state.notes
+    else:
+        q, v = vector("q0", q0, mech.nq, "one a coordinate"), np.zeros(mech.nv)
     v = v if v0 is None else vector("v0", v0, mech.nv, "one a rate")
     if q0 is not None and mech.nq != mech.nv:
         for joint in mech.joints:
             kind = mech.description.kind_of(mech.description.joint_names.position("joint", joint.name))
             if not kind.paired and joint.mimics is None:
                 q[joint.q_slice] = kind.checked(q[joint.q_slice], joint.name)
-    return q, v
+    return q, v, notes
 
 
 def _times(start: float, end: float, times: Any, interval: float | None) -> Floats | None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.closed.starting import at_initial_state
 from linkwright.constraints.abreast import Abreast, motions
-from linkwright.constraints.assembly import does_not_close
+from linkwright.constraints.assembly import does_not_close, start_state
+from linkwright.constraints.equations import Equations
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.cases import Cases
+from linkwright.mechanism.description import Start
+from linkwright.model import Mechanism
+from linkwright.opened import Opened
+from linkwright.spatial.rotation import euler_parameters_matrix
 from linkwright.sweeps.batch import sentence
 from linkwright.sweeps.model import StudyModel
 from linkwright.sweeps.motions import Motions
@@ -24,25 +32,50 @@ class Kinematic:
         self.model, self.times = model, times
 
     def motions(self, cases: Cases) -> Motions:
-        system = self.model.system
-        found = motions(self.model.kinematics, cases, self.times, system.assembly_tolerance)
         reasons = [""] * len(cases)
+        starts = self._starts(cases, reasons) if self.model.base.description.initial else None
+        tolerance = self.model.system.assembly_tolerance
+        found = motions(self.model.kinematics, cases, self.times, tolerance, starts)
         for k in np.flatnonzero(~found.done).tolist():
             for x in (found.q, found.v, found.a):
                 x[:, k] = np.nan
-            reasons[k] = self._alone(cases, k, found)
+            if not reasons[k]:
+                reasons[k] = self._alone(cases, k, found, None if starts is None else starts[k])
         parts = {"position": found.q[..., :3], "orientation": found.q[..., 3:], "velocity": found.v[..., :3]}
         parts |= {"angular_velocity": found.v[..., 3:], "acceleration": found.a[..., :3]}
         parts["angular_acceleration"] = found.a[..., 3:]
         return Motions(cases, self.times, parts, reasons)
 
-    def _alone(self, cases: Cases, k: int, found: Abreast) -> str:
+    def _starts(self, cases: Cases, reasons: list[str]) -> dict[int, Floats]:
+        """The initial states of the cases that have one; the others get their reasons."""
+        starts = {}
+        for k in range(len(cases)):
+            try:
+                mech = self._mechanism(cases, k)
+                starts[k] = start_state(Equations(at_initial_state(mech, float(self.times[0]))[0]))
+            except LinkwrightError as error:
+                reasons[k] = sentence(error)
+        return starts
+
+    def _mechanism(self, cases: Cases, k: int) -> Mechanism:
+        values = cases.values[k].tolist()
+        if not cases.possible[k]:
+            return self.model.task.mechanism(values)  # its reader says best what is wrong
+        if self.model.opens:
+            return Opened(self.model.base, self.model.names, values)
+        return self.model.mechanism(values)
+
+    def _alone(self, cases: Cases, k: int, found: Abreast, start: Floats | None) -> str:
         """A case by itself, into its column; why it did not come to its end."""
         system, t = self.model.system, float(self.times[0])
         try:
             if not cases.possible[k]:
                 self.model.task.mechanism(cases.values[k])  # its reader says best what is wrong
-            own = Kinematics(cases.one(k), self.model.kinematics)
+            d = cases.one(k)
+            if start is not None:
+                r = np.moveaxis(euler_parameters_matrix(start[:, 3:].T), -1, 0)
+                d = replace(d, start=Start(np.ones(d.nb, bool), r, start[:, :3]))
+            own = Kinematics(d, self.model.kinematics)
             if k in found.open:
                 raise does_not_close(own.programs, found.open[k], t)
             motion = own.motion(

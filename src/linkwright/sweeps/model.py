@@ -146,8 +146,9 @@ def _touched(d: Description, analysis: str) -> set[str]:
         if array in _GEOMETRY if kinematic else array not in _LIMITS:
             names |= expression.names()
     laws = [driver.law for driver in d.drivers] + [tie.length for tie in d.ties if isinstance(tie, Rod)]
+    laws += [x.value for x in d.initial]
     if not kinematic:
-        laws += [law for element in d.elements for law in laws_of(element)] + [x.value for x in d.initial]
+        laws += [law for element in d.elements for law in laws_of(element)]
     for law in laws:
         names |= law.names()
     return names
@@ -165,7 +166,7 @@ def _same(one: Description, other: Description, *, kinematic: bool) -> bool:
         x, y = (np.asarray(getattr(d, name), dtype=np.float64) for d in (one, other))
         if x.shape != y.shape or not np.allclose(x, y, rtol=1e-12, atol=1e-13):
             return False
-    parts = ["drivers", "ties"] if kinematic else ["drivers", "ties", "elements", "initial"]
+    parts = ["drivers", "ties", "initial", *(() if kinematic else ("elements",))]
     if any(getattr(one, name) != getattr(other, name) for name in parts):
         return False
     return _asked(one.system, kinematic) == _asked(other.system, kinematic)
