@@ -91,7 +91,7 @@ def _told(
     driver = next((x for k in guilty if (x := _driver_of(d, c.quantities[k]))), None)
     if len(guilty) == 1 and driver is not None:
         k = guilty[0]
-        text = f"the initial {kind} of {names[0]!r}, {c.wanted[k]:.6g}, is not what driver {driver!r} says: "
+        text = f"the initial {kind} of {names[0]!r} is not what driver {driver!r} says: {c.wanted[k]:.6g} against "
         return ModelError(f"{text}{values[k]:.6g} at t = {c.t:g}; leave it out, or the driver", element=names[0])
     many = "s" if len(guilty) > 1 else ""
     if alone or len(guilty) == 1:

@@ -1,8 +1,9 @@
 r"""How the state at which a motion begins changes with the parameters.
 
-q solves the constraints and the initial places that are given, v is the least that has the initial rates: both by
-steps with a constant inverse, each of which makes one more order of derivatives exact. What nothing tells stays as it
-is; where the drawing moves it with a parameter, that is found out and refused.
+q solves the constraints and the initial places that are given. v is the least that has the initial rates, shifts as
+parts of the mechanism's length scale. Both come by steps with a constant inverse, each of which makes one more order
+of derivatives exact. What nothing tells stays as it is; where the drawing moves it with a parameter, that is found out
+and refused.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.closed.conditions import Conditions
 from linkwright.design.recorded import Recorded
 from linkwright.errors import ModelError
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
+from linkwright.tape.functions import arctan2
 
 Floats = NDArray[np.float64]
 RANK = 1e-9
@@ -67,7 +70,10 @@ class Beginning:
         rest = np.zeros(r.nv)
         question = r.question(q, rest, self.t, p)
         found = question.measured(tuple(dict.fromkeys(x.quantity for x in self.places)))
-        gaps = [found[x.quantity.key] - x.value.evaluate(question.constants) for x in self.places]
+        gaps = []
+        for x, turns in zip(self.places, self._conditions.whole_turns[self._conditions.places], strict=True):
+            gap = found[x.quantity.key] - x.value.evaluate(question.constants)
+            gaps.append(arctan2(np.sin(gap), np.cos(gap)) if turns else gap)
         return np.concatenate([r.open(q, self.t, p), np.array(gaps, dtype=object if gaps else float)])
 
     def _rate(self, q: Array, v: Array, p: Array) -> Array:
@@ -100,15 +106,29 @@ class Beginning:
         )
 
     def _linear(self, q: Floats, v: Floats, p: Floats) -> tuple[Floats, Floats, Floats, bool]:
-        """The inverse of the places, multipliers of v = Mᵀλ and the inverse of M Mᵀ, and whether anything is free."""
+        """The inverse of the places, multipliers of v = W Mᵀλ and the inverse of M W Mᵀ, and whether anything is free.
+
+        A weight that changes with a parameter counts as free: the drawing tells how, and `_compare` looks.
+        """
         by_place, by_rate = self._slopes
         nv = self.r.nv
         g = np.zeros((0, nv)) if by_place is None else by_place(np.zeros(nv), q, p)
         m = np.zeros((0, nv)) if by_rate is None else by_rate(v, q, p)
         inverse = np.linalg.pinv(g, rcond=RANK)
         rank = int(np.linalg.matrix_rank(g, tol=RANK * np.linalg.norm(g, 2))) if g.size else 0
-        inner = np.linalg.pinv(m @ m.T, rcond=RANK**1.5)
-        return inverse, inner @ (m @ v), inner, rank < nv
+        scaled = m * np.sqrt(self._weights)
+        inner = np.linalg.pinv(scaled @ scaled.T, rcond=RANK**1.5)
+        mixed = bool(np.ptp(self._weights) > 0.0) and np.linalg.matrix_rank(scaled) < nv
+        return inverse, inner @ (m @ v), inner, rank < nv or mixed
+
+    @cached_property
+    def _conditions(self) -> Conditions:
+        return Conditions(self.r.mech, self.t)
+
+    @property
+    def _weights(self) -> Floats:
+        """W: the squares of the units in which the least rates are measured."""
+        return np.asarray(self._conditions.columns**2)
 
     def _programs(self, order: int) -> tuple[Any, Any, Any]:
         if order not in self._made:
@@ -122,7 +142,7 @@ class Beginning:
         return {}
 
     def _recorded(self, order: int) -> Any:
-        """p, q, v, A, λ, (M Mᵀ)⁺ → [q, v]."""
+        """p, q, v, A, λ, (M W Mᵀ)⁺ → [q, v]."""
         r, k = self.r, len(self.r.free)
         m, n = self._rows
         pulled = record(lambda v, q, p: self._rate(q, v, p) + 0.0 * v[0], r.nv, r.nq, k).reverse() if n else None
@@ -136,9 +156,9 @@ class Beginning:
                 return np.concatenate([here, v]) + 0.0 * p[0]
             zero = np.zeros(r.nv)
             for _ in range(order):
-                v = pulled(zero, here, p, multipliers)[1]  # Mᵀλ
+                v = self._weights * pulled(zero, here, p, multipliers)[1]  # W Mᵀλ
                 multipliers = multipliers - inner @ self._rate(here, v, p)
-            return np.concatenate([here, pulled(zero, here, p, multipliers)[1]]) + 0.0 * p[0]
+            return np.concatenate([here, self._weights * pulled(zero, here, p, multipliers)[1]]) + 0.0 * p[0]
 
         return record(start, k, r.nq, r.nv, (r.nv, m), n, (n, n), name="start")
 
