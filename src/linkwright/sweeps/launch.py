@@ -88,7 +88,7 @@ def sweep(
         study = _finished(folder)
         if study is None:
             study = _run(Runner(task, folder.plan, folder, progress, limit=time_limit), engine, cluster or on, workers)
-            save(study.task, study.plan, study._batch, folder.folder / DATASET)
+            _save(study, folder)
         folder.drop_chunks()
         return study
     finally:
@@ -96,6 +96,14 @@ def sweep(
             cluster.close()
         if folder is not None:
             folder.release()
+
+
+def _save(study: Study, folder: Store) -> None:
+    try:
+        save(study.task, study.plan, study._batch, folder.folder / DATASET)
+    except LinkwrightError as error:
+        kept = f"all {len(study)} cases are in {folder.folder}: resume=True goes on from there"
+        raise LinkwrightError(f"{error}; {kept}") from error
 
 
 def _is_local(on: Any) -> bool:
