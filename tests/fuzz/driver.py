@@ -61,6 +61,8 @@ def fuzz(
         warm_up(target)  # before anything is forked, once
     active = list(targets)
     while active:
+        if any(tally.tried for tally in tallies.values()) and end is not None:
+            tell(f"{sum(tally.tried for tally in tallies.values()):,} inputs, {end - time.monotonic():.0f} s left")
         for target in list(active):
             tally, most = tallies[target.name], wanted[target.name]
             left = 10**9 if most is None else most - tally.tried

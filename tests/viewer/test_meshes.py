@@ -101,3 +101,17 @@ def test_a_mesh_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: 
     (tmp_path / "a.stl").write_bytes(binary_stl())
     with pytest.raises(FormatError, match="coarser"):
         read_mesh(str(tmp_path), "a.stl")
+
+
+def test_blank_lines_in_a_text_are_looked_at_once(tmp_path: Path) -> None:
+    """As many as these would take minutes if each were looked at again from the next one."""
+    facet = "facet normal 0 0 1\nouter loop\n\tvertex 0 0 0\n VERTEX 1 0 0\r\nvertex 0\t1 0\nendloop\nendfacet\n"
+    (tmp_path / "a.stl").write_bytes(b"solid a\n" + b"\n " * 200_000 + facet.encode() + b"endsolid a\n")
+    mesh = read_mesh(str(tmp_path), "a.stl")
+    assert_array_equal(mesh.vertices[mesh.triangles[0]], CORNERS[:3])
+
+
+def test_a_number_of_a_million_digits_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.stl").write_text("solid a\n" + "vertex 0 0 0\n" * 2 + f"vertex {'1' * 10**6} 0 0\n")
+    with pytest.raises(FormatError, match="a number of 1000000 digits"):
+        read_mesh(str(tmp_path), "a.stl")

@@ -36,7 +36,7 @@ _KINDS.update(P="prismatic", p="prismatic", translational="prismatic")
 _ANGLES = ("alpha", "theta")
 #: Angles with a unit and without quotes, which TOML does not know.
 _BARE_ANGLE = re.compile(
-    r"(?<=[=,\[])(\s*)([-+]?(?:\d+\.?\d*|\.\d+)\s*(?:deg|degrees?|rad|radians?|°))(?=\s*[,}\]\n\r#])"
+    r"(?<=[=,\[])(\s*)([-+]?(?:\d+(?:\.\d*)?|\.\d+)\s*(?:deg|degrees?|rad|radians?|°))(?=\s*[,}\]\n\r#])"
 )
 _TOP = ("name", "convention", "gravity", "link", "parameters")
 

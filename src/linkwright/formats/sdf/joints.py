@@ -242,6 +242,7 @@ class Joints:
         direction = values.numbers(xyz, (0.0, 0.0, 1.0), name)
         if not direction.any():
             raise values.fail(xyz, f"joint {name!r} has a zero <{tag}>; give it a direction", name)
+        direction = direction / np.abs(direction).max()  # however long it is written, its square is a number
         within = "" if xyz is None else str(xyz.get("expressed_in") or "")
         # Up to 1.4 axes are in the model's frame; from 1.5 in the joint's, unless a switch says the model's.
         model = values.switch(element, "use_parent_model_frame", scope.version <= (1, 4), name)

@@ -107,7 +107,7 @@ def named(parts: Split, over: str = "") -> str:
     stem = f"{over}{{{stem}}}" if over else stem
     if not parts.subscript:
         return stem
-    word = re.fullmatch(r"[^\W\d_]{2,}[\w ,]*", parts.subscript) and not re.match(r"[xyz]{2}\d*$", parts.subscript)
+    word = re.fullmatch(r"[^\W\d_]{2}[\w ,]*", parts.subscript) and not re.match(r"[xyz]{2}\d*$", parts.subscript)
     below = _escaped(parts.subscript)
     return rf"{stem}_{{\mathrm{{{below}}}}}" if word else f"{stem}_{{{below}}}"
 
