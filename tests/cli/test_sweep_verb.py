@@ -73,6 +73,7 @@ def test_draws_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_pat
         (("--sample", "coupler~normal(1)"), "normal takes normal(mean, deviation"),
         (("--sample", "coupler~uniform(2,1)"), "low is not below high"),
         (("--set", "coupler=3", "--on", "mars"), "is no place to run a study"),
+        (("--set", "coupler=3", "--time-limit", "0"), "--time-limit is 0.0; give seconds of CPU time for a case"),
         (("--set", "coupler=3", "--output-value", "max(pan.x)"), "did you mean 'pen'"),
         (("--set", "coupler=3", "--best", "reech", *PLAIN), "did you mean 'reach'"),
         (("--set", "coupler=3", "--animate", "1"), "--animate 1: the cases of this study are 0 … 0"),
