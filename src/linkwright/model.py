@@ -312,9 +312,10 @@ class Mechanism(Described):
     def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
         """(..., nb, 6): the wrench of joint k on body k, at the body frame in its axes, its drive included.
 
-        The drive: tau, forces and drivers on its coordinates. With loops, those of `mech.loops` follow, each on its
-        child's body. Where constraints are redundant it is the solution of least norm: force² + (moment / size of the
-        mechanism)², summed over all joints at their points.
+        The drive: tau, forces and drivers on its own coordinates, less its armature's resistance; what gears exert is
+        not in it. With loops, those of `mech.loops` follow, each on its child's body, or on its parent's where the
+        child is ground. Where constraints are redundant it is the solution of least norm: force² + (moment / size of
+        the mechanism)², summed over all joints at their points.
         """
         if not self.closed:
             return self._array(Request("reactions"), q, v, tau, t=t)
