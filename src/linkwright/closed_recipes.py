@@ -199,7 +199,7 @@ def _scales(traversal: Unrolled, hold: Hold, units: Floats, size: float) -> Arra
         total = total + size**2 * np.sum(columns[:3] ** 2, axis=0) + np.sum(columns[3:] ** 2, axis=0)
     for d in hold.direct:
         total = total + (d.row * units[int(traversal.coordinates.v_at[d.position]) + d.index]) ** 2
-    return np.sqrt(np.array([1.0 if is_zero(x) else x for x in total]))
+    return np.array([1.0 if is_zero(x) else np.sqrt(x) for x in total])
 
 
 def _none(question: Question) -> Array:
