@@ -79,7 +79,6 @@ def test_messages_are_shown_with_their_controls_spelled_out(capsys, tell):
     assert "a\\x1b[31mb\\u202ec" in out + err
 
 
-
 def test_errors_and_warnings_spell_out_what_is_in_names():
     """In Python too, where the interpreter prints them."""
     for one in (FormatError(HOSTILE), NameNotFound("body", HOSTILE, [HOSTILE]), LinkwrightWarning(HOSTILE)):

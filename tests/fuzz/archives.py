@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import io
 import json
 import shutil
 import tempfile
+import warnings
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -148,9 +150,9 @@ def signed(mutate: Mutator) -> Mutator:
 
 
 def _loaded(data: bytes) -> Any:
-    import io
-
-    return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
 
 
 # -- checkpoints -------------------------------------------------------------------------------------------------

@@ -113,12 +113,36 @@ def law(data: bytes, folder: Path) -> Any:
             continue
 
 
-def meshes_beside(folder: Path) -> None:
+_PART = "<body name='i'><joint name='i'/><geom size='1'/></body>"
+_PARTS = {
+    "part.xml": f"<mujocoinclude><worldbody>{_PART}</worldbody></mujocoinclude>",
+    "part.sdf": "<sdf version='1.7'><model name='p'><link name='l'/></model></sdf>",
+}
+
+
+def files_beside(folder: Path) -> None:
+    """What models of the corpus name: meshes and parts."""
     for ending, name in (("stl", "binary.stl"), ("obj", "small.obj"), ("msh", "small.msh")):
         shutil.copy(CORPUS / ending / name, folder / f"part.{ending}")
-    body = "<body name='i'><joint/><geom size='1'/></body>"
-    (folder / "part.xml").write_text(f"<mujocoinclude><worldbody>{body}</worldbody></mujocoinclude>")
-    (folder / "part.sdf").write_text("<sdf version='1.7'><model name='p'><link name='l'/></model></sdf>")
+    for name, content in _PARTS.items():
+        (folder / name).write_text(content)
+
+
+def included(name: str, main: str) -> Callable[[bytes, Path], Any]:
+    """A file that a member of the corpus includes."""
+
+    def run(data: bytes, folder: Path) -> Any:
+        from linkwright.formats import read
+
+        (folder / name).write_bytes(data)
+        return read(shutil.copy(CORPUS / main, folder))
+
+    return run
+
+
+def parts(name: str, whole: str) -> Callable[[], Sequence[bytes]]:
+    """What may be included: a part, and a whole model."""
+    return lambda: [_PARTS[name].encode(), (CORPUS / whole).read_bytes()]
 
 
 def mesh(ending: str) -> Callable[[bytes, Path], Any]:
@@ -310,9 +334,20 @@ TARGETS = (
     Target("law", law, lines("law.txt"), text, 2.0),
     Target("urdf", model(".urdf"), files("urdf"), _XML, 2.0),
     Target("urdf-floating", model(".urdf", base="floating", fixed="keep", friction="apply"), files("urdf"), _XML),
-    Target("mjcf", model(".xml"), files("mjcf"), _XML, 2.0, meshes_beside),
-    Target("mjcf-applied", model(".mjcf", actuators="apply", fixed="keep"), files("mjcf"), _XML, 1.0, meshes_beside),
-    Target("sdf", model(".sdf"), files("sdf"), _XML, 2.0, meshes_beside),
+    Target("mjcf", model(".xml"), files("mjcf"), _XML, 2.0, files_beside),
+    Target("mjcf-applied", model(".mjcf", actuators="apply", fixed="keep"), files("mjcf"), _XML, 1.0, files_beside),
+    Target("sdf", model(".sdf"), files("sdf"), _XML, 2.0, files_beside),
+    Target(
+        "mjcf-part",
+        included("part.xml", "mjcf/include.xml"),
+        parts("part.xml", "mjcf/tendons.xml"),
+        _XML,
+        0.5,
+        files_beside,
+    ),
+    Target(
+        "sdf-part", included("part.sdf", "sdf/world.sdf"), parts("part.sdf", "sdf/mimic.sdf"), _XML, 0.5, files_beside
+    ),
     Target("xacro", model(".xacro", trust=True), files("xacro"), _XML, 0.5),
     Target("dh", model(".dh.toml"), files("dh"), text, 2.0),
     Target("stl", mesh(".stl"), files("stl"), any_of((50, text), (50, binary)), 2.0),
