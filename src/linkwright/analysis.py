@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.model import Mechanism
 
@@ -61,7 +62,7 @@ def analyse(
         raise NameNotFound("analysis", str(kind), list(get_args(AnalysisKind)))
     if times is None and d.system is None:
         raise ModelError(f"{d.name!r} says no times; give times=..., or a SYSTEM in the model", element=d.name)
-    points = times_of(system.start, system.end, system.interval) if times is None else np.asarray(times, float)
+    points = times_of(system.start, system.end, system.interval) if times is None else real_array("times", times)
     choice: Any = freedom or system.freedom
     if choice not in ("minimum-norm", "pivoting"):
         raise NameNotFound("way with freedom", str(choice), ["minimum-norm", "pivoting"])
@@ -201,7 +202,7 @@ def _along(solution: Solution, tau: Any, nv: int) -> Floats:
     from linkwright.simulation.laws import Law
 
     if not callable(tau):
-        return np.array(np.broadcast_to(0.0 if tau is None else np.asarray(tau, float), (len(solution), nv)))
+        return np.array(np.broadcast_to(0.0 if tau is None else real_array("tau", tau), (len(solution), nv)))
     law, rows = Law("tau", tau, None, (nv,)), zip(solution.time.tolist(), solution.q, solution.v, strict=True)
     return np.array([law(t, q.copy(), v.copy()) for t, q, v in rows], float).reshape(len(solution), nv)
 

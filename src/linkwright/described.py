@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.mechanism.description import Description
@@ -148,7 +149,7 @@ class Described:
         """
         from linkwright.constraints.singular import singular
 
-        return singular(self.description, np.asarray(q, dtype=np.float64), t) if self._maker.closed else []
+        return singular(self.description, real_array("q", q), t) if self._maker.closed else []
 
     def _body_position(self, name: str) -> int:
         return int(self._maker.topology.position[self.description.body_names.position("body", name)])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.base.locks import Lock, cached_property
 from linkwright.described import Described
 from linkwright.errors import KernelError, NameNotFound, ShapeError
@@ -23,7 +24,7 @@ from linkwright.mechanism.description import Description
 from linkwright.mechanism.kinds import KIND_LIST
 from linkwright.programs import SPECS, Request
 from linkwright.tape.program import Program
-from linkwright.tape.scalar import is_recorded
+from linkwright.tape.scalar import has_scalars
 from linkwright.views import Body, DofReport, Joint
 
 if TYPE_CHECKING:
@@ -114,11 +115,13 @@ class Mechanism(Described):
     def _answer(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Any:
         """Run the program of a request; after the first plain call of one state, take the short way."""
         kernel = self._kernel(request)
-        if is_recorded(*arrays):
+        if has_scalars(*arrays):
             return kernel.program(*arrays)
         if self._maker.needs_time and SPECS[request.function].forces:
             return kernel(*arrays, t, out=out)
         name = request.function
+        if type(t) is not float:
+            real_array(f"{name}: t", t)
         plain = request == _PLAIN.get(name) and name not in self.__dict__
         other = bool(request.method) and request == Request("forward_dynamics", request.method)
         if other and request.method not in self._quick and _one_state(arrays) and kernel.signature.work < _LONG:
@@ -185,7 +188,7 @@ class Mechanism(Described):
                 raise KernelError(
                     f"{method} of {self.name!r} is computed in main memory, and {name} is on a GPU: give NumPy arrays"
                 )
-            shape, n = np.shape(given), self.nq if name == "q" else self.nv
+            shape, n = real_array(f"{method}: {name}", given).shape, self.nq if name == "q" else self.nv
             if shape[-1:] != (n,):
                 raise ShapeError(f"{method}: {name} has shape {shape}; needed is (..., {n})", given=shape, wanted=(n,))
 
@@ -274,7 +277,7 @@ class Mechanism(Described):
 
         self._check("inverse_dynamics", q=q, v=v, a=a)
         tree = self._array(Request("tree_forces", "", wrenches is not None), q, v, a, *given, t=t)
-        state = np.asarray(q, float), np.asarray(v, float), np.asarray(a, float)
+        state = real_array("q", q), real_array("v", v), real_array("a", a)
         return inverse_dynamics(self, *state, tree, weights, t, out)
 
     def equilibrium(
@@ -283,7 +286,8 @@ class Mechanism(Described):
         """A state of rest near a guess, the stable one where there is a choice: its `q`, and whether it is `stable`."""
         from linkwright.closed.statics import equilibrium
 
-        guess, force = (None if x is None else np.asarray(x, float) for x in (q_guess, tau))
+        guess = None if q_guess is None else real_array("q_guess", q_guess)
+        force = None if tau is None else real_array("tau", tau)
         return equilibrium(self, guess, force, t)
 
     def linearise(
@@ -322,7 +326,8 @@ class Mechanism(Described):
         from linkwright.closed.reactions import reactions
 
         self._check("reactions", q=q, v=v, tau=tau)
-        return reactions(self, *(np.asarray(x, float) for x in (q, v, tau, t)))
+        named = {"q": q, "v": v, "tau": tau, "t": t}
+        return reactions(self, *(real_array(f"reactions: {name}", x) for name, x in named.items()))
 
     def _applied(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
         """The wrenches of force elements on bodies (..., nb, 6), in their axes, and their forces on rates (..., nv)."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.tree_states import assembled
 from linkwright.errors import AssemblyError, NameNotFound, ShapeError
@@ -57,8 +58,8 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
     Near is meant geometrically: shifts and turns of the bodies count, by their sizes; masses do not. States that are
     not finite become NaN; one that does not close is an AssemblyError, which tells its place in the batch.
     """
-    given = np.array(q, dtype=np.float64)
-    rates = np.zeros((*given.shape[:-1], mech.nv)) if v is None else np.array(v, dtype=np.float64)
+    given = real_array("q", q).copy()
+    rates = np.zeros((*given.shape[:-1], mech.nv)) if v is None else real_array("v", v).copy()
     if not mech.closed:
         return mech.integrate(given, np.zeros(mech.nv)), rates
     scaled = mech._weighed
@@ -114,7 +115,7 @@ def weighed(d: Description) -> Description:
 
 def one(x: ArrayLike, n: int, name: str) -> Floats:
     """One state's vector of length n."""
-    array = np.asarray(x, dtype=np.float64)
+    array = real_array(name, x)
     if array.shape != (n,):
         raise ShapeError(f"{name} has shape {array.shape}; give ({n},)", given=array.shape, wanted=(n,))
     return array

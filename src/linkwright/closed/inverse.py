@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import exact_array, real_array
 from linkwright.closed.freedom import allowed, constraint_jacobian
 from linkwright.errors import DtypeError, ModelError, ShapeError
 
@@ -65,7 +66,9 @@ def inverse_dynamics(
 
 
 def _check_out(out: Any, wanted: tuple[int, ...]) -> None:
-    if not isinstance(out, np.ndarray) or out.dtype != np.float64:
+    if type(out) is not np.ndarray:
+        out = exact_array("inverse_dynamics: out (tau)", out)
+    if out is None or out.dtype != np.float64:
         what = str(getattr(out, "dtype", type(out).__name__))
         text = f"inverse_dynamics: out (tau) must be a float64 array, not {what}"
         raise DtypeError(text, given=what, wanted="float64")
@@ -92,7 +95,7 @@ def _cancelling(mech: Mechanism, q: Floats, v: Floats, a: Floats, tree: Floats, 
 def _weights(weights: ArrayLike | None, n: int) -> Floats:
     if weights is None:
         return np.ones(n)
-    given = np.asarray(weights, dtype=np.float64)
+    given = real_array("weights", weights)
     if given.shape != (n,):
         text = f"weights has shape {given.shape}; give ({n},), one for each actuated rate"
         raise ShapeError(text, given=given.shape, wanted=(n,))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
 from linkwright.constraints.assembly import Assembled, assemble
 from linkwright.constraints.equations import Equations
@@ -170,7 +171,7 @@ class Kinematics:
         return None
 
     def _checked(self, times: Floats) -> Floats:
-        t = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        t = np.atleast_1d(real_array("times", times))
         if t.ndim != 1 or not len(t) or not np.isfinite(t).all() or (np.diff(t) <= 0.0).any():
             raise ModelError("the times of an analysis must be finite and increase; give at least one")
         return t

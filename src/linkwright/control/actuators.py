@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.errors import ModelError, ShapeError
 
 Floats = NDArray[np.float64]
@@ -18,7 +19,7 @@ class Saturation:
     """Forces within ± limit (N m, N), one number for all drives or one for each; counts where it acts."""
 
     def __init__(self, limit: Any, n: int) -> None:
-        array = np.asarray(limit, dtype=np.float64)
+        array = real_array("limit", limit)
         if array.shape not in ((), (n,)):
             text = f"torque_limit has shape {array.shape}; give one number, or {n} of them"
             raise ShapeError(text, given=array.shape, wanted=(n,))

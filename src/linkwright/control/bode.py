@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.control.models import Model
 from linkwright.control.records import Record
 from linkwright.control.spectra import Spectrum
@@ -43,7 +44,7 @@ def bode(
     if labels is not None and len(labels) != len(things):
         raise LinkwrightError(f"there are {len(things)} things to draw and {len(labels)} labels")
     names = labels or [_name(x, k) for k, x in enumerate(things, 1)]
-    at = _frequencies(things) if w is None else np.atleast_1d(np.asarray(w, float))
+    at = _frequencies(things) if w is None else np.atleast_1d(real_array("w", w))
     model = next((_response(x, at) for x in things if not isinstance(x, Spectrum)), None)
     coherent = any(isinstance(x, Spectrum) for x in things)
     figure: Figure = figure_class(figsize=(7.5, 7.2 if coherent else 5.6), layout="constrained", facecolor="white")

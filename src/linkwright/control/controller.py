@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.errors import ModelError, ShapeError
 
 Floats = NDArray[np.float64]
@@ -214,7 +215,7 @@ class Corrected(Controller):
 
 def gains(name: str, given: Any, n: int) -> Floats:
     """A gain for each of n directions: one number for all, or n of them."""
-    array = np.asarray(given, dtype=np.float64)
+    array = real_array(name, given)
     if array.shape not in ((), (n,)):
         text = f"{name} has shape {array.shape}; give one number, or {n} of them"
         raise ShapeError(text, given=array.shape, wanted=(n,))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.signal import lfilter  # type: ignore[import-untyped]  # SciPy has no types
 
+from linkwright.base.checks import real_array
 from linkwright.control.prediction import Coefficients, Orders, Predictor, join, stable
 from linkwright.control.uncertainty import Band, response_covariance
 from linkwright.errors import LinkwrightError
@@ -157,7 +158,7 @@ class Model:
         """The region of the frequency response at w (n), rad/s, that the noise leaves open, to first order."""
         if not 0.0 < level < 1.0:
             raise LinkwrightError(f"a level lies between 0 and 1, such as 0.95, not {level!r}")
-        at = np.atleast_1d(np.asarray(w, float))
+        at = np.atleast_1d(real_array("w", w))
         p = response_covariance(self.response_gradient(at), self._covariance())
         return Band(at, self.frequency_response(at), p, level)
 
@@ -251,7 +252,7 @@ class Model:
         return self.covariance
 
     def _shift(self, w: ArrayLike) -> Complex:
-        at = np.atleast_1d(np.asarray(w, float))
+        at = np.atleast_1d(real_array("w", w))
         return np.asarray(np.exp(-1j * at * self.dt))
 
     def with_notes(self, *notes: str) -> Model:
@@ -278,7 +279,7 @@ def _polynomial(p: Array, z: Complex) -> Complex:
 
 
 def _signal(name: str, values: ArrayLike) -> Array:
-    out = np.asarray(values, float)
+    out = real_array(name, values)
     if out.ndim != 1:
         raise LinkwrightError(f"{name} is one signal, an array of shape (N,), not {out.shape}")
     return out

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.control.motion import frame_motion
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.bound import bound
@@ -159,7 +160,7 @@ def joint_positions(mech: Mechanism, joints: Any, what: str) -> tuple[tuple[str,
 
 
 def _vector(name: str, given: ArrayLike, n: int) -> Floats:
-    array = np.array(given, dtype=np.float64)
+    array = real_array(name, given).copy()
     if array.shape != (n,):
         raise ShapeError(f"{name} has shape {array.shape}; give ({n},)", given=array.shape, wanted=(n,))
     if not np.isfinite(array).all():

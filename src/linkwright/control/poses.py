@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.control.controller import Target
 from linkwright.control.references import Hold, Motion
 from linkwright.control.turns import turn_matrix, turn_vector, turning
@@ -27,7 +28,7 @@ class Pose(Motion):
 
     def __init__(self, translation: Any = None, rotation: Any = None, *, origin: ArrayLike | None = None) -> None:
         self.translation, self.rotation = _motion("translation", translation), _motion("rotation", rotation)
-        base = np.eye(4) if origin is None else np.array(origin, dtype=np.float64)
+        base = np.eye(4) if origin is None else real_array("origin", origin).copy()
         if base.shape != (4, 4):
             raise ShapeError(f"origin has shape {base.shape}; give a pose (4, 4)", given=base.shape, wanted=(4, 4))
         self._place, self._axes = base[:3, 3].copy(), base[:3, :3].copy()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.control.tables import MOST_ROWS, read_columns
 from linkwright.errors import DataError, ExcitationError, NameNotFound
 
@@ -252,7 +253,7 @@ class Record:
 
 def _checked(name: str, values: ArrayLike) -> Array:
     try:
-        out = np.array(values, float)
+        out = real_array(name, values).copy()
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} is not an array of numbers: {error}") from error
     if out.ndim != 1:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.control.controller import Target
 from linkwright.errors import ModelError, ShapeError
 
@@ -76,12 +77,12 @@ class Accelerations(Motion):
     ) -> None:
         x0 = _vector("x", x)
         n = self.size = len(x0)
-        a = np.asarray(accelerations, dtype=np.float64)
+        a = real_array("accelerations", accelerations)
         a = a[:, None] if a.ndim == 1 and n == 1 else a
         if a.ndim != 2 or a.shape[1] != n or not len(a):
             text = f"accelerations has shape {a.shape}; give (m, {n}), a row for each time"
             raise ShapeError(text, given=a.shape, wanted=(None, n))
-        lengths = np.broadcast_to(np.asarray(durations, dtype=np.float64), (len(a),))
+        lengths = np.broadcast_to(real_array("durations", durations), (len(a),))
         if not np.isfinite(a).all() or not ((lengths > 0.0) & np.isfinite(lengths)).all():
             raise ModelError("accelerations must be finite, and their durations greater than zero")
         self._t = _time("start", start) + np.concatenate([[0.0], np.cumsum(lengths)])
@@ -112,7 +113,7 @@ def up_and_down(
 
     It goes |acceleration|·time² far and ends where it began.
     """
-    x0, a = _vector("x", x), np.atleast_1d(np.asarray(acceleration, dtype=np.float64))
+    x0, a = _vector("x", x), np.atleast_1d(real_array("acceleration", acceleration))
     if a.shape != x0.shape:
         raise ShapeError(f"acceleration has shape {a.shape}; give {x0.shape}", given=a.shape, wanted=x0.shape)
     pause: list[Any] = [(rest, 0.0 * a)] if rest else []
@@ -146,7 +147,7 @@ class Curve(Motion):
     def __init__(self, points: ArrayLike, duration: float, *, start: float = 0.0) -> None:
         from scipy.interpolate import CubicSpline  # type: ignore[import-untyped]  # SciPy has no types
 
-        p = np.asarray(points, dtype=np.float64)
+        p = real_array("points", points)
         if p.ndim != 2 or len(p) < 2 or not np.isfinite(p).all():
             text = f"points must be finite numbers of shape (m, n) with two points or more, not {p.shape}"
             raise ShapeError(text, given=p.shape)
@@ -252,14 +253,14 @@ def smooth_step(x: float) -> tuple[float, float, float]:
 
 
 def _vector(name: str, given: ArrayLike) -> Floats:
-    array = np.atleast_1d(np.array(given, dtype=np.float64))
+    array = np.atleast_1d(real_array(name, given).copy())
     if array.ndim != 1 or not np.isfinite(array).all():
         raise ShapeError(f"{name} must be finite numbers (n,), not {given!r}", given=array.shape)
     return array
 
 
 def _spread(name: str, given: ArrayLike, n: int) -> Floats:
-    array = np.asarray(given, dtype=np.float64)
+    array = real_array(name, given)
     if array.shape not in ((), (1,), (n,)) or not np.isfinite(array).all():
         raise ShapeError(f"{name} must be one finite number or {n} of them, not {given!r}", given=array.shape)
     return np.array(np.broadcast_to(array, (n,)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.errors import ModelError
 
 Floats = NDArray[np.float64]
@@ -76,7 +77,7 @@ def move(time: ArrayLike, reference: ArrayLike, value: ArrayLike, *, last: float
 
 def path_error(reference: ArrayLike, value: ArrayLike) -> float:
     """The largest distance of a path (T, n) from the curve that the reference (S, n) draws, whenever it was there."""
-    r, y = np.asarray(reference, dtype=np.float64), np.asarray(value, dtype=np.float64)
+    r, y = real_array("reference", reference), real_array("value", value)
     if r.ndim != 2 or y.ndim != 2 or r.shape[1] != y.shape[1] or len(r) < 2:
         raise ModelError(f"paths are arrays (points, dimensions) of one dimension, not {r.shape} and {y.shape}")
     along = np.diff(r, axis=0)
@@ -91,7 +92,7 @@ def path_error(reference: ArrayLike, value: ArrayLike) -> float:
 
 
 def _pair(time: ArrayLike, value: ArrayLike) -> tuple[Floats, Floats]:
-    t, y = np.asarray(time, dtype=np.float64), np.asarray(value, dtype=np.float64)
+    t, y = real_array("time", time), real_array("value", value)
     if t.ndim != 1 or t.shape != y.shape or not len(t):
         raise ModelError(f"time and value must be rows of one length, not {t.shape} and {y.shape}")
     return t, y

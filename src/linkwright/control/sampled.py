@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.control.actuators import Delay, Guard, Saturation, Slew
 from linkwright.control.controller import Measured, State
 from linkwright.control.plant import Plant, joint_positions
@@ -321,7 +322,7 @@ class _Run:
 def _forces(tau0: Any, n: int) -> Floats:
     """Forces before the first command, one a drive."""
     try:
-        forces = np.array(tau0, dtype=np.float64)
+        forces = real_array("tau0", tau0).copy()
     except (TypeError, ValueError):
         forces = np.full(n, np.nan)
     if forces.shape != (n,):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.errors import ModelError, ShapeError
 
 Floats = NDArray[np.float64]
@@ -67,7 +68,7 @@ class System:
 
     def at(self, w: Any) -> Complexes:
         """The frequency response (..., outputs, inputs) at the frequencies w (rad/s)."""
-        w = np.asarray(w, dtype=float)
+        w = real_array("w", w)
         points = 1j * w if self.dt is None else np.exp(1j * w * self.dt)
         return self.evaluate(points)
 
@@ -110,7 +111,7 @@ class System:
 
 def _matrix(given: Any, name: str) -> Floats:
     try:
-        return np.atleast_2d(np.asarray(given, dtype=float))
+        return np.atleast_2d(real_array(name, given))
     except (TypeError, ValueError):
         raise ModelError(f"{name} must be a matrix of real numbers, not {type(given).__name__}") from None
 
@@ -144,7 +145,7 @@ def system(given: Any, name: str = "the system", dt: float | None = None) -> Sys
     if hasattr(given, "to_tf"):
         return _from_transfer(given.to_tf(), name)
     try:
-        gain = np.atleast_2d(np.asarray(given, dtype=float))
+        gain = np.atleast_2d(real_array(name, given))
     except (TypeError, ValueError):
         text = "a StateSpace, a TransferFunction, (num, den), (A, B, C, D) or a number"
         raise ModelError(f"{name} must be {text}, not {type(given).__name__}") from None
@@ -160,7 +161,7 @@ def gains(D: Any, dt: float | None = None) -> System:
 def from_polynomials(num: Any, den: Any, dt: float | None = None, name: str = "the system") -> System:
     """One input, one output, from the coefficients of falling powers; companion form, balanced."""
     try:
-        num, den = (np.atleast_1d(np.asarray(p, dtype=float)) for p in (num, den))
+        num, den = (np.atleast_1d(real_array("num and den", p)) for p in (num, den))
     except (TypeError, ValueError):
         num = den = np.zeros((0, 0))
     if num.ndim != 1 or den.ndim != 1:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.control.systems import System, from_polynomials, to_continuous, to_sampled
 from linkwright.errors import DesignError, ModelError, ShapeError
 
@@ -83,7 +84,7 @@ def _performance(
         from linkwright.control.discrete import sampled
 
         return sampled(first_order(bandwidth, low, high), dt, "tustin", bandwidth)
-    points, size = np.asarray(w, float), np.asarray(spectrum, float)
+    points, size = real_array("w", w), real_array("spectrum", spectrum)
     if points.shape != size.shape or not np.any(size > 0):
         raise ShapeError(f"w and spectrum are of one length and not all zero, not {points.shape} and {size.shape}")
     roll = 1 / np.sqrt(1 + (points / bandwidth) ** 4)
@@ -120,14 +121,14 @@ def from_above(
     W = System(flat.A * turn, flat.B * np.sqrt(turn), flat.C * np.sqrt(turn), flat.D)
     W = W if dt is None else to_sampled(W, dt, 2 / dt)
     # Factoring rounds: a last scaling puts it above for certain.
-    points = np.asarray(w, float)
-    ratio = float(np.min(np.abs(W.at(points)[:, 0, 0]) / np.asarray(magnitude, float).clip(1e-300)))
+    points = real_array("w", w)
+    ratio = float(np.min(np.abs(W.at(points)[:, 0, 0]) / real_array("magnitude", magnitude).clip(1e-300)))
     scale = max(1.0, 1.0 / ratio) * (1 + 1e-9)
     return System(W.A, W.B, W.C * scale, W.D * scale, W.dt)
 
 
 def _data(w: Any, magnitude: Any, order: int, dt: float | None, floor: float) -> tuple[Floats, Floats, float]:
-    points, size = np.asarray(w, float), np.asarray(magnitude, float)
+    points, size = real_array("w", w), real_array("magnitude", magnitude)
     if points.ndim != 1 or points.shape != size.shape or points.size < 2:
         raise ShapeError(f"frequencies and magnitudes are of one length, two or more; not {points.shape}, {size.shape}")
     bad = ~np.isfinite(points) | ~np.isfinite(size) | (points < 0) | (size < 0)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.errors import ModelError, ShapeError
 
 Floats = NDArray[np.float64]
@@ -65,7 +66,7 @@ def identified(model: Linear, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: Arr
     Arrays are (T, n), one row a sample. A first fit tells the noise of each joint, a second one weighs by it. A motion
     that does not tell the parameters apart is an error that names them.
     """
-    arrays = [np.asarray(x, dtype=np.float64) for x in (q, v, a, tau)]
+    arrays = [real_array(name, x) for name, x in zip(("q", "v", "a", "tau"), (q, v, a, tau), strict=True)]
     for name, x in zip(("q", "v", "a", "tau"), arrays, strict=True):
         if x.ndim != 2 or x.shape != arrays[0].shape:
             text = f"{name} has shape {x.shape}; give (samples, joints), for all of q, v, a and tau alike"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.design.outputs import Answer, Outputs
 from linkwright.design.rows import Rows, Undefined, checked_finite
 from linkwright.errors import ModelError, NameNotFound
@@ -128,7 +129,7 @@ def _asked(d: Description, analysis: str | None, times: ArrayLike | None) -> tup
         raise ModelError(f"{d.name!r} says no times; give times=..., or a SYSTEM in the model", element=d.name)
     if times is None:
         return kind, times_of(system.start, system.end, system.interval)
-    points = np.atleast_1d(np.asarray(times, dtype=np.float64))
+    points = np.atleast_1d(real_array("times", times))
     if points.ndim != 1 or not len(points) or not np.isfinite(points).all() or (np.diff(points) <= 0.0).any():
         raise ModelError("times must be finite and increase; give at least one")
     return kind, points

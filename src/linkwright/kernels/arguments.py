@@ -34,14 +34,6 @@ def wrong_dtype(program: str, name: str, given: Any, wanted: str = "float64") ->
     return DtypeError(f"{program}: {name} has dtype {given}; needed is {wanted}", given=given, wanted=wanted)
 
 
-def masked(program: str, name: str, dtype: Any) -> DtypeError:
-    return DtypeError(
-        f"{program}: {name} is a masked array of {dtype}; needed is float64 without a mask: give {name}.filled(value)",
-        given="masked",
-        wanted="float64",
-    )
-
-
 def common_lead(s: Signature, shapes: Sequence[Shape], leads: Sequence[Shape]) -> Shape:
     """The batch shape that those of the inputs broadcast to."""
     try:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import exact_array
 from linkwright.errors import ShapeError
-from linkwright.kernels.kernel import Kernel, native
+from linkwright.kernels.arguments import wrong_dtype
+from linkwright.kernels.kernel import Kernel, Port, Signature, native
 
 Floats = NDArray[np.float64]
 
@@ -20,8 +23,8 @@ def bound(kernel: Kernel, inputs: Sequence[Floats], outputs: Sequence[Floats]) -
     """
     arrays, strides = checked(kernel, inputs, outputs)
     if not native():
-        given = list(outputs) if len(outputs) > 1 else outputs[0]
-        return lambda: kernel(*inputs, out=given)
+        given, out = arrays[: len(inputs)], arrays[len(inputs) :]
+        return lambda: kernel(*given, out=out if len(out) > 1 else out[0])
     return kernel.variant(1).bound(arrays, strides)
 
 
@@ -29,11 +32,33 @@ def checked(kernel: Kernel, inputs: Sequence[Floats], outputs: Sequence[Floats])
     """The arrays of one state, each of its port's shape, and the ports' sizes."""
     s = kernel.signature
     ports = (*s.inputs, *s.outputs)
-    for array, port in zip((*inputs, *outputs), ports, strict=True):
-        if array.dtype != np.float64 or array.shape != port.shape or not array.flags.c_contiguous:
-            text = f"{s.name}: {port.name} must be a contiguous float64 array of shape {port.shape}, not {array.shape}"
-            raise ShapeError(text, given=array.shape, wanted=port.shape)
-    return [*inputs, *outputs], [port.size for port in ports]
+    arrays = [_plain(s.name, port, array) for array, port in zip((*inputs, *outputs), ports, strict=True)]
+    for array, port in zip(arrays, ports, strict=True):
+        if array.shape != port.shape:
+            raise _wrong(s.name, port, array, port.shape)
+    _check_writable(s, arrays)
+    return arrays, [port.size for port in ports]
+
+
+def _plain(program: str, port: Port, given: Any) -> Floats:
+    """The memory of an array, which the caller goes on using: it is no copy."""
+    array = exact_array(f"{program}: {port.name}", given)
+    if array is None or array.dtype != np.float64:
+        raise wrong_dtype(program, port.name, getattr(given, "dtype", type(given).__name__))
+    if not array.flags.c_contiguous or not array.flags.aligned:
+        raise ShapeError(f"{program}: {port.name} must be contiguous; give numpy.ascontiguousarray({port.name})")
+    return array
+
+
+def _wrong(program: str, port: Port, array: Floats, wanted: tuple[int, ...]) -> ShapeError:
+    text = f"{program}: {port.name} must be a contiguous float64 array of shape {wanted}, not {array.shape}"
+    return ShapeError(text, given=array.shape, wanted=wanted)
+
+
+def _check_writable(s: Signature, arrays: Sequence[Floats]) -> None:
+    for array, port in zip(arrays[len(s.inputs) :], s.outputs, strict=True):
+        if not array.flags.writeable:
+            raise ShapeError(f"{s.name}: {port.name} is read-only; give a writable array")
 
 
 def marched(
@@ -44,18 +69,18 @@ def marched(
     A state's outputs may lie where the inputs of later states do. An input of the port's own shape is the same for all.
     """
     s = kernel.signature
-    arrays: list[Floats] = [*inputs, *outputs]
+    ports = (*s.inputs, *s.outputs)
+    arrays = [_plain(s.name, port, array) for array, port in zip((*inputs, *outputs), ports, strict=True)]
     strides: list[int] = []
     shared: list[bool] = []
-    for k, (array, port) in enumerate(zip(arrays, (*s.inputs, *s.outputs), strict=True)):
+    for k, (array, port) in enumerate(zip(arrays, ports, strict=True)):
         rows = (count, *port.shape)
         same = k < len(inputs) and array.shape == port.shape
-        if array.dtype != np.float64 or not array.flags.c_contiguous or not (same or array.shape == rows):
-            text = f"{s.name}: {port.name} must be a contiguous float64 array of shape {rows}, not {array.shape}"
-            raise ShapeError(text, given=array.shape, wanted=rows)
+        if not same and array.shape != rows:
+            raise _wrong(s.name, port, array, rows)
         strides.append(0 if same else port.size)
-
         shared.append(same)
+    _check_writable(s, arrays)
 
     def careful(begin: int, number: int) -> None:
         for n in range(begin, begin + number):

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import exact_array, real_array
 from linkwright.base.locks import Lock, cached_property
-from linkwright.errors import KernelError, ShapeError
+from linkwright.errors import KernelError
 from linkwright.kernels import cache as disk
 from linkwright.kernels import numpy_backend, scratch
 from linkwright.kernels.arguments import (
@@ -32,8 +33,6 @@ from linkwright.kernels.arguments import (
     check_out,
     common_lead,
     given_outputs,
-    masked,
-    wrong_dtype,
     wrong_out,
     wrong_shape,
 )
@@ -200,7 +199,7 @@ class Kernel:
             if type(array) is not np.ndarray or array.dtype is not _FLOAT64:
                 if library(array):
                     return self._foreign(arrays, out)
-                array = _converted(s.name, name, array)
+                array = real_array(f"{s.name}: {name}", array)
             given = array.shape
             axes = len(given) - len(shape)
             if given[axes:] != shape:
@@ -215,16 +214,17 @@ class Kernel:
         elif flags != _PLAIN:
             strides = self._lay_out(inputs, leads, lead)
         if out is None:
-            targets = results = [np.empty(lead + port.shape) for port in s.outputs]
+            targets = memory = results = [np.empty(lead + port.shape) for port in s.outputs]
         else:
-            targets, results = self._targets(out, lead, inputs)
+            results = given_outputs(s, out)
+            targets, memory = self._targets(results, lead, inputs)
         batch = math.prod(lead)
         if batch:
             self._run([*inputs, *targets], strides, batch)
-        if targets is not results:
-            for target, result in zip(targets, results, strict=True):
-                if target is not result:
-                    result[...] = target
+        if targets is not memory:
+            for target, place in zip(targets, memory, strict=True):
+                if target is not place:
+                    place[...] = target
         return results[0] if s.single else tuple(results)
 
     def _foreign(self, arrays: tuple[Any, ...], out: Any) -> Any:
@@ -259,18 +259,20 @@ class Kernel:
             inputs[k] = array if array.flags.num & _PLAIN == _PLAIN else np.array(array, order="C")
         return strides
 
-    def _targets(self, out: Any, lead: Shape, inputs: list[Floats]) -> tuple[list[Floats], list[Floats]]:
-        """The arrays to compute into, and those to give back: the caller's, where they are plain and apart."""
+    def _targets(self, out: list[Any], lead: Shape, inputs: list[Floats]) -> tuple[list[Floats], list[Floats]]:
+        """The arrays to compute into, and the memory of the caller's: the same, where it is plain and apart."""
         s = self.signature
-        given = given_outputs(s, out)
         targets: list[Floats] = []
-        for array, port in zip(given, s.outputs, strict=True):
-            if not isinstance(array, np.ndarray) or (array.dtype is not _FLOAT64 and array.dtype != _FLOAT64):
+        given: list[Floats] = []
+        for array, port in zip(out, s.outputs, strict=True):
+            memory = array if type(array) is np.ndarray else exact_array(f"{s.name}: out ({port.name})", array)
+            if memory is None or (memory.dtype is not _FLOAT64 and memory.dtype != _FLOAT64):
                 raise wrong_out(s, port, array)
-            flags = array.flags.num
-            check_out(s, port, array.shape, lead, writable=bool(flags & _WRITEABLE))
-            plain = flags & _PLAIN == _PLAIN and _apart(array, (*inputs, *targets))
-            targets.append(array if plain else np.empty(array.shape))
+            flags = memory.flags.num
+            check_out(s, port, memory.shape, lead, writable=bool(flags & _WRITEABLE))
+            plain = flags & _PLAIN == _PLAIN and _apart(memory, (*inputs, *targets))
+            targets.append(memory if plain else np.empty(memory.shape))
+            given.append(memory)
         return targets, given
 
     def _run(self, arrays: list[Floats], strides: list[int], batch: int) -> None:
@@ -444,22 +446,6 @@ class _Room:
 
 
 # -- arrays ----------------------------------------------------------------------------------------------
-def _converted(program: str, name: str, value: Any) -> Floats:
-    """An input that is not a plain float64 array as one: whole and smaller floating numbers are converted."""
-    ma = sys.modules.get("numpy.ma")  # without this module nobody has a masked array
-    if ma is not None and isinstance(value, ma.MaskedArray):
-        raise masked(program, name, value.dtype)
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise ShapeError(f"{program}: {name} cannot be made an array: {error}") from None
-    if array.dtype != _FLOAT64:
-        if array.dtype.kind not in "iuf" or array.dtype.itemsize > 8:
-            raise wrong_dtype(program, name, array.dtype)
-        array = array.astype(np.float64)
-    return array
-
-
 def _apart(array: Floats, others: Sequence[Floats]) -> bool:
     """Whether a plain array shares no byte with other plain arrays."""
     start = address(array)

@@ -14,6 +14,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.errors import LinkwrightWarning, ModelError, ShapeError
 from linkwright.mechanism.bound import is_bound, settle
 from linkwright.mechanism.description import (
@@ -169,7 +170,7 @@ def _with_locked(d: Description, held: Mapping[str, Array]) -> tuple[Element, ..
 def _coordinates(d: Description, joint: int, value: float | ArrayLike) -> Array:
     """The coordinates to lock a joint at, checked."""
     kind, name = d.kind_of(joint), d.joint_names[joint]
-    q = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    q = np.atleast_1d(real_array(f"the value of joint {name!r}", value))
     if q.shape != (kind.nq,):
         text = f"joint {name!r} is {kind.name} and has {kind.nq} coordinates; it cannot be locked at {q.size} numbers"
         raise ShapeError(text, given=q.shape, wanted=(kind.nq,))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism.lengths import shifts
 from linkwright.simulation.control import CLOSED
@@ -46,10 +47,7 @@ class Settings:
 
 def vector(name: str, given: Any, size: int, meaning: str) -> Floats:
     """A copy of an array of so many finite numbers."""
-    try:
-        array = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{name} must be an array of {size} numbers, {meaning}", wanted=(size,)) from None
+    array = real_array(name, given).copy()
     if array.shape != (size,):
         text = f"{name} has shape {array.shape}; it must be ({size},), {meaning}"
         raise ShapeError(text, given=array.shape, wanted=(size,))

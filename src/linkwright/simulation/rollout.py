@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.libraries import finite, library
@@ -130,7 +131,7 @@ def check(mech: Mechanism, method: str, steps: Any, every: Any, dt: Any, t_start
 
 
 def _states(mech: Mechanism, q0: Any, v0: Any) -> tuple[Floats, Floats]:
-    q, v = np.asarray(q0, dtype=np.float64), np.asarray(v0, dtype=np.float64)
+    q, v = real_array("q0", q0), real_array("v0", v0)
     for name, x, n in (("q0", q, mech.nq), ("v0", v, mech.nv)):
         if x.ndim < 1 or x.shape[-1] != n:
             raise ShapeError(f"{name} has shape {x.shape}; give (..., {n})", given=x.shape, wanted=(n,))
@@ -154,7 +155,7 @@ def _parameters(
     for name, values in given.items():
         if name not in known:
             raise NameNotFound("parameter", str(name), list(known))
-        arrays[name] = x = np.asarray(values, dtype=np.float64)
+        arrays[name] = x = real_array(f"parameter {name!r}", values)
         if not np.isfinite(x).all():
             raise ModelError(f"parameter {name!r} has a value that is no finite number", element=name)
         try:
@@ -179,7 +180,7 @@ def forces_of(
             text = f"tau cannot be compiled into a rollout: {law.reason}; write it in NumPy syntax, or use lw.simulate"
             raise ModelError(text)
         return law.program, None, None
-    force = np.asarray(tau, dtype=np.float64)
+    force = real_array("tau", tau)
     sequence = force.ndim == len(shape) + 2 and force.shape[-2] == steps
     wanted = (*shape, steps, nv) if sequence else (*shape, nv)
     try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model import Mechanism
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
@@ -166,7 +167,7 @@ def _times(start: float, end: float, times: Any, interval: float | None) -> Floa
             return np.append(asked, end)
         asked[-1] = end
         return np.asarray(asked)
-    asked = np.array(times, dtype=np.float64)
+    asked = real_array("times", times).copy()
     if asked.ndim != 1 or not len(asked) or not np.isfinite(asked).all() or np.any(np.diff(asked) <= 0.0):
         raise ModelError("times must be finite numbers in one row, each larger than the one before")
     if asked[0] < start or asked[-1] > end:

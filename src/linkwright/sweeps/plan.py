@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.sweeps.distributions import DISTRIBUTIONS, Distribution
@@ -203,7 +204,7 @@ def _refuse_too_many(many: int) -> None:
 
 def _list(name: str, given: Any) -> Floats:
     try:
-        found = np.atleast_1d(np.asarray(given, dtype=np.float64))
+        found = np.atleast_1d(real_array(name, given))
     except (TypeError, ValueError):
         text = f"parameter {name!r} varies as {given!r}; give a list of numbers, or a distribution such as"
         raise ModelError(f"{text} lw.uniform(low, high)", element=name) from None

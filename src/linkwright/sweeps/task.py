@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotFound
 from linkwright.mechanism.quantities import titled
@@ -251,7 +252,7 @@ def _times(name: str, system: System | None, times: ArrayLike | None) -> tuple[f
     asked = system or System()
     points = times_of(asked.start, asked.end, asked.interval) if times is None else np.atleast_1d(np.asarray(times))
     try:
-        found = np.asarray(points, float)
+        found = real_array("times", points)
     except (TypeError, ValueError):
         raise ModelError(f"times are {times!r}; give numbers of seconds") from None
     if found.ndim != 1 or not len(found) or not np.isfinite(found).all() or np.any(np.diff(found) <= 0.0):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from linkwright.base.locks import cached_property
 from linkwright.errors import RecordingError
 from linkwright.tape.block import Block
-from linkwright.tape.scalar import Scalar, is_recorded
+from linkwright.tape.scalar import Scalar, has_scalars
 
 Role = Literal["input", "output", "temporary", "data"]
 Order = Literal["outward", "inward", "map"]
@@ -258,7 +258,7 @@ class Program:
 
         With recorded scalars, as inside another recording, the program becomes part of that recording.
         """
-        if is_recorded(*arrays):
+        if has_scalars(*arrays):
             return self._inlined(arrays)
         from linkwright.kernels import compiled
 

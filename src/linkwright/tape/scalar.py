@@ -533,6 +533,15 @@ class Scalar:
         return f"<recorded {name} #{self.index}>"
 
 
+def has_scalars(*values: Any) -> bool:
+    """Whether any of the values is a recorded scalar, or an array with one in it."""
+    return any(
+        isinstance(v, Scalar)
+        or (isinstance(v, np.ndarray) and v.dtype == object and any(isinstance(x, Scalar) for x in v.flat))
+        for v in values
+    )
+
+
 def is_recorded(*values: Any) -> bool:
-    """Whether any of the values is, or holds, recorded scalars."""
+    """Whether any of the values is a recorded scalar or an array of objects, such as recorded scalars or symbols."""
     return any(isinstance(v, Scalar) or (isinstance(v, np.ndarray) and v.dtype == object) for v in values)

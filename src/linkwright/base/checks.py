@@ -1,0 +1,68 @@
+"""What callers give, as numbers: arrays of float64 and whole numbers, or an error that names the argument."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.errors import DtypeError, ModelError, ShapeError
+
+_FLOAT64 = np.dtype(np.float64)
+
+
+def real_array(name: str, value: Any) -> NDArray[np.float64]:
+    """A value as an exact ndarray of float64: itself, a view of it, or converted.
+
+    Whole and smaller floating numbers are converted. Anything else is a `DtypeError`: objects, texts, None, complex
+    numbers, Booleans, dates, floats that would lose digits, masked arrays. Rows of unequal length are a `ShapeError`.
+    """
+    refuse_masked(name, value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ShapeError(f"{name} cannot be made an array: {error}") from None
+    except (TypeError, RuntimeError) as error:  # of other libraries, whose arrays may not be NumPy's now
+        raise DtypeError(f"{name} cannot be made an array: {error}", given=type(value).__name__) from None
+    if array.dtype is _FLOAT64:
+        return array
+    if array.dtype.kind not in "iuf" or array.dtype.itemsize > 8:
+        raise DtypeError(f"{name} has dtype {array.dtype}; needed is float64", given=array.dtype, wanted="float64")
+    return array.astype(np.float64)
+
+
+def exact_array(name: str, value: Any) -> NDArray[Any] | None:
+    """The memory of an array as an exact ndarray, whose shape is that of its memory; None for what is no array.
+
+    What a subclass says of its own shape, flags or memory is not asked for.
+    """
+    if not isinstance(value, np.ndarray):
+        return None
+    refuse_masked(name, value)
+    return value if type(value) is np.ndarray else np.ndarray.view(value, np.ndarray)
+
+
+def refuse_masked(name: str, value: Any) -> None:
+    """Refuse a masked array: its mask would be forgotten."""
+    ma = sys.modules.get("numpy.ma")  # without this module nobody has a masked array
+    if ma is not None and isinstance(value, ma.MaskedArray):
+        advice = f"needed is float64 without a mask: give {name.rpartition(' ')[2]}.filled(value)"
+        raise DtypeError(f"{name} is a masked array of {value.dtype}; {advice}", given="masked", wanted="float64")
+
+
+def whole_number(name: str, value: Any, least: int = 0, most: int | None = None) -> int:
+    """A whole number within limits; a float or a Boolean is none, whatever its value."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool | np.bool_):
+        raise ModelError(f"{name} must be a whole number, not {value!r}")
+    if number < least:
+        raise ModelError(f"{name} must be a whole number from {least} on, not {number}")
+    if most is not None and number > most:
+        raise ModelError(f"{name} is {number:,}; {most:,} is the most")
+    return number
