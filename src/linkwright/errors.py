@@ -103,6 +103,15 @@ class DtypeError(LinkwrightError, TypeError):
         self.wanted = wanted
 
 
+class MemoryLimitError(LinkwrightError, MemoryError):
+    """A request that does not fit into memory; carries the bytes that it needs and those that there are."""
+
+    def __init__(self, message: str, *, needed: int = 0, available: int = 0) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.available = available
+
+
 class RecordingError(LinkwrightError, TypeError):
     """A function that cannot be recorded as written; says which NumPy idiom to use instead."""
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwright.base.checks import real_array
 from linkwright.base.locks import Lock, cached_property
 from linkwright.described import Described
-from linkwright.errors import KernelError, NameNotFound, ShapeError
+from linkwright.errors import KernelError, ModelError, NameNotFound, ShapeError
 from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.libraries import on_device
@@ -84,7 +84,10 @@ class Mechanism(Described):
             return self._programs[request]
 
     def _kernel(self, request: Request) -> Kernel:
-        kernel = self._kernels.get(request)
+        try:
+            kernel = self._kernels.get(request)
+        except TypeError:  # of a list or a dictionary, which cannot be looked up
+            raise ModelError(f"{request.function} takes names as text: {request}") from None
         if kernel is not None:
             return kernel
         asked, request = request, self._maker.resolved(request)
@@ -248,7 +251,7 @@ class Mechanism(Described):
         "triangular"; where they or force elements act on more than 64 links the default is "virtual-work", the one
         method for any number of them. Joints that share coordinates are solved by "mass-matrix", the default there.
         """
-        if wrenches is None and out is None and method in self._quick:
+        if wrenches is None and out is None and isinstance(method, str) and method in self._quick:
             return self._quick[method](q, v, tau)
         request = Request("forward_dynamics", method or "", wrenches is not None)
         given = () if wrenches is None else (wrenches,)

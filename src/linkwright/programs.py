@@ -322,7 +322,8 @@ class Maker:
                 raise ModelError(f"{request.function} takes no option {option!r}; {known}")
         for option, known_values in (("method", FORWARD_METHODS), ("reference", REFERENCES), ("form", FORMS)):
             value = getattr(request, option)
-            if value and value not in known_values:
+            needed = option == "reference" and option in takes
+            if (value or needed) and value not in known_values:
                 raise NameNotFound(option, str(value), list(known_values))
         if len(set(request.free)) < len(request.free):
             raise ModelError(f"free={request.free} names a parameter twice")

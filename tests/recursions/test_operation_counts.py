@@ -102,5 +102,5 @@ def test_the_assembly_does_linear_work_in_logarithmic_depth() -> None:
 def test_a_wrong_method_or_number_of_links_is_told() -> None:
     with pytest.raises(NameNotFound, match="diagonal"):
         lw.operation_counts(3, "diagnal")
-    with pytest.raises(ModelError, match="at least 1 link"):
+    with pytest.raises(ModelError, match="whole number from 1 on"):
         lw.operation_counts(0, "diagonal")

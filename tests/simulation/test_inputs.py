@@ -7,13 +7,13 @@ import pytest
 from moving_models import double_pendulum, top
 
 import linkwright as lw
-from linkwright.errors import LinkwrightError, ModelError, NameNotFound, ShapeError
+from linkwright.errors import DtypeError, LinkwrightError, ModelError, NameNotFound, ShapeError
 
 BAD = [
     ({"q0": [1.0]}, ShapeError, r"q0 has shape \(1,\); it must be \(2,\)"),
     ({"v0": np.zeros(3)}, ShapeError, "v0 has shape"),
     ({"q0": [np.nan, 0.0]}, ModelError, r"q0\[0\] is nan"),
-    ({"q0": "up"}, ShapeError, "q0 must be an array of 2 numbers"),
+    ({"q0": "up"}, DtypeError, "q0 has dtype <U2; needed is float64"),
     ({"tau": [1.0]}, ShapeError, "tau has shape"),
     ({"tau": [np.inf, 0.0]}, ModelError, r"tau\[0\] is inf"),
     ({"method": "rk54"}, NameNotFound, "did you mean 'rk4' or 'rk45'"),

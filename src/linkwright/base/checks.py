@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from linkwright.errors import DtypeError, ModelError, ShapeError
 
 _FLOAT64 = np.dtype(np.float64)
+MOST_POINTS = 10**8  # in time, of one result
 
 
 def real_array(name: str, value: Any) -> NDArray[np.float64]:
@@ -66,3 +67,10 @@ def whole_number(name: str, value: Any, least: int = 0, most: int | None = None)
     if most is not None and number > most:
         raise ModelError(f"{name} is {number:,}; {most:,} is the most")
     return number
+
+
+def check_points(start: float, end: float, interval: float) -> None:
+    """Refuse an interval that asks for more points than are kept."""
+    if (end - start) / interval > MOST_POINTS:
+        text = f"interval = {interval:g} asks for {(end - start) / interval:.3g} points"
+        raise ModelError(f"{text}, more than the {MOST_POINTS:.3g} that are kept; take a longer one")

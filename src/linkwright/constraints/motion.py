@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import check_points
 from linkwright.constraints.assembly import Assembled
 from linkwright.constraints.branch import Branch
 from linkwright.constraints.programs import Programs, Step
@@ -371,6 +372,7 @@ def shift_between_all(q: Floats, to: Floats) -> Floats:
 
 def times_of(start: float, end: float, interval: float) -> Floats:
     """From start in steps of interval, and the end."""
+    check_points(start, end, interval)
     count = int(np.floor((end - start) / interval * (1.0 + 1e-12) + 1e-9))
     times = start + interval * np.arange(count + 1)
     if end - times[-1] > 1e-9 * interval:

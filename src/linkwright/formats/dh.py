@@ -64,6 +64,8 @@ def from_dh(
     """
     if convention not in ("standard", "modified"):
         raise NameNotFound("DH convention", str(convention), ["standard", "modified"])
+    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes):
+        raise ModelError(f"a DH table is a list of rows, not {rows!r}")
     table = [_row(row, k) for k, row in enumerate(rows, 1)]
     if not table:
         raise ModelError("a DH table needs at least one row")

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.checks import exact_array, real_array
+from linkwright.base.checks import exact_array, real_array, whole_number
 from linkwright.base.locks import Lock, cached_property
+from linkwright.base.memory import check_memory, empty
 from linkwright.errors import KernelError
 from linkwright.kernels import cache as disk
 from linkwright.kernels import numpy_backend, scratch
@@ -51,6 +52,7 @@ _PLAIN, _WRITEABLE = 0x101, 0x400  # the flags of an array that is C-contiguous 
 _THREAD_WORK = 2_000_000  # operations below which a second thread costs more than it brings
 _PATIENCE = 0.01  # seconds that a team waits for a member whose thread is busy
 _HELD_WORK = 20_000  # operations below which letting other threads of Python run costs more than it brings
+_MUCH = 2**24  # numbers beyond which it is asked whether there is memory for them
 _LONG = 3_000  # recorded operations beyond which compiling well takes half a second and more
 
 _ARGUMENTS = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
@@ -88,6 +90,9 @@ class Signature:
     def of(cls, program: Program, widths: Sequence[int]) -> Signature:
         from linkwright.kernels.llvm_text import scratch_size
 
+        for output in program.outputs:
+            what = f"{program.name}: {output.name} of shape {tuple(output.shape)}"
+            check_memory(what, output.size, "take a smaller mechanism")
         return cls(
             program.name,
             tuple(map(Port.of, program.inputs)),
@@ -214,7 +219,7 @@ class Kernel:
         elif flags != _PLAIN:
             strides = self._lay_out(inputs, leads, lead)
         if out is None:
-            targets = memory = results = [np.empty(lead + port.shape) for port in s.outputs]
+            targets = memory = results = [_result(s, port, lead) for port in s.outputs]
         else:
             results = given_outputs(s, out)
             targets, memory = self._targets(results, lead, inputs)
@@ -316,7 +321,7 @@ class _Variant:
         from linkwright.kernels.llvm_backend import load
 
         s = kernel.signature
-        self.width, self.work = width, s.work
+        self.name, self.width, self.work = s.name, width, s.work
         try:
             self.code = load(kernel.object_code(width), "kernel")
         except KernelError:
@@ -422,7 +427,7 @@ class _Variant:
         except IndexError:
             room = _Room(self._head.size, 8 * (len(addresses) + len(self.data)))
         self._head.pack_into(room.head, 0, *addresses, *self._data_addresses, *strides)
-        return room, room.scratch or scratch.take(self.scratch)
+        return room, room.scratch or scratch.take(self.scratch, self.name)
 
     def _done(self, room: _Room, memory: scratch.Scratch) -> None:
         """Keep the memory of a call for the next one."""
@@ -446,6 +451,14 @@ class _Room:
 
 
 # -- arrays ----------------------------------------------------------------------------------------------
+def _result(s: Signature, port: Port, lead: Shape) -> Floats:
+    """A new array for an output."""
+    shape = lead + port.shape
+    if math.prod(shape) < _MUCH:
+        return np.empty(shape)
+    return empty(f"{s.name}: {port.name} of shape {shape}", shape, "take fewer states, or a smaller mechanism")
+
+
 def _apart(array: Floats, others: Sequence[Floats]) -> bool:
     """Whether a plain array shares no byte with other plain arrays."""
     start = address(array)
@@ -516,9 +529,7 @@ def threads() -> int:
 def set_threads(n: int | None) -> None:
     """Use n threads for large batches; None goes back to one a core."""
     global _threads
-    if n is not None and n < 1:
-        raise ValueError(f"the number of threads must be at least 1, not {n}")
-    _threads = n
+    _threads = None if n is None else whole_number("the number of threads", n, 1)
 
 
 @cache

@@ -11,10 +11,11 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-import numpy as np
+from linkwright.base.memory import empty
 
 LARGE = 2**17  # numbers from which scratch is lent from here
 KEPT = 2**28  # numbers in all idle pieces together
+_ADVICE = "take a method that needs less, such as articulated-body, or a smaller mechanism"
 _LOOSE = 2  # a piece serves calls that need at least this part of it
 
 
@@ -23,9 +24,9 @@ class Scratch:
 
     __slots__ = ("_memory", "address", "size", "user")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, user: str = "a kernel") -> None:
         self.size = size
-        self._memory = np.empty(size + 8)
+        self._memory = empty(f"one call of {user}", (size + 8,), _ADVICE)
         self.address = (self._memory.ctypes.data + 63) & ~63
         self.user: weakref.ref[Any] | None = None
 
@@ -33,12 +34,15 @@ class Scratch:
 _idle: list[Scratch] = []  # the one used last stands last
 
 
-def take(size: int) -> Scratch:
-    """The smallest idle piece that fits, or a new one; for the caller alone until it is given back."""
+def take(size: int, user: str = "a kernel") -> Scratch:
+    """The smallest idle piece that fits, or a new one; for the caller alone until it is given back.
+
+    The name of the user stands in the message where there is not enough memory.
+    """
     for piece in sorted(_idle, key=lambda p: p.size):
         if size <= piece.size <= _LOOSE * size and _drop(piece):
             return piece
-    return Scratch(size)
+    return Scratch(size, user)
 
 
 def give(piece: Scratch, user: object) -> None:

@@ -323,9 +323,9 @@ def _made(kind: type[Description], values: dict[str, Any]) -> Description:
 
 def kind_number(name: str) -> int:
     """The number of a joint kind; `translational` is `prismatic`."""
-    name = {"translational": "prismatic"}.get(name, name)
-    if name not in KINDS:
-        raise NameNotFound("joint kind", name, list(KINDS))
+    name = "prismatic" if name == "translational" else name
+    if not isinstance(name, str) or name not in KINDS:
+        raise NameNotFound("joint kind", str(name), list(KINDS))
     return list(KINDS).index(name)
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import whole_number
+from linkwright.base.memory import check_memory
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import Description, Names, joint_defaults, kind_number, sealed
 from linkwright.mechanism.frames import axis_frame, snapped
@@ -16,18 +18,19 @@ from linkwright.mechanism.kinds import KIND_LIST, KINDS, JointKind
 Floats = NDArray[np.float64]
 LENGTH, MASS, WIDTH = 0.1, 1.0, 0.05
 SCREW_PITCH = 0.01  # metres a radian
+_NUMBERS = 100  # of a link, in all arrays together
 
 
 def chain(n: int, joint: str = "revolute") -> Description:
     """n links of 0.1 m and 1 kg, boxes 0.05 × 0.05 × 0.1, one on the end of another; axes alternately x and y."""
-    return _links(f"chain of {_count(n)}", np.arange(-1, n - 1, dtype=np.int32), np.arange(n) % 2, joint)
+    n = _count(n)
+    return _links(f"chain of {n}", np.arange(-1, n - 1, dtype=np.int32), np.arange(n) % 2, joint)
 
 
 def tree(n: int, branching: int = 2, joint: str = "revolute") -> Description:
     """n links as in `chain`, each with `branching` links on its end; axes x and y alternate from level to level."""
-    _count(n)
-    if branching < 1:
-        raise ModelError(f"a tree needs a branching of at least 1, not {branching}")
+    n = _count(n)
+    branching = min(whole_number("branching", branching, 1), n)  # n is a star already
     parent = (np.arange(n, dtype=np.int64) - 1) // branching
     parent[:1] = -1
     # Level k of a complete tree starts at (b^k − 1)/(b − 1).
@@ -40,9 +43,10 @@ def tree(n: int, branching: int = 2, joint: str = "revolute") -> Description:
 
 
 def _count(n: int) -> int:
-    if n < 1:
-        raise ModelError(f"a mechanism needs at least 1 link, not {n}")
-    return n
+    """A number of links, if there is memory for them."""
+    number = whole_number("the number of links n", n, 1)
+    check_memory(f"a mechanism of {number:,} links", _NUMBERS * number, "take fewer links")
+    return number
 
 
 def _links(name: str, parent: NDArray[np.int32], axis: NDArray[Any], joint: str) -> Description:
@@ -91,10 +95,10 @@ def random_tree(
     `branching` is about how many children a body has that has any (1 gives a chain, large numbers a star);
     `joints` are the kinds to draw from (all nine if None); `floating` gives the first body a free joint.
     """
-    _count(n)
-    if branching < 1:
-        raise ModelError(f"a random tree needs a branching of at least 1, not {branching}")
-    rng = np.random.default_rng(seed)
+    n = _count(n)
+    if not isinstance(branching, int | float | np.number) or not 1 <= branching < np.inf:
+        raise ModelError(f"branching must be a number from 1 on, not {branching!r}")
+    rng = np.random.default_rng(None if seed is None else whole_number("seed", seed))
     names = list(KINDS) if joints is None else list(joints)
     if not names:
         raise ModelError("joints=[] leaves no joint kind to draw from; leave it out for all of them")

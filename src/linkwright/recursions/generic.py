@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.base.checks import whole_number
+from linkwright.errors import NameNotFound
 from linkwright.mechanism.contraction import contract
 from linkwright.mechanism.generate import chain
 from linkwright.mechanism.kinds import JointKind
@@ -60,8 +61,7 @@ def operation_counts(n: int, method: str) -> tuple[int, int]:
 
 def generic_forward_dynamics(n: int, method: str) -> Block:
     """Forward dynamics of a chain of n links: a block of `GIVEN`, each for all links, and gravity."""
-    if n < 1:
-        raise ModelError(f"a mechanism needs at least 1 link, not {n}")
+    n = whole_number("the number of links n", n, 1)
     if method != ASSEMBLY and method not in METHODS:
         raise NameNotFound("method", method, [*METHODS, ASSEMBLY])
     tree = Tree(description := chain(n), span(description))

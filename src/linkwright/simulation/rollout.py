@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import real_array, whole_number
+from linkwright.base.memory import check_memory, empty
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.libraries import finite, library
@@ -26,7 +28,7 @@ Floats = NDArray[np.float64]
 #: Seconds that one call of native code may take: what a person who presses Ctrl-C waits.
 PIECE = 0.2
 KEPT = ("q", "v", "a")
-GIBIBYTE = 2.0**30
+_FEWER = "take fewer with every=..., or choose outputs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +121,8 @@ def rollout(
 def check(mech: Mechanism, method: str, steps: Any, every: Any, dt: Any, t_start: Any) -> None:
     if method not in METHODS or method == STIFF:
         raise NameNotFound("method", str(method), [m for m in METHODS if m != STIFF])
-    for name, value in (("steps", steps), ("every", every)):
-        if not isinstance(value, (int, np.integer)) or value < 1:
-            raise ModelError(f"{name} must be a whole number from 1 on, not {value!r}")
+    samples = whole_number("steps", steps, 1) // whole_number("every", every, 1) + 1
+    check_memory(f"rollout: {samples:,} samples", samples, _FEWER)
     if not isinstance(dt, (int, float, np.integer, np.floating)) or not 0.0 < dt < np.inf:
         raise ModelError(f"dt must be a number greater than zero, not {dt!r}")
     if not isinstance(t_start, float | int | np.number) or not np.isfinite(t_start):
@@ -284,12 +285,9 @@ class _Store:
         shapes: dict[str, tuple[int, ...]] = {name: (widths[name],) for name in names}
         if function is not None:
             shapes["y"] = function.outputs[0].shape
-        size = 8.0 * len(self.at) * states * sum(int(np.prod(s, dtype=np.int64)) for s in shapes.values())
-        try:
-            self.arrays = {name: np.empty((len(self.at), states, *shape)) for name, shape in shapes.items()}
-        except MemoryError:
-            text = f"{len(self.at)} samples of {states} motions take {size / GIBIBYTE:.3g} GiB"
-            raise ModelError(f"{text}; take fewer with every=..., or choose outputs") from None
+        samples, what = len(self.at), f"rollout: {len(self.at):,} samples of {states:,} motions"
+        check_memory(what, samples * states * sum(math.prod(shape) for shape in shapes.values()), _FEWER)
+        self.arrays = {name: empty(what, (samples, states, *shape), _FEWER) for name, shape in shapes.items()}
 
     def rows(self, k: int) -> dict[str, Floats]:
         """Where the states of a sample are kept."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.memory import GIBIBYTE
 from linkwright.errors import DtypeError, KernelError, ModelError, NameNotFound, ShapeError
 from linkwright.kernels import compiled, foreign, interop_torch
 from linkwright.kernels.cuda_backend import DeviceKernel
@@ -25,7 +26,7 @@ from linkwright.kernels.libraries import library, on_device
 from linkwright.model import Mechanism
 from linkwright.simulation.march import beginning, marching
 from linkwright.simulation.parts import Parts
-from linkwright.simulation.rollout import GIBIBYTE, KEPT, Rollout, check, forces_of, outputs_of
+from linkwright.simulation.rollout import KEPT, Rollout, check, forces_of, outputs_of
 from linkwright.simulation.tableaux import tableau_of
 from linkwright.tape.program import Program
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import check_points, real_array
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model import Mechanism
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from linkwright.simulation.events import Event
 
 Floats = NDArray[np.float64]
-MOST_POINTS = 10**8
 
 
 def simulate(
@@ -158,9 +157,7 @@ def _times(start: float, end: float, times: Any, interval: float | None) -> Floa
         raise ModelError("times and interval were both given; give one of them")
     if interval is not None:
         apart = _positive("interval", interval)
-        if (end - start) / apart > MOST_POINTS:
-            text = f"interval = {apart:g} asks for {(end - start) / apart:.3g} points"
-            raise ModelError(f"{text}, more than the {MOST_POINTS:.3g} that are kept; take a longer one")
+        check_points(start, end, apart)
         count = math.floor((end - start) / apart * (1.0 + 1e-12) + 1e-9)
         asked = start + apart * np.arange(count + 1)
         if end - asked[-1] > 1e-9 * apart:

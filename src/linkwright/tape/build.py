@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from linkwright.base.checks import whole_number
+from linkwright.base.memory import check_memory
 from linkwright.errors import RecordingError
 from linkwright.tape.block import Block, finish
 from linkwright.tape.preparing import preparing
@@ -30,6 +33,7 @@ from linkwright.tape.program import (
 from linkwright.tape.scalar import Recorder, Scalar, undisturbed
 
 Shape = tuple[int, ...]
+_OBJECTS = 20  # numbers that one recorded scalar takes as much memory as
 
 
 def trace(function: Callable[..., Any], shapes: Sequence[Shape]) -> tuple[Block, list[Shape], bool]:
@@ -261,9 +265,10 @@ def _rewired(thing: Any, places: Sequence[Ref], columns: Sequence[int], blocks: 
 
 
 def _shape(shape: Any) -> Shape:
-    if isinstance(shape, (int, np.integer)):
-        return (int(shape),)
-    return tuple(int(n) for n in shape)
+    sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    numbers = tuple(whole_number("a size in a shape", n) for n in sizes)
+    check_memory(f"a recording of shape {numbers}", _OBJECTS * math.prod(numbers), "record a smaller function")
+    return numbers
 
 
 def record(function: Callable[..., Any], *shapes: Any, name: str | None = None) -> Program:

@@ -212,14 +212,7 @@ class Program:
             for case, times in zip(statement.cases, self.cases_met(statement), strict=True):
                 add_case(case, times)
         elif isinstance(statement, Walk):
-            kinds = self.kinds(statement)
-            every = statement.start + statement.step
-            met = [0] * len(every)
-            for i, ancestors in self.walks(statement):
-                met[kinds[i]] += 1
-                for j in ancestors:
-                    met[len(statement.start) * (1 + kinds[i]) + kinds[j]] += 1
-            for case, times in zip(every, met, strict=True):
+            for case, times in zip(statement.start + statement.step, self.walked(statement), strict=True):
                 add_case(case, times)
         elif isinstance(statement, Loop):
             for inner in statement.body:
@@ -240,6 +233,23 @@ class Program:
         if statement.dispatch is None:
             return [0] * statement.items
         return self.columns[statement.dispatch].tolist()  # type: ignore[no-any-return]
+
+    def walked(self, statement: Walk) -> list[int]:
+        """How many times each case of a walk runs, those of `start` first: O(items), whatever the depth."""
+        kinds, parent, n = self.kinds(statement), self.columns[statement.parent].tolist(), len(statement.start)
+        above: dict[int, NDArray[np.int64]] = {-1: np.zeros(n, np.int64)}  # ancestors of each kind
+        met = np.zeros((1 + n, n), np.int64)
+        for first in range(statement.items):
+            path = [first]
+            while path[-1] not in above:
+                path.append(parent[path[-1]])
+            for i in path[-2::-1]:
+                above[i] = above[parent[i]].copy()
+                if parent[i] >= 0:
+                    above[i][kinds[parent[i]]] += 1
+            met[0, kinds[first]] += 1
+            met[1 + kinds[first]] += above[first]
+        return met.reshape(-1).tolist()
 
     def walks(self, statement: Walk) -> Iterator[tuple[int, list[int]]]:
         """Every item of a walk, in its order, with its ancestors, nearest first."""
