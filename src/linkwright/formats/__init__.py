@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from linkwright.errors import FormatError
+from linkwright.formats.files import finite_arithmetic
 from linkwright.mechanism.description import Description
 
 #: The endings that are read, the longest first where one ends in another.
@@ -31,7 +32,8 @@ def read(path: str | Path, **options: Any) -> Description:
         if option not in known:
             takes = f"takes {', '.join(known)}" if known else "takes no options"
             raise FormatError(f"the option {option!r} is not one of this format's, which {takes}", file=file)
-    return reader(path, **options)
+    with finite_arithmetic(file):
+        return reader(path, **options)
 
 
 def format_of(path: str | Path) -> str:

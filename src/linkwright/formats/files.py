@@ -1,12 +1,27 @@
-"""Files read, no more than a model can need."""
+"""Files read, no more than a model can need, and numbers that can be computed with."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
 
 from linkwright.errors import FormatError
 
 MAX_BYTES = 64 * 2**20
+
+
+@contextmanager
+def finite_arithmetic(file: str) -> Iterator[None]:
+    """Refuse a model whose numbers overflow as they are computed with: 1e308 is a number, and its square is none."""
+    try:
+        with np.errstate(over="raise"):
+            yield
+    except FloatingPointError as error:
+        text = f"has numbers too large to compute with ({error}); a model in SI units never has"
+        raise FormatError(text, file=file) from error
 
 
 def read_bytes(path: str | Path, most: int) -> bytes:

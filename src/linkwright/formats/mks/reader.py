@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from linkwright.errors import FormatError, LinkwrightError, MksError
-from linkwright.formats.files import read_bytes
+from linkwright.formats.files import finite_arithmetic, read_bytes
 from linkwright.formats.mks.attributes import Registry
 from linkwright.formats.mks.colours import colour_of
 from linkwright.formats.mks.constants import constant
@@ -72,7 +72,8 @@ def parse_mks(
     collecting = gc.isenabled()
     gc.disable()  # a large model is millions of small pieces, none of them garbage
     try:
-        made = _read(problems, dict(parameters or {}))
+        with finite_arithmetic(file):
+            made = _read(problems, dict(parameters or {}))
     except Enough:
         problems.fail()
     finally:
