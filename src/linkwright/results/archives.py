@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import tokenize
 import zipfile
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
+
+from linkwright.base.arrays import array_of
 
 #: What reading a damaged archive, or a text in it, may raise.
 DAMAGE = (
     zipfile.BadZipFile,
-    tokenize.TokenError,  # NumPy takes an array's header for Python's text
-    SyntaxError,
     ValueError,
     LookupError,
     TypeError,
@@ -33,5 +30,4 @@ def plain_array(archive: zipfile.ZipFile, name: str, size: int) -> NDArray[Any] 
     info = archive.getinfo(f"{name}.npy")
     if info.compress_type != zipfile.ZIP_STORED or info.file_size > size:
         return None
-    found = np.lib.format.read_array(io.BytesIO(archive.read(info)), allow_pickle=False)
-    return np.ascontiguousarray(found)
+    return array_of(archive.read(info))

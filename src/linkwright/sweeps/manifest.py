@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import array_of
 from linkwright.base.files import write_bytes
 from linkwright.base.regular import open_regular
 from linkwright.errors import FormatError, LinkwrightError
@@ -141,7 +142,7 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
 def _values(path: Path) -> Floats:
     with open_regular(path, links=False) as file:
         content = file.read(os.fstat(file.fileno()).st_size)
-    found = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    found = array_of(content)
     if found.dtype != np.float64:
         raise FormatError(f"has values of type {found.dtype}; begin the study anew", file=str(path))
-    return np.ascontiguousarray(found)
+    return found

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import struct
 import zipfile
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import array_of
 from linkwright.base.files import atomic_file
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.tape.block import Block
@@ -188,20 +188,12 @@ class _Reader:
         )
 
 
-_HEAD = re.compile(
-    rb"\x93NUMPY\x01\x00(..)\{'descr': '([^']{3})', 'fortran_order': False, 'shape': \((\d{1,18}),\), \} *\n", re.DOTALL
-)
-
-
 def _array(content: bytes, dtype: str) -> NDArray[Any]:
-    """A one-dimensional .npy array whose header is believed only where the bytes bear it out."""
-    head = _HEAD.match(content)
-    if not head or head[2].decode("latin-1") != dtype:
+    """A one-dimensional array of this type."""
+    array = array_of(content)
+    if array.ndim != 1 or array.dtype != np.dtype(dtype):
         raise Invalid("an array is not of the type that it should be")
-    kind, end = np.dtype(dtype), head.end()
-    if end != 10 + int.from_bytes(head[1], "little") or end + int(head[3]) * kind.itemsize != len(content):
-        raise Invalid("an array is not of the size that it should be")
-    return np.frombuffer(content, dtype=kind, offset=end).astype(kind.newbyteorder("="))
+    return array
 
 
 # -- JSON to statements ------------------------------------------------------------------------------
