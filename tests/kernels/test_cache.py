@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linkwright.errors import KernelError, LinkwrightWarning
+from linkwright.errors import KernelError, LinkwrightError, LinkwrightWarning
 from linkwright.kernels import cache, compiled, llvm_backend
 from linkwright.kernels.kernel import Kernel
 from linkwright.tape import record
@@ -26,6 +26,15 @@ def folder(tmp_path, monkeypatch):
     path = tmp_path / "cache"
     monkeypatch.setenv("LINKWRIGHT_CACHE", str(path))
     return path
+
+
+@pytest.fixture
+def inside(folder):
+    """Where its entries are."""
+    found = cache.directory()
+    assert found is not None
+    assert found.parent == folder
+    return found
 
 
 def program():
@@ -58,7 +67,12 @@ def answer():
 
 
 def entries(folder):
-    return sorted(p for p in folder.iterdir() if p.is_file())
+    return sorted(p for p in folder.rglob("*") if p.is_file())
+
+
+def file_of(inside, name):
+    """The file of an entry."""
+    return inside / f"{name}.lwk"
 
 
 def test_code_is_compiled_once_and_then_found(folder):
@@ -89,7 +103,7 @@ def test_without_a_name_the_users_cache_directory_is_taken(tmp_path, monkeypatch
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     found = cache.directory()
     assert found is not None
-    assert found.name == "linkwright"
+    assert found.parent.name == "linkwright"
 
 
 def test_a_directory_that_cannot_be_made_is_no_cache(tmp_path, monkeypatch):
@@ -112,9 +126,9 @@ def test_a_read_only_directory_is_read_and_not_written(folder, monkeypatch):
     kept = entries(folder)
 
     def refused(*_, **__):
-        raise PermissionError("read-only")
+        raise LinkwrightError("read-only")
 
-    monkeypatch.setattr(cache.tempfile, "mkstemp", refused)  # root may write anywhere
+    monkeypatch.setattr(cache, "atomic_file", refused)  # root may write anywhere
     folder.chmod(0o500)
     try:
         assert not answer()
@@ -199,35 +213,58 @@ def test_a_damaged_entry_is_made_anew(folder, damage):
     assert not answer()
 
 
-def test_an_entry_under_anothers_name_is_damaged(folder):
+def test_an_entry_under_anothers_name_is_damaged(inside):
     cache.write("a", b"first")
     cache.write("b", b"second")
-    os.replace(folder / "a", folder / "b")
+    os.replace(file_of(inside, "a"), file_of(inside, "b"))
     assert cache.read("b") is None
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-def test_an_entry_that_others_can_write_is_not_used(folder):
+def test_an_entry_that_others_can_write_is_not_used_and_made_anew(inside):
     cache.write("a", b"content")
     assert cache.read("a") == b"content"
-    (folder / "a").chmod(0o666)
+    file_of(inside, "a").chmod(0o666)
     assert cache.read("a") is None
+    cache.write("a", b"content")
+    assert cache.read("a") == b"content"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
-def test_a_link_in_the_place_of_an_entry_is_not_followed(folder):
+def test_a_link_in_the_place_of_an_entry_is_neither_followed_nor_replaced(inside):
     cache.write("a", b"content")
-    os.rename(folder / "a", folder / "elsewhere")
-    (folder / "a").symlink_to(folder / "elsewhere")
+    os.rename(file_of(inside, "a"), inside / "elsewhere")
+    file_of(inside, "a").symlink_to(inside / "elsewhere")
+    before = (inside / "elsewhere").read_bytes()
     assert cache.read("a") is None
+    cache.write("a", b"other")
+    assert file_of(inside, "a").is_symlink()
+    assert (inside / "elsewhere").read_bytes() == before
 
 
-def test_a_directory_in_the_place_of_an_entry_costs_the_entry(folder):
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+def test_a_link_in_the_place_of_the_folder_of_entries_is_no_cache(folder, tmp_path):
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
     folder.mkdir(mode=0o700)
-    (folder / "a").mkdir()
+    (folder / cache.FOLDER).symlink_to(tmp_path / "elsewhere")
+    assert answer()
+    assert answer()
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes")
+def test_a_pipe_in_the_place_of_an_entry_does_not_hold_up_reading(inside):
+    os.mkfifo(file_of(inside, "a"))
+    assert cache.read("a") is None
+    cache.write("a", b"content")
+    assert file_of(inside, "a").is_fifo()
+
+
+def test_a_directory_in_the_place_of_an_entry_costs_the_entry(inside):
+    file_of(inside, "a").mkdir()
     cache.write("a", b"content")
     assert cache.read("a") is None
-    assert [p.name for p in folder.iterdir()] == ["a"]  # and nothing half-written is left
+    assert [p.name for p in inside.iterdir()] == ["a.lwk"]  # and nothing half-written is left
 
 
 def put(name, content):
@@ -310,15 +347,60 @@ def test_a_stale_entry_is_not_used(folder, monkeypatch):
     assert not answer()
 
 
-def test_the_oldest_entries_go_when_the_directory_is_full(folder, monkeypatch):
-    monkeypatch.setattr(cache, "_TOTAL_LIMIT", 1000)
-    for k in range(5):
+def filled(inside, count=5):
+    """Entries with dates, more than a limit of 1000 bytes allows."""
+    for k in range(count):
         cache.write(f"entry{k}", bytes(250))
-        os.utime(folder / f"entry{k}", (k, k))
+        os.utime(file_of(inside, f"entry{k}"), (k, k))
+
+
+def test_the_oldest_entries_go_when_the_directory_is_full(inside, monkeypatch):
+    monkeypatch.setattr(cache, "_TOTAL_LIMIT", 1000)
+    filled(inside)
     cache.write("last", bytes(250))
     assert cache.read("entry0") is None
     assert cache.read("last") == bytes(250)
-    assert sum(p.stat().st_size for p in folder.iterdir()) <= 1000
+    assert sum(p.stat().st_size for p in inside.iterdir()) <= 1000
+
+
+def test_what_is_no_entry_is_never_removed_or_counted(folder, inside, tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "_TOTAL_LIMIT", 1000)
+    outside = tmp_path / "victim"
+    outside.write_bytes(b"precious")
+    content = cache._MAGIC + b"a copy of an entry"
+    foreign = {
+        folder / "thesis.docx": b"precious" * 1000,
+        folder / "entry9.lwk": content,
+        inside / "thesis.docx": b"precious" * 1000,
+        inside / "notes": content,
+        inside / "thesis.lwk": b"precious" * 100,  # ours by name alone
+        inside / ".draft.part": content,
+        inside / ".thesis.lwk.01234567.part": b"precious",
+    }
+    for path, text in foreign.items():
+        path.write_bytes(text)
+        os.utime(path, (0, 0))
+    (inside / "linked.lwk").symlink_to(outside)
+    (inside / "folder.lwk").mkdir()
+    filled(inside)
+    cache.write("last", bytes(250))
+    assert cache.read("entry0") is None
+    assert cache.read("last") == bytes(250)
+    assert {path: path.read_bytes() for path in foreign} == foreign
+    assert outside.read_bytes() == b"precious"
+    assert (inside / "linked.lwk").is_symlink()
+    assert (inside / "folder.lwk").is_dir()
+
+
+def test_what_a_killed_process_left_of_an_entry_goes_and_what_is_being_written_stays(inside, monkeypatch):
+    monkeypatch.setattr(cache, "_TOTAL_LIMIT", 64)
+    old, new = inside / ".a.lwk.01234567.part", inside / ".b.lwk.01234567.part"
+    for path in (old, new):
+        path.write_bytes(cache._MAGIC[:5])
+    os.utime(old, (0, 0))
+    cache.write("last", bytes(10))
+    assert not old.exists()
+    assert new.exists()
 
 
 def test_a_directory_is_added_up_at_the_first_write_and_again_only_after_much_is_written(folder, monkeypatch):
@@ -327,7 +409,7 @@ def test_a_directory_is_added_up_at_the_first_write_and_again_only_after_much_is
     monkeypatch.setattr(cache, "_trim", looks.append)
     for k in range(6):
         cache.write(f"entry{k}", bytes(400))
-    assert looks == [folder, folder]
+    assert looks == [cache.directory()] * 2
 
 
 def test_an_entry_that_is_too_large_is_not_kept(folder, monkeypatch):
@@ -413,8 +495,8 @@ def test_processes_that_start_together_share_a_cache(tmp_path):
     told = {tuple(job.communicate()[0].split()[1:]) for job in jobs}
     assert all(job.returncode == 0 for job in jobs)
     assert len(told) == 1
-    assert not [p for p in (tmp_path / "cache").iterdir() if p.name.startswith(".new-")]
+    assert not [p for p in entries(tmp_path / "cache") if p.suffix == ".part"]
     for entry in entries(tmp_path / "cache"):
         raw = entry.read_bytes()
         content = raw[len(cache._MAGIC) + 32 :]
-        assert hashlib.sha256(entry.name.encode() + b"\0" + content).digest() == raw[len(cache._MAGIC) :][:32]
+        assert hashlib.sha256(entry.stem.encode() + b"\0" + content).digest() == raw[len(cache._MAGIC) :][:32]

@@ -65,21 +65,24 @@ def check_place(path: Path) -> None:
 
 
 @contextmanager
-def atomic_file(path: str | os.PathLike[str], *, durable: bool = True) -> Iterator[BinaryIO]:
+def atomic_file(path: str | os.PathLike[str], *, durable: bool = True, private: bool = False) -> Iterator[BinaryIO]:
     """A new binary file that takes the place of `path` when the block ends without an error.
 
     An `OSError` in the block or at its end becomes a `LinkwrightError` that names `path` and says what to do.
     `durable=False` leaves it to the system when the bytes reach the disk: for what can be made again, such as a cache.
+    A `private` file can be read and written by its owner alone.
     """
     target = Path(path)
     check_target(target)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     created = False
     try:
-        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        handle = os.open(temporary, flags, 0o600 if private else 0o666)
         created = True
         with os.fdopen(handle, "w+b") as file:
-            _keep_mode(file, target)
+            if not private:
+                _keep_mode(file, target)
             yield file
             file.flush()
             if durable:

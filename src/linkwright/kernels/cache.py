@@ -1,30 +1,43 @@
 """Object code on disk, by content, CPU and versions, in a directory that only its owner can write.
 
-An entry is one file: a magic line, the SHA-256 of its name and the rest, the rest. Anything odd about the directory
-or an entry costs a recompilation or a warning, never a wrong answer.
+Entries are in `FOLDER`, a directory of their own within the cache directory. An entry is one file: a magic line, the
+SHA-256 of its name and the rest, the rest. Anything odd about the directory or an entry costs a recompilation or a
+warning, never a wrong answer. Nothing but an entry is ever replaced or removed, whatever stands beside it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import sys
-import tempfile
 import warnings
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from time import time
 
-from linkwright.errors import LinkwrightWarning
+from linkwright.base.files import atomic_file
+from linkwright.errors import LinkwrightError, LinkwrightWarning
 
+FOLDER = "kernels"
+_ENDING = ".lwk"
+_ENTRY = re.compile(rf"[0-9A-Za-z_-]{{1,100}}{re.escape(_ENDING)}")
+_PART = re.compile(rf"\.{_ENTRY.pattern}\.[0-9a-f]{{8}}\.part")
+_ABANDONED = 3600.0  # seconds after which a part of an entry is what a killed process left
 _MAGIC = b"linkwright-cache-2\n"
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _ENTRY_LIMIT = 256 * 2**20
 _TOTAL_LIMIT = 2 * 2**30
 _unseen: dict[Path, int] = {}  # bytes written by this process since it last added up a directory
 
 
 def directory() -> Path | None:
-    """The cache directory, or None if there is none to be had (`LINKWRIGHT_CACHE` names another, "" none)."""
+    """Where entries are, or None if there is no place to be had.
+
+    It is within the user's cache directory, or within that which `LINKWRIGHT_CACHE` names; "" is none.
+    """
     named = os.environ.get("LINKWRIGHT_CACHE")
     if named == "":
         return None
@@ -37,19 +50,25 @@ def directory() -> Path | None:
 
 @cache
 def _checked(name: str) -> Path | None:
-    path = Path(name)
+    parent = Path(name)
+    path = parent / FOLDER
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _safe(parent):
+            return None
+        path.mkdir(mode=0o700, exist_ok=True)
     except OSError:
         return None  # read-only home: no cache, no noise
-    return path if _safe(path) else None
+    return path if _safe(path, follow=False) else None
 
 
-def _safe(path: Path) -> bool:
+def _safe(path: Path, *, follow: bool = True) -> bool:
     """Whether only this user can write the directory: object code from it will be run."""
     try:
-        status = path.stat()
+        status = path.stat(follow_symlinks=follow)
     except OSError:
+        return False
+    if not stat.S_ISDIR(status.st_mode):
         return False
     if not _others_write(status):
         return True
@@ -111,8 +130,7 @@ def read(name: str) -> bytes | None:
         return None
     try:
         # What is looked at is what is read: a link or another's file in its place is refused.
-        handle = os.open(folder / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
-        with os.fdopen(handle, "rb") as file:
+        with os.fdopen(os.open(folder / f"{name}{_ENDING}", _READ), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_size > _ENTRY_LIMIT or _others_write(status):
                 return None
@@ -134,29 +152,44 @@ def write(name: str, content: bytes) -> None:
     folder = directory()
     if folder is None or len(content) > _ENTRY_LIMIT:
         return
+    target = folder / f"{name}{_ENDING}"
     try:
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + _digest(name, content) + content)
-            os.replace(temporary, folder / name)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        if target.is_symlink() or (target.exists() and not target.is_file()):
+            return  # no entry of ours
+        with atomic_file(target, durable=False, private=True) as file:
+            file.write(_MAGIC + _digest(name, content) + content)
         _unseen[folder] = _unseen.get(folder, _TOTAL_LIMIT) + len(content)
         if _unseen[folder] > _TOTAL_LIMIT // 64:  # adding up asks for every file's size: not after each write
             _unseen[folder] = 0
             _trim(folder)
-    except OSError:
+    except (OSError, LinkwrightError):
         return
 
 
 def _trim(folder: Path) -> None:
-    """Drop the oldest entries once the directory has grown too large."""
-    entries = [(e.stat().st_mtime, e.stat().st_size, e.path) for e in os.scandir(folder) if e.is_file()]
+    """Drop the oldest entries once they take too much space, and what killed processes left of others."""
+    entries: list[tuple[float, int, str]] = []
+    with os.scandir(folder) as found:
+        for entry in found:
+            if not entry.is_file(follow_symlinks=False):
+                continue
+            status = entry.stat(follow_symlinks=False)
+            if _ENTRY.fullmatch(entry.name):
+                entries.append((status.st_mtime, status.st_size, entry.path))
+            elif _PART.fullmatch(entry.name) and time() - status.st_mtime > _ABANDONED:
+                _drop(entry.path)
     total = sum(size for _, size, _ in entries)
     for _, size, path in sorted(entries):
         if total <= _TOTAL_LIMIT:
             return
-        Path(path).unlink(missing_ok=True)
+        _drop(path)
         total -= size
+
+
+def _drop(path: str) -> None:
+    """Remove a file that is an entry by its content too: one with the magic line, or the beginning of it."""
+    with suppress(OSError):
+        with os.fdopen(os.open(path, _READ), "rb") as file:
+            head = file.read(len(_MAGIC))
+        if _MAGIC.startswith(head):
+            os.unlink(path)
