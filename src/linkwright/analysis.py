@@ -31,6 +31,8 @@ def analyse(
     times: ArrayLike | None = None,
     analysis: str | None = None,
     freedom: str | None = None,
+    newton_tolerance: float | None = None,
+    constraint_tolerance: float | None = None,
     parameters: dict[str, float] | None = None,
     progress: Progress | None = None,
     **simulation: Any,
@@ -43,12 +45,18 @@ def analyse(
     atol, dt, tau, events, checkpoint, resume). Static: where it stays at rest, at every time if it depends on time.
     Inverse dynamic: the kinematic motion, and the forces of the drivers that cause it.
 
+    At a time point Newton's method ends when its last correction is at most `newton_tolerance` (a part of the bodies'
+    sizes, and radians; by default 3e-9, after which rounding is left) and the constraints are met to
+    `constraint_tolerance` (m and rad; by default 1e-9 of the mechanism's size): of kinematic and inverse dynamic
+    analysis.
+
     `times` overrides the model's times. `parameters` are other values for the model's parameters; a file is read with
     them, as by `linkwright run --set`. Forces are in `sol.series`. A run that cannot go on is returned as far as it
     went, and `sol.status` says why. Raises AssemblyError if the mechanism does not go together at the start.
     """
     from linkwright.constraints.motion import times_of
-    from linkwright.mechanism.system import AnalysisKind, System
+    from linkwright.constraints.remarks import remarks
+    from linkwright.mechanism.system import AnalysisKind, System, idle_settings
     from linkwright.sources import load
 
     if isinstance(mechanism, Mechanism):
@@ -66,16 +74,37 @@ def analyse(
     choice: Any = freedom or system.freedom
     if choice not in ("minimum-norm", "pivoting"):
         raise NameNotFound("way with freedom", str(choice), ["minimum-norm", "pivoting"])
+    newton = {"newton_tolerance": newton_tolerance, "constraint_tolerance": constraint_tolerance}
+    asked = {key: value for key, value in {"freedom": freedom, **newton}.items() if value is not None}
+    if asked and kind in ("dynamic", "static"):
+        text = f"{kind} analysis takes no {next(iter(asked))!r}; it is a setting of kinematic analysis"
+        raise ModelError(text, element=d.name)
+    tolerances: dict[str, Any] = {key: _tolerance(key, value) for key, value in asked.items() if key in newton}
+    system = replace(system, **tolerances)
+    notes = [*idle_settings(system, kind, choice), *remarks(d, kind, np.atleast_1d(points), mech.tree)]
     if kind == "dynamic":
-        return _dynamic(mech, system, points, simulation, progress)
+        return _with_notes(_dynamic(mech, system, points, simulation, progress), notes)
     if simulation:
         text = f"{kind} analysis takes no {next(iter(simulation))!r}; it is a setting of dynamic analysis"
         raise ModelError(text, element=d.name)
     if kind == "static":
-        return _static(mech, points, progress)
+        return _with_notes(_static(mech, points, progress), notes)
     if kind == "inverse dynamic":
-        return _inverse_dynamic(mech, system, points, choice, progress)
-    return kinematic(mech, system, points, choice, progress)
+        return _with_notes(_inverse_dynamic(mech, system, points, choice, progress), notes)
+    return _with_notes(kinematic(mech, system, points, choice, progress), notes)
+
+
+def _tolerance(name: str, value: Any) -> float:
+    if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not 0.0 < value < np.inf:
+        raise ModelError(f"{name} must be a finite number greater than zero, not {value!r}")
+    return float(value)
+
+
+def _with_notes(solution: Solution, notes: Collection[str]) -> Solution:
+    """The solution with more to say in its status."""
+    if notes:
+        solution.status = replace(solution.status, notes=(*solution.status.notes, *notes))
+    return solution
 
 
 def ready(mech: Mechanism) -> tuple[str, ...]:
@@ -237,6 +266,7 @@ def kinematic(
         from linkwright.closed.starting import at_initial_state
 
         placed, begun = at_initial_state(mech, float(np.atleast_1d(points)[0]))
+    placed = placed if placed.system == system else replace(placed, system=system)
     motion = Kinematics(placed, like).motion(
         points,
         assembly_tolerance=system.assembly_tolerance,

@@ -114,3 +114,16 @@ def test_what_run_refuses_check_refuses_with_the_same_words(
     assert (checked.code != 0, ran.code != 0) == (True, True)
     assert reason in " ".join(checked.err.split())
     assert reason in " ".join(ran.err.split())
+
+
+def test_what_a_model_hardly_means_or_sets_in_vain_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "hinge.mks"
+    model.write_text(
+        "MODEL hinge\nSYSTEM (DYNAMIC ANALYSIS, ending time = 1, print interval = 0.1, lu tolerance = 1e-6);\n"
+        "BODY g (ground);\nBODY a (mass = 1, inertia = (1, 1, 1));\nREVOLUTE JOINT j (triad = g, triad = a);\n"
+        "DRIVER d (j.angle = 180*TIME);\nENDMODEL\n"
+    )
+    outcome = linkwright(capsys, "check", model)
+    assert outcome.code == 0
+    for note in ("across the plane", "write 180 deg*TIME", "more than half a turn", "lu tolerance is for kinematic"):
+        assert note in outcome.out

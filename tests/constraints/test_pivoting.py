@@ -61,3 +61,11 @@ def test_drivers_that_contradict_are_named(sample):
     assert (s.reason, s.time) == ("lock-up", 0.0)
     assert "'d1'" in s.message
     assert "'d2'" in s.message
+
+
+def test_joints_are_closed_to_rounding(sample):
+    sol = sample("8 + 3*sin(TIME)", np.arange(0.0, 8.0, 0.1))
+    for one, other in (("rev1ground", "rev1pend1"), ("sph1pend1", "sph1pend2"), ("sph2pend2", "sph2block")):
+        assert np.abs(sol.position(one) - sol.position(other)).max() < 1e-13, (one, other)
+    assert np.abs(sol.position("block")[:, 1:]).max() < 1e-13
+    assert np.abs(sol.position("block")[:, 0] - 8 - 3 * np.sin(sol.time)).max() < 1e-13

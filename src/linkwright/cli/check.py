@@ -67,8 +67,24 @@ def check(
     elif not any("singular" in warning for warning in told):
         told = [*told, *oddities(mechanism)]
     told = [*told, *ready(mechanism)]
+    for line in _remarks(mechanism):
+        screen.print(line, soft_wrap=True)
     for warning in told:
         tell_warning(warning)
+
+
+def _remarks(mechanism: Mechanism) -> list[str]:
+    """What SYSTEM sets in vain, and what of the model is hardly meant."""
+    from linkwright.constraints.motion import times_of
+    from linkwright.constraints.remarks import remarks
+    from linkwright.mechanism.system import idle_settings
+
+    d = mechanism.description
+    if d.system is None:
+        return remarks(d, "kinematic")
+    s = d.system
+    times = times_of(s.start, s.end, s.interval)
+    return [*idle_settings(s, s.analysis), *remarks(d, s.analysis, times, mechanism.tree)]
 
 
 def constrained(mechanism: Mechanism) -> bool:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from linkwright.base.locks import cached_property
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import PARALLEL, Equations, drawn_rows
+from linkwright.constraints.recorded import newton
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.elements import Driver, PointOnLine, Rod
@@ -41,6 +42,7 @@ class CaseNumbers:
             "lengths": self.sizes,
             "parameters": table,
             "tolerance": np.array([RANK_TOLERANCE]),
+            "newton": newton(self.e.description),
         }
 
     @cached_property

@@ -18,11 +18,11 @@ from linkwright.constraints.march import March
 from linkwright.constraints.motion import Follower, State, Stepper, initial
 from linkwright.constraints.pivoting import PivotingStepper
 from linkwright.constraints.programs import Programs
-from linkwright.constraints.recorded import Layout
+from linkwright.constraints.recorded import Layout, newton
 from linkwright.constraints.stops import Stop, contradiction, explain, singular_start, tilted_axes
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.system import Freedom, System
+from linkwright.mechanism.system import LEAST_TOLERANCE, Freedom, System
 
 Floats = NDArray[np.float64]
 
@@ -82,7 +82,10 @@ class Kinematics:
         lawless = self._check_laws(times)
         if lawless is not None:
             times = times[: lawless[0]]
+        self._check_tolerances()
         start = assembled or self.assemble(float(times[0]), assembly_tolerance)
+        # What rounded numbers leave open no iteration closes.
+        self.programs.numbers["newton"][1] = max(newton(self.description)[1], 10.0 * start.miss)
         lost = int(np.sum(start.pivots <= self.programs.tolerance))
         free = 6 * self.equations.nb > self.equations.count - lost
         notes: list[str] = []
@@ -175,6 +178,16 @@ class Kinematics:
         if t.ndim != 1 or not len(t) or not np.isfinite(t).all() or (np.diff(t) <= 0.0).any():
             raise ModelError("the times of an analysis must be finite and increase; give at least one")
         return t
+
+    def _check_tolerances(self) -> None:
+        """Refuse tolerances of Newton's method below rounding, at which it would never end."""
+        system, size = self.description.system or System(), self.equations.size
+        for name, value, least in (
+            ("newton tolerance", system.newton_tolerance, LEAST_TOLERANCE),
+            ("constraint tolerance", system.constraint_tolerance, LEAST_TOLERANCE * size),
+        ):
+            if value is not None and not value >= least:
+                raise ModelError(f"the {name} {value:g} is below rounding; give {least:.1g} or more")
 
     def _check_laws(self, times: Floats) -> tuple[int, Stop] | None:
         """The first time point at which a law has no value, if there is one after the first."""

@@ -30,4 +30,4 @@ def in_lanes(program: Program, given: Mapping[str, Floats], n: int) -> dict[str,
 
 def some(inputs: Mapping[str, Floats], rows: Any) -> dict[str, Floats]:
     """The numbers of some cases; the tolerance is for all."""
-    return {name: x if name == "tolerance" else x[rows] for name, x in inputs.items()}
+    return {name: x if name in ("tolerance", "newton") else x[rows] for name, x in inputs.items()}

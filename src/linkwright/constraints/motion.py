@@ -31,6 +31,8 @@ REST = 1e-4
 JUMP, SLACK = 0.3, 0.02
 #: How far it may be from where the rates of both ends lead, as a part of the way: a law that jumps is no motion.
 DRIFT = 0.01
+#: What may be left of the equations unless the model says, as a part of the mechanism's size.
+MISSED = 1e-9
 #: How far a body may turn in a step (rad), so that the turns of joints can be counted.
 TURN = 1.0
 #: Below this part of the largest pivot so far the equations are taken for dependent.
@@ -135,7 +137,8 @@ class Stepper(Acceptance):
         inputs = [given[port.name] for port in program.inputs]
         self._call: Callable[[], None] = program.bound(inputs, list(self._out.values()))
         self._summary = self._out["summary"]
-        self.tolerance = max(1e-9 * e.size, 10.0 * miss)
+        asked = float(programs.numbers["newton"][1])
+        self.tolerance = max(asked if np.isfinite(asked) else MISSED * e.size, 10.0 * miss)
         self.lost = int(np.sum(assembled.pivots <= programs.tolerance))
         self.largest_pivot = float(np.min(assembled.pivots[assembled.pivots > programs.tolerance], initial=1.0))
         self.fastest, self.interval = 0.0, 0.0

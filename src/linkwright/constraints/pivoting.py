@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from linkwright.constraints.assembly import Assembled
 from linkwright.constraints.motion import State, Stepper, shift_between_all
 from linkwright.constraints.programs import Programs, Step
-from linkwright.constraints.recorded import ITERATIONS, NEWTON
+from linkwright.constraints.recorded import ITERATIONS
 from linkwright.errors import ModelError
 
 Floats = NDArray[np.float64]
@@ -93,8 +93,14 @@ class PivotingStepper(Stepper):
         return float(np.max(np.abs(twists) / self._lengths[:, :6], initial=0.0))
 
     def _equations(self, q: Floats, angles: Floats, t: float, v: Floats) -> tuple[Floats, ...]:
-        """Φ with the normalisations, Φ_q, the laws' rates and J̇ v as right sides, and the angles at q."""
-        laws, jacobian, phi, bias, turned = self.programs.evaluate(q, angles, np.array([t]), v)
+        """Φ with the normalisations, Φ_q, the laws' rates and J̇ v as right sides, and the angles at q.
+
+        Φ is that of the unit parameters e/|e|: between two iterations they are not normalised yet, and Newton's method
+        converges quadratically only if Φ_q is the derivative of the Φ that it makes zero.
+        """
+        lengths = np.linalg.norm(q[:, 3:], axis=1)
+        at = np.concatenate([q[:, :3], q[:, 3:] / lengths[:, None]], axis=1)
+        laws, jacobian, phi, bias, turned = self.programs.evaluate(at, angles, np.array([t]), v)
         self.evaluations += 1
         e, nb = self.e, self.e.nb
         twist = self.programs.layout.dense(jacobian)
@@ -103,7 +109,8 @@ class PivotingStepper(Stepper):
         for k in range(nb):
             whole[: e.count, 7 * k : 7 * k + 3] = twist[:, 6 * k : 6 * k + 3]
             # ω = 2 G(e) ė, and α = 2 G(e) ë.
-            whole[: e.count, 7 * k + 3 : 7 * k + 7] = 2.0 * twist[:, 6 * k + 3 : 6 * k + 6] @ _g(q[k, 3:])
+            turning = 2.0 * twist[:, 6 * k + 3 : 6 * k + 6] @ _g(at[k, 3:])
+            whole[: e.count, 7 * k + 3 : 7 * k + 7] = turning / lengths[k]
             whole[e.count + k, 7 * k + 3 : 7 * k + 7] = 2.0 * q[k, 3:]
             rate = 0.5 * _g(q[k, 3:]).T @ v[k, 3:]
             rates[1, e.count + k] = -2.0 * rate @ rate
@@ -139,12 +146,13 @@ class PivotingStepper(Stepper):
 
     def _newton(self, q: Floats, angles: Floats, t: float, columns: Ints) -> tuple[Floats, int]:
         """The position at a time with all but some columns held, and the iterations it took."""
-        rest = np.zeros((self.e.nb, 6))
+        rest, (correction, missed) = np.zeros((self.e.nb, 6)), self.programs.numbers["newton"]
         for done in range(1, ITERATIONS + 1):
             phi, matrix, *_ = self._equations(q, angles, t, rest)
             change = self._solved(matrix, -phi, columns).reshape(q.shape)
             q = q + change
-            if not np.max(np.abs(change) / self._lengths, initial=0.0) >= NEWTON:  # or it is no number
+            far = np.max(np.abs(change) / self._lengths, initial=0.0) >= correction
+            if not (far or np.max(np.abs(phi), initial=0.0) > missed):  # or they are no numbers
                 return q, done
         return q, ITERATIONS
 

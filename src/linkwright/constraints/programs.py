@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from linkwright.constraints.elimination import Solver
 from linkwright.constraints.recorded import (
     ITERATIONS,
-    NEWTON,
     ROUNDS,
     SETTLED,
     Layout,
@@ -187,7 +186,7 @@ class _Step:
         self.delta, self.phi = b.temporary("delta", (nb, 6)), b.temporary("phi", (w.m,))
         self.bias, self.lambda_v = b.temporary("bias", (w.m,)), b.temporary("lambda_v", (w.m,))
         self.lambda_a, self.lifted = b.temporary("lambda_a", (w.m,)), b.temporary("lifted", (nb, 6))
-        self.size, self.done = b.temporary("size", (1,)), b.temporary("done", (1,))
+        self.size, self.missed, self.done = (b.temporary(name, (1,)) for name in ("size", "missed", "done"))
 
     def program(self) -> Program:
         w = self.w
@@ -231,7 +230,12 @@ class _Step:
         self.algebra.newton(self.phi, self.delta)
         w.each_body(moved, [(self.q, 7), (self.delta, 6)], [(self.next, 7)])
         self._largest_part(self.delta, self.size)
-        b.call(lambda s: np.array([where(s[0] < NEWTON, 1.0, 0.0)]), [self.size], [self.done])
+        w.largest(self.phi, w.m, self.missed)
+
+        def ended(size: Array, missed: Array, most: Array) -> Array:
+            return np.array([where(size[0] < most[0], where(missed[0] <= most[1], 1.0, 0.0), 0.0)])
+
+        b.call(ended, [self.size, self.missed, w.newton_tolerances], [self.done])
         b.call(lambda n: n + 1.0, [self._figure("iterations")], [self._figure("iterations")])
         body = w.nested()
         b.statements = outside

@@ -18,7 +18,8 @@ from linkwright.constraints.elimination import RANK_TOLERANCE, Elimination
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.forms import Form
 from linkwright.constraints.pieces import Incidence
-from linkwright.mechanism.description import GROUND
+from linkwright.mechanism.description import GROUND, Description
+from linkwright.mechanism.system import System
 from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
@@ -27,8 +28,6 @@ from linkwright.tape.program import ITEM, Copy, Each, Program, Statement, Zero
 
 Floats = NDArray[np.float64]
 
-#: Newton's method ends when the last correction is below this part of the bodies' sizes; the next would be its square.
-NEWTON = 3e-9
 ITERATIONS = 25
 #: Least-norm motion is settled when the bodies' free parts move by less than this part of their sizes.
 SETTLED = 1e-12
@@ -100,7 +99,7 @@ class Layout:
 
 
 def numbers(e: Equations) -> dict[str, Floats]:
-    """The inputs that hold a mechanism's numbers: records, the entries of W⁻¹, sizes, parameters, rank tolerance."""
+    """The inputs that hold a mechanism's numbers: records, W⁻¹, sizes, parameters, tolerances of rank and Newton."""
     weights = np.ones((e.nb, 6))
     weights[:, 3:] /= e.sizes[:, None] ** 2
     parameters = list(e.description.parameters.values())
@@ -110,7 +109,14 @@ def numbers(e: Equations) -> dict[str, Floats]:
         "lengths": e.sizes.copy(),
         "parameters": np.array(parameters or [0.0], dtype=np.float64),
         "tolerance": np.array([RANK_TOLERANCE]),
+        "newton": newton(e.description),
     }
+
+
+def newton(d: Description) -> Floats:
+    """When Newton's method ends: the largest correction, as a part of the bodies' sizes, and the largest |Φ|."""
+    s = d.system or System()
+    return np.array([s.newton_tolerance, np.inf if s.constraint_tolerance is None else s.constraint_tolerance])
 
 
 class Recording:
@@ -127,7 +133,7 @@ class Recording:
         # The mechanism's numbers are inputs: mechanisms that differ by them alone share their code.
         given = numbers(e)
         inputs = [b.input(name, x.shape) for name, x in given.items()]
-        self.records, self.weights, self.lengths, self.parameters, self.tolerance = inputs
+        self.records, self.weights, self.lengths, self.parameters, self.tolerance, self.newton_tolerances = inputs
         self.r = b.temporary("R", (e.nb, 9))
         self.laws = b.temporary("laws", (max(len(e.constraints), 1), 3))
         self.jacobian = b.temporary("J", (max(layout.jacobian_size, 1),))

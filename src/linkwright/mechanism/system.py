@@ -13,14 +13,21 @@ SIMULATION_METHODS = ("rk45", "dop853", "rk4", "semi-implicit-euler", "radau")
 #: Those of them that take steps of one length, which has to be said.
 FIXED_STEP_METHODS = ("rk4", "semi-implicit-euler")
 
+#: Newton's method converges quadratically: what is left after a correction of this size is rounding.
+NEWTON_TOLERANCE = 3e-9
+#: What rounding lets the two tolerances of Newton's method be at least, as parts of sizes.
+LEAST_TOLERANCE = 1e-14
+
 
 @dataclass(frozen=True)
 class System:
     """An analysis, as `SYSTEM (...)` in a model file says it.
 
     Times are in seconds. The assembly tolerance is how far, in metres or radians, the mechanism as drawn may miss
-    its joints after assembly; Newton's own tolerance is tight, and the LU tolerance is the pivot, as a part of its
-    row, below which `pivoting` takes an equation for dependent. Simulation has its `method`, relative and absolute
+    its joints after assembly. Newton's method ends at a time point when its last correction is below the Newton
+    tolerance, a part of the bodies' sizes (of a turn: radians), and the constraints are met to the constraint
+    tolerance (m and rad; None: 1e-9 of the mechanism's size). The LU tolerance is the pivot, as a part of its row,
+    below which `pivoting` takes an equation for dependent. Simulation has its `method`, relative and absolute
     tolerances, and `dt`, the step; None leaves the step to the method, and the absolute tolerance to the relative one.
     """
 
@@ -30,8 +37,35 @@ class System:
     interval: float = 0.01
     lu_tolerance: float = 1e-10
     assembly_tolerance: float = 1e-3
+    newton_tolerance: float = NEWTON_TOLERANCE
+    constraint_tolerance: float | None = None
     freedom: Freedom = "minimum-norm"
     method: str = "rk45"
     rtol: float = 1e-8
     atol: float | None = None
     dt: float | None = None
+
+
+#: The settings of each kind of analysis, by the names of a model file; what is in none of these serves all.
+_OF_SIMULATION = {"method": "method", "rtol": "relative tolerance", "atol": "absolute tolerance", "dt": "step"}
+_OF_NEWTON = {"newton_tolerance": "newton tolerance", "constraint_tolerance": "constraint tolerance"}
+
+
+def idle_settings(system: System, kind: str, freedom: str | None = None) -> list[str]:
+    """A line for every setting that a model gives another value than the usual one, and that its analysis ignores."""
+    usual = System()
+    changed = {name: getattr(system, name) for name in system.__dataclass_fields__}
+    changed = {name: value for name, value in changed.items() if value != getattr(usual, name)}
+    simulates, follows = kind == "dynamic", kind in ("kinematic", "inverse dynamic")
+    idle: dict[str, str] = {}
+    if not simulates:
+        idle |= {name: f"{label} is for dynamic analysis" for name, label in _OF_SIMULATION.items()}
+    elif system.method in FIXED_STEP_METHODS or system.dt is not None:
+        for name in ("rtol", "atol"):
+            idle[name] = f"{_OF_SIMULATION[name]} is for methods that choose their steps, and this one has a step"
+    if not follows:
+        idle |= {name: f"{label} is for kinematic analysis" for name, label in _OF_NEWTON.items()}
+        idle["freedom"] = "freedom is for kinematic analysis"
+    if not follows or (freedom or system.freedom) != "pivoting":
+        idle["lu_tolerance"] = "lu tolerance is for kinematic analysis with freedom = pivoting"
+    return [f"{idle[name]}; it does nothing here" for name in changed if name in idle]

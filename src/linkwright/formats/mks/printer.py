@@ -312,8 +312,14 @@ def _system(s: System) -> str:
     usual = System()
     if s.method != usual.method:
         parts.append(f"method = {s.method.replace('-', ' ')}")
-    for label, value in (("relative tolerance", s.rtol), ("absolute tolerance", s.atol), ("step", s.dt)):
-        if value is not None and (label, value) != ("relative tolerance", usual.rtol):
+    for label, value, known in (
+        ("relative tolerance", s.rtol, usual.rtol),
+        ("absolute tolerance", s.atol, None),
+        ("step", s.dt, None),
+        ("newton tolerance", s.newton_tolerance, usual.newton_tolerance),
+        ("constraint tolerance", s.constraint_tolerance, None),
+    ):
+        if value is not None and value != known:
             parts.append(f"{label} = {number_text(value)}")
     return _filled("SYSTEM (", [f"{s.analysis.upper()} ANALYSIS", *parts])
 

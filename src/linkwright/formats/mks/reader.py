@@ -26,7 +26,7 @@ from linkwright.formats.mks.values import CONSTANTS, Scope, Value, words_of
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.drawing import SHAPE_SIZES
 from linkwright.mechanism.expression import Number
-from linkwright.mechanism.system import FIXED_STEP_METHODS, SIMULATION_METHODS
+from linkwright.mechanism.system import FIXED_STEP_METHODS, LEAST_TOLERANCE, SIMULATION_METHODS
 
 T = TypeVar("T")
 MAX_BYTES = 4 * 2**20
@@ -36,11 +36,14 @@ _TIMES = {
     "print interval": "interval",
     "lu tolerance": "lu_tolerance",
     "assembly tolerance": "assembly_tolerance",
+    "newton tolerance": "newton_tolerance",
+    "constraint tolerance": "constraint_tolerance",
     "relative tolerance": "rtol",
     "absolute tolerance": "atol",
     "step": "dt",
 }
-_POSITIVE = ("interval", "lu_tolerance", "assembly_tolerance", "rtol", "atol", "dt")
+_POSITIVE = ("interval", "lu_tolerance", "assembly_tolerance", "newton_tolerance", "constraint_tolerance")
+_POSITIVE += ("rtol", "atol", "dt")
 _METHODS = {name.replace("-", " "): name for name in SIMULATION_METHODS}
 _FREEDOM = {"minimum norm": "minimum-norm", "pivoting": "pivoting"}
 _ANGLES = {"degree": DEGREE, "degrees": DEGREE, "deg": DEGREE, "radian": 1.0, "radians": 1.0, "rad": 1.0}
@@ -183,6 +186,8 @@ class Reader(Loads):
                 settings[key] = self.scope.constant(item.value)
                 if key in _POSITIVE and not settings[key] > 0.0:
                     raise Fault(item.value, f"the {label} is not positive")
+                if key == "newton_tolerance" and settings[key] < LEAST_TOLERANCE:
+                    raise Fault(item.value, f"the {label} is below rounding; give {LEAST_TOLERANCE:g} or more")
         start, end = settings.get("start", 0.0), settings.get("end", 1.0)
         if start > end:
             raise Fault(

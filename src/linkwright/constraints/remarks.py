@@ -1,0 +1,177 @@
+"""What a model may have and its author has hardly meant: notes of `check` and of an analysis, never errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.constraints.space import plane
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.elements import Driver
+from linkwright.mechanism.expression import Call, Expression, Name
+from linkwright.mechanism.quantities import spoken
+from linkwright.mechanism.topology import span
+from linkwright.mechanism.tree import Tree
+
+Floats = NDArray[np.float64]
+#: Of gravity, the part in the plane of motion below which it acts across it.
+ACROSS = 1e-6
+#: The first angle that an angle of so many turns is hardly meant as: two turns, in radians.
+MANY_TURNS = 4.0 * np.pi
+#: Bodies up to which a plane of motion is looked for.
+MOST = 10_000
+TIME = "TIME"
+
+
+def remarks(d: Description, kind: str, times: Floats | None = None, tree: Tree | None = None) -> list[str]:
+    """A line for everything odd about a model under an analysis of this kind, at these times."""
+    found: list[str] = []
+    if kind != "kinematic":
+        found += _gravity(d, tree)
+    found += _degrees(d, kind)
+    if times is not None and kind in ("kinematic", "inverse dynamic", "dynamic"):
+        found += _coarse(d, times)
+    return found
+
+
+def _gravity(d: Description, tree: Tree | None) -> Iterator[str]:
+    """Gravity across the plane in which all bodies move."""
+    size = float(np.linalg.norm(d.gravity))
+    if not size or not 0 < d.nb <= MOST:
+        return
+    normals = plane(tree if tree is not None else Tree(d, span(d)))
+    if normals is None or np.linalg.norm(np.cross(d.gravity, normals[0])) > ACROSS * size:
+        return
+    fall, normal = (", ".join(f"{x:g}" for x in v + 0.0) for v in (d.gravity, normals[0]))
+    upright = {1.0: f"0, {-size:g}, 0", 0.0: f"0, 0, {-size:g}"}.get(abs(float(normals[0][2])), "...")
+    yield (
+        f"gravity ({fall}) acts across the plane in which all bodies move (its normal is ({normal})): it loads joints "
+        f"and moves nothing; write GRAVITY ({upright}) if the mechanism stands upright"
+    )
+
+
+# -- degrees for radians --------------------------------------------------------------------------------------------
+def _degrees(d: Description, kind: str) -> Iterator[str]:
+    """Numbers of angles that look like degrees."""
+    for driver in d.drivers:
+        if _turns(d, driver):
+            yield from _degrees_of_law(driver, d.parameters)
+    for x in d.initial if kind != "static" else ():
+        j = d.joint_names.find(x.quantity.of[0]) if x.quantity.kind == "joint" else None
+        if j is None or x.quantity.rate or x.quantity.index not in d.kind_of(j).angles:
+            continue
+        value = float(x.value.evaluate(d.parameters))
+        if abs(value) > MANY_TURNS and _is_round(value):
+            name = spoken(d, x.quantity)
+            yield f"{name} begins at {value:g} rad, {_in_turns(value)}; write {value:g} deg if degrees are meant"
+    for j in range(d.nj) if not d.joint_names.generated else ():
+        if d.kind_of(j).nq == 1 and d.kind_of(j).angles:
+            limits = [float(x) for x in (d.lower[j], d.upper[j]) if np.isfinite(x)]
+            if limits and all(_is_round(x) or x == 0.0 for x in limits) and max(map(abs, limits)) > MANY_TURNS:
+                said = " … ".join(f"{x:g}" for x in limits)
+                yield f"joint {d.joint_names[j]!r} has limits of {said} rad; write deg after them if degrees are meant"
+
+
+def _turns(d: Description, driver: Driver) -> bool:
+    """Whether a driver prescribes an angle."""
+    if driver.kind != "joint":
+        return driver.kind == "angle"
+    j = d.joint_names.find(driver.target)
+    return j is not None and driver.index in d.kind_of(j).angles
+
+
+def _degrees_of_law(driver: Driver, parameters: Mapping[str, float]) -> Iterator[str]:
+    for factor, rest in _terms(driver.law, parameters):
+        if rest is None:
+            odd, unit, shown = abs(factor) > MANY_TURNS and _is_round(factor), "rad", f"{factor:g}"
+        elif isinstance(rest, Name) and rest.name == TIME:
+            odd, unit, shown = _like_degrees(factor), "rad/s", f"{factor:g}*TIME"
+        else:
+            odd, unit, shown = abs(factor) > MANY_TURNS and _like_degrees(factor), "rad", f"{factor:g}*..."
+        if odd:
+            degrees = shown.replace(f"{factor:g}", f"{factor:g} deg", 1)
+            each = " a second" if unit == "rad/s" else ""
+            yield (
+                f"driver {driver.name!r} has {shown} in the law of an angle, in radians: {factor:g} {unit} is "
+                f"{_in_turns(factor)}{each}; write {degrees} if degrees are meant"
+            )
+            return
+
+
+def _terms(e: Expression, parameters: Mapping[str, float]) -> Iterator[tuple[float, Expression | None]]:
+    """The terms of a sum, each as a number and what it multiplies (None: nothing)."""
+    left: list[tuple[float, Expression]] = [(1.0, e)]
+    while left:
+        factor, part = left.pop()
+        number = _number(part, parameters)
+        if number is not None:
+            yield factor * number, None
+            continue
+        if isinstance(part, Call) and part.function in ("add", "sub"):
+            one, other = part.arguments
+            left += [(factor, one), (-factor if part.function == "sub" else factor, other)]
+        elif isinstance(part, Call) and part.function == "neg":
+            left.append((-factor, part.arguments[0]))
+        elif isinstance(part, Call) and part.function == "mul":
+            numbers = [_number(x, parameters) for x in part.arguments]
+            k = next((k for k in (0, 1) if numbers[k] is not None), None)
+            if k is None:
+                yield factor, part
+            else:
+                left.append((factor * (numbers[k] or 0.0), part.arguments[1 - k]))
+        elif isinstance(part, Call) and part.function == "div" and _number(part.arguments[1], parameters):
+            left.append((factor / (_number(part.arguments[1], parameters) or 1.0), part.arguments[0]))
+        else:
+            yield factor, part
+
+
+def _number(e: Expression, parameters: Mapping[str, float]) -> float | None:
+    """The value of an expression without TIME, where it has one."""
+    if TIME in e.names():
+        return None
+    with np.errstate(all="ignore"):
+        value = float(e.evaluate(parameters))
+    return value if np.isfinite(value) else None
+
+
+def _is_round(x: float) -> bool:
+    """Whether a number is a multiple of 5, as angles in degrees are."""
+    return x != 0.0 and abs(x - 5.0 * round(x / 5.0)) < 1e-9
+
+
+def _like_degrees(x: float) -> bool:
+    """Whether a number is a multiple of 30 or 45."""
+    return x != 0.0 and any(abs(x - step * round(x / step)) < 1e-9 for step in (30.0, 45.0))
+
+
+def _in_turns(x: float) -> str:
+    return f"{abs(x) / (2.0 * np.pi):.3g} turns"
+
+
+# -- print points -----------------------------------------------------------------------------------------------------
+def _coarse(d: Description, times: Floats) -> Iterator[str]:
+    """Drivers that turn so far between two print points that these do not show which way."""
+    for driver in d.drivers if len(times) > 1 else ():
+        if not _turns(d, driver):
+            continue
+        with np.errstate(all="ignore"):
+            values = np.broadcast_to(driver.law.evaluate({**d.parameters, TIME: times}), times.shape)
+            turned, apart = np.abs(np.diff(values)), np.diff(times)
+        if not np.isfinite(turned).all():
+            continue
+        far = np.flatnonzero(turned > np.pi * (1.0 + 1e-9))
+        if len(far):
+            k = int(far[0])
+            yield (
+                f"driver {driver.name!r} turns by {_in_turns(turned[k])} between the print points t = {times[k]:g} and "
+                f"{times[k + 1]:g} s, more than half a turn, which these cannot show; print every "
+                f"{_rounded_down(0.1 * apart[k] * 2.0 * np.pi / turned[k]):g} s or oftener"
+            )
+
+
+def _rounded_down(x: float) -> float:
+    """One digit of a positive number."""
+    power = 10.0 ** np.floor(np.log10(x))
+    return float(np.floor(x / power + 1e-9) * power)
