@@ -42,8 +42,7 @@ _TIMES = {
     "absolute tolerance": "atol",
     "step": "dt",
 }
-_POSITIVE = ("interval", "lu_tolerance", "assembly_tolerance", "newton_tolerance", "constraint_tolerance")
-_POSITIVE += ("rtol", "atol", "dt")
+_POSITIVE = {*_TIMES.values()} - {"start", "end"}
 _METHODS = {name.replace("-", " "): name for name in SIMULATION_METHODS}
 _FREEDOM = {"minimum norm": "minimum-norm", "pivoting": "pivoting"}
 _ANGLES = {"degree": DEGREE, "degrees": DEGREE, "deg": DEGREE, "radian": 1.0, "radians": 1.0, "rad": 1.0}
