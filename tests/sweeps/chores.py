@@ -57,6 +57,13 @@ def square_or_hang(text: str, values: Any) -> dict[str, Any]:
     return square(text, values)
 
 
+def log_and_hang(text: str, values: Any) -> dict[str, Any]:
+    """Log, then never end."""
+    square(text, values)
+    while True:
+        time.sleep(1.0)
+
+
 def logged(folder: Path) -> list[tuple[float, int]]:
     """(first value, process) of every chunk that was begun."""
     file = folder / "log"

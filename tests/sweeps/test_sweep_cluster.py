@@ -1,5 +1,6 @@
 """Studies through a Dask scheduler: identical numbers, bad cases as rows, workers asked for their version, deaths."""
 
+import json
 import logging
 import os
 import signal
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chores import DEADLY, logged, plan, square, square_or_die, square_or_hang, task
+from chores import DEADLY, log_and_hang, logged, plan, square, square_or_die, square_or_hang, task
 from small import written
 
 import linkwright as lw
@@ -51,6 +52,14 @@ def client(cluster: Any) -> Iterator[Any]:
     with distributed.Client(cluster, set_as_default=False) as made:
         made.run(exec, "import linkwright")
         yield made
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +104,19 @@ def test_a_case_that_never_ends_is_a_row_with_a_reason(cluster: Any, client: Any
     assert [k for k, reason in enumerate(batch.reasons) if reason] == [int(DEADLY)]
     assert batch.reasons[int(DEADLY)].startswith("it took more than the limit of 0.2 s of CPU time a case")
     assert np.isfinite(batch.arrays["y"]).sum() == 15
+
+
+def test_cases_that_nobody_waits_for_any_more_are_not_computed_on(client: Any, tmp_path: Path) -> None:
+    pool = Cluster(client)
+    pool.submit(log_and_hang, json.dumps(task(tmp_path).plain()), np.zeros((1, 1)))
+    until = time.monotonic() + 60
+    while not logged(tmp_path) and time.monotonic() < until:
+        time.sleep(0.05)
+    ((_, pid),) = logged(tmp_path)
+    pool.close(now=True)
+    while alive(pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not alive(pid)
 
 
 @pytest.mark.parametrize("instead", OTHERS)

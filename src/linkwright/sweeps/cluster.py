@@ -11,11 +11,12 @@ from time import monotonic
 from typing import Any
 
 from linkwright.errors import LinkwrightError, ModelError
-from linkwright.sweeps.isolation import on_worker
+from linkwright.sweeps.isolation import Processes
 from linkwright.sweeps.pools import Compute, Floats, Pool, path_of
 
 _LOOK = 1.0  # seconds between looks at who works for a scheduler
 _SILENCE = 60.0  # seconds without workers, or without an answer, after which a study gives up
+_IDLE = 30.0  # seconds after which a worker ends a process without work
 _ANSWER = 30.0  # seconds for workers to say what they have
 #: Who writes pages of tracebacks when a connection is lost; what is lost is said by the error that a study ends with.
 _LOGGERS = (
@@ -209,3 +210,24 @@ def _connected(distributed: Any, on: Any, patience: str) -> Any:
 
 def _some(workers: list[str]) -> str:
     return ", ".join(workers[:3]) + (f" and {len(workers) - 3} more" if len(workers) > 3 else "")
+
+
+# -- on a worker -----------------------------------------------------------------------------------------------
+_processes = Processes(_IDLE)
+
+
+def on_worker(function: str, text: str, values: Floats, limit: float | None) -> dict[str, Any]:
+    """Cases of a task in a process beside the worker, which is kept for the chunks that follow.
+
+    A worker cannot stop what it computes when nobody wants it any more, as after the driver was killed; this does.
+    """
+    from distributed import get_worker
+
+    worker: Any = get_worker()
+    key = worker.get_current_task()
+
+    def wanted() -> bool:
+        state = worker.state.tasks.get(key)
+        return state is not None and state.state != "cancelled"
+
+    return _processes.compute(function, text, values, limit, wanted)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from linkwright.sweeps.process import Death, WorkerProcess
 Floats = NDArray[np.float64]
 CRASHES, DEATHS = 2, 3  # of worker processes on a case before it is given up: of its own doing, or by somebody's
 _PARTS = 8  # that cases are divided into when their process has died
-_IDLE = 30.0  # seconds after which a process without work is ended, where nobody else ends it
+_LOOK = 1.0  # seconds between looks whether cases are still wanted
 
 
 class Processes:
@@ -32,19 +33,33 @@ class Processes:
         self._patience, self._timer = idle, threading.Timer(0.0, lambda: None)
         self._closed = False
 
-    def compute(self, function: str, text: str, values: Floats, limit: float | None) -> dict[str, Any]:
-        """Cases of a task, as `isolated` does them, in a process that is free."""
+    def compute(
+        self,
+        function: str,
+        text: str,
+        values: Floats,
+        limit: float | None,
+        wanted: Callable[[], bool] | None = None,
+    ) -> dict[str, Any]:
+        """Cases of a task, as `isolated` does them, in a process that is free; it is ended when they are not wanted."""
         with self._lock:
             self._timer.cancel()
             process = self._idle.pop() if self._idle else WorkerProcess()
             self._all = [*(p for p in self._all if p is not process), process]
             if self._closed:
                 process.close()
+        finished = threading.Event()
+        if wanted is not None:
+            threading.Thread(target=_end_unwanted, args=(process, wanted, finished), daemon=True).start()
         try:
             return isolated(process, function, text, values, limit)
         finally:
+            finished.set()
             with self._lock:
-                self._idle.append(process)
+                if process.closed:
+                    self._all.remove(process)
+                else:
+                    self._idle.append(process)
                 if self._patience is not None and not self._closed:
                     self._timer.cancel()
                     self._timer = threading.Timer(self._patience, self.end_idle)
@@ -66,6 +81,13 @@ class Processes:
             processes = list(self._all)
         for process in processes:
             process.close()
+
+
+def _end_unwanted(process: WorkerProcess, wanted: Callable[[], bool], finished: threading.Event) -> None:
+    while not finished.wait(_LOOK):
+        if not wanted():
+            process.close()
+            return
 
 
 def isolated(process: WorkerProcess, function: str, text: str, values: Floats, limit: float | None) -> dict[str, Any]:
@@ -113,12 +135,3 @@ def _reason(death: Death, deaths: int) -> str:
     if death.beyond:
         return f"{death.reason}; raise time_limit if it needs longer"
     return f"its worker process died each of {deaths} times: {death.reason}"
-
-
-# -- on a worker of a cluster ----------------------------------------------------------------------------------
-_here = Processes(_IDLE)
-
-
-def on_worker(function: str, text: str, values: Floats, limit: float | None) -> dict[str, Any]:
-    """The same on a worker of a cluster, which keeps its processes for the chunks that follow."""
-    return _here.compute(function, text, values, limit)

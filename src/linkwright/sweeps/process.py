@@ -84,6 +84,11 @@ class WorkerProcess:
             _forget(process)
 
     @property
+    def closed(self) -> bool:
+        """Whether it was ended for good."""
+        return self._closed
+
+    @property
     def pid(self) -> int | None:
         """The number of the process, if it has been started."""
         return None if self._process is None else self._process.pid
