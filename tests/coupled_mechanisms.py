@@ -1,26 +1,38 @@
 """Random mechanisms with gears: trees and closed chains of every joint kind, loaded by every element, driven or free.
 
-`draw(seed)` makes one. Its parts are plain data in NumPy, beside the mechanism that was built of them, so that what a
-test computes of them does not go through the package.
+`draw(seed)` makes one. The parts that it was built of are beside it, so that what a test computes of them does not go
+through the package.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import linkwright as lw
+from mechanism_parts import (
+    GROUND,
+    RATES,
+    SINGLE,
+    Drawn,
+    Drive,
+    Floats,
+    Gear,
+    Joint,
+    JointLoad,
+    PairLoad,
+    Pose,
+    Push,
+    Solid,
+    Wrench,
+    after,
+    inverse,
+    moved,
+    rotation,
+)
 
-Floats = NDArray[np.float64]
-Pose = tuple[Floats, Floats]
-GROUND = "ground"
-#: The rates of each joint kind; those of one coordinate lead and follow.
-RATES = {"revolute": 1, "prismatic": 1, "screw": 1, "cylindrical": 2, "universal": 2, "planar": 3, "spherical": 3}
-SINGLE = ("revolute", "prismatic", "screw")
 #: Closed chains in space, by the kinds of their joints: one or two degrees of freedom.
 CHAINS = (
     ("revolute", "spherical", "cylindrical", "revolute"),
@@ -32,138 +44,9 @@ CHAINS = (
 )
 
 
-@dataclass(frozen=True)
-class Solid:
-    """A body: its inertia is about the centre of mass, in body axes."""
-
-    mass: float
-    com: Floats
-    inertia: Floats
-
-
-@dataclass(frozen=True)
-class Joint:
-    """A joint from a frame on its parent to one on its child, each a rotation and an origin in body axes."""
-
-    name: str
-    kind: str
-    parent: str
-    child: str
-    i: Pose
-    j: Pose
-    q: Floats  # where it is drawn
-    pitch: float
-    armature: float
-    cut: bool
-
-
-@dataclass(frozen=True)
-class Gear:
-    name: str
-    follower: str
-    leader: str
-    ratio: float
-    offset: float
-
-
-@dataclass(frozen=True)
-class JointLoad:
-    """A force law on rate `index` of a joint; `value(q, v, t)`."""
-
-    name: str
-    joint: str
-    index: int
-    value: Callable[[Any, Any, Any], Any]
-
-
-@dataclass(frozen=True)
-class PairLoad:
-    """A force that pushes two points apart; `value(d, ḋ, t)`."""
-
-    name: str
-    ends: tuple[tuple[str, Floats], tuple[str, Floats]]
-    value: Callable[[Any, Any, Any], Any]
-
-
-@dataclass(frozen=True)
-class Wrench:
-    """Force and torque (a, a + b·t) at a frame, in the axes of a frame; the opposite on another body, if any."""
-
-    body: str
-    at: Floats
-    axes: tuple[str, Floats]  # body and rotation
-    start: Floats
-    rate: Floats
-    reaction: str | None
-
-
-@dataclass(frozen=True)
-class Drive:
-    """A driver of coordinate `index` of a joint, and the rate of its law in time."""
-
-    name: str
-    joint: str
-    index: int
-    rate: Callable[[Any], Any]
-
-
-@dataclass
-class Drawn:
-    """A mechanism and the data that it was built of."""
-
-    seed: int
-    gravity: Floats
-    solids: dict[str, Solid] = field(default_factory=dict)
-    joints: dict[str, Joint] = field(default_factory=dict)
-    gears: list[Gear] = field(default_factory=list)
-    joint_loads: list[JointLoad] = field(default_factory=list)
-    pair_loads: list[PairLoad] = field(default_factory=list)
-    wrenches: list[Wrench] = field(default_factory=list)
-    drives: list[Drive] = field(default_factory=list)
-    rests: bool = False  # whether springs hold it
-    prescribed: bool = False  # whether drivers prescribe all of its motion
-    mech: lw.Mechanism = None  # type: ignore[assignment]
-
-
 def draw(seed: int) -> Drawn:
     """The mechanism of a seed."""
     return _Drawer(seed).draw()
-
-
-def rotation(axis: Floats, angle: float) -> Floats:
-    """Rodrigues' formula."""
-    x, y, z = axis / np.linalg.norm(axis)
-    k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return np.eye(3) + np.sin(angle) * k + (1 - np.cos(angle)) * (k @ k)
-
-
-def moved(kind: str, q: Floats, pitch: float) -> Pose:
-    """The pose of frame j in frame i."""
-    z = np.array([0.0, 0.0, 1.0])
-    if kind == "revolute":
-        return rotation(z, q[0]), np.zeros(3)
-    if kind == "prismatic":
-        return np.eye(3), q[0] * z
-    if kind == "screw":
-        return rotation(z, q[0]), pitch * q[0] * z
-    if kind == "cylindrical":
-        return rotation(z, q[0]), q[1] * z
-    if kind == "universal":
-        quarter = rotation(np.array([1.0, 0.0, 0.0]), -np.pi / 2)
-        return rotation(z, q[0]) @ quarter @ rotation(z, q[1]), np.zeros(3)
-    if kind == "planar":
-        return rotation(z, q[2]), np.array([q[0], q[1], 0.0])
-    assert kind == "spherical"
-    return rotation(q + 1e-3, float(np.linalg.norm(q))), np.zeros(3)
-
-
-def after(a: Pose, b: Pose) -> Pose:
-    """The pose b of a frame that has the pose a."""
-    return a[0] @ b[0], a[1] + a[0] @ b[1]
-
-
-def inverse(a: Pose) -> Pose:
-    return a[0].T, -a[0].T @ a[1]
 
 
 class _Drawer:
@@ -173,6 +56,7 @@ class _Drawer:
         self.poses: dict[str, Pose] = {GROUND: (np.eye(3), np.zeros(3))}
         self.freedom: list[str] = []  # joints whose coordinates, one after another, could be prescribed together
         self.frames: dict[str, tuple[str, Floats]] = {}
+        self.far: dict[str, str] = {}  # the outer body of a tree joint
         self.b = lw.Builder(f"seed {seed}")
 
     def draw(self) -> Drawn:
@@ -184,6 +68,8 @@ class _Drawer:
         if rng.uniform() < 0.3:
             self._mesh()
         self._build()
+        if rng.uniform() < 0.3:
+            self._tie()
         self._load()
         if rng.uniform() < 0.5:
             self._drive()
@@ -221,7 +107,9 @@ class _Drawer:
         """A body on a joint whose frame on its parent is `here`, in ground."""
         self._body(name)
         self.poses[name] = after(here, (rotation(self.rng.normal(size=3), 0.7), 0.6 * self.rng.normal(size=3)))
-        return self._joint(kind, (onto, name), here)
+        joint = self._joint(kind, (onto, name), here)
+        self.far[joint] = name
+        return joint
 
     def _tree(self, stem: str) -> None:
         kinds = [*SINGLE, *SINGLE, *SINGLE, "cylindrical", "universal", "planar", "spherical"]
@@ -320,6 +208,34 @@ class _Drawer:
             b.joint(x.kind, *frames, x.name, armature=x.armature, cut=x.cut, **pitch)
         for g in drawn.gears:
             b.mimic(g.follower, g.leader, g.ratio, g.offset, name=None if g.name == g.follower else g.name)
+
+    # -- ties -------------------------------------------------------------------------------------------------
+    def _movable(self) -> list[str]:
+        """Joints that a force on their outer body could move, without gears."""
+        geared = {n for g in self.drawn.gears for n in (g.follower, g.leader)}
+        free = [n for n in self.freedom if self.freedom.count(n) == 1]
+        return [n for n in free if n in self.far and n not in geared and self.drawn.joints[n].kind in SINGLE]
+
+    def _seen(self, end: tuple[str, Floats, str]) -> Floats:
+        """Where a point is drawn, in ground."""
+        return after(self.poses[end[0]], (np.eye(3), end[1]))[1]
+
+    def _tie(self) -> None:
+        """A rod to ground, or a plane of ground, that takes the freedom of a joint."""
+        movable = self._movable()
+        if not movable:
+            return
+        name = str(self.rng.choice(movable))
+        self.freedom.remove(name)
+        point, post = self._point([self.far[name]]), self._point([GROUND])
+        if self.rng.uniform() < 0.5:
+            self.b.rod(point[2], post[2], float(np.linalg.norm(self._seen(point) - self._seen(post))), "rod")
+            self.drawn.ties["rod"] = Push((point[:2], post[:2]))
+        else:
+            axes = rotation(self.rng.normal(size=3), 1.1)
+            plane = self.b.frame(GROUND, axes, self._seen(point) + axes[:, :2] @ self.rng.normal(size=2), "floor")
+            self.b.point_on_plane(plane, point[2], "plane")
+            self.drawn.ties["plane"] = Push((point[:2],), (GROUND, axes[:, 2]))
 
     # -- loads ------------------------------------------------------------------------------------------------
     def _load(self) -> None:
@@ -429,5 +345,26 @@ class _Drawer:
             partners = [n for g in drawn.gears if name in (g.follower, g.leader) for n in (g.follower, g.leader)]
             joint = drawn.joints[str(rng.choice(partners)) if partners and rng.uniform() < 0.5 else name]
             a, w = (float(x) for x in rng.uniform(0.2, 1.5, 2))
+            rate = _rate(a, w)
+            if name in self._movable() and rng.uniform() < 0.4:
+                drawn.drives.append(self._point_drive(f"d{k}", self.far[name], a * np.sin(w * lw.TIME), rate))
+                continue
             self.b.driver("joint", joint.name, joint.q[index] + a * np.sin(w * lw.TIME), index=index, name=f"d{k}")
-            drawn.drives.append(Drive(f"d{k}", joint.name, index, lambda t, a=a, w=w: a * w * np.cos(w * t)))
+            drawn.drives.append(Drive(f"d{k}", rate, joint.name, index))
+
+    def _point_drive(self, name: str, body: str, change: Any, rate: Callable[[Any], Any]) -> Drive:
+        """A driver of the distance of a body's point from ground's, or of its coordinate in ground."""
+        point, post = self._point([body]), self._point([GROUND])
+        where = self._seen(point)
+        if self.rng.uniform() < 0.5:
+            start = float(np.linalg.norm(where - self._seen(post)))
+            self.b.driver("distance", point[2], start + 0.3 * change, other=post[2], name=name)
+            return Drive(name, lambda t: 0.3 * rate(t), push=Push((point[:2], post[:2])))
+        k = int(self.rng.integers(3))
+        self.b.driver("absolute", point[2], float(where[k]) + 0.3 * change, coordinate="xyz"[k], name=name)
+        return Drive(name, lambda t: 0.3 * rate(t), push=Push((point[:2],), (GROUND, np.eye(3)[k])))
+
+
+def _rate(a: float, w: float) -> Callable[[Any], Any]:
+    """That of a sin(w t)."""
+    return lambda t: a * w * np.cos(w * t)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import linkwright as lw
-from coupled_mechanisms import GROUND, RATES, Drawn, Joint
+from mechanism_parts import GROUND, RATES, Drawn, Joint, Push
 
 Floats = NDArray[np.float64]
 
@@ -103,6 +103,19 @@ class Balance:
             force, moment = (np.einsum("tij,tj->ti", axes, part) for part in (values[:, :3], values[:, 3:]))
             self.between((w.body, w.reaction or GROUND), m.point(w.body, w.at), force, moment)
 
+    def along_lines(self, pushes: Mapping[str, Push], forces: Mapping[str, Floats]) -> None:
+        """Ties, and drivers of points: what they exert along their lines."""
+        m = self.motion
+        for name, push in pushes.items():
+            body, at = push.ends[0]
+            other = push.ends[1][0] if push.axis is None else push.axis[0]
+            if push.axis is None:
+                line = pair_line(m, push.ends)[0]
+                axis = -line / np.linalg.norm(line, axis=1)[:, None]
+            else:
+                axis = m.r[other] @ push.axis[1]
+            self.between((body, other), m.point(body, at), forces[name][:, None] * axis, np.zeros(3))
+
     def gears(self, forces: Mapping[str, Floats]) -> None:
         """A gear's force along its follower's coordinate, and −ratio times it along its leader's."""
         for gear in self.drawn.gears:
@@ -138,7 +151,7 @@ class Balance:
         return np.concatenate([m.velocity(body, self._centre(body)), m.w[body]], axis=1)
 
 
-def pair_line(m: Motion, ends: tuple[tuple[str, Floats], tuple[str, Floats]]) -> tuple[Floats, Floats]:
+def pair_line(m: Motion, ends: tuple[tuple[str, Floats], ...]) -> tuple[Floats, Floats]:
     """The line from the first point to the second, and how it changes."""
     (xa, va), (xb, vb) = ((x, m.velocity(body, x)) for body, at in ends for x in [m.point(body, at)])
     return xb - xa, vb - va

@@ -14,8 +14,9 @@ import pytest
 
 import linkwright as lw
 import rotation
-from coupled_mechanisms import GROUND, RATES, SINGLE, Drawn, JointLoad, draw
+from coupled_mechanisms import draw
 from linkwright.formats.mks.reader import parse_mks
+from mechanism_parts import GROUND, RATES, SINGLE, Drawn, Drive, JointLoad
 from newton_euler import Balance, Floats, coordinates, motion_of, power_along, rate_along
 
 SEEDS = range(1000)
@@ -218,12 +219,17 @@ class Check:
         pushes = {("prismatic", 0), ("cylindrical", 1), ("planar", 0), ("planar", 1)}
         return self.sol.series[f"{name}.{'force' if (kind, index) in pushes else 'torque'}"].values
 
+    def _drive(self, x: Drive) -> Floats:
+        return self.sol.series[f"{x.name}.force"].values if x.push else self._scalar(x.name, x.joint, x.index)
+
     # -- checks -----------------------------------------------------------------------------------------------
     def bodies(self) -> None:
         """Joints, gears, elements and gravity move every body as it moves."""
         drawn, balance = self.drawn, Balance(self.drawn, self.m)
         balance.loads()
         balance.gears({g.name: self._scalar(g.name, g.follower) for g in drawn.gears})
+        pushes = drawn.ties | {x.name: x.push for x in drawn.drives if x.push is not None}
+        balance.along_lines(pushes, {name: self.sol.series[f"{name}.force"].values for name in pushes})
         for name, wrench in self.wrenches.items():
             balance.between((drawn.joints[name].child, drawn.joints[name].parent), *wrench)
         assert np.abs(balance.residual()).max() < CLOSE
@@ -248,7 +254,7 @@ class Check:
                     wanted[load.index] += self._value(load)
             for x in self.drawn.drives:
                 if x.joint == name:
-                    wanted[x.index] += self._scalar(x.name, x.joint, x.index)
+                    wanted[x.index] += self._drive(x)
             if joint.kind in SINGLE:
                 wanted[0] -= joint.armature * coordinates(joint, self.m, 0)[2]
             scale = 1.0 + max(np.abs(part).max() for part in (*self.wrenches[name][1:], wanted))
@@ -292,6 +298,6 @@ class Check:
         multipliers = {
             name.split("'")[1]: x for name, x in zip(mech.constraints, lam.T, strict=True) if "driver" in name
         }
-        for forces in (multipliers, {x.name: self._scalar(x.name, x.joint, x.index) for x in drawn.drives}):
+        for forces in (multipliers, {x.name: self._drive(x) for x in drawn.drives}):
             power = sum(forces[x.name] * x.rate(m.time) for x in drawn.drives)
             assert np.abs(power - put_in).max() < 1e-5 * (1.0 + size)
