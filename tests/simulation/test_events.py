@@ -87,3 +87,61 @@ def test_events_must_be_functions_that_give_one_number():
         lw.simulate(oscillator(), 1.0, events=lw.Event(lambda t, q, v: q))
     with pytest.raises(ModelError, match=r"lw\.Event"):
         lw.simulate(oscillator(), 1.0, events=[through_zero])
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "dop853"}, {"method": "radau"}, {"record": False}])
+def test_two_crossings_within_one_step_are_found(options):
+    """A swing that passes a level just below its height: up and down again within one step."""
+    level = 1.0 - 1e-6
+    event = lw.Event(lambda t, q, v: q[0] - level, name="top")
+    sol = lw.simulate(oscillator(1.0), 20.0, q0=[1.0], rtol=1e-10, events=event, **options)
+    away = np.arccos(level)
+    wanted = [away, *(2.0 * np.pi * k + side * away for k in (1, 2, 3) for side in (-1, 1))]
+    np.testing.assert_allclose([e.time for e in sol.events], wanted, atol=2e-5)
+    steps = np.searchsorted(sol.time, wanted)
+    assert len(set(steps.tolist())) < len(steps)  # or the test shows nothing
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_of_two_crossings_within_one_step_a_direction_chooses_one(direction):
+    event = lw.Event(lambda t, q, v: q[0] - (1.0 - 1e-4), direction=direction)
+    sol = lw.simulate(oscillator(1.0), 7.0, q0=[-1.0], method="dop853", rtol=1e-9, events=event)
+    assert [np.sign(e.v[0]) for e in sol.events] == [direction]
+
+
+def test_crossings_faster_than_steps_are_counted():
+    event = lw.Event(lambda t, q, v: np.sin(40.0 * t) + 0.0 * q[0], name="fast")
+    sol = lw.simulate(oscillator(1.0), 20.0, q0=[1.0], method="dop853", events=event)
+    wanted = np.pi / 40.0 * np.arange(1, int(20.0 * 40.0 / np.pi) + 1)
+    np.testing.assert_allclose([e.time for e in sol.events], wanted, atol=1e-9)
+
+
+def test_an_event_that_may_only_touch_zero_is_noted():
+    event = lw.Event(lambda t, q, v: 1.0 - q[0], name="touch")
+    sol = lw.simulate(oscillator(1.0), 7.0, q0=[1.0], events=event)
+    assert sol.status
+    assert any("'touch'" in note and "not resolved" in note for note in sol.status.notes)
+
+
+@pytest.mark.parametrize("record", [True, False])
+@pytest.mark.parametrize("options", [{}, {"method": "rk4", "dt": 0.1}, {"method": "radau"}, {"interval": 0.25}])
+def test_an_event_without_a_value_ends_the_run_with_its_name(options, record):
+    def root(t, q, v):
+        with np.errstate(invalid="ignore"):
+            return np.sqrt(0.55 - t) + 0.0 * q[0]
+
+    sol = lw.simulate(oscillator(1.0), 2.0, q0=[1.0], events=lw.Event(root, name="root"), record=record, **options)
+    assert not sol.status
+    assert sol.status.reason == "event has no value"
+    assert sol.status.element == "root"
+    assert "'root'" in str(sol.status)
+    assert 0.2 < sol.time[-1] <= 0.55
+
+
+def test_an_event_without_a_value_after_a_terminal_one_does_not_matter():
+    stop = lw.Event(lambda t, q, v: q[0] - np.cos(0.3), terminal=True, name="stop")
+    late = lw.Event(lambda t, q, v: np.sqrt(0.9 - t) + 0.0 * q[0], name="late")
+    sol = lw.simulate(oscillator(1.0), 2.0, q0=[1.0], events=[late, stop], max_step=0.1)
+    assert sol.status
+    assert sol.status.reason == "event"
+    assert sol.time[-1] == pytest.approx(0.3, abs=1e-6)

@@ -204,3 +204,20 @@ def test_a_law_that_gives_a_list_is_recorded_too():
     sol = lw.simulate(lw.chain(2), 0.1, tau=lambda t, q, v: [-v[0], 0.5])
     assert sol.status
     assert not sol.status.notes
+
+
+@pytest.mark.parametrize("method", ["rk45", "dop853", "radau"])
+@pytest.mark.parametrize("size", [1.0, 1e-3])
+def test_a_law_with_random_numbers_ends_with_a_status_that_says_so(method, size):
+    rng = np.random.default_rng(0)
+    sol = lw.simulate(lw.chain(2), 10.0, q0=[0.3, 0.1], tau=lambda t, q, v: size * rng.normal(size=2), method=method)
+    assert not sol.status
+    assert sol.status.reason == "no function of the state"
+    assert "random" in sol.status.message
+    assert sol.counters.steps + sol.counters.rejected < 2000
+
+
+def test_a_law_with_random_numbers_goes_on_in_steps_of_one_length():
+    rng = np.random.default_rng(0)
+    sol = lw.simulate(lw.chain(2), 0.2, tau=lambda t, q, v: rng.normal(size=2), method="rk4", dt=0.01)
+    assert sol.status

@@ -1,7 +1,8 @@
 r"""Linear models about a state, on a mechanism's own degrees of freedom, and their modes.
 
 Small motions are δq = Z y and δv = Z u + …, where Z is a basis of the rates that the constraints allow: ẋ = A x + B δτ
-with x = (y, u) = (P δq, P δv). In loops Z is orthonormal with shifts counted in the mechanism's length, and P Z = 1. A comes from the exact derivatives of forward dynamics for trees and small loops.
+with x = (y, u) = (P δq, P δv). In loops Z is orthonormal with shifts counted in the mechanism's length, and P Z = 1.
+A comes from the exact derivatives of forward dynamics for trees and small loops.
 In loops rates change with places: G (v + δv) stays as it is, so that δv = Z u − G⁺ D y with D y the change of G v.
 Larger mechanisms are differentiated on their consistent states by central differences of fourth order, whose steps
 shrink until two sizes agree.

@@ -29,6 +29,7 @@ from linkwright.simulation.tableaux import Row, Tableau
 from linkwright.simulation.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
+_OFTEN, _ENDLESS = 100, 2e5  # attempts after which it is asked how a run goes, and how many a run should not take
 
 
 class Slopes:
@@ -53,6 +54,17 @@ class Slopes:
             return self._tau
         return self._law(float(t), q.copy(), v.copy())
 
+    def wanders(self, row: Rows) -> str:
+        """What to know if the law gives two answers for one state: no step is short enough for such a one."""
+        if self._law is None:
+            return ""
+        t, q, v = float(row.t[0]), row.q[0], row.v[0]
+        one, other = (self.force(t, q, v) for _ in range(2))
+        if np.array_equal(one, other, equal_nan=True):
+            return ""
+        text = f"at t = {t:.9g} s {self._law.what} gives other values when it is asked again for the same t, q and v"
+        return f"{text}: it has random numbers or keeps something between its calls"
+
     def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
         given = {"q": q, "v": v, "tau": self.force(t, q, v), "t": np.array(t)}
         kernel, names = self.dynamics
@@ -64,6 +76,20 @@ class Slopes:
             return q, v, 0.0, 0.0
         q, v, *summary = self.kernels.settled()(q, v, np.array(t))
         return (q, v, float(summary[0][0]), float(summary[0][1])) if summary else (q, v, 0.0, 0.0)
+
+
+class Creep:
+    """Whether a run goes on so slowly that something must be wrong: told every `_OFTEN` attempts."""
+
+    def __init__(self, begin: float, end: float) -> None:
+        self.begin, self.end, self.attempts = begin, end, 0
+
+    def creeps(self, t: float) -> bool:
+        """Count an attempt from this time."""
+        self.attempts += 1
+        if self.attempts % _OFTEN:
+            return False
+        return self.attempts * (self.end - self.begin) > _ENDLESS * (t - self.begin)
 
 
 class Called:
@@ -83,10 +109,12 @@ class Called:
     ) -> None:
         """`control`: the first step and the longest."""
         self.slopes, self.tableau, self.end, self.dt = slopes, tableau, end, dt
+        self.kernels = slopes.kernels
         self.last, self.begin, self.done = start.copy(), float(start.t[0]), 0
         self.work = Work(evaluations=1)
         self.notes: list[str] = []
         self.tried: list[Floats] = []  # the controls of the attempts since the last good one
+        self.watch = Creep(self.begin, end)
         self.count = 0 if dt is None else step_count(self.begin, end, dt)
         first, longest = control
         shortest = 16.0 * float(np.spacing(max(abs(self.begin), abs(end))))
@@ -148,7 +176,11 @@ class Called:
         control, taken = after(self.tableau, size, self.control, self.settings, h, t1, projection, sums, there)
         self.control = np.asarray(control, dtype=np.float64)
         self.tried.append(self.control)
-        if self.control[CONTROL.index("code")] == UNDERFLOW:
+        stuck = self.control[CONTROL.index("code")] == UNDERFLOW
+        wanders = self.slopes.wanders(self.last) if self.watch.creeps(self.time) or stuck else ""
+        if wanders:
+            return None, Trouble("no function of the state", t, message=wanders)
+        if stuck:
             reason, residual = why_stuck(np.array(self.tried))
             return None, Trouble(reason, t, residual, point if reason == "no value" else self.last)
         self._count(rounds)

@@ -26,6 +26,9 @@ def ended(mech: Mechanism, trouble: Trouble, last: Rows) -> Status:
     t = trouble.time
     if trouble.reason == "law failed":
         return law_failed(trouble.message, t)
+    if trouble.reason == "no function of the state":
+        advice = "draw the numbers before and take them from a table of t; or give dt, whose steps do not shrink"
+        return Status(False, trouble.message, trouble.reason, t, advice=advice)
     law = endless_law(mech, last, ahead=True) if trouble.reason in ("no value", "step underflow") else None
     if law is not None:
         message = f"at t = {t:.9g} s the law of {law[0]} {law[1]!r} comes to where it has no finite value"

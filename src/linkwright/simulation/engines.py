@@ -48,11 +48,11 @@ class Work:
 class Trouble:
     """Why a run cannot go on."""
 
-    reason: str  # "no value", "step underflow", "constraint cannot be met", "law failed"
+    reason: str  # "no value", "step underflow", "constraint cannot be met", "law failed", "no function of the state"
     time: float
     residual: float = 0.0
     state: Rows | None = None  # one row, where it is known what went wrong there
-    message: str = ""  # what a law raised
+    message: str = ""  # what a law raised, or did
 
 
 def why_stuck(controls: Floats) -> tuple[str, float]:
@@ -73,6 +73,7 @@ def far_note(part: float, t: float) -> str:
 class Engine(Protocol):
     """A way to go on in time."""
 
+    kernels: Kernels
     work: Work
     notes: list[str]  # what a person should know of the run
     keeps: bool  # whether the rows it gives stay as they are, all of them in one piece of memory

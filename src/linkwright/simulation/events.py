@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import ModelError
+from linkwright.errors import LinkwrightError, ModelError
 from linkwright.kernels import compiled
 from linkwright.simulation.engines import Engine
 from linkwright.simulation.kernels import in_batch
@@ -17,8 +17,15 @@ from linkwright.simulation.laws import Law, law
 from linkwright.simulation.rows import Rows
 
 Floats = NDArray[np.float64]
-_PIECES = 16  # into which the step with a crossing is cut, again and again
+_PIECES = 16  # into which the part of a step with a crossing is cut, again and again
 _ROUNDS = 14  # 16¹⁴ is more than the digits of a number
+#: The parts of a step at which an event is looked at: close to its ends they tell the slope there.
+_PARTS = np.array([0.0, 1 / 512, *(k / 8 for k in range(1, 8)), 511 / 512, 1.0])
+_NEAR = 0.25  # of what changes between three values: a least value nearer to zero than this is looked at closely
+_TURNS = 6  # rounds in which a least value is sought
+_TOUCH = 1e-6  # of an event's largest value around: a least value nearer to zero may touch it
+_MANY, _FINEST = 3, 1024  # crossings within one step from which a closer look is taken, in up to so many parts
+_ROOM = 2**20  # numbers of the states between steps that are looked at together
 
 
 @dataclass(frozen=True)
@@ -26,8 +33,11 @@ class Event:
     """A zero crossing of function(t, q, v): upward with direction > 0, downward with direction < 0, else both.
 
     The function is in NumPy syntax and is compiled; one that cannot be recorded is called from Python at every step.
-    It is looked at after every step: two crossings within one step are not seen. A terminal event ends the run where it
-    happens. `sol.events` lists what was met, by name; the second event of a name "hit" is "hit (2)".
+    It is looked at after every step and at some parts of it, by its sign and its slope, so that two crossings within
+    one step are found. `sol.status.notes` says where it came so near to zero, or crossed it so often within one step,
+    that what happened is not resolved. A value that is no number ends the run with the status "event has no value". A
+    terminal event ends the run where it happens. `sol.events` lists what was met, by name; the second event of a name
+    "hit" is "hit (2)".
     """
 
     function: Callable[[Any, Any, Any], Any]
@@ -41,6 +51,14 @@ class Event:
         if self.direction not in (-1, 0, 1):
             text = f"the direction of an event is 1 (upward), -1 (downward) or 0 (both), not {self.direction!r}"
             raise ModelError(text)
+
+
+class EventFailed(LinkwrightError):
+    """An event whose value is no number at a time."""
+
+    def __init__(self, name: str, t: float) -> None:
+        super().__init__(f"at t = {t:.9g} s event {name!r} has no value: its function gives NaN")
+        self.name, self.time = name, t
 
 
 @dataclass(frozen=True)
@@ -70,38 +88,181 @@ class Watch:
         points = zip(rows.t.tolist(), rows.q, rows.v, strict=True)
         return np.array([float(self.law(t, q.copy(), v.copy())) for t, q, v in points])
 
-    def crossed(self, before: Floats, after: Floats) -> NDArray[np.bool_]:
-        """Whether it happened between two values; from zero itself nothing does."""
-        up, down = (before < 0.0) & (after >= 0.0), (before > 0.0) & (after <= 0.0)
-        if self.event.direction > 0:
-            return up
-        return down if self.event.direction < 0 else up | down
-
-    def met(self, engine: Engine, rows: Rows) -> list[Met]:
-        """Where it happened in these steps."""
-        g = self.values(rows)
-        steps = np.flatnonzero(self.crossed(g[:-1], g[1:]))
+    def met(self, engine: Engine, rows: Rows) -> tuple[list[Met], list[str]]:
+        """Where it happened in these steps, in their order, and what was not resolved."""
+        ends = self.values(rows)
+        self._check(rows.t, ends)
+        steps = self._suspect(engine, rows)
         if not len(steps):
-            return []
-        found = self._located(engine, rows, steps, np.sign(g[steps]))
-        return [Met(self, int(step), found[k : k + 1]) for k, step in enumerate(steps)]
+            return [], []
+        theta = np.broadcast_to(_PARTS, (len(steps), len(_PARTS)))
+        values = self._within(engine, rows, steps, theta)
+        brackets: list[tuple[int, float, float]] = []
+        notes: list[str] = []
+        for k, step in enumerate(steps.tolist()):
+            x, g, note = self._often(engine, rows, step, theta[k], values[k])
+            notes += note
+            found, touch = self._brackets(engine, rows, step, x, g)
+            brackets += [(step, low, high) for low, high in found]
+            if touch is not None and touch[1] <= _TOUCH * np.abs(ends).max():
+                notes.append(
+                    f"event {self.name!r} comes as near to zero as {touch[1]:.2g} at t = {touch[0]:.6g} s: "
+                    "whether it touches or crosses it there is not resolved"
+                )
+        if not brackets:
+            return [], notes
+        where, low, high = (np.array(x) for x in zip(*brackets, strict=True))
+        points, before = self._located(engine, rows, where, low, high)
+        wanted = (self.event.direction == 0) | (self.event.direction == -before)
+        return [Met(self, int(where[k]), points[k : k + 1]) for k in np.flatnonzero(wanted)], notes
 
-    def _located(self, engine: Engine, rows: Rows, steps: NDArray[np.int64], side: Floats) -> Rows:
-        """The first points of these steps that are not on the side where the steps begin."""
-        low, high = np.zeros(len(steps)), np.ones(len(steps))
+    def _check(self, t: Floats, values: Floats) -> None:
+        """An error that names the event and the time if it has no value somewhere."""
+        none = np.flatnonzero(np.isnan(values))
+        if len(none):
+            raise EventFailed(self.name, float(t[none[0]]))
+
+    def _suspect(self, engine: Engine, rows: Rows) -> NDArray[np.int64]:
+        """The steps in which it changes its sign, or turns round near to zero, by cubics through the points."""
+        width = len(_PARTS) * (rows.q.shape[1] + rows.v.shape[1])
+        most = max(1, _ROOM // width)
+        found = []
+        for first in range(0, len(rows) - 1, most):
+            some = rows[first : first + most + 1]
+            g = self.values(_between_ends(engine, some)).reshape(len(some) - 1, len(_PARTS))
+            found.append(first + np.flatnonzero(_suspicious(g)))
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+    def _within(self, engine: Engine, rows: Rows, steps: NDArray[np.int64], theta: Floats) -> Floats:
+        """Its values at parts (n, k) of steps (n,), by dense output; at their ends, those of the points."""
+        inner = theta[:, 1:-1]
+        points = engine.between(rows, np.repeat(steps, inner.shape[1]), inner.reshape(-1))
+        values = self.values(points)
+        self._check(points.t, values)
+        ends = [np.where(theta[:, k] == end, self.values(rows[steps + end]), np.nan) for k, end in ((0, 0), (-1, 1))]
+        for k, part in zip((0, 1), (theta[:, 0], theta[:, -1]), strict=True):
+            other = np.flatnonzero(np.isnan(ends[k]))
+            if len(other):
+                ends[k][other] = self.values(engine.between(rows, steps[other], part[other]))
+        return np.concatenate([ends[0][:, None], values.reshape(inner.shape), ends[1][:, None]], axis=1)
+
+    def _often(
+        self, engine: Engine, rows: Rows, step: int, theta: Floats, g: Floats
+    ) -> tuple[Floats, Floats, list[str]]:
+        """Parts of a step and its values there, so close that no more crossings come; else a note of it."""
+        count, parts = int(_crossed(g).sum()), 32
+        if count < _MANY:
+            return theta, g, []
+        while parts <= _FINEST:
+            theta = np.linspace(0.0, 1.0, parts + 1)
+            g = self._within(engine, rows, np.array([step]), theta[None, :])[0]
+            before, count, parts = count, int(_crossed(g).sum()), 2 * parts
+            if count == before:
+                return theta, g, []
+        text = f"event {self.name!r} crosses zero {count} times within one step after t = {rows.t[step]:.6g} s"
+        return theta, g, [f"{text}, and there may be more; give a shorter max_step"]
+
+    def _brackets(
+        self, engine: Engine, rows: Rows, step: int, theta: Floats, g: Floats
+    ) -> tuple[list[tuple[float, float]], tuple[float, float] | None]:
+        """Parts of a step between which it crosses zero once; and where, and how nearly, it may touch it."""
+        touch: tuple[float, float] | None = None
+        for _ in range(_TURNS):
+            crossed = np.flatnonzero(_crossed(g))
+            low = _least(g)
+            if low is None:
+                break
+            # A closer look around where it turns round; where that shows two crossings, they stand apart.
+            finer = np.linspace(theta[low - 1], theta[low + 1], _PIECES + 1)
+            values = self._within(engine, rows, np.array([step]), finer[None, :])[0]
+            theta = np.concatenate([theta[: low - 1], finer, theta[low + 2 :]])
+            g = np.concatenate([g[: low - 1], values, g[low + 2 :]])
+            at = low - 1 + int(np.argmin(np.abs(values)))
+            t = float(rows.t[step] + theta[at] * (rows.t[step + 1] - rows.t[step]))
+            touch = t, float(abs(g[at]))
+            if len(np.flatnonzero(_crossed(g))) > len(crossed):
+                touch = None
+                break
+        crossed = np.flatnonzero(_crossed(g))
+        return [(float(theta[k]), float(theta[k + 1])) for k in crossed], touch
+
+    def _located(
+        self, engine: Engine, rows: Rows, steps: NDArray[np.int64], low: Floats, high: Floats
+    ) -> tuple[Rows, Floats]:
+        """The first points that are not on the side where these parts of steps begin, and that side's sign."""
+        side = np.sign(self._within(engine, rows, steps, np.stack([low, 0.5 * (low + high), high], axis=1))[:, 0])
         parts = np.arange(1, _PIECES) / _PIECES
         length = rows.t[steps + 1] - rows.t[steps]
         for _ in range(_ROUNDS):
-            if np.all((high - low) * length <= np.spacing(np.abs(rows.t[steps + 1]))):
+            wide = (high - low) * length > np.spacing(np.abs(rows.t[steps + 1]))
+            if not wide.any():
                 break
             inner = low[:, None] + (high - low)[:, None] * parts
             points = engine.between(rows, np.repeat(steps, len(parts)), inner.reshape(-1))
-            beyond = self.values(points).reshape(inner.shape) * side[:, None] <= 0.0
+            values = self.values(points)
+            self._check(points.t, values)
+            beyond = values.reshape(inner.shape) * side[:, None] <= 0.0
             first = np.where(beyond.any(axis=1), np.argmax(beyond, axis=1), len(parts))
             ends = np.concatenate([low[:, None], inner, high[:, None]], axis=1)
             at = np.arange(len(steps))
-            low, high = ends[at, first], ends[at, first + 1]
-        return engine.between(rows, steps, high)
+            # Each ends by its own width: its bits do not depend on what else is looked for.
+            low, high = np.where(wide, ends[at, first], low), np.where(wide, ends[at, first + 1], high)
+        return engine.between(rows, steps, high), side
+
+
+def _between_ends(engine: Engine, rows: Rows) -> Rows:
+    """States at `_PARTS` of every step, by cubics through its ends: near enough to see where to look."""
+    h = (rows.t[1:] - rows.t[:-1])[:, None, None]
+    x = _PARTS[:, None]
+    kernels = engine.kernels
+    rate = rows.v if kernels.nq == kernels.nv else in_batch(kernels.rate(), rows.q, rows.v)[0]
+
+    def cubic(y: Floats, slope: Floats) -> Floats:
+        y0, y1, s0, s1 = (part[:, None, :] for part in (y[:-1], y[1:], slope[:-1], slope[1:]))
+        forth, back = x * x * (3.0 - 2.0 * x), x * (1.0 - x)
+        # At x = 0 and 1 these are the ends to the bit.
+        inner = y0 + forth * (y1 - y0) + h * back * ((1.0 - x) * s0 - x * s1)
+        return np.asarray(np.where(x == 1.0, y1, inner).reshape(-1, y.shape[1]))
+
+    t = (rows.t[:-1, None] + _PARTS * (rows.t[1:] - rows.t[:-1])[:, None]).reshape(-1)
+    q, v = cubic(rows.q, rate), cubic(rows.v, rows.a)
+    return Rows(t, q, v, np.zeros_like(v))
+
+
+def _crossed(g: Floats) -> NDArray[np.bool_]:
+    """(..., n − 1): whether it crosses zero, or comes to it, between values; from zero itself nothing does."""
+    before, after = g[..., :-1], g[..., 1:]
+    return np.asarray(((before < 0.0) & (after >= 0.0)) | ((before > 0.0) & (after <= 0.0)))
+
+
+def _turning(g: Floats) -> tuple[NDArray[np.bool_], Floats]:
+    """(..., n − 2): where |g| is least of three values of one sign, and by how much it changes there."""
+    size, sign = np.abs(g), np.sign(g)
+    one = (sign[..., :-2] == sign[..., 1:-1]) & (sign[..., 1:-1] == sign[..., 2:]) & (sign[..., 1:-1] != 0.0)
+    left, middle, right = size[..., :-2], size[..., 1:-1], size[..., 2:]
+    return one & (middle <= left) & (middle <= right), np.maximum(left, right) - middle
+
+
+def _suspicious(g: Floats) -> NDArray[np.bool_]:
+    """(n,): which rows (n, parts) of values change their sign, turn round near to zero, or are no numbers."""
+    least, change = _turning(g)
+    x0, x1, x2 = _PARTS[:-2], _PARTS[1:-1], _PARTS[2:]
+    size = np.abs(g)
+    left, right = (size[:, 1:-1] - size[:, :-2]) / (x1 - x0), (size[:, 2:] - size[:, 1:-1]) / (x2 - x1)
+    bend = (right - left) / (x2 - x0)
+    slope = left + bend * (x1 - x0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bottom = size[:, 1:-1] - np.where(bend > 0.0, slope**2 / (4.0 * bend), 0.0)
+    near = least & (bottom <= _NEAR * change)
+    return np.asarray(_crossed(g).any(axis=1) | near.any(axis=1) | np.isnan(g).any(axis=1))
+
+
+def _least(g: Floats) -> int | None:
+    """Where |g| turns round nearest to zero without crossing it; None if it does so nowhere."""
+    least, change = _turning(g)
+    # Where values are as large as they were, or it is seen from one side only, a closer look finds nothing.
+    at = np.flatnonzero(least & (change > 0.0))
+    return None if not len(at) else 1 + int(at[np.argmin(np.abs(g)[1:-1][at])])
 
 
 def watches(events: Sequence[Event], t: float, q: Floats, v: Floats, *, may_record: bool = True) -> list[Watch]:
@@ -118,10 +279,12 @@ def watches(events: Sequence[Event], t: float, q: Floats, v: Floats, *, may_reco
     return list(found.values())
 
 
-def met(watched: Sequence[Watch], engine: Engine, rows: Rows) -> tuple[list[Met], Met | None]:
-    """What happened in these steps in the order of time, up to and with the first terminal event."""
-    every = sorted((m for watch in watched for m in watch.met(engine, rows)), key=lambda m: m.time)
+def met(watched: Sequence[Watch], engine: Engine, rows: Rows) -> tuple[list[Met], Met | None, list[str]]:
+    """What happened in these steps in the order of time, up to and with the first terminal event; and notes of it."""
+    answers = [watch.met(engine, rows) for watch in watched]
+    every = sorted((m for found, _ in answers for m in found), key=lambda m: m.time)
+    notes = [note for _, more in answers for note in more]
     for k, one in enumerate(every):
         if one.watch.event.terminal:
-            return every[: k + 1], one
-    return every, None
+            return every[: k + 1], one, notes
+    return every, None, notes

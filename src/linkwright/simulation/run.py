@@ -16,7 +16,7 @@ from linkwright.simulation.beginning import Settings, digest_of, engine_of, firs
 from linkwright.simulation.checkpoint import Standing, check_place, fault
 from linkwright.simulation.ends import ended, interrupted, law_failed
 from linkwright.simulation.engines import Fixed
-from linkwright.simulation.events import Event, met, watches
+from linkwright.simulation.events import Event, EventFailed, Met, met, watches
 from linkwright.simulation.keeper import Keeper
 from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.laws import Law, LawFailed, law
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
 Floats = NDArray[np.float64]
+MOST_NOTES = 5  # of events
 
 
 class Run:
@@ -64,6 +65,7 @@ class Run:
             if watch.law.program is None:
                 text = f"event {watch.name!r} could not be recorded and is called from Python: {watch.law.reason}"
                 self.notes.append(text)
+        self.event_notes: list[str] = []  # what was not resolved
         self.occurrences: list[Occurrence] = []
         self.stopped = False  # by a terminal event, the last of the occurrences
         self.keeper: Keeper | None = None
@@ -136,6 +138,9 @@ class Run:
             status = interrupted(self._reached(), self.keeper is not None)
         except LawFailed as error:
             status = law_failed(str(error), self._reached())
+        except EventFailed as error:
+            advice = "give it a value at every state, or end the run before"
+            status = Status(False, str(error), "event has no value", self._reached(), error.name, advice=advice)
         except MemoryError:
             advice = "keep fewer points: give interval=... or times=..."
             status = Status(
@@ -143,7 +148,7 @@ class Run:
             )
         if self.keeper is not None:
             status = self.keeper.last(status)
-        status = replace(status, notes=(*self.notes, *self.engine.notes, *status.notes))
+        status = replace(status, notes=(*self.notes, *self.engine.notes, *self._notes_of_events(), *status.notes))
         rows, work = self.output.rows, self.engine.work
         counters = Counters(
             newton_iterations=work.rounds,
@@ -161,6 +166,10 @@ class Run:
             events=self.occurrences,
             mechanism=self.mech,
         )
+
+    def _notes_of_events(self) -> list[str]:
+        more = len(self.event_notes) - MOST_NOTES
+        return self.event_notes[:MOST_NOTES] + ([f"{more} more such notes of events"] if more > 0 else [])
 
     def _reached(self) -> float:
         rows = self.output.rows
@@ -191,13 +200,14 @@ class Run:
     def _take(self, rows: Rows) -> Status | None:
         """Keep what is to be kept of these points; the status, if an event ends the run among them."""
         try:
-            found, last = met(self.watches, self.engine, rows) if self.watches and len(rows) > 1 else ([], None)
-        except LawFailed as error:
+            found, last, notes = self._met(rows)
+        except (LawFailed, EventFailed) as error:
             good = int(np.searchsorted(rows.t, error.time))  # the points before it are kept
             stop = self._take(rows[:good]) if 0 < good < len(rows) else None
             if stop is not None:
                 return stop
             raise
+        self.event_notes += [note for note in notes if note not in self.event_notes]
         whole = rows
         if last is not None:
             rows = rows[: last.step + 1]
@@ -210,6 +220,9 @@ class Run:
         self.output.last(last.point)
         self.stopped = True
         return self._ended_by_event()
+
+    def _met(self, rows: Rows) -> tuple[list[Met], Met | None, list[str]]:
+        return met(self.watches, self.engine, rows) if self.watches and len(rows) > 1 else ([], None, [])
 
     def _ended_by_event(self) -> Status | None:
         if not self.stopped:

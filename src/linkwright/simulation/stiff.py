@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.simulation.called import Slopes
+from linkwright.simulation.called import Creep, Slopes
 from linkwright.simulation.control import CLOSED, CONTROL, first_control
 from linkwright.simulation.engines import Trouble, Work
 from linkwright.simulation.kernels import in_batch
@@ -43,6 +43,8 @@ class Stiff:
         """`control`: the first step and the longest; `units` of the entries of q and v: 1, or the mechanism's length;
         `compiled`: the law, if there is one, is in `slopes`' kernels."""
         self.slopes, self.end, self.compiled = slopes, end, compiled
+        self.kernels = slopes.kernels
+        self.watch = Creep(float(start.t[0]), end)
         self.tau: tuple[Floats, ...] = () if tau is None else (tau,)
         self.last, self.work = start.copy(), Work()
         self.h, self.longest = control
@@ -118,6 +120,10 @@ class Stiff:
                 solver.step()
             except _NOT_FINITE:
                 return Trouble("no value", self.time)
+            slow = self.watch.creeps(self.time) or solver.status == "failed"
+            wanders = self.slopes.wanders(self.last) if slow else ""
+            if wanders:
+                return Trouble("no function of the state", self.time, message=wanders)
             if solver.status == "failed":
                 return self._failed()
             dense, t = solver.dense_output(), float(solver.t)
