@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import signal
 import sys
 import tempfile
 import time
@@ -60,13 +61,15 @@ def run(asked: argparse.Namespace) -> int:
     seed = secrets.randbelow(10**9) if asked.seed is None else asked.seed
     seconds = 60.0 if asked.seconds is None and asked.count is None else asked.seconds
     budget = f"{asked.count} inputs a share" if seconds is None else f"{seconds:g} s"
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended early, it says what was tried
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     print(f"{len(targets)} targets, {budget}, seed {seed}", flush=True)
     tallies = fuzz(targets, seed, seconds=seconds, count=asked.count, failures=asked.failures, tell=_say)
-    print(f"{'target':16} {'inputs':>9} {'a second':>9} {'worst s':>8} {'MB':>6}  outcomes")
+    print(f"{'target':16} {'inputs':>9} {'ms each':>9} {'worst s':>8} {'MB':>6}  outcomes")
     for name, tally in tallies.items():
-        rate = tally.tried / tally.seconds if tally.seconds else 0.0
+        each = 1e3 * tally.processor / max(1, tally.tried)
         outcomes = ", ".join(f"{word} {n}" for word, n in tally.outcomes.most_common(8))
-        print(f"{name:16} {tally.tried:9,} {rate:9.0f} {tally.worst:8.2f} {tally.memory >> 20:6}  {outcomes}")
+        print(f"{name:16} {tally.tried:9,} {each:9.2f} {tally.worst:8.2f} {tally.memory >> 20:6}  {outcomes}")
     found = sum(len(tally.findings) for tally in tallies.values())
     print(f"{sum(tally.tried for tally in tallies.values()):,} inputs, {found} findings, seed {seed}")
     return int(found > 0)

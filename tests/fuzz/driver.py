@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import selectors
@@ -16,7 +17,7 @@ from fuzz.targets import Target
 from fuzz.work import SLOW, Shared, warm_up, work
 
 WAIT = 12 * SLOW  # s of wall time after which a worker that waits for something is ended
-SLICE = 6.0  # s for which a target is tried before the next has its turn
+SLICE = 4.0  # s for which a target is tried before the next has its turn
 KINDS = 40  # findings of a target that are kept; more are counted
 
 
@@ -40,7 +41,7 @@ class Tally:
     worst: float = 0.0
     worst_input: int = 0
     memory: int = 0
-    seconds: float = 0.0
+    processor: float = 0.0  # s
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -59,7 +60,28 @@ def fuzz(
     end = None if seconds is None else time.monotonic() + seconds
     for target in targets:
         warm_up(target)  # before anything is forked, once
+    gc.collect()
+    gc.freeze()  # what is there stays, and is not copied when a worker's collector looks at it
     active = list(targets)
+    try:
+        _rounds(active, tallies, wanted, seed, end, failures, tell)
+    except KeyboardInterrupt:
+        tell("ended early")
+    finally:
+        gc.unfreeze()
+    return tallies
+
+
+def _rounds(
+    active: list[Target],
+    tallies: dict[str, Tally],
+    wanted: dict[str, int | None],
+    seed: int,
+    end: float | None,
+    failures: Path | None,
+    tell: Callable[[str], None],
+) -> None:
+    """Turns of all targets, until there is nothing left to try or no time."""
     while active:
         if any(tally.tried for tally in tallies.values()) and end is not None:
             tell(f"{sum(tally.tried for tally in tallies.values()):,} inputs, {end - time.monotonic():.0f} s left")
@@ -74,14 +96,13 @@ def fuzz(
             _turn(target, seed, left, 3600.0 if end is None else turn, tally)
             for finding in tally.findings[before:]:
                 _keep(finding, target, seed, failures, tell)
-    return tallies
 
 
 def _turn(target: Target, seed: int, count: int, seconds: float, tally: Tally) -> None:
     """One worker over one stretch of inputs."""
     shared = Shared()
     reading, writing = os.pipe()
-    first, begin = tally.tried, time.monotonic()
+    first = tally.tried
     shared.put(first, False)
     child = os.fork()
     if child == 0:
@@ -95,9 +116,13 @@ def _turn(target: Target, seed: int, count: int, seconds: float, tally: Tally) -
         finally:
             os._exit(code)
     os.close(writing)
-    hung, told = _watch(child, reading, shared)
-    _, status = os.waitpid(child, 0)
-    tally.seconds += time.monotonic() - begin
+    try:
+        hung, told = _watch(child, reading, shared)
+    except BaseException:  # Ctrl-C: what this worker has tried is not counted
+        os.kill(child, signal.SIGKILL)
+        raise
+    finally:
+        _, status = os.waitpid(child, 0)
     number, trying = shared.get()
     done = None
     for line in told.decode().splitlines():
@@ -114,6 +139,7 @@ def _turn(target: Target, seed: int, count: int, seconds: float, tally: Tally) -
         if done["worst"] > tally.worst:
             tally.worst, tally.worst_input = done["worst"], done["worst_input"]
         tally.memory = max(tally.memory, done["memory"])
+        tally.processor += done["processor"]
         return
     # It ended in the middle of an input.
     if hung:

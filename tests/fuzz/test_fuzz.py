@@ -14,7 +14,7 @@ import rotation
 from fuzz import driver, targets, work
 from fuzz.targets import BY_NAME, TARGETS, Target, regressions
 
-INPUTS = 25  # of a target, times its share
+INPUTS = 12  # of a target, times its share
 
 
 def test_odd_inputs_are_read_or_refused(tmp_path):

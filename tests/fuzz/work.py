@@ -6,6 +6,7 @@ that both share.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import mmap
 import os
@@ -81,6 +82,7 @@ def limit_memory() -> None:
 def work(target: Target, seed: int, first: int, count: int, seconds: float, shared: Shared, report: int) -> None:
     """Try inputs from `first` on, `count` or until the time is over; findings and a summary go to `report`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.disable()  # the driver tells how a worker ended
     outcomes: Counter[str] = Counter()
     worst, worst_input, number = 0.0, first, first
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as place:
@@ -88,7 +90,7 @@ def work(target: Target, seed: int, first: int, count: int, seconds: float, shar
         target.prepare(folder)
         start_memory = peak = resident()
         limit_memory()
-        end = time.monotonic() + seconds
+        end, started = time.monotonic() + seconds, time.process_time()
         for number in range(first, first + count):
             if time.monotonic() > end:
                 break
@@ -103,7 +105,7 @@ def work(target: Target, seed: int, first: int, count: int, seconds: float, shar
                 worst, worst_input = spent, number
             if spent > SLOW and not outcome.startswith("!"):
                 outcome, text = "!slow", f"{spent:.1f} s of processor time"
-            now = resident()
+            now = resident() if spent > 0.01 or number % 16 == 0 else peak
             if now - start_memory > GROWTH and peak - start_memory <= GROWTH and not outcome.startswith("!"):
                 outcome, text = "!memory", f"resident memory grew to {now >> 20} MB from {start_memory >> 20} MB"
             peak = max(peak, now)
@@ -121,6 +123,7 @@ def work(target: Target, seed: int, first: int, count: int, seconds: float, shar
             "worst": worst,
             "worst_input": worst_input,
             "memory": peak,
+            "processor": time.process_time() - started,
         },
     )
 
