@@ -274,6 +274,9 @@ class Mechanism(Described):
         number for each actuated rate. A motion that the actuators cannot produce is an error that says which.
         """
         given = () if wrenches is None else (wrenches,)
+        if weights is not None and not self.closed:
+            text = f"weights share forces among the actuators of loops, and {self.name!r} has none; leave weights out"
+            raise ModelError(text, element=self.name)
         if not self.closed:
             return self._array(Request("inverse_dynamics", "", wrenches is not None), q, v, a, *given, t=t, out=out)
         from linkwright.closed.inverse import inverse_dynamics

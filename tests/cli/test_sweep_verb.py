@@ -110,3 +110,9 @@ def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
     assert "--resume goes on from there" in err
     assert "Traceback" not in err
     assert lw.Study.open(folder).ok.sum() >= 24
+
+
+def test_an_order_without_a_list_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    found = linkwright(capsys, "sweep", MODEL, "--set", "coupler=2.8,3", *PLAIN, "--out", tmp_path / "s", "--largest")
+    assert found.code != 0
+    assert "name the output by --best" in one_line(found)

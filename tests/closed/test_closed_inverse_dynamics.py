@@ -144,3 +144,9 @@ def test_what_is_no_single_program_is_refused_with_what_to_ask_instead(function:
     a = np.ones(3)
     tree = mech.program("tree_forces")(q, v, a)
     assert tree == pytest.approx(mech.mass_matrix(q) @ a + mech.bias_forces(q, v), abs=1e-10)
+
+
+def test_weights_are_refused_where_no_loop_shares_forces() -> None:
+    still = np.zeros(3)
+    with pytest.raises(ModelError, match="weights share forces among the actuators of loops"):
+        lw.chain(3).inverse_dynamics(still, still, still, weights=[1.0, 2.0, 3.0])

@@ -116,3 +116,23 @@ def test_an_analysis_has_them_among_its_notes() -> None:
     notes = " ".join(lw.analyse(Mechanism(d)).status.notes)
     assert "write 180 deg*TIME" in notes
     assert "more than half a turn" in notes
+
+
+# -- numbers of joints that nothing looks at ------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("kind", "numbers", "note"),
+    [
+        ("FIXED", "damping = 3", "joint 'j' is fixed, and does not need what it has of damping"),
+        ("FIXED", "armature = 3, friction = 1", "friction and armature"),
+        ("CYLINDRICAL", "lower = -1, upper = 1", "joint 'j' is cylindrical: limits are for joints of one coordinate"),
+    ],
+)
+def test_numbers_that_do_nothing_on_their_joint_are_noted(kind, numbers, note) -> None:
+    text = TEXT.format(more="", system="", joint=f", {numbers}", axis="(0, 0, 1)").replace("REVOLUTE", kind)
+    (found,) = remarks(parse_mks(text), "kinematic")
+    assert note in found
+
+
+def test_numbers_that_act_on_their_joint_are_not_noted() -> None:
+    d = model(joint=", damping = 3, friction = 1, armature = 2, lower = -1, upper = 1")
+    assert remarks(d, "kinematic") == []

@@ -106,3 +106,12 @@ def test_an_unfinished_mechanism_is_told_to_be_built():
 def test_the_direction_of_an_event_is_a_sign(direction):
     with pytest.raises(ModelError, match="direction"):
         lw.Event(lambda t, q, v: q[0], direction=direction)
+
+
+@pytest.mark.parametrize("setting", [{"rtol": 1e-3}, {"atol": 1e-3}, {"max_step": 0.1}])
+def test_a_setting_of_chosen_steps_is_noted_where_steps_are_of_one_length(setting) -> None:
+    given = lw.simulate(double_pendulum(), 0.02, method="rk4", dt=0.01, **setting)
+    plain = lw.simulate(double_pendulum(), 0.02, method="rk4", dt=0.01)
+    assert any(f"{next(iter(setting))} did nothing" in note for note in given.status.notes)
+    assert not plain.status.notes
+    assert np.array_equal(given.q, plain.q)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import linkwright as lw
-from linkwright.errors import LinkwrightError
+from linkwright.errors import LinkwrightError, ModelError
 from linkwright.sweeps.distributions import Distribution
 from linkwright.sweeps.plan import make_plan, told
 
@@ -125,3 +125,9 @@ def test_a_plan_that_cannot_be_says_what_to_change(parameters: Any, options: Any
 def test_a_distribution_that_cannot_be_says_why(make: Any, words: str) -> None:
     with pytest.raises(LinkwrightError, match=words):
         make()
+
+
+@pytest.mark.parametrize("sampling", ["latin", "sobol", "random"])
+def test_a_way_to_draw_is_refused_where_nothing_is_drawn(sampling: str) -> None:
+    with pytest.raises(ModelError, match=f"sampling='{sampling}' is of distributions"):
+        make_plan({"a": [1.0, 2.0]}, sampling=sampling)

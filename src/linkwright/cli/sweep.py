@@ -87,7 +87,7 @@ def sweep(
 
     parameters = _parameters(model, set_, sample)
     plan = make_plan(parameters, cases=cases, draws=draws, sampling=sampling, seed=seed, chunk=chunk)
-    _check(best, output_value, animate, len(plan))
+    _check(best, largest, output_value, animate, len(plan))
     folder = folder_of(model) if out is None else out
     options: dict[str, Any] = {
         "cases": cases,
@@ -219,10 +219,14 @@ class _Bar:
             self._bar.stop()
 
 
-def _check(best: str | None, outputs: list[str] | None, animate: list[int] | None, cases: int) -> None:
+def _check(
+    best: str | None, largest: bool, outputs: list[str] | None, animate: list[int] | None, cases: int
+) -> None:
     """Refuse what could only be refused after all cases are computed."""
     from linkwright.sweeps.task import named_outputs
 
+    if largest and best is None:
+        raise LinkwrightError("--largest turns the order of --best round; name the output by --best")
     if best is not None:
         known = [name for name, _ in named_outputs(list(outputs) if outputs else None)[0]]
         if best not in known:

@@ -31,6 +31,7 @@ def remarks(d: Description, kind: str, times: Floats | None = None, tree: Tree |
     if kind != "kinematic":
         found += _gravity(d, tree)
     found += _degrees(d, kind)
+    found += _idle_joints(d)
     if times is not None and kind in ("kinematic", "inverse dynamic", "dynamic"):
         found += _coarse(d, times)
     return found
@@ -50,6 +51,22 @@ def _gravity(d: Description, tree: Tree | None) -> Iterator[str]:
         f"gravity ({fall}) acts across the plane in which all bodies move (its normal is ({normal})): it loads joints "
         f"and moves nothing; write GRAVITY ({upright}) if the mechanism stands upright"
     )
+
+
+def _idle_joints(d: Description) -> Iterator[str]:
+    """Numbers of joints that nothing looks at."""
+    if d.joint_names.generated:
+        return
+    limits = np.isfinite(d.lower) | np.isfinite(d.upper)
+    losses = (d.damping != 0.0) | (d.friction != 0.0) | (d.armature != 0.0)
+    for j in np.flatnonzero(limits | losses).tolist():
+        kind, name = d.kind_of(j), d.joint_names[j]
+        if not kind.nv:
+            words = [word for word in ("damping", "friction", "armature") if getattr(d, word)[j]]
+            words += ["limits"] * bool(limits[j])
+            yield f"joint {name!r} is fixed, and does not need what it has of {' and '.join(words)}"
+        elif limits[j] and kind.nq != 1:
+            yield f"joint {name!r} is {kind.name}: limits are for joints of one coordinate, and do nothing here"
 
 
 # -- degrees for radians --------------------------------------------------------------------------------------------

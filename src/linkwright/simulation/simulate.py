@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from linkwright.simulation.events import Event
 
 Floats = NDArray[np.float64]
+RTOL = 1e-8
 
 
 def simulate(
@@ -30,7 +32,7 @@ def simulate(
     v0: ArrayLike | None = None,
     tau: ArrayLike | Callable[[Any, Any, Any], Any] | None = None,
     method: str = "rk45",
-    rtol: float = 1e-8,
+    rtol: float = RTOL,
     atol: float | None = None,
     dt: float | None = None,
     max_step: float | None = None,
@@ -98,7 +100,14 @@ def simulate(
         run.keep_at(fspath(checkpoint), resume=resume)
     elif resume:
         raise ModelError("resume=True needs the file to go on from: give checkpoint=...")
-    return run.solution(progress)
+    solution = run.solution(progress)
+    if step is not None:
+        # What only methods that choose their steps look at.
+        idle = [name for name, given in (("rtol", rtol != RTOL), ("atol", atol), ("max_step", max_step)) if given]
+        if idle:
+            note = f"{' and '.join(idle)} did nothing: steps are of dt = {step:g} s; leave dt out to have them chosen"
+            solution.status = replace(solution.status, notes=(*solution.status.notes, note))
+    return solution
 
 
 def _mechanism(given: Mechanism | str | PathLike[str], parameters: Mapping[str, float] | None) -> Mechanism:

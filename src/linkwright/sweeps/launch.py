@@ -76,6 +76,10 @@ def sweep(
             raise ModelError(f"parameter {name!r} varies and is fixed too; name it in one of parameters and fixed")
     plan = make_plan(parameters, cases=cases, draws=draws, sampling=sampling, seed=seed, chunk=chunk)
     task = make_task(model, plan.names, outputs, analysis=analysis, times=times, parameters=fixed, settings=settings)
+    if overwrite and store is None:
+        raise ModelError("overwrite=True needs the folder that the study is in; give store=...")
+    if workers is not None and not _is_local(on):
+        raise ModelError("workers are processes of this machine, on='local'; a scheduler has its own: leave them out")
     _check(task, plan, outputs, on, workers, store, resume, time_limit)
     engine = work.make_engine(task)  # what is wrong with the task is told here, once
     # A scheduler that does not answer, or has the wrong workers, is found out before anything is written.

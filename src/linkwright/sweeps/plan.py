@@ -83,6 +83,9 @@ def make_plan(
     if many != points and not drawn:
         text = f"the lists of this study make a grid of {points} cases, not {cases}; leave cases out, or "
         raise ModelError(text + "draw values, as in lw.uniform(low, high) or lw.choice([...])")
+    if not drawn and sampling not in (None, "grid"):
+        text = f"sampling={sampling!r} is of distributions, and every parameter is a list"
+        raise ModelError(f"{text}; leave sampling out, or draw values, as in lw.uniform(low, high)")
     if drawn and sampling == "grid":
         name = next(iter(drawn))
         text = f"{name!r} is a distribution, and sampling='grid' takes lists of values; use 'latin', 'sobol' or"

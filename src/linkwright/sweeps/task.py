@@ -153,6 +153,8 @@ def make_task(
     if chosen and kind != "dynamic" and set(chosen) != {"freedom"}:
         setting = next(name for name in chosen if name != "freedom")
         raise ModelError(f"{kind} analysis takes no {setting!r}; it is a setting of dynamic analysis", element=d.name)
+    if "freedom" in chosen and kind in ("dynamic", "static"):
+        raise ModelError(f"{kind} analysis takes no 'freedom'; it is a setting of kinematic analysis", element=d.name)
     return Task(text, tuple(names), expressions, kind, when, chosen, given, folder, functions)
 
 
