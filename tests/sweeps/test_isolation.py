@@ -121,8 +121,19 @@ def test_a_process_that_does_not_start_is_an_error_and_no_fault_of_the_cases(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "_START", "raise SystemExit(7)")
-    with pytest.raises(LinkwrightError, match="a worker process ended as it began, with exit code 7"):
+    with pytest.raises(LinkwrightError, match=r"a worker process \(.*\) ended as it began, with exit code 7"):
         computed(worker, "squares", 2)
+
+
+@posix
+def test_a_process_that_is_killed_as_it_begins_is_started_again(
+    worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    once = f"import os, pathlib\nmark = pathlib.Path({str(tmp_path / 'mark')!r})\n"
+    once += "if not mark.exists():\n    mark.touch()\n    os.kill(os.getpid(), 9)\n"
+    monkeypatch.setattr(process, "_START", once + process._START)
+    assert computed(worker, "squares", 2)["reasons"] == ["", ""]
+    assert (tmp_path / "mark").exists()
 
 
 @posix

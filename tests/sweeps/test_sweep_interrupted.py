@@ -25,7 +25,7 @@ from linkwright.sweeps.pools import Cores
 from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import Store
 folder = Path(sys.argv[1])
-given, cases = task(folder, pause=0.05), plan(40, 2)
+given, cases = task(folder, pause=0.25), plan(40, 2)
 runner = Runner(given, cases, Store.begin(folder / "study", given, cases), compute=square)
 pool = Cores(2)
 try:
@@ -81,7 +81,7 @@ def test_a_stopped_driver_is_resumed_and_nothing_finished_is_computed_again(tmp_
     before, begun = stored(tmp_path), len(logged(tmp_path))
     assert 5 <= len(before) < 20
 
-    given, cases = task(tmp_path, pause=0.05), plan(40, 2)
+    given, cases = task(tmp_path, pause=0.25), plan(40, 2)
     store = Store.begin(tmp_path / "study", given, cases, resume=True)
     runner = Runner(task(tmp_path), cases, store, compute=square)
     assert set(runner.batches) == set(before)

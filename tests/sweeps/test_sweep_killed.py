@@ -25,7 +25,7 @@ from rotation import SEED
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are of POSIX")
-CASES, CHUNK, PAUSE = 40, 2, 0.05
+CASES, CHUNK, PAUSE = 60, 2, 0.15
 DRIVER = """
 import sys
 from pathlib import Path
@@ -117,7 +117,7 @@ def alive(pid: int) -> bool:
 def test_a_kill_at_any_moment_loses_nothing_that_is_finished(tmp_path: Path, machines: Machines, victim: str) -> None:
     rng = np.random.default_rng(SEED)
     driver = machines.driver()
-    enough, until = int(rng.integers(1, 12)), time.monotonic() + 120
+    enough, until = int(rng.integers(1, 8)), time.monotonic() + 120
     while len(stored(tmp_path)) < enough and driver.poll() is None and time.monotonic() < until:
         time.sleep(0.01)
     time.sleep(rng.uniform(0.0, 2.0 * PAUSE))
@@ -145,7 +145,7 @@ def test_a_kill_at_any_moment_loses_nothing_that_is_finished(tmp_path: Path, mac
 
     given, cases = task(tmp_path, pause=PAUSE), plan(CASES, CHUNK)
     store = Store.begin(tmp_path / "study", given, cases, resume=True)
-    runner = Runner(given, cases, store, compute=square)
+    runner = Runner(task(tmp_path), cases, store, compute=square)
     assert set(before) <= set(runner.batches)
     assert victim == "scheduler" or not runner.left
     runner.work(Here(), runner.left)

@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from linkwright.sweeps.child import serve; serve()"
 _STILL = 20.0  # times its limit of CPU time that a case may take by the clock on the wall, …
 _LEAST_STILL = 60.0  # … and no less than these seconds: a machine may be busy with other things
+_STARTS = 3  # of a process that is killed before it is ready
 _HAS_TIMER = hasattr(signal, "setitimer")
 
 
@@ -94,11 +95,36 @@ class WorkerProcess:
         return None if self._process is None else self._process.pid
 
     def _started(self) -> subprocess.Popen[bytes]:
+        """The process, ready for cases."""
+        for _ in range(_STARTS):
+            process = self._running()
+            if process is not None:
+                return process
+            process = self._new()
+            assert process.stdout is not None
+            try:
+                receive(process.stdout)  # it says that it is ready
+                return process
+            except (EOFError, ValueError, OSError):
+                code = process.wait()
+            if code >= 0:
+                break  # of its own will: it would do so again
+        if self._closed:
+            raise Closed
+        text = f"a worker process ({sys.executable}) ended as it began, with exit code {code}"
+        raise LinkwrightError(f"{text}; see what it printed, and whether there is memory for it")
+
+    def _running(self) -> subprocess.Popen[bytes] | None:
         with self._lock:
             if self._closed:
                 raise Closed
-            if self._process is not None and self._process.poll() is None:
-                return self._process
+            process = self._process
+        return process if process is not None and process.poll() is None else None
+
+    def _new(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._closed:
+                raise Closed
             if self._process is not None:
                 _forget(self._process)
             self._text, self._stood_still = None, False
@@ -106,22 +132,12 @@ class WorkerProcess:
             group: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
             paths = json.dumps([path for path in sys.path if isinstance(path, str)])
             try:
-                process = subprocess.Popen(
+                self._process = subprocess.Popen(
                     [sys.executable, "-c", _START, paths], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **group
                 )
             except OSError as error:
                 raise LinkwrightError(f"a worker process cannot be started: {error}") from error
-            self._process = process
-        assert process.stdout is not None
-        try:
-            receive(process.stdout)  # it says that it is ready
-        except (EOFError, ValueError, OSError):
-            code = process.wait()
-            if self._closed:
-                raise Closed from None
-            text = f"a worker process ended as it began, with exit code {code}"
-            raise LinkwrightError(f"{text}; what it printed says why: {sys.executable}") from None
-        return process
+            return self._process
 
     def _guard(self, process: subprocess.Popen[bytes], limit: float | None) -> Callable[[], None]:
         """End a process that stands still: it uses no CPU time, and would do so for ever."""
