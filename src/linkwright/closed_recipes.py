@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.mechanism.quantities import turns
 from linkwright.programs import Request
 from linkwright.recursions import assembly_loops, composite, constraint_space, coordinates
 from linkwright.recursions.articulated_body import velocities
@@ -136,7 +135,7 @@ def redundancy_of(maker: Maker) -> Redundancy:
     """What the constraint equations repeat of each other at positions around the drawing."""
     from linkwright.recipes import Question
 
-    tree, request, units = maker.tree, Request("settling"), rate_units(maker)
+    tree, request, units = maker.tree, Request("settling"), maker.rate_units
 
     def residuals(q: Array, t: Any) -> tuple[Array, Array]:
         question = Question(maker, request, {"q": q, "v": np.zeros_like(units), "t": t})
@@ -164,20 +163,10 @@ def redundancy_of(maker: Maker) -> Redundancy:
     return redundancy(evaluate, move, maker.drawn, driven, nv)
 
 
-def rate_units(maker: Maker) -> Floats:
-    """(nv,): the unit of each rate: 1 for turns, the mechanism's size for shifts."""
-    tree = maker.tree
-    units = np.ones(tree.coordinates.nv)
-    for i, kind in enumerate(tree.kinds):
-        at = int(tree.coordinates.v_at[i])
-        units[at : at + kind.nv] = [1.0 if turns(kind.name, k) else maker.size for k in range(kind.nv)]
-    return units
-
-
 def regularity(maker: Maker, traversal: Unrolled, found: Sequence[Hold], g: Sequence[Array], blocks: Blocks) -> Any:
     """How far the equations are from being dependent that are not at regular positions: about the square of the least
     angle between one and the others, whatever the masses are."""
-    units = rate_units(maker)
+    units = maker.rate_units
     count = range(len(found))
     k = {(i, j): (g[i] * units**2) @ g[j].T for i in count for j in count if i <= j}
     sizes = [_scales(traversal, hold, units, maker.size) ** 2 for hold in found]

@@ -48,6 +48,8 @@ MASSES = "virtual-work"
 FORWARD_METHODS = ("articulated-body", "diagonal", "triangular", "mass-matrix", "virtual-work", "assembly")
 CLOSED_METHODS = ("articulated-body", "virtual-work", "assembly", "mass-matrix")  # those that can close loops
 FREE_BODY_METHODS = ("virtual-work", "assembly")  # those that ask every body for a whole inertia, assembly with loops
+#: Gaps of rounded numbers are measured by so many times themselves: they count as 2e-9 of the mechanism's length.
+ROUNDED = 5e8
 FEW_RATES = 12  # of closed mechanisms whose derivatives compile in seconds
 REFERENCES = ("body", "world", "aligned")
 FORMS = ("unrolled", "rolled")
@@ -158,6 +160,18 @@ class Maker:
         """(m,): the unit of each of these equations: the mechanism's length, or 1 for angles and sines."""
         lengths = [flag for closing in self.closings for flag in closing.form.lengths]
         return np.where(np.array(lengths, dtype=bool), self.size, 1.0)
+
+    @cached_property
+    def closing_units(self) -> Floats:
+        """(m,): the same as a measure of whether loops are closed: larger where rounded numbers leave a gap in loops
+        that repeat their equations, so that what counts as closed elsewhere does there."""
+        return self.constraint_units * max(1.0, ROUNDED * self.gap)
+
+    @cached_property
+    def gap(self) -> float:
+        """What rounded numbers leave open in loops that repeat their equations, as a part of the mechanism's length;
+        not known of mechanisms whose bodies are taken as free masses."""
+        return 0.0 if self.tree.n > UNROLL or self.carried_by_constraints else self.redundancy.gap
 
     @cached_property
     def rate_units(self) -> Floats:

@@ -115,7 +115,8 @@ def _exact(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Line
 def _singular(mech: Mechanism, q: Floats, t: float) -> ModelError:
     """The error for a position without a linear model."""
     names = list(dict.fromkeys(name for name, _ in mech.singular(q, t=t)))
-    what = f": {' and '.join(names)} {'depends' if len(names) == 1 else 'depend'} on the other joints there" if names else ""
+    does = "depends" if len(names) == 1 else "depend"
+    what = f": {' and '.join(names)} {does} on the other joints there" if names else ""
     text = f"q is a singular position, where accelerations have no derivatives{what}; linearise about another position"
     return ModelError(text, element=names[0] if names else None)
 

@@ -24,7 +24,7 @@ from linkwright.recursions import articulated_body, composite, mass_matrix, newt
 from linkwright.recursions.articulated_body import BELOW, velocities
 from linkwright.recursions.factor import factorise
 from linkwright.recursions.holds import Hold
-from linkwright.recursions.redundancy import Blocks
+from linkwright.recursions.redundancy import GAPS, Blocks
 from linkwright.recursions.semidefinite import Elimination, Limits, Scales
 from linkwright.recursions.traversal import Unrolled
 from linkwright.spatial.algebra import Array, is_zero, ldl_solve
@@ -219,8 +219,10 @@ def elimination(
 def limits(holds: Sequence[Hold], blocks: Blocks) -> Limits:
     """Which pivots count as zero, where loops are open by what the holds miss."""
     miss = sum(hold.miss for hold in holds)
-    beyond = maximum(RANK_TOLERANCE, minimum(OPEN**2 * miss, MOST))
-    return Limits(maximum(ROUNDING, minimum(miss, MOST)) if blocks.certain else beyond, beyond)
+    rounded = min((GAPS * blocks.ranks.gap) ** 2, MOST)
+    beyond = maximum(max(RANK_TOLERANCE, rounded), minimum(OPEN**2 * miss, MOST))
+    regular = maximum(ROUNDING, minimum(miss, MOST)) if blocks.certain else beyond
+    return Limits(regular, beyond)
 
 
 def rows_of(traversal: Unrolled, hold: Hold) -> dict[int, Array]:

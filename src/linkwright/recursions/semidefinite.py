@@ -9,7 +9,7 @@ from typing import Any
 
 from linkwright.recursions.redundancy import Blocks
 from linkwright.spatial.algebra import Array, is_zero
-from linkwright.spatial.definite import Pivoted, swept
+from linkwright.spatial.definite import LeastSquares, swept
 from linkwright.tape.functions import minimum
 
 Pair = tuple[int, int]
@@ -35,7 +35,7 @@ class Elimination:
     """K by its blocks on and above the diagonal, eliminated one by one, those with the fewest neighbours first.
 
     A block that is not there is zero. Blocks whose equations are independent are eliminated in their order; where some
-    repeat others, pivots are chosen by size when the code runs.
+    repeat others, pivots are chosen by size when the code runs, and what they leave of contradictions is least squares.
     """
 
     def __init__(self, k: Mapping[Pair, Array], scales: Sequence[Scales], limits: Limits, blocks: Blocks) -> None:
@@ -126,5 +126,5 @@ def inverse_of(d: Array, scales: Scales, limits: Limits, rank: int | None, most:
         return Inverse(lambda x: g @ x, reduce(minimum, [pivots[k] / scales.sizes[k] for k in rows], 1.0))
     steps = [limits.regular] * (rank or 0)
     steps += [limits.beyond] * (min(len(rows), most) - len(steps))
-    factors = Pivoted(d, scales.sizes, scales.references, steps)
+    factors = LeastSquares(d, scales.sizes, scales.references, steps)
     return Inverse(factors.solve, factors.least(rank or 0))

@@ -172,7 +172,7 @@ class Called:
         there = reached(self.control, self.tolerances.reached(point.q[0], point.v[0]).tolist())
         sums, moved = self._errors(point, slopes, np.array(there, dtype=np.float64))
         size = point.q.size + point.v.size
-        projection = (phi, rounds, moved)
+        projection = (phi, rounds, moved, None)
         control, taken = after(self.tableau, size, self.control, self.settings, h, t1, projection, sums, there)
         self.control = np.asarray(control, dtype=np.float64)
         self.tried.append(self.control)

@@ -15,9 +15,10 @@ from linkwright.tape.functions import less, less_equal, maximum, minimum, where
 Floats = NDArray[np.float64]
 
 #: What goes from one attempt to the next: the time, the step to try, the error of the last accepted step, how the
-#: attempt went, the residual of the constraints before the last round, the rounds, the error of this attempt, and how
-#: far the coordinates and rates of each group have come.
-CONTROL = ("t", "h", "old", "code", "phi", "rounds", "error", *GROUPS)
+#: attempt went, the residual of the constraints before the last round, the rounds, the error of this attempt, the
+#: square of how far the last projection moved for what it had to close, and how far the coordinates and rates of each
+#: group have come.
+CONTROL = ("t", "h", "old", "code", "phi", "rounds", "error", "steepness", *GROUPS)
 _REACHED = CONTROL.index(GROUPS[0])
 #: What is the same for a whole run; each group's absolute tolerance is between its least and its most.
 SETTINGS = (
@@ -30,6 +31,10 @@ _LEAST, _MOST = (SETTINGS.index(f"{word} {GROUPS[0]}") for word in ("least", "mo
 #: Newton's rounds of a projection, and the residual of the constraints (rad, or as a part of the mechanism's length) at
 #: which the round that is being made is the last: it leaves about the square of that.
 ROUNDS, CLOSED = 10, 1e-8
+#: Beside a singular position, at a distance of 1/s in radians, equations that are met to rounding leave rates that are
+#: uncertain by rounding times s², as a part of them, and no step is short enough to do better. What a step across feels
+#: of that, measured; the s² up to which positions are regular; and the most that is left to uncertainty.
+ROUNDING, REGULAR, UNCERTAIN = 4e-13, 100.0, 2e-9
 
 REJECTED, ACCEPTED, ENDED, UNDERFLOW = 0.0, 1.0, 2.0, 3.0
 SAFETY, LEAST, MOST = 0.9, 0.2, 10.0
@@ -82,14 +87,15 @@ def after(
     settings: Any,
     h: Any,
     t_end: Any,
-    projection: tuple[Any, Any, Any],
+    projection: tuple[Any, Any, Any, Any],
     sums: Sequence[Any],
     there: Sequence[Any],
 ) -> tuple[Any, Any]:
     """The control of the next attempt, and whether this one is taken.
 
-    `projection` is the residual of the constraints, the rounds, and the sum of squares of what was moved, or None where
-    nothing can be; `there` is how far each group has come with this step.
+    `projection` is the residual of the constraints, the rounds, the sum of squares of what was moved, or None where
+    nothing can be, and the square of how far that is for the residual, or None where it is not known; `there` is how
+    far each group has come with this step.
 
     The error is a root mean square over the entries of q and v, each by its tolerance; what projection moved is part of
     it. A step is taken with an error up to 1. The next is h·0.9·e^(β·¾ − 1/k)·e_old^β, between a fifth and ten times
@@ -97,10 +103,14 @@ def after(
     """
     t, old, code = control[0], control[2], control[3]
     end, shortest = settings[0], settings[SETTINGS.index("shortest")]
-    phi, rounds, moved = projection
+    phi, rounds, moved, steepness = projection
     error = _norm(h, size, sums)
     if moved is not None:  # near a singular position it may be far
         error = np.sqrt(error * error + moved / size)
+    if steepness is not None:
+        steepest = maximum(steepness, control[CONTROL.index("steepness")])
+        unavoidable = minimum(ROUNDING * maximum(steepest - REGULAR, 0.0), UNCERTAIN)
+        error = maximum(error - unavoidable / settings[SETTINGS.index("rtol")], 0.0 * error)
     known = less_equal(error, 1e300)  # false for what is no number
     met = less_equal(phi, CLOSED)
     taken = less_equal(error, 1.0) * met
@@ -129,6 +139,7 @@ def after(
         phi,
         rounds,
         error,
+        0.0 * h if steepness is None else where(accepted, steepness, control[CONTROL.index("steepness")]),
         *(where(accepted, x, control[_REACHED + k]) for k, x in enumerate(there)),
     ]
     return np.array(next_control), accepted

@@ -13,7 +13,7 @@ from linkwright.simulation.control import CLOSED, ROUNDS
 from linkwright.simulation.tolerances import Entries, entries_of
 from linkwright.tape.block import Block
 from linkwright.tape.build import Ref, trace
-from linkwright.tape.functions import less_equal
+from linkwright.tape.functions import less_equal, maximum
 from linkwright.tape.program import Each, Loop, Program
 
 
@@ -77,6 +77,12 @@ class Parts:
     def plain(self) -> bool:
         """Whether q̇ = v and every state is possible."""
         return self.nq == self.nv and not self.closed
+
+    @property
+    def exact(self) -> bool:
+        """Whether what projection moves is an error. Where rounded numbers leave a gap in loops that repeat their
+        equations, rates and places do not quite agree, and it moves by as much."""
+        return not self.plain and not (self.closed and self.maker.gap)
 
     # -- statements -----------------------------------------------------------------------------------
     def seat(self, b: Composer) -> Seat:
@@ -150,17 +156,21 @@ class Parts:
         dv, phi = b.spare("dq", self.nv), b.spare("phi", program.outputs[1].size)
         size, found, count, counted, done = (b.number(n) for n in ("size", "found", "count", "counted", "done"))
         b.copy(q, now)
-        b.call(lambda: (np.array(np.inf), np.array(0.0)), [], [found, count])
+        far, steep, steeper = (b.number(n) for n in ("far", "steep", "steeper"))
+        b.call(lambda: (np.array(np.inf), np.array(0.0), np.array(0.0)), [], [found, count, steep])
         outer, b.statements = b.statements, []
         given = {"q": now, "t": t, **self.parameters(b)}
         b.run(program, [given[port.name] for port in program.inputs], [dv, phi])
         b.run(self.integrate, [now, dv], [there])
-        b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.maker.constraint_units, [], [size])
+        b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.maker.closing_units, [], [size])
         b.call(lambda s, n: (n + 1.0, less_equal(s, CLOSED * CLOSED)), [size, count], [counted, done])
+        b.total_weighted(lambda x, unit: _squares(x / unit), [dv], self.maker.rate_units, [], [far])
+        b.call(lambda far, s: far / maximum(s, 1e-300), [far, size], [steeper])
         body, b.statements = tuple(b.statements), outer
-        carry = ((now, there), (found, size), (count, counted))
+        carry = ((now, there), (found, size), (count, counted), (steep, steeper))
         b.add(Loop(ROUNDS, body, tuple((x.operand, y.operand) for x, y in carry), done.operand))
         b.copy(now, q_out)
+        b.steepness = steep
         residual = b.number("residual")
         b.call(lambda s: np.sqrt(s), [found], [residual])
         return residual, count

@@ -193,15 +193,19 @@ def attempt(parts: Parts, tableau: Tableau) -> Program:
     if met is None:
         met = b.number("phi"), b.number("rounds")
         b.call(lambda: (np.array(0.0), np.array(0.0)), [], met)
-    if not parts.plain:
+    if parts.exact:
         sums.append(stages.moved(settings, tolerances))
     accepted = b.number("accepted")
+
+    if parts.exact and b.steepness is not None:
+        sums.append(b.steepness)
 
     def judged(control: Any, settings: Any, h: Any, t_end: Any, phi: Any, rounds: Any, *rest: Any) -> Any:
         size, errors = parts.nq + parts.nv, len(tableau.errors)
         there, sums = rest[: len(GROUPS)], rest[len(GROUPS) :]
-        moved = sums[errors] if len(sums) > errors else None
-        return after(tableau, size, control, settings, h, t_end, (phi, rounds, moved), sums[:errors], there)
+        moved, steepness = (sums[k] if len(sums) > k else None for k in (errors, errors + 1))
+        projection = (phi, rounds, moved, steepness)
+        return after(tableau, size, control, settings, h, t_end, projection, sums[:errors], there)
 
     b.call(judged, [control, settings, h, t_end, *met, *there_reached, *sums], [control_out, accepted])
     for new, old, out in zip(there, (q, v, a), outputs, strict=True):

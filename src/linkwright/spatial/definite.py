@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.spatial.algebra import Array, is_zero, ldl
+from linkwright.spatial.algebra import Array, dot, is_zero, ldl
 from linkwright.tape.functions import equal, minimum, where
 
 #: A pivot below this part of its reference counts as zero.
@@ -140,6 +140,54 @@ class Pivoted:
     def least(self, count: int) -> Any:
         """The least of the first `count` pivots, as parts of their rows' scales."""
         return reduce(minimum, [step.part for step in self.steps[:count]], 1.0)
+
+
+class LeastSquares(Pivoted):
+    """The same for equations that contradict each other a little: the pseudoinverse, by the scales of the rows.
+
+    Which rows are chosen changes from state to state. Where loops are a little open, or rounded numbers leave a gap,
+    rows that repeat others do not quite, and another choice would be another answer: both sides are projected
+    onto what all rows have in common, so that it changes smoothly with the state.
+    """
+
+    def __init__(self, d: Array, scales: Array, references: Array, limits: Sequence[Any]) -> None:
+        super().__init__(d, scales, references, limits)
+        self.roots = {k: np.sqrt(scales[k]) for k in self.rows}
+        self.basis: list[dict[int, Any]] = []
+        scaled = {(i, j): d[i][j] / (self.roots[i] * self.roots[j]) for i in self.rows for j in self.rows if i <= j}
+        for step in self.steps:
+            # D once more takes the square of a gap out of what the chosen rows have alone.
+            column = {k: step.share[k] / self.roots[k] for k in self.rows}
+            rest = {i: _dot({j: scaled[min(i, j), max(i, j)] for j in self.rows}, column) for i in self.rows}
+            for _ in range(2):
+                rest = self._without(rest)
+            square = _dot(rest, rest)
+            none = square <= 0.0
+            length = where(none, 0.0, 1.0 / np.sqrt(where(none, 1.0, square)))
+            self.basis.append({k: x * length for k, x in rest.items()})
+
+    def _without(self, vector: dict[int, Any]) -> dict[int, Any]:
+        for unit in self.basis:
+            part = _dot(unit, vector)
+            vector = {k: x - part * unit[k] for k, x in vector.items()}
+        return vector
+
+    def _within(self, vector: dict[int, Any]) -> dict[int, Any]:
+        parts = [_dot(unit, vector) for unit in self.basis]
+        return {k: _dot({n: unit[k] for n, unit in enumerate(self.basis)}, dict(enumerate(parts))) for k in vector}
+
+    def solve(self, right: Array) -> Array:
+        """x with D x = r, as nearly as can be."""
+        if right.ndim == 2:
+            return super().solve(right)
+        near = self._within({k: right[k] / self.roots[k] for k in self.rows})
+        x = super().solve(np.array([near[k] * self.roots[k] if k in near else 0.0 for k in range(self.size)]))
+        shared = self._within({k: x[k] * self.roots[k] for k in self.rows})
+        return np.array([shared[k] / self.roots[k] if k in shared else 0.0 for k in range(self.size)])
+
+
+def _dot(a: dict[int, Any], b: dict[int, Any]) -> Any:
+    return dot([a[k] for k in a], [b[k] for k in a]) if a else 0.0
 
 
 @dataclass(frozen=True)
