@@ -43,6 +43,7 @@ class Settings:
     atol: float | None
     longest: float
     times: Floats | None
+    conserve: str | None = None
 
 
 def vector(name: str, given: Any, size: int, meaning: str) -> Floats:

@@ -28,9 +28,12 @@ class Kernels:
     Parameters in `free` are a last input p of those that they take part in.
     """
 
-    def __init__(self, maker: Maker, digest: str, law: Program | None, free: tuple[str, ...] = ()) -> None:
-        self._maker, self._law, self._free = maker, law, free
+    def __init__(
+        self, maker: Maker, digest: str, law: Program | None, free: tuple[str, ...] = (), *, conserving: bool = False
+    ) -> None:
+        self._maker, self._law, self._free, self._conserving = maker, law, free, conserving
         self._identity = f"{digest} simulation {'' if law is None else law.digest}{f' {free}' if free else ''}"
+        self._identity += " conserving" if conserving else ""
         self._kernels: dict[str, Kernel] = {}
         self._parts: Parts | None = None
         x = maker.tree.coordinates
@@ -47,8 +50,13 @@ class Kernels:
         return kept
 
     @classmethod
-    def of(cls, mech: Mechanism, law: Program | None) -> Kernels:
-        """Those of a mechanism, made at the first call."""
+    def of(cls, mech: Mechanism, law: Program | None, *, conserving: bool = False) -> Kernels:
+        """Those of a mechanism, made at the first call; of steps that keep the energy, if they are `conserving`."""
+        if conserving:
+            keeping: Kernels = mech._kept.setdefault(
+                ("conserving simulation",), cls(mech._maker, mech.description.digest, None, conserving=True)
+            )
+            return keeping
         key = ("simulation", None if law is None else law.digest)
         made: Kernels | None = mech._kept.get(key)
         if made is None:
@@ -64,7 +72,7 @@ class Kernels:
         if self._parts is None:
             from linkwright.simulation.parts import Parts
 
-            self._parts = Parts(self._maker, self._law, self._free)
+            self._parts = Parts(self._maker, self._law, self._free, conserving=self._conserving)
         return self._parts
 
     def _kernel(self, name: str, tableau: Tableau | None) -> Kernel:

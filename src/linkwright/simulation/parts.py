@@ -13,8 +13,10 @@ from linkwright.simulation.control import CLOSED, ROUNDS
 from linkwright.simulation.tolerances import Entries, entries_of
 from linkwright.tape.block import Block
 from linkwright.tape.build import Ref, trace
-from linkwright.tape.functions import less_equal, maximum
+from linkwright.tape.functions import less_equal, maximum, minimum, where
 from linkwright.tape.program import Each, Loop, Program
+
+SCALED = 0.02  # the most by which a step that keeps the energy changes that of the motion
 
 
 class Seat(NamedTuple):
@@ -32,8 +34,11 @@ class Parts:
     Parameters in `free` are an input p of the programs that they take part in: see `parameters`.
     """
 
-    def __init__(self, maker: Maker, law: Program | None = None, free: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, maker: Maker, law: Program | None = None, free: tuple[str, ...] = (), *, conserving: bool = False
+    ) -> None:
         self.maker, self.law, self.free = maker, law, free
+        self.conserving = conserving  # whether steps keep the energy that they begin with
         x = maker.tree.coordinates
         self.nq, self.nv = x.nq, x.nv
         self.closed = maker.closed
@@ -139,6 +144,25 @@ class Parts:
         b.run(program, [given[port.name] for port in program.inputs], [dv, rest])
         b.each(lambda v, dv: v + dv, [v, dv], [], [v_out])
         return phi, rounds
+
+    def conserve(self, b: Composer, q: Ref, v: Ref) -> None:
+        """Scale the rates in the seat so that the energy is what it is at q, v. Little is changed at rest."""
+        seat = self.seat(b)
+        energies = [b.number("energy") for _ in range(4)]
+        kinetic, potential = self._program("kinetic_energy"), self._program("potential_energy")
+        for (place, rates), targets in (((q, v), energies[:2]), ((seat.q, seat.v), energies[2:])):
+            b.run(kinetic, [place, rates], targets[:1])
+            b.run(potential, [place], targets[1:])
+
+        def factor(t0: Any, v0: Any, t1: Any, v1: Any) -> Any:
+            rest = less_equal(t1, 0.0)
+            part = (t0 + (v0 - v1)) / where(rest, 1.0, t1)
+            return np.sqrt(where(rest, 1.0, minimum(maximum(part, 1.0 - SCALED), 1.0 + SCALED)))
+
+        scale, scaled = b.number("scale"), b.spare("v_scaled", self.nv)
+        b.call(factor, energies, [scale])
+        b.each(lambda v, s: v * s, [seat.v], [scale], [scaled])
+        b.copy(scaled, seat.v)
 
     def _normalise(self, b: Composer, q: Ref, q_out: Ref) -> None:
         b.copy(q, q_out)

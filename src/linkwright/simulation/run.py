@@ -55,7 +55,8 @@ class Run:
                 self.notes.append(text)
         else:
             self.tau = force_of(tau, mech.nv)
-        self.kernels = Kernels.of(mech, None if self.law is None else self.law.program)
+        program = None if self.law is None else self.law.program
+        self.kernels = Kernels.of(mech, program, conserving=settings.conserve is not None)
         self.given = q, v
         first = first_point(mech, self.kernels, settings.start, q, v, self.law, self.tau, self.notes)
         self.engine = engine_of(mech, self.kernels, settings, first, self.law, self.tau)
@@ -123,6 +124,7 @@ class Run:
             "rtol": s.rtol,
             "atol": s.atol,
             "max_step": repr(s.longest),
+            "conserve": s.conserve,
             "times": None if s.times is None else digest_of(s.times),
             "q0 or v0": digest_of(*self.given),
             "tau": tau,

@@ -45,6 +45,7 @@ def simulate(
     progress: Callable[[float, float], None] | None = None,
     checkpoint: str | PathLike[str] | None = None,
     resume: bool = False,
+    conserve: str | None = None,
 ) -> Solution:
     """The motion from q0, v0 (by default as the model's initial conditions and drawing say) under tau, as a Solution.
 
@@ -62,6 +63,10 @@ def simulate(
     atol is one number for all of q and v (m, rad, m/s, rad/s). By default each entry has its own, rtol times what the
     shifts, or the turns, have reached so far, at most the mechanism's length or 1 rad, and their rates likewise: the
     same mechanism in µm or in km takes the same steps.
+
+    conserve="energy" scales the rates after every step so that kinetic and potential energy are what they were: for
+    motions under gravity alone, without tau, drivers and force elements. It takes nothing from the other errors of a
+    step: these are as rtol says.
     """
     from linkwright.simulation.beginning import Settings
     from linkwright.simulation.run import Run
@@ -88,6 +93,7 @@ def simulate(
         atol=None if atol is None else _positive("atol", atol),
         longest=math.inf if max_step is None else _positive("max_step", max_step),
         times=_times(start, end, times, interval),
+        conserve=_conserved(mech, conserve, method, tau),
     )
     if progress is not None and not callable(progress):
         raise ModelError(f"progress is called with the seconds done and all seconds: give a function, not {progress!r}")
@@ -108,6 +114,23 @@ def simulate(
             note = f"{' and '.join(idle)} did nothing: steps are of dt = {step:g} s; leave dt out to have them chosen"
             solution.status = replace(solution.status, notes=(*solution.status.notes, note))
     return solution
+
+
+def _conserved(mech: Mechanism, conserve: str | None, method: str, tau: Any) -> str | None:
+    """What a run keeps, if that is constant in its motion."""
+    if conserve is None:
+        return None
+    if conserve != "energy":
+        raise NameNotFound("conserve", str(conserve), ["energy"])
+    d = mech.description
+    drives = [f"driver {x.name!r}" for x in d.drivers] + [f"force {x.name!r}" for x in d.elements]
+    drives += [] if tau is None else ["tau"]
+    if drives:
+        text = f"conserve='energy' is for motions under gravity alone, and {drives[0]} takes or gives energy"
+        raise ModelError(f"{text}; leave conserve out", element=mech.name)
+    if method == STIFF:
+        raise ModelError(f"method={method!r} does not conserve energy; take 'rk45' or 'dop853'")
+    return conserve
 
 
 def _mechanism(given: Mechanism | str | PathLike[str], parameters: Mapping[str, float] | None) -> Mechanism:

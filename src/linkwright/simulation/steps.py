@@ -81,6 +81,8 @@ class Stages:
         else:
             self.advance(self.tableau.b, q, v)
         met = None if parts.plain else parts.settle(b, q, v)
+        if parts.conserving:
+            parts.conserve(b, self.q, self.v)
         parts.accelerate(b, self.tau)
         return met
 
