@@ -371,3 +371,11 @@ def test_other_numbers_are_taken_without_a_word(tmp_path, entry):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         in_toml(tmp_path, entry)
+
+
+@pytest.mark.parametrize("key", ["a" + ".a" * 30_000, "[" + "a . " * 30_000 + "a]", '"a".' * 30_000 + "a"])
+def test_keys_of_very_many_parts_are_refused_before_they_are_read(tmp_path, key):
+    """60 kB of these would take 10 s and gigabytes."""
+    (tmp_path / "deep.dh.toml").write_text(f"convention = 'standard'\n{key} = 1\n")
+    with pytest.raises(FormatError, match="more than 30 parts"):
+        lw.load(tmp_path / "deep.dh.toml")

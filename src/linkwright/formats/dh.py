@@ -38,6 +38,8 @@ _ANGLES = ("alpha", "theta")
 _BARE_ANGLE = re.compile(
     r"(?<=[=,\[])(\s*)([-+]?(?:\d+(?:\.\d*)?|\.\d+)\s*(?:deg|degrees?|rad|radians?|°))(?=\s*[,}\]\n\r#])"
 )
+#: A key such as a.b.c of more parts than any table has: what reading TOML takes is the square of their number.
+_LONG_KEY = re.compile(r"""(?<![\w"'.-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){30}""")
 _TOP = ("name", "convention", "gravity", "link", "parameters")
 
 
@@ -139,6 +141,8 @@ def read_dh(path: str | Path) -> Description:
 
 def _toml(text: str) -> dict[str, Any]:
     """What a text holds; angles such as `90 deg` may stand in it without quotes."""
+    if _LONG_KEY.search(text):
+        raise ValueError("a key, or a text, has more than 30 parts with dots between them")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
