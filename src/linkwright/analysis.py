@@ -52,7 +52,7 @@ def analyse(
 
     `times` overrides the model's times. `parameters` are other values for the model's parameters; a file is read with
     them, as by `linkwright run --set`. Forces are in `sol.series`. A run that cannot go on is returned as far as it
-    went, and `sol.status` says why. Raises AssemblyError if the mechanism does not go together at the start.
+    went, and `sol.status` says why. Raises AssemblyError if the mechanism cannot be assembled at the start.
     """
     from linkwright.constraints.motion import times_of
     from linkwright.constraints.remarks import remarks

@@ -120,7 +120,7 @@ class Described:
 
     def dof(self) -> DofReport:
         """Coordinates and degrees of freedom; with loops, ties or drivers by the rank of their equations, which needs
-        the mechanism assembled, and else by count. A mechanism that does not go together has its `problem` told."""
+        the mechanism assembled, and else by count. A mechanism that cannot be assembled has its `problem` reported."""
         d, t, x = self.description, self._maker.topology, self._maker.tree.coordinates
         equations = sum(6 - d.kind_of(j).nv for j in t.loops)
         counted = DofReport(d.nb, x.nq, x.nv, equations, int(x.follows.sum()))

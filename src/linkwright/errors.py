@@ -121,7 +121,7 @@ class KernelError(LinkwrightError, RuntimeError):
 
 
 class AssemblyError(ModelError):
-    """A mechanism that does not go together; carries the elements that do not close, with how far they miss (m)."""
+    """A mechanism that cannot be assembled; `misses` has the gap (m) at each element when the rest is closed."""
 
     def __init__(self, message: str, *, misses: dict[str, float], element: str | None = None) -> None:
         super().__init__(message, element=element)

@@ -86,8 +86,8 @@ class DofReport:
 
     Of a mechanism with loops, ties or drivers that goes together as drawn: `rank` is that of all constraint equations
     of its bodies, drivers included, `drivers` how many of the drivers' are independent, `left` the degrees of freedom
-    that the drivers leave, and `redundant` names equations that say nothing new (the choice is not unique). If it does
-    not go together, `problem` says what does not close, and the degrees of freedom are by count.
+    that the drivers leave, and `redundant` names equations that say nothing new (the choice is not unique). If it
+    cannot be assembled, `problem` says what does not close, and the degrees of freedom are by count.
     """
 
     bodies: int
@@ -119,7 +119,7 @@ class DofReport:
         least = "at least " if self.loop_equations and self.rank is None else ""
         freedom = count(max(self.degrees_of_freedom, 0), "degree of freedom", "degrees of freedom")
         driven = f", {self.drivers} driven, {self.left} left" if self.drivers else ""
-        open_ = " by count; it does not go together as drawn" if self.problem else ""
+        open_ = " by count; it cannot be assembled as drawn" if self.problem else ""
         return f"{', '.join(parts)}: {least}{freedom}{driven}{open_}"
 
     def _repr_html_(self) -> str:

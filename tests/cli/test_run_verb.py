@@ -122,14 +122,14 @@ def test_a_motion_that_stops_is_kept_as_far_as_it_went(tmp_path: Path, capsys: p
     assert len(sol) == 40
 
 
-def test_a_mechanism_that_does_not_go_together_names_its_joints(
+def test_a_mechanism_that_cannot_be_assembled_names_the_driver_and_what_it_can_reach(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = rewritten(tmp_path, "8.00 + 3*sin(TIME)", "28")
     outcome = linkwright(capsys, "run", model, "-o", tmp_path / "new")
     assert outcome.code == 1
-    assert "does not go together at t = 0" in outcome.err
-    assert "misses by" in outcome.err
+    assert "cannot be assembled at t = 0" in outcome.err
+    assert "driver 'd1' asks for 28, which is out of reach; the nearest is 16" in outcome.err
     assert not (tmp_path / "new").exists()
 
 

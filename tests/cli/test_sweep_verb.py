@@ -32,7 +32,7 @@ def test_a_study_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_p
     found = linkwright(capsys, *words, "--best", "reach", "--largest", "--csv", "--animate", 0)
     assert found.code == 0, found.err
     assert "6 cases: coupler: 3 values 2.8 … 3.2; rocker: 2 values 2.4 … 9" in found.out
-    assert "3 of 6 cases failed:\n  3 × the mechanism does not go together" in found.out
+    assert "3 of 6 cases failed:\n  3 × the mechanism cannot be assembled" in found.out
     study = lw.Study.open(folder)
     assert study.data["coupler"].values.tolist() == pytest.approx([2.8, 2.8, 3.0, 3.0, 3.2, 3.2], abs=1e-12)
     best = int(study.best("reach", 1, largest=True)["case"][0])

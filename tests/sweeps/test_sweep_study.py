@@ -42,9 +42,9 @@ def test_a_case_has_the_numbers_of_analyse(study: lw.Study) -> None:
 def test_cases_that_fail_are_rows_with_a_reason_and_the_rest_goes_on(study: lw.Study) -> None:
     assert study.ok.tolist() == [True] * 4 + [False] * 2
     assert study.failed["case"].values.tolist() == [4, 5]
-    assert all("does not go together" in str(x) for x in study.failed["reason"].values)
+    assert all("cannot be assembled" in str(x) for x in study.failed["reason"].values)
     assert np.isnan(study["reach"][4:]).all()
-    assert study.reason_counts == [("the mechanism does not go together at t = …", 2)]
+    assert study.reason_counts == [("the mechanism cannot be assembled at t = …", 2)]
 
 
 def test_the_best_cases_come_first_and_failed_ones_never(study: lw.Study) -> None:
@@ -197,7 +197,7 @@ def test_a_study_shows_itself(study: lw.Study) -> None:
     assert "2 failed" in repr(study)
     html = study._repr_html_()
     assert "<td>reach</td>" in html
-    assert "does not go together" in html
+    assert "cannot be assembled" in html
 
 
 @pytest.mark.parametrize(

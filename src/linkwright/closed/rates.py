@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.closed.conditions import EXACT, Conditions
-from linkwright.closed.search import least, split
+from linkwright.constraints.least_squares import least, split
 
 Floats = NDArray[np.float64]
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from linkwright.closed.conditions import EXACT, Conditions, Residuals
 from linkwright.constraints.assembly import MISFIT
+from linkwright.constraints.least_squares import damped, least, split
 
 Floats = NDArray[np.float64]
 #: The largest residual that one step along the path takes away, and the most steps.
@@ -24,7 +25,6 @@ NEWTON_ROUNDS = 30
 #: Starts that are tried side by side, how often, and the rounds of each.
 STARTS, BATCHES, ROUNDS = 48, 4, 60
 NEAREST_ROUNDS, PATIENCE = 100, 12
-_RANK = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +179,7 @@ class Search:
             back, free = split(r.g[0], -r.phi[0])
             along = r.slopes[0] @ free
             rest = r.apart[0] - r.slopes[0] @ back
-            step = back + free @ _damped(along, rest, damping)
+            step = back + free @ damped(along, rest, damping)
             x = self._candidate(self._closed(self.c.moved(best.q, self._short(step))), some)
             now, before = _order(x, self.open), _order(best, self.open)
             if now < before:
@@ -225,27 +225,3 @@ def _chosen(rows: NDArray[np.bool_], yes: Residuals, no: Residuals) -> Residuals
         return np.where(rows.reshape(-1, *[1] * (one.ndim - 1)), one, other)
 
     return Residuals(of(yes.phi, no.phi), of(yes.g, no.g), of(yes.apart, no.apart), of(yes.slopes, no.slopes))
-
-
-def least(matrix: Floats, right: Floats) -> Floats:
-    """The least solution of least squares."""
-    return np.asarray(np.linalg.lstsq(matrix, right, rcond=_RANK)[0])
-
-
-def split(g: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """The least solution of g x = right, and a basis of what g leaves free."""
-    n = g.shape[1]
-    if not len(g):
-        return np.zeros(n), np.eye(n)
-    u, s, vt = np.linalg.svd(g)
-    rank = int(np.sum(s > 1e-8 * max(float(s.max(initial=0.0)), 1e-300)))
-    return vt[:rank].T @ ((u[:, :rank].T @ right) / s[:rank]), vt[rank:].T
-
-
-def _damped(matrix: Floats, right: Floats, damping: float) -> Floats:
-    """The step of least squares, shorter with damping."""
-    if not damping:
-        return least(matrix, right)
-    scale = float(np.sum(matrix**2) + np.linalg.norm(right)) + 1e-300  # what is left counts by its curvature
-    normal = matrix.T @ matrix + damping * scale * np.eye(matrix.shape[1])
-    return np.asarray(np.linalg.solve(normal, matrix.T @ right))

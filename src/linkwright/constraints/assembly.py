@@ -76,6 +76,8 @@ def assemble(programs: Programs, t: float, tolerance: float) -> Assembled:
         best = _nearly(programs, best, t)
     final = Assembled(best.q, best.angles, best.miss, best.pivots, spent)
     if final.miss > max(allowed, EXACT * e.size):
+        from linkwright.constraints.diagnosis import does_not_close
+
         raise does_not_close(programs, final, t)
     wrong = wrong_way(e, final.q)
     if wrong:
@@ -162,20 +164,6 @@ def misses(programs: Programs, state: Assembled, t: float) -> dict[Constraint, f
     sizes = np.abs(phi / row_norms(programs, jacobian))
     worst = {c: float(np.max(sizes[e.first[k] : e.first[k + 1]])) for k, c in enumerate(e.constraints)}
     return dict(sorted(worst.items(), key=lambda item: -item[1]))
-
-
-def does_not_close(programs: Programs, state: Assembled, t: float) -> AssemblyError:
-    """What to say of a mechanism that misses least in this state."""
-    found = misses(programs, state, t)
-    open_ones = {c: miss for c, miss in found.items() if miss > 0.05 * state.miss}
-    told = ", ".join(f"{c} misses by {miss:.3g} m" for c, miss in list(open_ones.items())[:6])
-    more = f" and {len(open_ones) - 6} more" if len(open_ones) > 6 else ""
-    text = (
-        f"the mechanism does not go together at t = {t:g}: {told}{more}; check the lengths and the drivers, "
-        "or draw the bodies nearer to where they belong"
-    )
-    told_misses = {str(c): miss for c, miss in open_ones.items()}
-    return AssemblyError(text, misses=told_misses, element=next(iter(open_ones)).name)
 
 
 def wrong_way(equations: Equations, q: Floats) -> dict[str, float]:

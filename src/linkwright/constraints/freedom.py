@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.constraints.diagnosis import repeated_drivers
 from linkwright.constraints.programs import Programs
 
 Floats = NDArray[np.float64]
@@ -26,6 +27,7 @@ class FreedomReport:
     redundant: tuple[str, ...]  # "joint 'b': meeting along h"
     moving: tuple[str, ...]  # bodies that the freedom moves
     driven: int = 0  # how many of the drivers' equations are independent of the others
+    repeated: tuple[tuple[str, ...], ...] = ()  # each a driver that is redundant, and the drivers that it repeats
 
     @property
     def left(self) -> int:
@@ -39,6 +41,12 @@ class FreedomReport:
             what = "1 degree of freedom is" if self.left == 1 else f"{self.left} degrees of freedom are"
             verb = "moves" if self.left == 1 else "move"
             told.append(f"{what} left" + (f", and {verb} {_listed(self.moving, 6)}" if self.moving else ""))
+        for driver, *others in self.repeated:
+            if others:
+                names = _listed(tuple(map(repr, others)))
+                told.append(f"drivers {driver!r} and {names} drive the same degree of freedom; remove one of them")
+            else:
+                told.append(f"driver {driver!r} drives what the constraints hold already; remove it")
         if self.redundant:
             what = "equation is" if len(self.redundant) == 1 else "equations are"
             told.append(
@@ -72,10 +80,9 @@ def freedom(
         rank = e.count - len(dependent)
         known = quick or rank == 6 * e.nb
         rest = np.zeros((6 * e.nb, 0)) if known else _random_freedom(programs, q, angles, t)
-    redundant = []
-    for row in dependent:
-        constraint, about = e.equation(row)
-        redundant.append(f"{constraint}: {about}")
+    equations = [e.equation(row) for row in dependent]
+    equations.sort(key=lambda pair: pair[0].group != "driver")
+    redundant = [f"{constraint}: {about}" for constraint, about in equations]
     moving: tuple[str, ...] = ()
     if rank < 6 * e.nb:
         sizes = np.abs(rest).reshape(e.nb, 6, rest.shape[1]).max(axis=(1, 2), initial=0.0)
@@ -83,7 +90,9 @@ def freedom(
         moving = tuple(names[int(k)] for k in np.flatnonzero(sizes > 1e-6))
     gone = set(dependent)
     driven = sum(int(e.first[k]) not in gone for k in e.drivers)
-    return FreedomReport(6 * e.nb, e.count, rank, tuple(redundant), moving, driven)
+    doubled = [k for k in e.drivers if int(e.first[k]) in gone]
+    repeated = repeated_drivers(programs, q, angles, t, doubled) if doubled else ()
+    return FreedomReport(6 * e.nb, e.count, rank, tuple(redundant), moving, driven, repeated)
 
 
 def independent_rows(j: Floats, tolerance: float) -> tuple[Floats, list[int]]:

@@ -140,10 +140,11 @@ class Kinematics:
         times, work = record.times, stepper.work
         state, step = initial(stepper)
         work.iterations += start.iterations
-        if not stepper.consistent(step):
-            return contradiction(self.programs, state.q, state.angles, state.t)
-        record.add(state, int(step.iterations))
         interval = float(np.max(np.diff(times), initial=0.0)) or 1.0
+        if not stepper.consistent(step):
+            singular = singular_start(stepper, start, interval)
+            return singular or contradiction(self.programs, state.q, state.angles, state.t)
+        record.add(state, int(step.iterations))
         follower = Follower(stepper, state, interval)
         while record.n < len(times):
             k = record.n
@@ -212,7 +213,7 @@ class Kinematics:
 
 
 def freedom_of(description: Description) -> FreedomReport:
-    """The freedom of a mechanism at its start; an AssemblyError if it does not go together as drawn."""
+    """The freedom of a mechanism at its start; an AssemblyError if it cannot be assembled as drawn."""
     system = description.system or System()
     kinematics = Kinematics(description)
     state = kinematics.assemble(system.start, system.assembly_tolerance)

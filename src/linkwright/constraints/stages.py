@@ -32,6 +32,12 @@ class Stage:
     determined: bool
 
 
+def unit_rows(j: Floats) -> Floats:
+    """J with rows of length 1, or 0."""
+    lengths = np.linalg.norm(j, axis=1, keepdims=True)
+    return np.asarray(j / np.where(lengths > 0.0, lengths, 1.0))
+
+
 class Stages:
     """Finds the stages at a state, given by its J as stored."""
 
@@ -89,9 +95,8 @@ class Stages:
     def _determines(self, constraints: tuple[int, ...], group: tuple[int, ...]) -> bool:
         if sum(self.e.constraints[k].form.size for k in constraints) < 6 * len(group):
             return False
-        j = self.block(constraints, group)
-        lengths = np.linalg.norm(j, axis=1)
-        j = j[lengths > 0.0] / lengths[lengths > 0.0, None]
+        j = unit_rows(self.block(constraints, group))
+        j = j[np.any(j != 0.0, axis=1)]
         return len(j) >= j.shape[1] and float(np.linalg.svd(j, compute_uv=False)[-1]) > DETERMINED
 
     def block(self, constraints: tuple[int, ...], group: tuple[int, ...]) -> Floats:

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints.assembly import Assembled, misses, row_norms, settle
+from linkwright.constraints.diagnosis import Opening
 from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.motion import State, Stepper
 from linkwright.constraints.programs import Programs, Step
 from linkwright.constraints.recorded import moved
+from linkwright.constraints.stages import Stage, Stages, unit_rows
 from linkwright.mechanism.description import GROUND
 from linkwright.spatial.rotation import euler_parameters_matrix
 
@@ -20,6 +22,8 @@ Floats = NDArray[np.float64]
 TILTED = 1e-6
 #: Up to so many entries of J the equations that became dependent are looked for.
 DENSE = 1_000_000
+#: A group of bodies is stretched where its smallest singular value has fallen to this part of that at the start.
+FALLEN = 0.2
 
 
 @dataclass(frozen=True)
@@ -51,11 +55,7 @@ def explain(stepper: Stepper, state: State, ahead: float, last: Step) -> Stop:
         if _redundant_driver(stepper, state, worst):
             told = contradiction(programs, state.q, state.angles, ahead)
             return replace(told, time=state.t, residual=found.miss)
-        who = f"{driver} asks for what is out of reach" if driver else f"{worst} is out of reach"
-        message = f"stopped at t = {state.t:.6g}: {who}; a little later {worst} misses by {found.miss:.2g} m"
-        advice = "change the driver's law, or the lengths, so that the mechanism can follow"
-        advice = _of_angle_in_space(driver or worst) or advice
-        return Stop("out of reach", message, state.t, (driver or worst).name, found.miss, advice)
+        return _out_of_reach(stepper, state, found, ahead, driver, worst)
     if not stepper.near_singular(stepper.attempt(state, state.t)):
         return _too_fast(programs, state)
     names = ", ".join(map(str, members[:4])) or "its equations"
@@ -68,6 +68,65 @@ def explain(stepper: Stepper, state: State, ahead: float, last: Step) -> Stop:
     return Stop("dead centre", message, state.t, _name(about), last.residual, advice)
 
 
+def _out_of_reach(
+    stepper: Stepper, state: State, found: Assembled, ahead: float, driver: Constraint | None, worst: Constraint
+) -> Stop:
+    """A place that bodies cannot reach: which of them are stretched, and the gap between them a little later."""
+    programs = stepper.programs
+    e = programs.layout.equations
+    small = e.count * 6 * e.nb <= DENSE
+    joint, bodies = (_stretched(stepper, state) if small else None) or (worst, ())
+    gap, where = found.miss, "misses by"
+    opened = Opening(programs, ahead).without(found, [joint]) if small else None
+    if opened is not None and opened.rest < 0.1 * opened.gap:
+        gap, where = opened.gap, "has, with the rest closed, a gap of"
+    who = f"{driver} asks for what is out of reach" if driver else f"{joint} is out of reach"
+    names = ", ".join(repr(e.description.body_names[b]) for b in bodies)
+    who += f", where {names} are stretched" if len(bodies) > 1 else ""
+    message = f"stopped at t = {state.t:.6g}: {who}; a little later {joint} {where} {gap:.2g} m"
+    advice = "change the driver's law, or the lengths, so that the mechanism can follow"
+    if bodies:
+        advice += "; or was another assembly mode meant? Draw the bodies on its side, or give INITIAL values there"
+    advice = _of_angle_in_space(driver or joint) or advice
+    return Stop("out of reach", message, state.t, (driver or joint).name, gap, advice)
+
+
+def _stretched(stepper: Stepper, state: State) -> tuple[Constraint, tuple[int, ...]] | None:
+    """The joint inside the group of bodies whose equations are nearest to dependent, and the bodies of the group.
+
+    Groups are found where the motion started, as each follows from those before it; none if a driver is inside.
+    """
+    programs, layout = stepper.programs, stepper.programs.layout
+    e, rest = layout.equations, np.zeros((layout.equations.nb, 6))
+    first, now = (
+        Stages(layout, programs.evaluate(x.q, x.angles, np.array([x.t]), rest)[1]) for x in (stepper.start, state)
+    )
+    least: tuple[float, Stage, Floats, Floats] | None = None
+    for stage in first.found():
+        if stage.determined:
+            before, after = (unit_rows(x.block(stage.constraints, stage.bodies)) for x in (first, now))
+            left, values, right = np.linalg.svd(after, full_matrices=False)
+            fallen = float(values[-1] / np.linalg.svd(before, compute_uv=False)[-1])
+            if least is None or fallen < least[0]:
+                least = fallen, stage, np.abs(left[:, -1]), np.abs(right[-1])
+    if least is None or least[0] > FALLEN or any(e.constraints[k].law is not None for k in least[1].constraints):
+        return None
+    _, stage, share, motion = least
+    # Of a larger group, those bodies that could move are stretched; the others hold still.
+    moves = motion.reshape(-1, 6).max(axis=1)
+    bodies = tuple(b for b, move in zip(stage.bodies, moves, strict=True) if move > 0.05 * moves.max())
+    inside = set(bodies)
+    shares, at = {}, 0
+    for k in stage.constraints:
+        size = e.constraints[k].form.size
+        if set(e.constraints[k].bodies) <= inside:
+            shares[k] = float(np.max(share[at : at + size]))
+        at += size
+    if not shares:
+        return None
+    return e.constraints[max(shares, key=lambda k: shares[k])], bodies
+
+
 def contradiction(programs: Programs, q: Floats, angles: Floats, t: float) -> Stop:
     """The laws' rates cannot all be followed: which constraints ask for what the others forbid."""
     e = programs.layout.equations
@@ -75,7 +134,8 @@ def contradiction(programs: Programs, q: Floats, angles: Floats, t: float) -> St
     drivers = [c for c in asking if c.group == "driver"]
     about = next(iter(drivers or asking), _first_driver(e))
     if len(drivers) > 1:
-        who, advice = f"the drivers {', '.join(repr(c.name) for c in drivers)} contradict", "remove one"
+        names = ", ".join(repr(c.name) for c in drivers)
+        who, advice = f"the drivers {names} drive the same degree of freedom and contradict", "remove one"
     else:
         who = f"{drivers[0] if drivers else 'a driver'} asks for a motion that the joints forbid"
         advice = "the mechanism has no freedom left for it: remove the driver, or a constraint"

@@ -91,7 +91,7 @@ class ModelState:
             try:
                 self.q[:] = mech.assemble(guess, fixed=self.joints)
             except AssemblyError as error:
-                text = f"the model does not go together with the measured joints: {error}"
+                text = f"the model cannot be assembled with the measured joints: {error}"
                 raise ControlError(text, reason="no posture", joints=self.joints) from None
             self._choose_rows()
             self._sign = 0.0

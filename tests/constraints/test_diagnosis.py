@@ -1,0 +1,129 @@
+"""What is said of a mechanism that cannot be assembled, or cannot go on: the driver, axis, point or dyad to blame."""
+
+import numpy as np
+import pytest
+from jansen_leg import leg
+from linkages import slider_crank
+
+import linkwright as lw
+from linkwright.errors import AssemblyError
+from linkwright.formats.mks.reader import parse_mks
+from linkwright.mechanism.expression import TIME
+
+MODEL = """MODEL four
+PARAMETER L = {size};
+BODY g (ground);
+BODY a (pqr = [(0,0,0), (0,0,1), (0,1,0)]);
+BODY b (pqr = [(0,L,0), (0,L,1), (2*L,2*L,0)]);
+BODY c (pqr = [(2*L,0,0), (2*L,0,1), (2*L,2*L,0)]);
+TRIAD foot (associated body = g, origin = (2*L,0,0));
+TRIAD ta (associated body = a, origin = (L,0,0));
+TRIAD tb (associated body = b, origin = (sqrt(5)*L,0,{z}*L), {axis});
+TRIAD tc (associated body = c, origin = (2*L,0,0));
+REVOLUTE JOINT jA0 (triad = g, triad = a);
+REVOLUTE JOINT jA (triad = ta, triad = b);
+REVOLUTE JOINT jB0 (triad = foot, triad = c);
+REVOLUTE JOINT jB (triad = tb, triad = tc);
+DRIVER d (jA0.angle = 90 deg + 0.5*TIME);
+{more}
+ENDMODEL"""
+UPRIGHT = "h = (0,0,1), f = (1,0,0)"
+
+
+def four_bar(more: str = "", *, size: float = 1.0, z: float = 0.0, axis: str = UPRIGHT) -> lw.Mechanism:
+    return lw.Mechanism(parse_mks(MODEL.format(more=more, size=size, z=z, axis=axis)))
+
+
+def refusal(mech: lw.Mechanism) -> AssemblyError:
+    with pytest.raises(AssemblyError) as told:
+        lw.analyse(mech, times=[0.0, 0.1])
+    return told.value
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("law", ["jB0.angle = 100 deg", "jA0.angle = 95 deg"])
+def test_two_drivers_on_one_freedom_are_named(law: str, size: float) -> None:
+    error = refusal(four_bar(f"DRIVER d2 ({law});", size=size))
+    assert "the drivers 'd', 'd2' drive the same degree of freedom and contradict each other" in str(error)
+    assert error.element in ("d", "d2")
+    assert "length" not in str(error)
+
+
+def test_a_driver_given_twice_is_named_first_among_what_is_redundant() -> None:
+    mech = four_bar("DRIVER d2 (jA0.angle = 90 deg + 0.5*TIME);")
+    assert mech.dof().redundant[0].startswith("driver 'd2'")
+    sol = lw.analyse(mech, times=[0.0, 0.1])
+    assert sol.status.notes[0] == "drivers 'd2' and 'd' drive the same degree of freedom; remove one of them"
+
+
+def test_a_driver_that_is_redundant_for_a_moment_is_not_called_so() -> None:
+    # A slider that drives its crank out of the dead centre: no other driver repeats it, and nothing holds it.
+    mech = slider_crank(1.0, 2.0, None, 0.0)
+    with lw.Builder("dead centre") as b:
+        crank, rod, block = b.body("crank"), b.body("rod"), b.body("block")
+        b.place(rod, (1, 0, 0))
+        b.place(block, (3, 0, 0))
+        rail = {"h": (1, 0, 0), "f": (0, 1, 0)}
+        b.joint("revolute", b.ground, crank, "A")
+        b.joint("revolute", b.triad(crank, (1, 0, 0)), rod, "B")
+        b.joint("revolute", b.triad(rod, (2, 0, 0)), block, "C")
+        slide = b.joint("prismatic", b.triad(b.ground, **rail), b.triad(block, **rail), "slide")
+        b.driver("joint", slide, 3.0 - TIME, name="push")
+    mech = b.build()
+    sol = lw.analyse(mech, times=[0.0, 0.1])
+    assert sol.status.reason == "dead centre"
+    assert not any("hold already" in note or "same degree" in note for note in sol.status.notes)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("tilt", [6.0, 90.0])
+def test_an_axis_out_of_parallel_is_named_with_its_angle(tilt: float, size: float) -> None:
+    axis = f"h = (0, sin({tilt} deg), cos({tilt} deg)), f = (1,0,0)"
+    error = refusal(four_bar(size=size, axis=axis))
+    assert error.element == "jB"
+    assert f"frame 'tb' on body 'b' and frame 'tc' on body 'c' are {tilt:.3g}° out of parallel" in str(error)
+    assert "the axis of frame 'tb' on body 'b' is not parallel to the other joints of that body" in str(error)
+    assert "length" not in str(error)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_a_pivot_out_of_plane_is_named_with_its_offset(size: float) -> None:
+    error = refusal(four_bar(size=size, z=0.01))
+    assert error.element == "jB"
+    assert f"are {0.01 * size:.3g} m apart along the joint axis, out of plane (frame 'tb' on body 'b'" in str(error)
+    # The whole offset, at whichever joint is let go; not a share of it.
+    np.testing.assert_allclose(list(error.misses.values()), 0.01 * size, rtol=1e-3)
+    assert "length" not in str(error)
+
+
+def test_a_driver_out_of_reach_at_the_start_says_what_can_be_reached() -> None:
+    error = refusal(four_bar("DRIVER d2 (tc.x = 5);").lock({}))
+    assert "'d2'" in str(error)
+    mech = slider_crank(1.0, 2.0, None, 0.5)
+    error = refusal(_with_driver(mech, 7.0))
+    assert "asks for 7, which is out of reach; the nearest is 3" in str(error)
+    assert "another assembly mode" in str(error)
+
+
+def _with_driver(mech: lw.Mechanism, value: float) -> lw.Mechanism:
+    from dataclasses import replace
+
+    from linkwright.mechanism.elements import Driver
+    from linkwright.mechanism.expression import Number
+
+    d = mech.description
+    joint = next(name for k, name in enumerate(d.joint_names) if d.kind_of(k).name == "prismatic")
+    return lw.Mechanism(replace(d, drivers=(Driver("push", "joint", joint, Number(value)),)))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0])
+@pytest.mark.parametrize("sides", [(1, 1, -1, 1, 1), (-1, 1, 1, -1, 1), (1, -1, -1, 1, 1)])
+def test_a_jansen_leg_on_another_branch_names_the_dyad_that_is_stretched(sides: tuple[int, ...], scale: float) -> None:
+    sol = lw.analyse(leg(0.0, sides, TIME, scale), times=np.linspace(0.0, 6.2, 63))
+    status = sol.status
+    assert status.reason == "out of reach"
+    assert status.element in ("motor", "jF")
+    assert "'lower', 'f' are stretched; a little later joint 'jF' has" in status.message
+    assert "jE1" not in status.message
+    assert "another assembly mode" in status.advice
+    assert 0.0 < status.residual < 0.01 * scale
