@@ -318,7 +318,8 @@ def _beyond_limits(solution: Solution, besides: Collection[str] = ()) -> list[st
         if d.kind_of(j).nq != 1 or not len(solution) or name in besides:
             continue
         value = solution.joint(name)[:, 0]
-        out = np.flatnonzero((value < d.lower[j] - 1e-9) | (value > d.upper[j] + 1e-9))
+        slack = 1e-9 * (d.length_scale if d.kind_of(j).lengths[0][0] else 1.0)
+        out = np.flatnonzero((value < d.lower[j] - slack) | (value > d.upper[j] + slack))
         if len(out):
             when = solution.time[out[0]]
             told.append(f"joint {name!r} goes beyond its limits from t = {when:.6g} on; they are not applied")

@@ -233,7 +233,8 @@ def _jump(programs: Programs, state: State, ahead: float) -> Stop | None:
             message = f"stopped at t = {state.t:.6g}: the law of driver {name!r} has no finite value or rate there"
             return Stop("no value", message, state.t, name, np.inf, "change the law")
         expected = (abs(one[k, 1]) + abs(two[k, 1])) * (ahead - state.t)
-        if abs(two[k, 0] - one[k, 0]) > 1e-5 * min(1.0, e.size) + 2.0 * expected:
+        unit = e.size if e.constraints[k].form.lengths[0] else 1.0
+        if abs(two[k, 0] - one[k, 0]) > 1e-5 * unit + 2.0 * expected:
             size = abs(float(two[k, 0] - one[k, 0]))
             message = f"stopped at t = {state.t:.6g}: driver {name!r} jumps there by {size:.6g}"
             return Stop("jump", message, state.t, name, size, "use step(...) for a smooth change")

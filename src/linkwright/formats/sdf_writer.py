@@ -29,7 +29,7 @@ _TYPES = {
 }
 _FIRST_AXIS = np.array([0.0, -1.0, 0.0])  # of a universal joint, in the child's triad
 _FREE_FALL = (0.0, 0.0, -9.81)
-_CLOSED = 1e-9  # how far the ends of a loop may be apart where it is drawn, in metres and as sines
+_CLOSED = 1e-9  # how far the ends of a loop may be apart where it is drawn: of the mechanism's length, and as sines
 _TAGS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
@@ -92,7 +92,8 @@ class _Writer:
         for j in self.tree.loops:
             kind = d.kind_of(j)
             (ra, pa), (rb, pb) = self._triad(j, "i"), self._triad(j, "j")
-            if kind.name in _TYPES and np.max(np.abs(kind.gap(ra.T @ rb, ra.T @ (pb - pa))), initial=0.0) > _CLOSED:
+            gap = kind.gap(ra.T @ rb, ra.T @ (pb - pa) / d.length_scale)
+            if kind.name in _TYPES and np.max(np.abs(gap), initial=0.0) > _CLOSED:
                 yield f"the loop closed by joint {d.joint_names[j]!r}, which is open where all coordinates are zero"
 
     def _triad(self, j: int, side: str) -> tuple[Floats, Floats]:

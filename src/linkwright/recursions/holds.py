@@ -23,7 +23,7 @@ from linkwright.spatial.algebra import Array, dot, is_zero
 from linkwright.tape.build import record
 from linkwright.tape.scalar import is_recorded
 
-OPEN = 1e-8  # how far an equation between frames of one rigid body may be from zero (m, or rad)
+OPEN = 1e-8  # how far an equation between frames of one rigid body may be from zero (rad, or a part of its length)
 
 
 class OpenLoop(ValueError):
@@ -103,7 +103,7 @@ def _between(traversal: Unrolled, c: Closing, around: Surroundings, law: tuple[A
         if c.source.length is not None:
             numbers = [c.source.length.evaluate(around.names)]
     if frames.rigid and c.law is None and not is_recorded(frames.r, frames.p, np.array(numbers)):
-        _refuse_open(traversal, c, frames, numbers, turned)
+        _refuse_open(traversal, c, frames, numbers, turned, around.size)
     hold = _of_pair(c.form, frames, numbers, turned, law)
     return hold if c.law is not None else replace(hold, miss=_miss(hold, around.size))
 
@@ -115,11 +115,14 @@ def _miss(hold: Hold, size: float) -> Any:
     return dot(parts, parts) if parts else 0.0
 
 
-def _refuse_open(traversal: Unrolled, c: Closing, frames: Pair, numbers: list[Any], turned: list[Any]) -> None:
+def _refuse_open(
+    traversal: Unrolled, c: Closing, frames: Pair, numbers: list[Any], turned: list[Any], size: float
+) -> None:
     if c.source.joints:
-        gap = traversal.tree.description.kind_of(c.source.joints[0]).gap(frames.r, frames.p)
+        gap = traversal.tree.description.kind_of(c.source.joints[0]).gap(frames.r, frames.p / size)
     else:
         gap = relative.equations(c.form, frames.r, frames.p, numbers, turned, 0.0)
+        gap = gap / np.where(c.form.lengths, size, 1.0)
     if np.abs(gap).max(initial=0.0) > OPEN:
         raise OpenLoop(c)
 

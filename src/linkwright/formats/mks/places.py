@@ -27,7 +27,7 @@ from linkwright.mechanism.frames import axis_frame
 Floats = NDArray[np.float64]
 Array = Any  # of floats, or of floats and expressions
 POSE = ("origin", "pqr", "h", "f", "axes")
-_SAME = 1e-9  # metres by which two descriptions of one point may differ
+_SAME = 1e-9  # of the largest coordinate: by how much two descriptions of one point may differ
 
 
 @dataclass(eq=False)
@@ -170,7 +170,7 @@ class Places:
 
     def _check_same(self, p: Array, first: Array, node: Node, owner: str) -> None:
         a, b = self._now(list(p)), self._now(list(first))
-        if any(abs(x - y) > _SAME * max(1.0, abs(x), abs(y)) for x, y in zip(a, b, strict=True)):
+        if any(abs(x - y) > _SAME * max(map(abs, (*a, *b))) for x, y in zip(a, b, strict=True)):
             text = f"the origin of {owner} is ({_listed(a)}), but its p is ({_listed(b)}); make them the same"
             raise Fault(node, text)
 

@@ -1,0 +1,107 @@
+"""Every example model in other units of length and mass: what is dimensionless is the same, by every analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwright as lw
+from linkwright.errors import LinkwrightError
+from linkwright.mechanism.lengths import shifts
+from rotation import some
+from scaled_models import scaled
+
+FOLDER = Path(__file__).parents[1] / "examples" / "models"
+MODELS = sorted(path.name for path in FOLDER.iterdir())
+#: Those whose programs compile in a few seconds.
+SMALL = ["four_bar.mks", "four_bar.xml", "three_link.dh.toml", "double_four_bar.mks", "slider_crank.mks", "rssr.mks"]
+CORNERS = [(1e-6, 1e-9), (1e-6, 1e9), (1e6, 1e-9), (1e6, 1e9)]
+TIMES = np.linspace(0.0, 0.4, 5)
+CLOSE = 1e-6
+#: What is less than this, of a length, an angle, or one of these a second, is rounding.
+NOTHING = 1e-3
+
+
+@cache
+def model(name: str) -> lw.Mechanism:
+    """An example with a mass and an inertia for bodies that have none, so that all of it can move."""
+    mech = lw.load(FOLDER / name)
+    d = mech.description
+    none = d.mass <= 0.0
+    if not none.any():
+        return mech
+    inertia = np.where(none[:, None], np.array([0.1, 0.1, 0.1, 0.0, 0.0, 0.0]) * d.length_scale**2, d.inertia)
+    return lw.Mechanism(replace(d, mass=np.where(none, 1.0, d.mass), inertia=inertia, bindings={}))
+
+
+def answers(name: str, length: float, mass: float) -> dict[str, Any]:
+    """What each analysis gives, without units; what it refuses, by the kind of error."""
+    mech = scaled(model(name), length, mass)
+    long_q, long_v = shifts(mech.tree)
+    q_unit, v_unit = np.where(long_q, length, 1.0), np.where(long_v, length, 1.0)
+    force, torque = mass * length, mass * length**2
+    bodies = [body.name for body in mech.bodies]
+
+    def analyse() -> Any:
+        sol = lw.analyse(mech, times=TIMES)
+        shifted = [getattr(sol, x)(b) / length for x in ("position", "velocity", "acceleration") for b in bodies]
+        turned = [getattr(sol, x)(b) for x in ("angular_velocity", "angular_acceleration") for b in bodies]
+        return np.array([*shifted, *turned])
+
+    def simulate() -> Any:
+        sol = lw.simulate(mech, TIMES[-1], times=TIMES)
+        assert sol.status, sol.status
+        return np.concatenate([sol.q / q_unit, sol.v / v_unit], axis=1)
+
+    q, v = mech.initial_state()
+    tau = np.random.default_rng(0).normal(size=mech.nv) * np.where(long_v, force, torque)
+    asked: dict[str, Callable[[], Any]] = {
+        "analyse": analyse,
+        "assemble": lambda: mech.assemble() / q_unit,
+        "initial state": lambda: np.concatenate([q / q_unit, v / v_unit]),
+        "simulate": simulate,
+        "equilibrium": lambda: mech.equilibrium().q / q_unit,
+        "linearise": lambda: np.poly(mech.linearise(q, v, tau).eigenvalues).real,
+        "reactions": lambda: mech.reactions(q, v, tau) / np.repeat([force, torque], 3),
+    }
+    found: dict[str, Any] = {}
+    for what, ask in asked.items():
+        try:
+            found[what] = ask()
+        except LinkwrightError as error:
+            found[what] = type(error)
+    return found
+
+
+@cache
+def in_metres(name: str) -> dict[str, Any]:
+    return answers(name, 1.0, 1.0)
+
+
+def check(name: str, length: float, mass: float) -> None:
+    one, other = in_metres(name), answers(name, length, mass)
+    for what, wanted in one.items():
+        if isinstance(wanted, type):
+            assert other[what] is wanted, what
+        else:
+            assert not isinstance(other[what], type), (what, other[what])
+            allowed = CLOSE * max(NOTHING, float(np.abs(wanted).max(initial=0.0)))
+            np.testing.assert_allclose(other[what], wanted, rtol=CLOSE, atol=allowed, err_msg=what)
+
+
+@pytest.mark.parametrize(("name", "length", "mass"), some([(n, *c) for n in SMALL for c in CORNERS], 2))
+def test_small_examples_move_alike_in_every_unit(name: str, length: float, mass: float) -> None:
+    check(name, length, mass)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_every_example_moves_alike_in_every_unit(name: str) -> None:
+    for length, mass in CORNERS:
+        check(name, length, mass)
