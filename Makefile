@@ -5,6 +5,7 @@
 #   make test-slow  the tests that are marked slow
 #   make test-full  all tests with code compiled as users get it, and the grid of robots
 #   make fuzz       odd inputs for everything that reads: SECONDS=60 SEED=1, or a new seed, which is printed
+#   make test-lowest  the same tests with the lowest versions that pyproject.toml declares, in an environment of their own
 #   make lint       lint and types alone
 #   make docs       the documentation as a static site in site/, with every example and notebook run
 #   make bench      the benchmarks, beside their peers
@@ -26,9 +27,13 @@ READY := $(VENV)/ready-$(PLACE)
 WEB := src/linkwright/viewer/web
 READY_BENCH := $(VENV)/ready-bench-$(PLACE)
 READY_DOCS := $(VENV)/ready-docs-$(PLACE)
+# The lowest versions have wheels for these.
+LOWEST := .venv-lowest
+NAMES_LOWEST := python3.11 python3.12 python3
+READY_LOWEST := $(LOWEST)/ready-$(PLACE)
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-slow test-full fuzz lint docs bench viewer clean setup setup-full
+.PHONY: demo test test-lowest test-slow test-full fuzz lint docs bench viewer clean setup setup-full
 
 demo: $(READY)
 	@$(PY) -m linkwright.cli demo
@@ -51,6 +56,9 @@ SECONDS := 60
 fuzz: $(READY)
 	@PYTHONPATH=tests $(PY) -m fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
+test-lowest: $(READY_LOWEST)
+	@$(LOWEST)/bin/python -m pytest --numprocesses 2 --dist worksteal -m "not slow" --quick-code
+
 lint: $(READY)
 	@$(PY) -m ruff check
 	@$(PY) -m mypy
@@ -69,7 +77,7 @@ viewer:
 setup: $(READY)
 
 clean:
-	rm -rf $(VENV) $(WEB)/node_modules out dist site .site-cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(WEB)/node_modules out dist site .site-cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(MADE):
@@ -105,4 +113,22 @@ $(READY_BENCH): $(READY)
 $(READY_DOCS): $(READY)
 	@echo "installing what the documentation needs into $(VENV)"
 	@$(PIP) --editable ".[docs]"
+	@touch $@
+
+$(READY_LOWEST): pyproject.toml tests/lowest.py
+	@python="$(PYTHON)"; \
+	for name in $(NAMES_LOWEST); do \
+	  if [ -z "$$python" ] && $$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' >/dev/null 2>&1; then \
+	    python=$$name; \
+	  fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo "error: the lowest versions need Python 3.11 or 3.12, and none was found as $(NAMES_LOWEST)" >&2; \
+	  exit 1; \
+	fi; \
+	echo "making $(LOWEST) with $$("$$python" --version) and the lowest versions that pyproject.toml declares"; \
+	"$$python" -m venv --clear $(LOWEST)
+	@$(LOWEST)/bin/python tests/lowest.py > $(LOWEST)/requirements.txt
+	@$(LOWEST)/bin/python -m pip --disable-pip-version-check install --quiet --quiet --no-compile \
+	  --requirement $(LOWEST)/requirements.txt --editable .
 	@touch $@

@@ -2,10 +2,12 @@
 
 from typing import Any
 
-import mujoco
 import numpy as np
+import pytest
 
 import linkwright as lw
+
+mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install mujoco")
 
 FRICTION_SPEED = 0.01
 

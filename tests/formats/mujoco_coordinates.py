@@ -1,10 +1,12 @@
 """Our states in MuJoCo's coordinates, for models that `write_mjcf` wrote."""
 
-import mujoco
 import numpy as np
+import pytest
 
 from linkwright.mechanism.topology import span
 from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix
+
+mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install mujoco")
 
 
 def in_mujoco(mech, model, data, q, v):

@@ -3,7 +3,6 @@
 import warnings
 from pathlib import Path
 
-import mujoco
 import numpy as np
 import pytest
 from mjcf_oracle import Oracle
@@ -12,6 +11,8 @@ import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.mjcf.reader import read_mjcf
 from linkwright.mechanism.frames import full_inertia
+
+mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install mujoco")
 
 U_SHAPE = """vertex="0 0 0 3 0 0 3 2 0 2 2 0 2 1 0 1 1 0 1 2 0 0 2 0 0 0 1 3 0 1 3 2 1 2 2 1 2 1 1 1 1 1 1 2 1 0 2 1"
 face="0 4 1 1 4 2 2 4 3 0 5 4 0 7 5 5 7 6 8 9 12 9 10 12 10 11 12 8 12 13 8 13 15 13 14 15 0 1 9 0 9 8 1 2 10 1 10 9

@@ -3,12 +3,13 @@
 import re
 from pathlib import Path
 
-import mujoco
 import pytest
 
 import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.mjcf.words import ATTRIBUTES, SECTIONS
+
+mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install mujoco")
 
 BODY = '<body name="b"><joint name="j"/><geom size=".1"/></body>'
 OTHER = '<body name="c"><joint name="k"/><geom size=".1"/></body>'

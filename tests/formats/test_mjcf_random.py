@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-import mujoco
 import numpy as np
 import pytest
 from mjcf_oracle import Oracle
 from mjcf_random import Writer
 
 import linkwright as lw
+
+mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install mujoco")
 
 
 def check(folder: Path, seed: int) -> None:

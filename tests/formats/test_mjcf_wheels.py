@@ -6,13 +6,14 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import mujoco
 import numpy as np
 import pytest
 from mjcf_oracle import Oracle
 
 import linkwright as lw
 from linkwright.errors import FormatError
+
+mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install mujoco")
 
 DOCS = Path(__file__).parents[2] / "docs"
 

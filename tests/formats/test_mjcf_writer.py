@@ -2,7 +2,6 @@
 
 import warnings
 
-import mujoco
 import numpy as np
 import pytest
 from mujoco_coordinates import in_mujoco, mass_matrix
@@ -12,6 +11,8 @@ from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats import read
 from linkwright.formats.mjcf_writer import write_mjcf
 from linkwright.mechanism.kinds import KINDS
+
+mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install mujoco")
 
 MORE = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4)]
 

@@ -4,7 +4,6 @@ import math
 import warnings
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from linkwright.errors import FormatError, LinkwrightWarning
@@ -13,6 +12,8 @@ from linkwright.mechanism.checks import check_numbers
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.topology import span
 from robots import folder
+
+pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")
 
 ROBOTS = folder()
 FILES = sorted(ROBOTS.glob("**/*.urdf"))

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +17,8 @@ from linkwright.mechanism import generate
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.frames import rpy_matrix
+
+pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")
 
 SAMPLE = Path(__file__).resolve().parents[2] / "examples/models/slider_crank.mks"
 

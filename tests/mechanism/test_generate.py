@@ -3,7 +3,6 @@
 import tracemalloc
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from linkwright.errors import ModelError, NameNotFound
@@ -13,6 +12,8 @@ from linkwright.mechanism.frames import axis_frame, full_inertia, rpy_matrix
 from linkwright.mechanism.generate import chain, random_tree, tree
 from linkwright.mechanism.kinds import KIND_LIST, KINDS
 from linkwright.mechanism.topology import span
+
+pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")
 
 
 def test_the_chain_is_the_one_that_the_peers_are_timed_on():

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import cmeel
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from linkwright.analysis import analyse
@@ -21,6 +20,8 @@ from linkwright.mechanism.merge import lock, merge_fixed
 from linkwright.mechanism.reversed import reverse
 from linkwright.mechanism.topology import span
 from linkwright.model import Mechanism
+
+pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")
 
 ROBOTS = Path(cmeel.__file__).parents[1] / "cmeel.prefix/share/example-robot-data/robots"
 

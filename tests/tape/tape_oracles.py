@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import casadi as ca
 import numpy as np
+import pytest
 
 from linkwright.kernels import numpy_backend
 from linkwright.tape import Program, ProgramBuilder
 from linkwright.tape import operations as O
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Solve, Walk, Zero
+
+ca = pytest.importorskip("casadi", reason="CasADi is the oracle: pip install casadi")
 
 
 def evaluate(program: Program, *arrays) -> list[np.ndarray]:

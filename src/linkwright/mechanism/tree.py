@@ -380,7 +380,8 @@ def _classes(arrays: Sequence[NDArray[Any]]) -> Ints | None:
         words = np.ascontiguousarray(a, dtype=np.float64).view(np.uint64)
         for column in words.T:
             # Signs must not cancel each other.
-            sums += (column ^ (column >> 32)) * (2 * random.integers(2**63, dtype=np.uint64) + 1)
+            odd = random.integers(2**63, dtype=np.uint64) << np.uint64(1) | np.uint64(1)
+            sums += (column ^ (column >> np.uint64(32))) * odd
     _, first, number = np.unique(sums, return_index=True, return_inverse=True)
     if len(first) > FEW or not all(np.array_equal(a[first][number], a) for a in moving):
         return None
