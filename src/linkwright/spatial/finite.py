@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.spatial.algebra import Array, cross
-from linkwright.spatial.rotation import inverse_square
+from linkwright.spatial.rotation import squared_length
 from linkwright.tape.functions import arctan2, where
 
 
@@ -30,7 +30,7 @@ def exponential(w: Array) -> Array:
 
 def normalised(e: Array) -> Array:
     """Euler parameters made a unit; NaN where their length is zero."""
-    return e * np.sqrt(inverse_square(e))
+    return e / np.sqrt(squared_length(e))
 
 
 def logarithm(e: Array) -> Array:

@@ -189,16 +189,15 @@ def quaternion_matrix(e: Array) -> Array:
     One division and no square root. It does not change as e is made longer, so that derivatives by e are those on the
     unit sphere.
     """
-    double = 2.0 * inverse_square(e)
+    double = 2.0 / squared_length(e)
     return _matrix(e, double * e[1], double * e[2], double * e[3])
 
 
-def inverse_square(e: Array) -> Any:
-    """1 / |e|², or NaN where |e| is zero, not a number, or not between 1e-15 and 1e15."""
-    with np.errstate(all="ignore"):  # what has no inverse becomes NaN
-        square = e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3]
-        inverse = 1.0 / square
-        return where(less(square + inverse, 1e30), inverse, np.nan)
+def squared_length(e: Array) -> Any:
+    """|e|², or NaN where |e| is zero, not a number, or not between 1e-15 and 1e15."""
+    total = e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3]
+    with np.errstate(all="ignore"):
+        return where(less(1e-30, total) * less(total, 1e30), total, np.nan)
 
 
 def _matrix(e: Array, t1: Any, t2: Any, t3: Any) -> Array:
