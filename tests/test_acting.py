@@ -157,24 +157,24 @@ def test_newton_and_euler_close_on_every_body(seed: int, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("first", SEEDS[::PART])
 def test_newton_and_euler_close_on_every_body_of_every_seed(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LINKWRIGHT_BACKEND", "numpy")
-    checked = [check(draw(seed)) for seed in SEEDS[first : first + PART]]
-    assert sum(checked) > 1.5 * PART  # analyses that went to their end
+    ended = [end for seed in SEEDS[first : first + PART] for end in check(draw(seed))]
+    assert np.mean(ended) > 0.9
 
 
-def check(drawn: Drawn) -> int:
-    """Every analysis of a drawn mechanism that finds forces; how many of them went to their end."""
+def check(drawn: Drawn) -> list[bool]:
+    """Every analysis of a drawn mechanism that finds forces; of each, whether it went to its end."""
     rng, mech = np.random.default_rng(drawn.seed), drawn.mech
-    complete = 0
+    ended = []
     for kind in analyses(drawn):
         tau = 3.0 * rng.normal(size=mech.nv) if kind == "dynamic" else np.zeros(mech.nv)
         settings = {"method": "rk4", "dt": 0.001, "tau": tau} if kind == "dynamic" else {}
         sol = lw.analyse(mech, analysis=kind, times=TIMES[: 1 if kind == "static" else None], **settings)
         assert sol.status or sol.status.reason in OUT_OF_REACH, (kind, str(sol.status))
         assert "left out" not in str(sol.status), (kind, str(sol.status))
-        complete += bool(sol.status)
+        ended.append(bool(sol.status))
         if len(sol):
             Check(drawn, sol, tau).all(moving=kind != "static")
-    return complete
+    return ended
 
 
 def analyses(drawn: Drawn) -> list[str]:
