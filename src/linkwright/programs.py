@@ -44,6 +44,8 @@ UNROLL_BY_NAME = {"mass-matrix": 96}
 UNROLL_BY_NAME_AT_MOST = 256
 #: The way in which bodies are taken as free masses and all joints as constraints: the rolled form of such mechanisms.
 MASSES = "virtual-work"
+#: The ways that have this form: one constraint after another, or in rounds of those that do not touch each other.
+OF_MASSES = (MASSES, "assembly")
 #: The ways to forward dynamics; the first is the default.
 FORWARD_METHODS = ("articulated-body", "diagonal", "triangular", "mass-matrix", "virtual-work", "assembly")
 CLOSED_METHODS = ("articulated-body", "virtual-work", "assembly", "mass-matrix")  # those that can close loops
@@ -264,6 +266,13 @@ class Maker:
 
         return CentralLayout(CentralEquations(self.tree))
 
+    @cached_property
+    def assembled_masses(self) -> CentralLayout:
+        """The same, with constraints that do not touch each other eliminated side by side."""
+        from linkwright.constraints.central_layout import CentralLayout
+
+        return CentralLayout(self.masses.equations, in_rounds=True)
+
     def gravity(self, free: Mapping[str, Any]) -> Array:
         d = self.description
         entries = list(d.gravity.tolist())
@@ -356,7 +365,7 @@ class Maker:
 
     def _check_method(self, request: Request) -> None:
         """Refuse a method that would be dropped; where joints share coordinates, warn."""
-        if request.method in ("", MASSES) or not self.as_masses(request):
+        if request.method in ("", *OF_MASSES) or not self.as_masses(request):
             pass
         elif self.rolls(request):
             most, what = UNROLL_BY_NAME.get(request.method, UNROLL_BY_NAME_AT_MOST), "loops, drivers, gears or forces"
@@ -365,7 +374,8 @@ class Maker:
                 why = "needs an inertia along the freedom of every joint, and loops or drivers alone move some links"
             elif request.form == "rolled" or self.rotors:
                 why = f"has no rolled form where {what} act ({self.description.name!r}: {self.tree.n} links)"
-            raise ModelError(f"method={request.method!r} {why}; use method={MASSES!r}, or leave method out")
+            use = " or ".join(map(repr, OF_MASSES))
+            raise ModelError(f"method={request.method!r} {why}; use method={use}, or leave method out")
         if self.coupled and request.method not in ("", "mass-matrix") and not self.rolls(request):
             follower = self.description.joint_names[self.description.mimics[0].follower]
             warn(
@@ -514,7 +524,7 @@ class Maker:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
         spec = SPECS[request.function]
         if self.as_masses(request):
-            named = request.method not in ("", MASSES)
+            named = request.method not in ("", *OF_MASSES)
             most = UNROLL_BY_NAME.get(request.method, UNROLL_BY_NAME_AT_MOST) if named else UNROLL
             long = self.tree.n > most or bool(self.rotors) or self.carried_by_constraints
             return request.form == "rolled" or (long and request.form != "unrolled")

@@ -475,8 +475,9 @@ def record_masses(maker: Maker, request: Request) -> Program:
     """The program of a request as loops over free bodies and over the constraints that hold them, joints included."""
     _refuse_undetermined(maker, request)
     inputs = list(maker.shapes(request).items())
+    layout = maker.assembled_masses if request.method == "assembly" else maker.masses
     if request.function == "closing":
-        return inertial.closing(maker.masses, inputs)
+        return inertial.closing(layout, inputs)
     if request.function == "settling":
-        return inertial.settling(maker.masses, inputs)
-    return inertial.forward_dynamics(maker.masses, inputs, forces=request.function == "constraint_forces")
+        return inertial.settling(layout, inputs)
+    return inertial.forward_dynamics(layout, inputs, forces=request.function == "constraint_forces")

@@ -17,8 +17,8 @@ class CentralLayout(Layout):
 
     equations: CentralEquations
 
-    def __init__(self, equations: CentralEquations, *, whole: bool = False) -> None:
-        self.width, self.whole = equations.space.motion, whole
+    def __init__(self, equations: CentralEquations, *, whole: bool = False, in_rounds: bool = False) -> None:
+        self.width, self.whole, self.in_rounds = equations.space.motion, whole, in_rounds
         super().__init__(equations)
 
     @cached_property

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.constraints.pieces import End, Incidence, cut
+from linkwright.constraints.rounds import Item, in_runs, order_in_rounds
 from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.definite import swept
 from linkwright.tape.block import Block
@@ -54,11 +55,18 @@ class Elimination:
     """The order, the fill and the lists of products for constraints of these sizes on these bodies.
 
     `sizes` and `first` go on, after the constraints, with what welds the pieces of bodies that were cut. With `whole`
-    bodies every equation that repeats others is among the constraints; else it may be a weld's.
+    bodies every equation that repeats others is among the constraints; else it may be a weld's. `in_rounds`, those that
+    do not touch each other are eliminated side by side; else the order is that of the least fill.
     """
 
     def __init__(
-        self, sizes: Sequence[int], incidences: Sequence[Incidence], width: int = 6, *, whole: bool = True
+        self,
+        sizes: Sequence[int],
+        incidences: Sequence[Incidence],
+        width: int = 6,
+        *,
+        whole: bool = True,
+        in_rounds: bool = False,
     ) -> None:
         self.incidences, self.width = list(incidences), width
         self.constraints, self.count = len(sizes), sum(sizes)
@@ -73,7 +81,12 @@ class Elimination:
             members = {x.constraint for x in group}
             for c in members:
                 neighbours[c] |= members - {c}
-        self.sequence, self.left = order(neighbours)
+        self.in_rounds = in_rounds
+        if in_rounds:
+            self.sequence, self.left, self.rounds = order_in_rounds(neighbours)
+        else:
+            self.sequence, self.left = order(neighbours)
+            self.rounds = [0] * len(self.sequence)
         position = {c: k for k, c in enumerate(self.sequence)}
         # Block (i, k), i after k in the order, is kept at blocks[i, k]; diagonal blocks too.
         self.blocks: dict[tuple[int, int], int] = {}
@@ -96,7 +109,6 @@ class Elimination:
 
 
 Key = tuple[Any, ...]
-Places = tuple[int, int, int]
 
 
 class Solver:
@@ -129,16 +141,20 @@ class Solver:
         #: Constraints of one equation that give way by this part of their multiplier: J δ + c λ = b.
         self.compliance: dict[int, float] = {}
 
-    def _scan(self, items: Sequence[tuple[Key, Places]], case: Any) -> None:
-        """Run the items in order; those with equal keys share a case."""
+    def _scan(self, items: Sequence[Item], case: Any) -> None:
+        """Run the items in order, or level by level in rounds; those with equal keys share a case."""
         if not items:
             return
-        keys = list(dict.fromkeys(key for key, _ in items))
+        runs = None
+        if self.plan.in_rounds:
+            order, begins = in_runs(items)
+            items, runs = [items[k] for k in order], self.b.column(begins)
+        keys = list(dict.fromkeys(key for _, key, _, _ in items))
         number = {key: k for k, key in enumerate(keys)}
-        columns = [self.b.column(column) for column in np.array([places for _, places in items]).T]
+        columns = [self.b.column(column) for column in np.array([places for _, _, places, _ in items]).T]
         cases = tuple(case(key, columns) for key in keys)
-        dispatch = self.b.column([number[key] for key, _ in items]) if len(keys) > 1 else None
-        self.b.add(Each(len(items), cases, "outward", dispatch))
+        dispatch = self.b.column([number[key] for _, key, _, _ in items]) if len(keys) > 1 else None
+        self.b.add(Each(len(items), cases, "outward", dispatch, runs))
 
     def _block(self, ref: Ref, shape: tuple[int, ...], column: int, add: bool = False) -> Ref:
         return ref.part(0, shape).at((1, column), add=add)
@@ -150,18 +166,23 @@ class Solver:
         self.b.add(Zero(self.s.operand))
         self._products()
         self._yield(self.s, [plan.blocks[k, k] for k in self.compliance], None)
-        diagonal = [((k >= plan.constraints, sizes[k]), (plan.blocks[k, k], plan.first[k], 0)) for k in plan.sequence]
+        diagonal: list[Item] = [
+            (0, (k >= plan.constraints, sizes[k]), (plan.blocks[k, k], plan.first[k], 0), k) for k in plan.sequence
+        ]
         self._scan(diagonal, self._diagonal_case)
-        items: list[tuple[Key, Places]] = []
-        for k, rest in zip(plan.sequence, plan.left, strict=True):
-            welds = k >= plan.constraints
-            items.append((("pivot", sizes[k], welds), (plan.blocks[k, k], self._g_at[k], plan.first[k])))
-            items += [(("scale", sizes[i], sizes[k]), (plan.blocks[i, k], self._g_at[k], 0)) for i in rest]
+        items: list[Item] = []
+        for k, rest, number in zip(plan.sequence, plan.left, plan.rounds, strict=True):
+            key: Key = ("pivot", sizes[k], k >= plan.constraints)
+            items.append((3 * number, key, (plan.blocks[k, k], self._g_at[k], plan.first[k]), k))
+            for i in rest:
+                at = plan.blocks[i, k]
+                items.append((3 * number + 1, ("scale", sizes[i], sizes[k]), (at, self._g_at[k], 0), at))
             for a, i in enumerate(rest):
                 for j in rest[: a + 1]:
                     later, sooner = plan.later(i, j)
                     places = (plan.blocks[later, k], plan.blocks[sooner, k], plan.blocks[later, sooner])
-                    items.append((("update", sizes[later], sizes[sooner], sizes[k], later == sooner), places))
+                    key = ("update", sizes[later], sizes[sooner], sizes[k], later == sooner)
+                    items.append((3 * number + 2, key, places, places[2]))
         self._scan(items, self._factor_case)
 
     def _products(self) -> None:
@@ -173,13 +194,18 @@ class Solver:
             key = (sizes[i], sizes[k], x.sign, y.sign, x.share, x is y)
             groups.setdefault(key, []).append((x.at, y.at, x.body, plan.blocks[i, k]))
         for (m, n, one, other, share, same), rows in groups.items():
+            begins = None
+            if plan.in_rounds:
+                order, begins = in_runs([(0, 0, (), row[3]) for row in rows])
+                rows = [rows[k] for k in order]
             first, second, body, to = (self.b.column(column) for column in np.array(rows).T)
             inputs = [] if one else [self._block(self.jacobian, (m, w), first)]
             inputs += [] if other or same else [self._block(self.jacobian, (n, w), second)]
             inputs.append(self.weights.part(0, (w,)).at((w, body)))
             block = product_block(m, n, w, one, other, share, same)
             case = self.b.case(block, inputs, [self._block(self.s, (m, n), to, add=True)])
-            self.b.add(Each(len(rows), (case,), "outward"))
+            runs = None if begins is None else self.b.column(begins)
+            self.b.add(Each(len(rows), (case,), "outward", None, runs))
 
     def _yield(self, target: Ref, places: list[int], multipliers: Ref | None) -> None:
         """target += c, or target −= c λ, at these places."""
@@ -230,16 +256,21 @@ class Solver:
             multipliers = self._inside
             self.b.add(Zero(multipliers.operand))
         self.b.add(Copy(rhs.operand, multipliers.part(0, (plan.count,)).operand))
-        down: list[tuple[Key, Places]] = []
-        for k, rest in zip(plan.sequence, plan.left, strict=True):
-            down += [(("down", sizes[i], sizes[k]), (plan.blocks[i, k], plan.first[k], plan.first[i])) for i in rest]
-            down.append((("divide", sizes[k]), (self._g_at[k], plan.first[k], 0)))
+        down: list[Item] = []
+        divide: list[Item] = []
+        for k, rest, number in zip(plan.sequence, plan.left, plan.rounds, strict=True):
+            for i in rest:
+                places = (plan.blocks[i, k], plan.first[k], plan.first[i])
+                down.append((number, ("down", sizes[i], sizes[k]), places, i))
+            divide.append((0, ("divide", sizes[k]), (self._g_at[k], plan.first[k], 0), k))
         # What is divided in one scan must not be read by a later row of it undivided: two scans.
-        self._scan([item for item in down if item[0][0] == "down"], self._solve_case(multipliers))
-        self._scan([item for item in down if item[0][0] == "divide"], self._solve_case(multipliers))
-        up: list[tuple[Key, Places]] = []
-        for k, rest in zip(reversed(plan.sequence), reversed(plan.left), strict=True):
-            up += [(("up", sizes[i], sizes[k]), (plan.blocks[i, k], plan.first[i], plan.first[k])) for i in rest]
+        self._scan(down, self._solve_case(multipliers))
+        self._scan(divide, self._solve_case(multipliers))
+        up: list[Item] = []
+        for k, rest, number in zip(reversed(plan.sequence), reversed(plan.left), reversed(plan.rounds), strict=True):
+            for i in rest:
+                places = (plan.blocks[i, k], plan.first[i], plan.first[k])
+                up.append((-number, ("up", sizes[i], sizes[k]), places, k))
         self._scan(up, self._solve_case(multipliers))
         if multipliers is not given:
             self.b.add(Copy(multipliers.part(0, (plan.count,)).operand, given.operand))
@@ -265,7 +296,10 @@ class Solver:
         if clear:
             self.b.add(Zero(twists.operand))
         plan, w = self.plan, self.plan.width
-        items = [((plan.sizes[x.constraint],), (x.at, plan.first[x.constraint], w * x.body)) for x in plan.incidences]
+        items: list[Item] = [
+            (0, (plan.sizes[x.constraint],), (x.at, plan.first[x.constraint], w * x.body), x.body)
+            for x in plan.incidences
+        ]
 
         def case(key: Key, columns: Sequence[int]) -> Case:
             inputs = [self._block(self.jacobian, (key[0], w), columns[0]), self._block(multipliers, key, columns[1])]
@@ -276,7 +310,10 @@ class Solver:
     def push(self, twists: Ref, rates: Ref, sign: float) -> None:
         """rates += sign · J twists."""
         plan, w = self.plan, self.plan.width
-        items = [((plan.sizes[x.constraint],), (x.at, w * x.body, plan.first[x.constraint])) for x in plan.incidences]
+        items: list[Item] = [
+            (0, (plan.sizes[x.constraint],), (x.at, w * x.body, plan.first[x.constraint]), x.constraint)
+            for x in plan.incidences
+        ]
 
         def case(key: Key, columns: Sequence[int]) -> Case:
             inputs = [self._block(self.jacobian, (key[0], w), columns[0]), self._block(twists, (w,), columns[1])]

@@ -38,6 +38,7 @@ class Layout:
     """Where everything stands: constraints by form, their parts of J, the order of elimination."""
 
     width = 6  # numbers of a body's twist
+    in_rounds = False  # whether constraints that do not touch each other are eliminated side by side
     whole = True  # whether bodies that many constraints hold stay whole: then all redundant equations can be named
 
     def __init__(self, equations: Equations) -> None:
@@ -60,7 +61,7 @@ class Layout:
     def plan(self) -> Elimination:
         """The order of elimination."""
         sizes = [c.form.size for c in self.equations.constraints]
-        return Elimination(sizes, self.incidences, self.width, whole=self.whole)
+        return Elimination(sizes, self.incidences, self.width, whole=self.whole, in_rounds=self.in_rounds)
 
     @cached_property
     def groups(self) -> dict[tuple[Form, tuple[bool, ...]], list[int]]:
