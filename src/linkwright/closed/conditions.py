@@ -152,6 +152,14 @@ class Conditions:
                 q[..., at] = (self.wanted[k] - offset) / ratio
         return q
 
+    def direct_rates(self, some: Sequence[int]) -> Floats:
+        """v (nv,) with the rates that are given outright, and zero elsewhere."""
+        v = np.zeros(self.mech.nv)
+        for k in some:
+            _, at, ratio, _ = self.entries[k]
+            v[at] = self.wanted[k] / ratio
+        return v
+
     def with_turns(self, q: Floats, some: Sequence[int]) -> Floats:
         """A state with the whole turns of the given angles."""
         q = q.copy()

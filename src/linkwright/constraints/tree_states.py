@@ -14,6 +14,7 @@ from linkwright.constraints.forms import between
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.errors import AssemblyError
 from linkwright.mechanism.bodies import body_motion
+from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import JOINT_ARRAYS, Description, Names, Start, kind_number
 from linkwright.mechanism.tree import Tree
 from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix
@@ -55,13 +56,29 @@ def assembled(
     try:
         state = Kinematics(held, like).assemble(t, tolerance)
     except AssemblyError as error:
-        raise _in_own_names(error, [tree.description.joint_names[j] for j in fixed]) from None
+        names = [tree.description.joint_names[j] for j in fixed]
+        raise _in_own_names(error, names, free=bool(names) and _closes(tree, q, t, tolerance, like)) from None
     return coordinates(tree, state.q, q)
 
 
-def _in_own_names(error: AssemblyError, fixed: Sequence[str]) -> AssemblyError:
-    """The error without the joints that were added to hold others."""
+def _closes(tree: Tree, q: Floats, t: float, tolerance: float, like: Kinematics | None) -> bool:
+    """Whether the mechanism can be assembled with no joint fixed."""
+    try:
+        Kinematics(_held(tree.description, tree, q, ()), like).assemble(t, tolerance)
+    except AssemblyError:
+        return False
+    return True
+
+
+def _in_own_names(error: AssemblyError, fixed: Sequence[str], *, free: bool) -> AssemblyError:
+    """The error without the joints that were added to hold others; these are to blame if all closes when `free`."""
     text, element = str(error), error.element
+    if free:
+        reason = text.partition(": ")[2].partition("; ")[0]
+        what = "joint" if len(fixed) == 1 else "joints"
+        text = (
+            f"the mechanism cannot be assembled with {what} {listed(list(fixed))} as fixed: {reason}; free one of them"
+        )
     names = {repr(f"{name}{_HELD}"): f"{name!r} as it is fixed" for name in fixed}
     misses = dict(error.misses)
     for added, own in names.items():
