@@ -25,7 +25,7 @@ from fuzz.targets import Target, members
 
 SLOW = 5.0  # s of processor time, that no input may take
 MEMORY = 3 * 2**30  # bytes of address space beyond what the process has when it starts
-GROWTH = 1 * 2**30  # bytes of resident memory, that the process may not grow by
+GROWTH = 2**29  # bytes of resident memory, that the process may not grow by
 _STATE = struct.Struct("qq")  # number of the input, and 1 while it is tried
 
 
@@ -68,9 +68,9 @@ def verdict(target: Target, data: bytes, folder: Path) -> tuple[str, str]:
     return outcome, ""
 
 
-def resident() -> int:
-    """Bytes of memory that this process has now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+def most_resident() -> int:
+    """The most bytes of memory that this process has had at a time."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def limit_memory() -> None:
@@ -88,7 +88,7 @@ def work(target: Target, seed: int, first: int, count: int, seconds: float, shar
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as place:
         folder = Path(place)
         target.prepare(folder)
-        start_memory = peak = resident()
+        start_memory = peak = most_resident()
         limit_memory()
         end, started = time.monotonic() + seconds, time.process_time()
         for number in range(first, first + count):
@@ -105,16 +105,14 @@ def work(target: Target, seed: int, first: int, count: int, seconds: float, shar
                 worst, worst_input = spent, number
             if spent > SLOW and not outcome.startswith("!"):
                 outcome, text = "!slow", f"{spent:.1f} s of processor time"
-            now = resident() if spent > 0.01 or number % 16 == 0 else peak
-            if now - start_memory > GROWTH and peak - start_memory <= GROWTH and not outcome.startswith("!"):
-                outcome, text = "!memory", f"resident memory grew to {now >> 20} MB from {start_memory >> 20} MB"
-            peak = max(peak, now)
+            before, peak = peak, most_resident()
+            if peak - start_memory > GROWTH and before - start_memory <= GROWTH and not outcome.startswith("!"):
+                outcome, text = "!memory", f"resident memory grew to {peak >> 20} MB from {start_memory >> 20} MB"
             outcomes[outcome] += 1
             if outcome.startswith("!"):
                 _send(report, {"number": number, "outcome": outcome, "text": text})
         else:
             number = first + count
-        peak = max(peak, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
     _send(
         report,
         {

@@ -7,6 +7,7 @@ texts as NetCDF keeps them go through the heap of the HDF5 library, which a dama
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import json
 import math
@@ -24,6 +25,7 @@ from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
 from linkwright.mechanism.description import Description, sealed
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Coordinates, Tree
+from linkwright.results import superblock
 from linkwright.results.netcdf import netcdf_bytes
 from linkwright.results.series import Series
 from linkwright.results.solution import QUANTITIES, Occurrence, Solution, States
@@ -90,6 +92,10 @@ def open(path: str | os.PathLike[str]) -> Solution:
         found = os.stat(file)
         if not stat.S_ISREG(found.st_mode):
             raise FormatError("is no file; give one that Solution.save wrote", file=file)
+        with builtins.open(file, "rb") as stream:
+            wrong = superblock.fault(stream.read(superblock.SIZE))
+        if wrong:
+            raise FormatError(f"{wrong}; give one that Solution.save wrote", file=file)
         opened = h5py.File(file, "r", locking=False)  # files are replaced whole, never changed
     except OSError as error:
         raise FormatError(_why_not(file, error), file=file) from error

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from linkwright.base.files import check_target, write_bytes
 from linkwright.base.regular import open_regular
 from linkwright.errors import FormatError, LinkwrightError
+from linkwright.results import superblock
 from linkwright.results.netcdf import netcdf_bytes
 from linkwright.results.storage import Stored
 from linkwright.sweeps.batch import MISSING, Batch
@@ -117,6 +118,9 @@ def load(path: str | os.PathLike[str], *, links: bool = True) -> tuple[Task, Pla
     except OSError as error:
         raise FormatError(f"cannot be read: {error.strerror}; give a file that Study.save wrote", file=file) from error
     with stream:
+        wrong = superblock.fault(stream.read(superblock.SIZE))
+        if wrong:
+            raise FormatError(f"{wrong}; give a file that Study.save wrote", file=file)
         try:
             with h5py.File(stream, "r") as opened:
                 return _read(Stored(opened, file, os.fstat(stream.fileno()).st_size, _AGAIN))
