@@ -115,3 +115,16 @@ def test_a_setting_of_chosen_steps_is_noted_where_steps_are_of_one_length(settin
     assert any(f"{next(iter(setting))} did nothing" in note for note in given.status.notes)
     assert not plain.status.notes
     assert np.array_equal(given.q, plain.q)
+
+
+def test_energy_is_conserved_only_where_nothing_but_gravity_acts() -> None:
+    mech = lw.chain(2)
+    with pytest.raises(NameNotFound, match="energy"):
+        lw.simulate(mech, t_end=0.1, conserve="momentum")
+    with pytest.raises(ModelError, match="tau takes or gives energy"):
+        lw.simulate(mech, t_end=0.1, tau=np.ones(2), conserve="energy")
+    with pytest.raises(ModelError, match="radau"):
+        lw.simulate(mech, t_end=0.1, method="radau", conserve="energy")
+    sol = lw.simulate(mech, t_end=2.0, q0=[1.0, 0.5], v0=[9.0, -2.0], rtol=1e-4, conserve="energy")
+    energy = mech.kinetic_energy(sol.q, sol.v) + mech.potential_energy(sol.q)
+    assert np.ptp(energy) < 1e-12 * mech.kinetic_energy(sol.q, sol.v).max()

@@ -34,7 +34,8 @@ ROUNDS, CLOSED = 10, 1e-8
 #: Beside a singular position, at a distance of 1/s in radians, equations that are met to rounding leave rates that are
 #: uncertain by rounding times s², as a part of them, and no step is short enough to do better. What a step across feels
 #: of that, measured; the s² up to which positions are regular; and the most that is left to uncertainty.
-ROUNDING, REGULAR, UNCERTAIN = 4e-13, 100.0, 2e-9
+ROUNDING, REGULAR, UNCERTAIN = 4e-13, 100.0, 3e-8
+LONGER = 1.6  # how much, to end beyond it
 
 REJECTED, ACCEPTED, ENDED, UNDERFLOW = 0.0, 1.0, 2.0, 3.0
 SAFETY, LEAST, MOST = 0.9, 0.2, 10.0
@@ -107,13 +108,19 @@ def after(
     error = _norm(h, size, sums)
     if moved is not None:  # near a singular position it may be far
         error = np.sqrt(error * error + moved / size)
+    near: Any = 0.0
     if steepness is not None:
+        rtol = settings[SETTINGS.index("rtol")]
         steepest = maximum(steepness, control[CONTROL.index("steepness")])
-        unavoidable = minimum(ROUNDING * maximum(steepest - REGULAR, 0.0), UNCERTAIN)
-        error = maximum(error - unavoidable / settings[SETTINGS.index("rtol")], 0.0 * error)
+        unavoidable = minimum(ROUNDING * maximum(steepest - REGULAR, 0.0), UNCERTAIN) / rtol
+        # What remains tells whether the step is taken. The next is no longer for what was left out.
+        error = maximum(error - unavoidable, minimum(error, 0.5))
+        # A step that would end beside a singular position is tried once more, longer, to end beyond it.
+        near = less(maximum(10.0 * rtol, 4.0 * REGULAR * ROUNDING), ROUNDING * steepness) * less(0.5, code)
     known = less_equal(error, 1e300)  # false for what is no number
     met = less_equal(phi, CLOSED)
-    taken = less_equal(error, 1.0) * met
+    hops = near * less_equal(error, 1.0) * met
+    taken = less_equal(error, 1.0) * met * (1.0 - hops)
     exponent = 1.0 / (tableau.error_order + 1) - 0.75 * tableau.beta
     floor = maximum(error, 1e-10)
     factor = SAFETY * floor**-exponent
@@ -121,7 +128,7 @@ def after(
         factor = factor * old**tableau.beta
     most = where(less(code, 0.5), 1.0, MOST)  # after a rejection
     factor = where(known, minimum(maximum(factor, LEAST), where(taken, most, 1.0)), LEAST)
-    factor = where(met, factor, LEAST)
+    factor = where(hops, LONGER, where(met, factor, LEAST))
     over = less_equal(end, t)
     stuck = less_equal(UNDERFLOW, code)
     short = less(h, shortest) * (1.0 - taken) * (1.0 - over)

@@ -1,0 +1,231 @@
+"""Linkages whose rank is the same everywhere move through every position, whichever rows are nearly dependent there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import linkwright as lw
+from linkwright.errors import ModelError
+from linkwright.kernels import numpy_backend
+from redundant_linkages import (
+    Oracle,
+    bennett_rows,
+    bricard_rows,
+    goldberg_rows,
+    line_symmetric_rows,
+    loop,
+    sarrus,
+    scissors,
+)
+from robots import relative
+
+METHODS = ("articulated-body", "virtual-work", "assembly", "mass-matrix")
+
+LINKAGES: dict[str, tuple[Callable[[], lw.Mechanism], int]] = {  # with the seed of a guess that leads to a position
+    "bennett": (lambda: loop("bennett", bennett_rows(0.4, 0.6, 1.1)), 0),
+    "bricard, trihedral": (lambda: loop("bricard", bricard_rows()), 0),
+    "bricard, line-symmetric": (lambda: loop("symmetric", line_symmetric_rows()), 0),
+    "goldberg": (lambda: loop("goldberg", goldberg_rows()), 0),
+    "sarrus": (sarrus, -1),
+    "scissors of two stages": (lambda: scissors(2), -1),
+    "scissors of three stages": (lambda: scissors(3), -1),
+}
+
+
+def start(mech: lw.Mechanism, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A closed position and rates of its one freedom."""
+    oracle = Oracle(mech)
+    if seed < 0:  # as drawn
+        q = np.zeros(mech.nq)
+    else:
+        for attempt in range(seed, seed + 40):
+            guess = np.random.default_rng(attempt).uniform(-2.0, 2.0, mech.nq)
+            try:
+                q = oracle.closed(guess)
+                break
+            except AssertionError:
+                continue
+    z = oracle.freedom(q)[:, 0]
+    return q, z * np.sign(z[np.argmax(np.abs(z))])
+
+
+def by_numpy(mech: lw.Mechanism, method: str, *arrays: np.ndarray) -> np.ndarray:
+    program = mech.program("forward_dynamics", method=method)
+    return numpy_backend.run(program, arrays, len(arrays[0]))[0]
+
+
+@pytest.mark.parametrize("name", LINKAGES)
+def test_a_redundant_linkage_moves_as_least_squares_and_lagrange_say_wherever_it_comes(name: str) -> None:
+    make, seed = LINKAGES[name]
+    mech = make()
+    q0, z = start(mech, seed)
+    speed = 1.5 if seed < 0 else 4.0
+    ends = {}
+    for rtol in (1e-6, 1e-9, 1e-12):
+        sol = lw.simulate(mech, t_end=0.35 if seed < 0 else 1.5, q0=q0, v0=speed * z, rtol=rtol)
+        assert sol.status, (rtol, str(sol.status))
+        energy = mech.kinetic_energy(sol.q, sol.v) + mech.potential_energy(sol.q)
+        scale = mech.kinetic_energy(sol.q, sol.v).max()
+        assert np.ptp(energy) < 3e3 * max(rtol, 1e-12) * scale
+        ends[rtol] = sol.q[-1]
+    assert np.abs(ends[1e-9] - ends[1e-12]).max() < 1e-5
+    oracle = Oracle(mech)
+    some = np.unique(np.linspace(0, len(sol.time) - 1, 12).astype(int))
+    q, v = sol.q[some], sol.v[some]
+    tau = np.tile(0.1 * np.cos(np.arange(mech.nv)), (len(some), 1))
+    right = np.array([oracle.acceleration(*state) for state in zip(q, v, tau, strict=True)])
+    for method in METHODS:
+        assert relative(by_numpy(mech, method, q, v, tau), right) < 1e-8, method
+
+
+# -- Bennett's linkage, in closed form --------------------------------------------------------------------------------
+def bennett(theta: float, rate: float, alpha: float, beta: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q, q' and the part of q'' that is not q' θ'': tan(θ₁/2) tan(θ₂/2) = sin(½(β + α)) / sin(½(β − α))."""
+    k, t = np.sin((beta + alpha) / 2) / np.sin((beta - alpha) / 2), np.tan(theta / 2)
+    slope = -k * (1 + t * t) / (t * t + k * k)
+    bend = k * t * (1 + t * t) * (1 - k * k) / (t * t + k * k) ** 2
+    return (
+        np.array([theta, 2 * np.arctan2(k, t), -theta]),
+        np.array([1.0, slope, -1.0]),
+        np.array([0.0, bend, 0.0]) * rate**2,
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("alpha", "beta"), [(0.6, 1.1), (0.3, 1.5), (1.2, 0.4)])
+def test_accelerations_of_bennetts_linkage_are_right_to_rounding_at_and_beside_its_flat_position(
+    method: str, alpha: float, beta: float
+) -> None:
+    mech, tau, rate = loop("bennett", bennett_rows(0.4, alpha, beta)), np.array([0.4, -0.3, 0.2]), 1.7
+    states, right = [], []
+    for theta in (1.2, 1e-2, 1e-4, 1e-6, 1e-7, -1e-8, 0.0):
+        q, s, c = bennett(theta, rate, alpha, beta)
+        m, h = mech.mass_matrix(q), mech.bias_forces(q, rate * s)
+        states.append((q, rate * s, tau))
+        right.append(s * (s @ (tau - h - m @ c)) / (s @ m @ s) + c)
+    a = by_numpy(mech, method, *(np.array(x) for x in zip(*states, strict=True)))
+    assert np.abs(a - right).max() < 1e-12 * np.abs(right).max()
+
+
+def test_bennetts_flat_position_is_not_singular_and_has_derivatives() -> None:
+    alpha, beta, tau = 0.6, 1.1, np.zeros(3)
+    mech = loop("bennett", bennett_rows(0.4, alpha, beta))
+    q, s, _ = bennett(0.0, 0.0, alpha, beta)
+    assert mech.singular(q) == []
+    by_q, _, by_tau = mech.forward_dynamics_derivatives(q, 0.0 * s, tau)
+    m = mech.mass_matrix(q)
+    np.testing.assert_allclose(by_tau, np.outer(s, s) / (s @ m @ s), atol=1e-12)
+    step, ends = 1e-4, []
+    for side in (1.0, -1.0):
+        there = bennett(side * step, 0.0, alpha, beta)[0]
+        ends.append(mech.forward_dynamics(there, 0.0 * s, tau))
+    np.testing.assert_allclose(by_q @ s, (ends[0] - ends[1]) / (2 * step), atol=1e-6)
+    assert np.isfinite(mech.linearise(q, 0.0 * s, tau).A).all()
+
+
+@pytest.mark.parametrize(("digits", "rtol"), [(4, 1e-6), (5, 1e-9), (5, 1e-12), (7, 1e-12)])
+def test_a_loop_whose_rounded_lengths_leave_a_gap_is_simulated_nearly_as_the_exact_one(
+    digits: int, rtol: float
+) -> None:
+    q, s, _ = bennett(0.7, 3.0, 0.6, 1.1)
+    rounded, exact = (loop("bennett", bennett_rows(0.4, 0.6, 1.1, n)) for n in (digits, None))
+    sol = lw.simulate(rounded, t_end=3.0, q0=q, v0=3.0 * s, rtol=rtol, interval=0.1)
+    assert sol.status, str(sol.status)
+    right = lw.simulate(exact, t_end=3.0, q0=q, v0=3.0 * s, rtol=1e-10, interval=0.1)
+    assert np.abs(sol.q - right.q).max() < 100.0 * 10.0**-digits
+    closed, _ = rounded.project(q, s)
+    assert np.abs(closed - q).max() < 10.0 * 10.0**-digits
+
+
+def test_bennetts_linkage_keeps_its_energy_for_a_minute_in_free_motion() -> None:
+    mech = loop("bennett", bennett_rows(0.4, 0.6, 1.1), gravity=(0.0, 0.0, 0.0))
+    q, s, _ = bennett(0.7, 3.0, 0.6, 1.1)
+    drift = {}
+    for rtol, conserve in ((1e-6, "energy"), (1e-6, None), (1e-12, None)):
+        sol = lw.simulate(mech, t_end=60.0, q0=q, v0=3.0 * s, rtol=rtol, conserve=conserve)
+        assert sol.status, str(sol.status)
+        energy = mech.kinetic_energy(sol.q, sol.v)
+        drift[rtol, conserve] = np.abs(energy / energy[0] - 1.0).max()
+    assert drift[1e-6, "energy"] < 1e-10
+    assert drift[1e-12, None] < 1e-8
+    assert 1e-5 < drift[1e-6, None] < 1e-1  # what it is without: rates are then no better than rtol in each step
+
+
+# -- several loops that repeat each other's equations -----------------------------------------------------------------
+def three_cranks() -> lw.Mechanism:
+    """Parallel cranks, one beside the line of the two others: flat, each loop alone is singular, and together not."""
+    with lw.Builder("three cranks") as b:
+        b.gravity((0.0, -9.81, 0.0))
+        coupler = b.body("coupler", 2.0, (1.0, 0.1, 0.0), (0.1, 0.1, 0.2))
+        for k, foot in enumerate(((0.0, 0.0, 0.0), (2.0, 0.0, 0.0), (0.7, 0.5, 0.0))):
+            crank = b.body(f"crank{k}", 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1))
+            b.joint("revolute", b.triad(b.ground, foot), b.triad(crank), f"foot{k}")
+            b.joint("revolute", b.triad(crank, (1, 0, 0)), b.triad(coupler, foot), f"pin{k}", cut=k > 0)
+    return b.build()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_cranks_that_determine_each_other_pass_where_each_loop_alone_is_singular(method: str) -> None:
+    mech, rate = three_cranks(), 2.0
+    ways = np.zeros(mech.nv)
+    for name, sign in (("foot0", 1.0), ("foot1", 1.0), ("foot2", 1.0), ("pin0", -1.0)):
+        ways[mech.joints[name].v_slice] = sign
+    angles = np.array([0.8, 1e-3, 1e-5, 1e-7, 0.0])
+    q, v, tau = angles[:, None] * ways, np.tile(rate * ways, (len(angles), 1)), np.zeros((len(angles), mech.nv))
+    inertia = 3 * (0.1 + 1.0 * 0.25) + 2.0
+    weight = 9.81 * (3 * 1.0 * 0.5 + 2.0)
+    right = -(weight * np.cos(angles) / inertia)[:, None] * ways
+    assert np.abs(by_numpy(mech, method, q, v, tau) - right).max() < 1e-10
+    assert mech.singular(q[-1]) == []
+
+
+# -- positions that are singular --------------------------------------------------------------------------------------
+def parallelogram() -> tuple[lw.Mechanism, np.ndarray]:
+    with lw.Builder("parallelogram") as b:
+        b.gravity((0.0, -9.81, 0.0))
+        first, coupler, second = (b.body(n, 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1)) for n in "abc")
+        b.joint("revolute", b.triad(b.ground), b.triad(first), "first")
+        b.joint("revolute", b.triad(first, (1, 0, 0)), b.triad(coupler), "near")
+        b.joint("revolute", b.triad(b.ground, (2, 0, 0)), b.triad(second), "last")
+        b.joint("revolute", b.triad(coupler, (2, 0, 0)), b.triad(second, (1, 0, 0)), "far", cut=True)
+    mech = b.build()
+    way = np.zeros(3)
+    for name, sign in (("first", 1.0), ("near", -1.0), ("last", 1.0)):
+        way[mech.joints[name].v_slice] = sign
+    return mech, way
+
+
+@pytest.mark.parametrize("rtol", [1e-6, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12])
+def test_a_parallelogram_passes_its_flat_position_at_every_tolerance(rtol: float) -> None:
+    mech, way = parallelogram()
+    sol = lw.simulate(mech, t_end=5.0, q0=-0.7 * way, v0=6.0 * way, rtol=rtol)
+    assert sol.status, str(sol.status)
+    assert np.ptp(np.sign(np.sin(sol.q @ way / 3.0))) > 0  # it went through
+    energy = mech.kinetic_energy(sol.q, sol.v) + mech.potential_energy(sol.q)
+    assert np.ptp(energy) < max(300.0 * rtol, 1e-8) * mech.kinetic_energy(sol.q, sol.v).max()
+    assert np.abs(sol.q - np.outer(sol.q @ way / 3.0, way)).max() < 1e-7  # on the branch of equal cranks
+
+
+def test_derivatives_are_right_beside_a_singular_position_and_nan_where_rounding_spoils_them() -> None:
+    mech, way = parallelogram()
+    none, stiffness = np.zeros(3), 9.81 * 2.0 / (2 * 0.35 + 1.0)
+    for theta in (1.0, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 0.0):
+        by_q, by_v, by_tau = mech.forward_dynamics_derivatives(theta * way, 2.0 * way, none)
+        if theta < 1e-5:
+            assert np.isnan(by_q).all()
+            assert np.isnan(by_v).all()
+            assert np.isnan(by_tau).all()
+        elif not np.isnan(by_q).any():
+            np.testing.assert_allclose(by_q @ way, stiffness * np.sin(theta) * way, atol=1e-6)
+        assert theta < 1e-3 or np.isfinite(by_q).all()
+
+
+def test_a_linear_model_about_a_singular_position_is_refused_with_the_joint_that_depends() -> None:
+    mech, way = parallelogram()
+    with pytest.raises(ModelError, match=r"singular position.*joint 'far'"):
+        mech.linearise(0.0 * way, 0.0 * way, np.zeros(3))
+    assert mech.singular(0.0 * way)
+    assert not mech.singular(0.7 * way)
