@@ -352,7 +352,10 @@ class Mechanism(Described):
     def forward_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0
     ) -> tuple[Floats, Floats, Floats]:
-        """∂a/∂q, ∂a/∂v, ∂a/∂tau (..., nv, nv); q varies in tangent space, as `integrate` moves it."""
+        """∂a/∂q, ∂a/∂v, ∂a/∂tau (..., nv, nv); q varies in tangent space, as `integrate` moves it.
+
+        Of a closed mechanism they are NaN at a singular position and beside it, where rounding would be most of them.
+        """
         return self._three(Request("forward_dynamics_derivatives"), q, v, tau, t=t)
 
     def inverse_dynamics_derivatives(
