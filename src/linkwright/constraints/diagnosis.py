@@ -24,7 +24,7 @@ from linkwright.mechanism.description import GROUND, Description
 Floats = NDArray[np.float64]
 #: Up to so many entries of J the constraints are let go one by one, and so many of them.
 DENSE, MOST = 400_000, 12
-ROUNDS, CLOSING, PATIENCE = 80, 8, 12
+ROUNDS, CLOSING, PATIENCE = 80, 6, 8
 #: Parts of a gap below this part of the largest are not told.
 PART = 1e-3
 #: How far one looks around a state, as a part of the mechanism's size, and how nearly motions there are the same.
@@ -68,11 +68,11 @@ class Opening:
         for _ in range(ROUNDS if soft and self.closes(best[0]) else 0):
             opened, j, phi = best
             _, free = split(j[hard], -phi[hard])
-            step = free @ damped(j[soft] @ free, -phi[soft], damping)
+            step = self.e.size * free @ damped(j[soft] @ free, -phi[soft] / self.e.size, damping)
             x = self._weighed(self._moved(opened.q, step), opened.angles, hard, soft)
             x = self._closed(x, hard, soft, CLOSING)
             if self.closes(x[0]) and x[0].gap < opened.gap:
-                idle = 0 if x[0].gap < (1.0 - 1e-6) * opened.gap else idle + 1
+                idle = 0 if x[0].gap < (1.0 - 1e-5) * opened.gap else idle + 1
                 best, damping = x, (0.1 * damping if damping > 1e-9 else 0.0)
             else:
                 idle, damping = idle + 1, max(1e-4, 10.0 * damping)
