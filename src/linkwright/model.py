@@ -249,7 +249,8 @@ class Mechanism(Described):
         `method` is "articulated-body" (the default), "diagonal", "triangular", "mass-matrix", "virtual-work" or
         "assembly". Loops, rods and drivers take part, for q and v that satisfy them, by all but "diagonal" and
         "triangular"; where they or force elements act on more than 64 links the default is "virtual-work",
-        which like "assembly" takes any number of them. Joints that share coordinates are solved by "mass-matrix", the default there.
+        which like "assembly" takes any number of them. Joints that share coordinates are solved by "mass-matrix", the
+        default there.
         """
         if wrenches is None and out is None and isinstance(method, str) and method in self._quick:
             return self._quick[method](q, v, tau)
