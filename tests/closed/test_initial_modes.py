@@ -139,3 +139,39 @@ def test_whole_turns_of_a_gear_are_those_that_are_given() -> None:
     r = sol.orientation("b")[0]
     turned = 2.0 * np.arctan2(r[3], r[0])
     assert np.cos(turned - 3.5) == pytest.approx(1.0)
+
+
+def test_values_that_agree_to_their_digits_only_are_noted() -> None:
+    tip = rocker_tips(1.3)[1]
+    mech = four_bar(f"INITIAL (jA0.angle = 1.3, jB0.angle = {rocker_angle(tip):.4f});")
+    for analysis in ("kinematic", "dynamic"):
+        notes = lw.analyse(mech, times=[0.0, 0.01], analysis=analysis).status.notes
+        assert any("'jB0.angle' agree with the others to" in note for note in notes)
+
+
+SPATIAL = """MODEL rssr
+BODY g (ground); BODY a; BODY c;
+TRIAD foot (associated body = g, origin = (3,0,1), h = (0,1,0), f = (0,0,1));
+TRIAD ta (associated body = a, origin = (1,0,0));
+TRIAD tc (associated body = c, origin = (2,0,0));
+REVOLUTE JOINT j1 (triad = g, triad = a);
+REVOLUTE JOINT j3 (triad = foot, triad = c);
+ROD rod (triad = ta, triad = tc, length = 3);
+DRIVER d (j1.angle = 0.5 + TIME);
+INITIAL (j3.angle = %r);
+ENDMODEL"""
+
+
+def test_both_assembly_modes_of_a_spatial_four_bar_are_met() -> None:
+    # |(3 + 2 sin x, 0, 1 + 2 cos x) − a| = 3 is linear in sin x and cos x, with a the crank's end.
+    a = np.array([np.cos(0.5), np.sin(0.5), 0.0])
+    base = np.array([3.0, 0.0, 1.0]) - a
+    right = (9.0 - 4.0 - base @ base) / 4.0  # base_x sin x + base_z cos x
+    size, phase = np.hypot(base[0], base[2]), np.arctan2(base[0], base[2])
+    for side in (1.0, -1.0):
+        angle = float(phase + side * np.arccos(right / size))
+        q, _ = (mech := lw.Mechanism(parse_mks(SPATIAL % angle))).initial_state()
+        apart = mech.pose(q, "tc")[:3, 3] - mech.pose(q, "ta")[:3, 3]
+        assert np.linalg.norm(apart) == pytest.approx(3.0, abs=1e-12)
+        assert q[mech.joints["j1"].q_slice] == pytest.approx(0.5, abs=1e-12)
+        assert q[mech.joints["j3"].q_slice] == pytest.approx(angle, abs=1e-12)
