@@ -174,6 +174,7 @@ def fixed_step(parts: Parts, tableau: Tableau) -> Program:
 def attempt(parts: Parts, tableau: Tableau) -> Program:
     """q, v, a, control, settings [, tau] → the same at the next point, or as they were if the error is too large."""
     b = Composer(f"{tableau.name} attempt")
+    b.judges = parts.exact
     q, v, a = _start(b, parts)
     control, settings = b.input("control", (len(CONTROL),)), b.input("settings", (len(SETTINGS),))
     tau = _force(b, parts)
