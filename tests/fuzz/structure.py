@@ -7,6 +7,7 @@ import json
 import warnings
 import zipfile
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from functools import cache
 from random import Random
 from typing import Any
@@ -115,8 +116,6 @@ def _tree(data: bytes) -> Any:
 
 
 def _copied(element: Any) -> Any:
-    from copy import deepcopy
-
     made = deepcopy(element)
     made.tail = None
     return made
@@ -154,7 +153,7 @@ def json_value(rng: Random, value: Any) -> Any:
             places.append((part, key))
             left.append(part[key])
     if not places:
-        return rng.choice(_VALUES)
+        return deepcopy(rng.choice(_VALUES))
     part, key = rng.choice(places)
     match rng.randrange(7):
         case 0:
@@ -174,7 +173,7 @@ def json_value(rng: Random, value: Any) -> Any:
         case 5 if isinstance(part[key], int | float) and not isinstance(part[key], bool):
             part[key] = rng.choice((part[key] + 1, -part[key], part[key] * 2, float(part[key]), str(part[key])))
         case _:
-            part[key] = rng.choice(_VALUES)
+            part[key] = deepcopy(rng.choice(_VALUES))
     return value
 
 

@@ -95,7 +95,11 @@ def work(target: Target, seed: int, first: int, count: int, seconds: float, shar
             if time.monotonic() > end:
                 break
             shared.put(number, False)
-            data = target.input(seed, number)
+            try:
+                data = target.input(seed, number)
+            except MemoryError:
+                _send(report, {"number": number - 1, "outcome": "!memory", "text": "inputs before hold address space"})
+                break
             shared.put(number, True)
             begin = time.process_time()
             outcome, text = verdict(target, data, folder)
