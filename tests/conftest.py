@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -19,6 +20,10 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     _CACHE = tempfile.TemporaryDirectory(prefix="linkwright-tests-")
     os.environ["LINKWRIGHT_CACHE"] = _CACHE.name
 
+
+# How long a test takes says how busy the machine is.
+settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-machine")
 
 #: Rooms whose tests are about equations: that code compiled for users evaluates them is for the other rooms to test.
 EQUATIONS = {"recursions", "constraints", "closed", "results", "control", "studies", "sweeps", "design"}
