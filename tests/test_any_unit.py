@@ -103,7 +103,8 @@ def test_small_examples_move_alike_in_every_unit(name: str, length: float, mass:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_every_example_moves_alike_in_every_unit(name: str) -> None:
-    """At two opposite corners, by this run's seed."""
-    first = some([0, 1], 1)[0]
-    for length, mass in (CORNERS[first], CORNERS[-1 - first]):
+    """At two opposite corners, by this run's seed; at one of them for models whose programs are long in compiling."""
+    first = some([0, 1, 2, 3], 1)[0]
+    corners = (CORNERS[first], CORNERS[-1 - first])
+    for length, mass in corners[:1] if model(name).nb > 9 else corners:
         check(name, length, mass)
