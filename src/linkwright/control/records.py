@@ -108,7 +108,10 @@ class Record:
             raise DataError(f"{_where}a record of {len(times)} samples is too short: at least {SHORTEST} are needed")
         if any(len(x) != len(times) for x in signals):
             raise DataError(f"{_where}t has {len(times)} samples and the signals {[len(x) for x in signals]}")
-        steps = np.diff(times)
+        with np.errstate(over="ignore"):
+            steps = np.diff(times)
+            if not np.isfinite(times[-1] - times[0]) or not np.isfinite(steps).all():
+                raise DataError(f"{_where}times from {times[0]:g} to {times[-1]:g} s are too far apart; give seconds")
         row = _lines if _lines is not None else range(len(times))
         label = "line" if _lines is not None else "row"
         if np.any(steps <= 0):
@@ -120,7 +123,7 @@ class Record:
             )
         step = float(np.median(steps)) if dt is None else float(dt)
         if uneven == "interpolate":
-            points = (times[-1] - times[0]) / step + 1e-9
+            points = float(times[-1] - times[0]) / step + 1e-9
             if not points < MOST_ROWS:
                 text = f"{_where}steps of {step:g} s from {times[0]:g} to {times[-1]:g} s are more than {MOST_ROWS:,}"
                 raise DataError(f"{text} samples: cut the record, or give a longer dt=...")
@@ -135,8 +138,8 @@ class Record:
         bad = np.abs(steps - step) > UNEVEN * step + grain
         if bad.any():
             k = int(np.argmax(bad))
-            missing = steps[k] / step
-            what = f"a gap of {missing - 1:.0f} samples" if missing > 1.5 else "uneven sampling"
+            missing = float(steps[k]) / step
+            what = f"a gap of {missing - 1:.0f} samples" if 1.5 < missing < 1e15 else "uneven sampling"
             raise DataError(
                 f"{_where}{what} at {label} {row[k + 1]}: a step of {steps[k]:.6g} s where the others are {step:.6g} s "
                 f"({int(bad.sum())} such steps). Cut the record there, or pass uneven='interpolate'",

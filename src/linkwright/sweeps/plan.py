@@ -136,7 +136,11 @@ def _is_law(plain: Any) -> bool:
     numbers = plain[1] if of_values else plain[1:]
     if not isinstance(numbers, list) or not numbers:
         return False
-    return all(type(x) in (int, float) or (x is None and not of_values) for x in numbers)
+    return all(_is_number(x) or (x is None and not of_values) for x in numbers)
+
+
+def _is_number(x: Any) -> bool:
+    return type(x) is float or (type(x) is int and abs(x) < 2**1000)  # a whole number of JSON may have any size
 
 
 def told(plan: Plan) -> str:
