@@ -6,6 +6,7 @@ sizes are looked at before anything is read, and nothing in them is run.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import zipfile
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.files import atomic_file, check_target
+from linkwright.base.files import check_target, write_bytes
 from linkwright.base.regular import open_regular
 from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.results.archives import DAMAGE, plain_array
@@ -71,8 +72,9 @@ def write(path: str, question: dict[str, Any], standing: Standing) -> None:
     arrays["event_t"] = np.array([event.time for event in standing.events])
     arrays["event_q"] = np.array([event.q for event in standing.events]).reshape(-1, nq)
     arrays["event_v"] = np.array([event.v for event in standing.events]).reshape(-1, nv)
-    with atomic_file(path) as file:
-        np.savez(file, **arrays)
+    archive = io.BytesIO()
+    np.savez(archive, **arrays)
+    write_bytes(path, archive.getbuffer())
 
 
 def check_place(path: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import Lock
 from linkwright.sweeps.batch import Batch, joined
 from linkwright.sweeps.process import Death, WorkerProcess
 
@@ -29,7 +30,7 @@ class Processes:
     def __init__(self, idle: float | None = None) -> None:
         self._idle: list[WorkerProcess] = []
         self._all: list[WorkerProcess] = []
-        self._lock = threading.Lock()
+        self._lock = Lock(reentrant=False)
         self._patience, self._timer = idle, threading.Timer(0.0, lambda: None)
         self._closed = False
 

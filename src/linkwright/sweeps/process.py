@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import Lock
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.frames import receive, send
 
@@ -45,7 +46,7 @@ class WorkerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._text: str | None = None
         self._closed = self._stood_still = False
-        self._lock = threading.Lock()
+        self._lock = Lock(reentrant=False)
         self._cost: tuple[str, float] = ("", 0.0)
 
     def cost(self, text: str) -> float:

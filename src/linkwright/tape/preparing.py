@@ -5,11 +5,12 @@ A listener is called with True when preparation begins and with False when it en
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_lock = threading.Lock()
+from linkwright.base.locks import Lock
+
+_lock = Lock(reentrant=False)
 _depth = 0
 _listener: Callable[[bool], None] | None = None
 
