@@ -127,35 +127,48 @@ def test_a_massless_body_may_ride_on_a_fixed_joint(method: str) -> None:
     assert relative(a, run(mech, "forward_dynamics", q, v, tau)) < 1e-12
 
 
-@methods
-@pytest.mark.parametrize(
-    "numbers",
-    [
-        (0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
-        (1.0, (0.1, 0.0, 0.0), (0.0, 0.0, 0.0)),
-        (1.0, (0.0, 0.0, 0.1), (0.1, 0.1, 0.0)),
-    ],
-)
-def test_a_moving_body_without_a_full_inertia_is_refused_by_name(method: str, numbers: tuple) -> None:
+DEGENERATE = [
+    (0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+    (1.0, (0.1, 0.0, 0.0), (0.0, 0.0, 0.0)),
+    (1.0, (0.0, 0.0, 0.1), (0.1, 0.1, 0.0)),
+]
+
+
+def cross_and_rod(*numbers: object, free: bool = False) -> lw.Mechanism:
+    """A body with these inertial numbers between ground and a rod, whose mass may be a parameter."""
     with lw.Builder("cross") as b:
-        cross, rod = b.body("cross", *numbers), b.body("rod", 1.0, (0.0, 0.0, 0.2), (0.01, 0.01, 0.001))
+        mass = b.parameter("mass", 1.0) if free else 1.0
+        cross, rod = b.body("cross", *numbers), b.body("rod", mass, (0.0, 0.0, 0.2), (0.01, 0.01, 0.001))
         b.joint("revolute", "ground", cross, axis=(1.0, 0.0, 0.0))
         b.joint("revolute", cross, rod, axis=(0.0, 1.0, 0.0))
-    mech = b.build()
+    return b.build()
+
+
+@pytest.mark.parametrize("numbers", DEGENERATE)
+def test_virtual_work_refuses_a_moving_body_without_a_full_inertia_by_name(numbers: tuple) -> None:
     with pytest.raises(ModelError, match=r"'cross' has no mass.*articulated-body") as caught:
-        mech.program("forward_dynamics", method=method)
+        cross_and_rod(*numbers).program("forward_dynamics", method="virtual-work")
     assert caught.value.element == "cross"
 
 
-@methods
-def test_a_free_parameter_elsewhere_does_not_hide_a_body_without_inertia(method: str) -> None:
-    with lw.Builder("cross") as b:
-        mass = b.parameter("mass", 1.0)
-        cross, rod = b.body("cross"), b.body("rod", mass, (0.0, 0.0, 0.2), (0.01, 0.01, 0.001))
-        b.joint("revolute", "ground", cross, axis=(1.0, 0.0, 0.0))
-        b.joint("revolute", cross, rod, axis=(0.0, 1.0, 0.0))
+def test_a_free_parameter_elsewhere_does_not_hide_a_body_without_inertia_from_virtual_work() -> None:
     with pytest.raises(ModelError, match=r"'cross' has no mass.*articulated-body"):
-        b.build().program("forward_dynamics", method=method, free=("mass",))
+        cross_and_rod(free=True).program("forward_dynamics", method="virtual-work", free=("mass",))
+
+
+@pytest.mark.parametrize("numbers", DEGENERATE)
+def test_assembly_takes_a_moving_body_without_a_full_inertia(numbers: tuple) -> None:
+    mech = cross_and_rod(*numbers)
+    q, v, tau = state(mech, 0)
+    a = run(mech, "forward_dynamics", q, v, tau, method="assembly")
+    assert relative(a, run(mech, "forward_dynamics", q, v, tau)) < 1e-12
+
+
+def test_assembly_takes_a_body_without_inertia_beside_a_free_parameter() -> None:
+    mech = cross_and_rod(free=True)
+    q, v, tau = state(mech, 0)
+    a = run(mech, "forward_dynamics", q, v, tau, np.array([2.0]), method="assembly", free=("mass",))
+    assert relative(a, run(mech.with_parameters(mass=2.0), "forward_dynamics", q, v, tau)) < 1e-12
 
 
 @methods
