@@ -249,7 +249,7 @@ def test_a_rod_within_bodies_made_one_is_left_out_where_it_holds_and_else_refuse
         d = lock(tied(), {"j2": 0.0, "j3": 0.0})
     assert [x.name for x in d.ties] == ["stay"]
     assert len(d.drivers) == 3
-    with pytest.raises(ModelError, match=r"rod 'other' is between 'b1' and 'b3'.* misses by 0\.0\d+ m"):
+    with pytest.raises(ModelError, match=r"rod 'other' is between 'b1' and 'b3'.* has a gap of 0\.0\d+ m"):
         lock(tied(), {"j2": 1.0, "j3": 0.8})
 
 

@@ -17,7 +17,7 @@ from linkwright.constraints.equations import Constraint, Equations, joint_frames
 from linkwright.constraints.forms import between
 from linkwright.constraints.least_squares import damped, least, split
 from linkwright.constraints.programs import Programs
-from linkwright.constraints.recorded import moved
+from linkwright.constraints.recorded import moved as moved_by
 from linkwright.errors import AssemblyError
 from linkwright.mechanism.description import GROUND, Description
 
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 #: Up to so many entries of J the constraints are let go one by one, and so many of them.
 DENSE, MOST = 400_000, 12
 ROUNDS, CLOSING, PATIENCE = 80, 6, 8
-#: Parts of a gap below this part of the largest are not told.
+#: Parts of a gap below this part of the largest are not reported.
 PART = 1e-3
 #: How far one looks around a state, as a part of the mechanism's size, and how nearly motions there are the same.
 ASIDE, SAME = 0.03, 1e-6
@@ -34,16 +34,16 @@ EQUAL = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
-    """A state in which some equations hold (`rest` is what is left of them, m), and the others are missed least."""
+class Relaxed:
+    """A state in which some equations hold (`residual` is what is left of them, m), and the others are missed least."""
 
     q: Floats
     angles: Floats
-    rest: float
+    residual: float
     gap: float
 
 
-class Opening:
+class Relaxation:
     """Closes a mechanism without some of its equations, which are then missed as little as can be."""
 
     def __init__(self, programs: Programs, t: float) -> None:
@@ -59,20 +59,20 @@ class Opening:
             row for k, c in enumerate(self.e.constraints) if id(c) in chosen for row in range(first[k], first[k + 1])
         ]
 
-    def without(self, state: Assembled, loose: Sequence[Constraint], left_out: Sequence[Constraint] = ()) -> Opened:
+    def without(self, state: Assembled, loose: Sequence[Constraint], left_out: Sequence[Constraint] = ()) -> Relaxed:
         """From a state: all equations hold but those of `loose`, which are missed least, and those `left_out`."""
         soft, out = self.rows(loose), set(self.rows(left_out))
         hard = [row for row in range(self.e.count) if row not in out and row not in set(soft)]
-        best = self._closed(self._weighed(state.q, state.angles, hard, soft), hard, soft, ROUNDS)
+        best = self._closed(self.evaluate(state.q, state.angles, hard, soft), hard, soft, ROUNDS)
         damping, idle = 0.0, 0
         for _ in range(ROUNDS if soft and self.closes(best[0]) else 0):
-            opened, j, phi = best
+            relaxed, j, phi = best
             _, free = split(j[hard], -phi[hard])
             step = self.e.size * free @ damped(j[soft] @ free, -phi[soft] / self.e.size, damping)
-            x = self._weighed(self._moved(opened.q, step), opened.angles, hard, soft)
+            x = self.evaluate(self.moved(relaxed.q, step), relaxed.angles, hard, soft)
             x = self._closed(x, hard, soft, CLOSING)
-            if self.closes(x[0]) and x[0].gap < opened.gap:
-                idle = 0 if x[0].gap < (1.0 - 1e-5) * opened.gap else idle + 1
+            if self.closes(x[0]) and x[0].gap < relaxed.gap:
+                idle = 0 if x[0].gap < (1.0 - 1e-5) * relaxed.gap else idle + 1
                 best, damping = x, (0.1 * damping if damping > 1e-9 else 0.0)
             else:
                 idle, damping = idle + 1, max(1e-4, 10.0 * damping)
@@ -81,29 +81,29 @@ class Opening:
         return best[0]
 
     def _closed(
-        self, x: tuple[Opened, Floats, Floats], hard: Sequence[int], soft: Sequence[int], rounds: int
-    ) -> tuple[Opened, Floats, Floats]:
+        self, x: tuple[Relaxed, Floats, Floats], hard: Sequence[int], soft: Sequence[int], rounds: int
+    ) -> tuple[Relaxed, Floats, Floats]:
         """Newton's method with shorter steps where they lead away."""
         short = 1.0
         for _ in range(rounds):
-            opened, j, phi = x
-            if opened.rest <= EXACT * self.e.size or short < 1e-6:
+            relaxed, j, phi = x
+            if relaxed.residual <= EXACT * self.e.size or short < 1e-6:
                 break
             back, _ = split(j[hard], -phi[hard])
-            ahead = self._weighed(self._moved(opened.q, short * back), opened.angles, hard, soft)
-            if ahead[0].rest < opened.rest:
+            ahead = self.evaluate(self.moved(relaxed.q, short * back), relaxed.angles, hard, soft)
+            if ahead[0].residual < relaxed.residual:
                 x, short = ahead, min(1.0, 2.0 * short)
             else:
                 short *= 0.5
         return x
 
-    def closes(self, state: Opened) -> bool:
+    def closes(self, state: Relaxed) -> bool:
         """Whether what must hold does."""
-        return state.rest <= 1e3 * EXACT * self.e.size
+        return state.residual <= 1e3 * EXACT * self.e.size
 
-    def _weighed(
+    def evaluate(
         self, q: Floats, angles: Floats, hard: Sequence[int], soft: Sequence[int]
-    ) -> tuple[Opened, Floats, Floats]:
+    ) -> tuple[Relaxed, Floats, Floats]:
         """What is left at a state; J and Φ in metres."""
         layout = self.programs.layout
         _, stored, phi, _, angles = self.programs.evaluate(q, angles, self.at, np.zeros((self.e.nb, 6)))
@@ -113,15 +113,15 @@ class Opening:
         units = np.where(shifts, 1.0, self.e.size)
         j = j * units[:, None] / self.lengths.reshape(-1)
         phi = phi * units
-        rest = float(np.max(np.abs(phi[hard]), initial=0.0))
-        return Opened(q, angles, rest, float(np.linalg.norm(phi[soft]))), j, phi
+        residual = float(np.max(np.abs(phi[hard]), initial=0.0))
+        return Relaxed(q, angles, residual, float(np.linalg.norm(phi[soft]))), j, phi
 
-    def _moved(self, q: Floats, step: Floats) -> Floats:
+    def moved(self, q: Floats, step: Floats) -> Floats:
         delta = step.reshape(-1, 6) / self.lengths
         turn = float(np.max(np.abs(delta[:, 3:]), initial=0.0))
         shift = float(np.max(np.abs(delta[:, :3]), initial=0.0)) / self.e.size
         delta = delta * min(1.0, 0.7 / max(turn, 1e-300), 1.0 / max(shift, 1e-300))
-        return np.ascontiguousarray(moved(q.T, delta.T).T)
+        return np.ascontiguousarray(moved_by(q.T, delta.T).T)
 
 
 def does_not_close(programs: Programs, state: Assembled, t: float) -> AssemblyError:
@@ -129,8 +129,8 @@ def does_not_close(programs: Programs, state: Assembled, t: float) -> AssemblyEr
     e = programs.layout.equations
     shares = misses(programs, state, t)
     if e.count * 6 * e.nb <= DENSE and all(np.isfinite(x) for x in shares.values()):
-        opening = Opening(programs, t)
-        error = _of_drivers(opening, state, t) or _of_gap(opening, state, shares, t)
+        relaxation = Relaxation(programs, t)
+        error = _of_drivers(relaxation, state, t) or _of_gap(relaxation, state, shares, t)
         if error is not None:
             return error
     largest = {c: miss for c, miss in shares.items() if miss > 0.05 * state.miss}
@@ -150,32 +150,32 @@ def _error(t: float, reason: str, gaps: dict[str, float], element: str) -> Assem
 
 
 # -- drivers --------------------------------------------------------------------------------------------------------
-def _of_drivers(opening: Opening, state: Assembled, t: float) -> AssemblyError | None:
+def _of_drivers(relaxation: Relaxation, state: Assembled, t: float) -> AssemblyError | None:
     """The error where the mechanism can be assembled without its drivers: which of them ask for what is not there."""
-    e = opening.e
+    e = relaxation.e
     drivers = [c for c in e.constraints if c.group == "driver"]
-    free = opening.without(state, (), drivers) if drivers else None
-    if free is None or not opening.closes(free):
+    free = relaxation.without(state, (), drivers) if drivers else None
+    if free is None or not relaxation.closes(free):
         return None
-    start = Assembled(free.q, free.angles, free.rest, state.pivots, 0)
+    start = Assembled(free.q, free.angles, free.residual, state.pivots, 0)
     gaps = {}
     for c in drivers:
-        loose = [opening.without(x, [c]) for x in (state, start)]
-        closed = [x for x in loose if opening.closes(x)]
+        loose = [relaxation.without(x, [c]) for x in (state, start)]
+        closed = [x for x in loose if relaxation.closes(x)]
         if closed:
             gaps[c] = min(closed, key=lambda x: x.gap)
     guilty = list(gaps) or drivers
-    measured = {str(c): x.gap for c, x in gaps.items()} or {str(c): opening.without(start, [c]).gap for c in drivers}
+    measured = {str(c): x.gap for c, x in gaps.items()} or {str(c): relaxation.without(start, [c]).gap for c in drivers}
     names = ", ".join(repr(c.name) for c in guilty)
     if len(guilty) == 1:
         c = guilty[0]
-        value, reached = _asked(opening, c, gaps[c])
+        value, reached = _prescribed(relaxation, c, gaps[c])
         text = f"{c} asks for {value:.6g}, which is out of reach; the nearest is {reached:.6g}. Change its law, or the "
         return _error(t, text + "lengths; or was another assembly mode meant?", measured, c.name)
-    if _rank_lost(opening, free, guilty):
+    if _rank_lost(relaxation, free, guilty):
         text = f"the drivers {names} drive the same degree of freedom and contradict each other"
         for c in guilty[-1:] if gaps else ():
-            value, reached = _asked(opening, c, gaps[c])
+            value, reached = _prescribed(relaxation, c, gaps[c])
             text += f": with the others {c.name!r} is at {reached:.6g}, and its law says {value:.6g}"
         return _error(t, f"{text}; remove one of them", measured, guilty[0].name)
     text = f"the drivers {names} together ask for what is out of reach; change their laws, or the lengths; or was "
@@ -192,83 +192,86 @@ def repeated_drivers(
     e = programs.layout.equations
     if e.count * 6 * e.nb > DENSE:
         return ()
-    opening = Opening(programs, t)
+    relaxation = Relaxation(programs, t)
     drivers = [e.constraints[k] for k in e.drivers]
-    rows, held = opening.rows(drivers), [k for k in range(e.count) if k not in set(opening.rows(drivers))]
-    _, j, _ = opening._weighed(q, angles, held, rows)
-    _, free = split(j[held], np.zeros(len(held)))
+    rows = relaxation.rows(drivers)
+    fixed = [k for k in range(e.count) if k not in set(rows)]
+    _, j, _ = relaxation.evaluate(q, angles, fixed, rows)
+    _, free = split(j[fixed], np.zeros(len(fixed)))
     if free.shape[1]:
         aside = free @ np.random.default_rng(0).normal(size=free.shape[1])
         aside *= ASIDE * e.size / max(float(np.abs(aside).max()), 1e-300)
-        start = Assembled(opening._moved(q, aside), angles, 0.0, np.zeros(0), 0)
-        beside = opening.without(start, (), drivers)
-        _, j, _ = opening._weighed(beside.q, beside.angles, held, rows)
-        _, free = split(j[held], np.zeros(len(held)))
+        start = Assembled(relaxation.moved(q, aside), angles, 0.0, np.zeros(0), 0)
+        beside = relaxation.without(start, (), drivers)
+        _, j, _ = relaxation.evaluate(beside.q, beside.angles, fixed, rows)
+        _, free = split(j[fixed], np.zeros(len(fixed)))
     motions = j[rows] @ free / np.maximum(np.linalg.norm(j[rows], axis=1), 1e-300)[:, None]
     at = {id(c): k for k, c in enumerate(drivers)}
     named = []
     for c in (e.constraints[k] for k in doubled):
-        own, others = at[id(c)], [k for k in range(len(drivers)) if k != at[id(c)]]
-        shares = least(motions[others].T, motions[own])
-        size, left = (float(np.linalg.norm(x)) for x in (motions[own], motions[own] - shares @ motions[others]))
-        if left <= SAME * max(size, SAME):
+        row, others = at[id(c)], [k for k in range(len(drivers)) if k != at[id(c)]]
+        shares = least(motions[others].T, motions[row])
+        size, apart = (float(np.linalg.norm(x)) for x in (motions[row], motions[row] - shares @ motions[others]))
+        if apart <= SAME * max(size, SAME):
             repeats = [drivers[k].name for k, share in zip(others, shares, strict=True) if abs(share) > SAME]
             named.append((c.name, *repeats))
     return tuple(named)
 
 
-def _asked(opening: Opening, c: Constraint, state: Opened) -> tuple[float, float]:
+def _prescribed(relaxation: Relaxation, c: Constraint, state: Relaxed) -> tuple[float, float]:
     """What a driver's law says, and what it drives is at a state."""
-    e = opening.e
-    laws, _, phi, _, _ = opening.programs.evaluate(state.q, state.angles, opening.at, np.zeros((e.nb, 6)))
+    e = relaxation.e
+    laws, _, phi, _, _ = relaxation.programs.evaluate(state.q, state.angles, relaxation.at, np.zeros((e.nb, 6)))
     k = e.constraints.index(c)
     return float(laws[k, 0]), float(laws[k, 0] + phi[e.first[k]])
 
 
-def _rank_lost(opening: Opening, state: Opened, drivers: Sequence[Constraint]) -> bool:
+def _rank_lost(relaxation: Relaxation, state: Relaxed, drivers: Sequence[Constraint]) -> bool:
     """Whether drivers have fewer degrees of freedom between them than there are drivers."""
-    every = [c for c in opening.e.constraints if c.group == "driver"]
-    rows = opening.rows(drivers)
-    held = [row for row in range(opening.e.count) if row not in set(opening.rows(every))]
-    _, j, _ = opening._weighed(state.q, state.angles, held, rows)
-    _, free = split(j[held], np.zeros(len(held)))
+    every = [c for c in relaxation.e.constraints if c.group == "driver"]
+    rows = relaxation.rows(drivers)
+    fixed = [row for row in range(relaxation.e.count) if row not in set(relaxation.rows(every))]
+    _, j, _ = relaxation.evaluate(state.q, state.angles, fixed, rows)
+    _, free = split(j[fixed], np.zeros(len(fixed)))
     return bool(np.linalg.matrix_rank(j[rows] @ free, tol=1e-6) < len(rows)) if free.size else True
 
 
 # -- gaps -----------------------------------------------------------------------------------------------------------
-def _of_gap(opening: Opening, state: Assembled, shares: dict[Constraint, float], t: float) -> AssemblyError | None:
-    """The error that tells the gap at the constraint where it is least, when the rest is closed."""
-    e = opening.e
+def _of_gap(
+    relaxation: Relaxation, state: Assembled, shares: dict[Constraint, float], t: float
+) -> AssemblyError | None:
+    """The error that reports the gap at the constraint where it is least, when the rest is closed."""
+    e = relaxation.e
     drivers = [c for c in e.constraints if c.group == "driver"]
-    apart = _misses_at(opening, start_state(e))
+    apart = _gaps_at(relaxation, start_state(e))
     suspects = sorted((c for c in shares if c.group != "driver"), key=lambda c: -max(shares[c], apart[id(c)]))
     candidates = suspects[:MOST]
-    opened = {c: opening.without(state, [c], drivers) for c in candidates}
-    opened = {c: x for c, x in opened.items() if opening.closes(x)}
-    if not opened:
+    relaxed = {c: relaxation.without(state, [c], drivers) for c in candidates}
+    relaxed = {c: x for c, x in relaxed.items() if relaxation.closes(x)}
+    if not relaxed:
         return None
-    least = min(x.gap for x in opened.values())
-    alike = [c for c, x in opened.items() if x.gap <= (1.0 + EQUAL) * least]
+    least = min(x.gap for x in relaxed.values())
+    alike = [c for c, x in relaxed.items() if x.gap <= (1.0 + EQUAL) * least]
     order = {id(c): k for k, c in enumerate(e.constraints)}
     c = max(alike, key=lambda c: (apart[id(c)] > 0.5 * least, order[id(c)]))
-    gaps = {str(x): opened[x].gap for x in sorted(opened, key=lambda x: (x is not c, opened[x].gap))}
-    text = f"{c} stays open when the rest is closed: {_gap_in_words(e, c, opened[c])}"
+    gaps = {str(x): relaxed[x].gap for x in sorted(relaxed, key=lambda x: (x is not c, relaxed[x].gap))}
+    text = f"{c} stays open when the rest is closed: {_gap_in_words(e, c, relaxed[c])}"
     return _error(t, text, gaps, c.name)
 
 
-def _misses_at(opening: Opening, q: Floats) -> dict[int, float]:
-    """By how much each constraint misses where the bodies are drawn (m)."""
-    e = opening.e
+def _gaps_at(relaxation: Relaxation, q: Floats) -> dict[int, float]:
+    """The gap at each constraint where the bodies are drawn (m)."""
+    e = relaxation.e
     angles = np.zeros(max(int(e.first_angle[-1]), 1))
-    _, _, phi = opening._weighed(q, angles, (), ())
+    _, _, phi = relaxation.evaluate(q, angles, (), ())
     return {id(c): float(np.linalg.norm(phi[e.first[k] : e.first[k + 1]])) for k, c in enumerate(e.constraints)}
 
 
-def _gap_in_words(e: Equations, c: Constraint, state: Opened) -> str:
+def _gap_in_words(e: Equations, c: Constraint, state: Relaxed) -> str:
     """What is open at a constraint, and what to do about it."""
     d = e.description
     if c.group != "joint":
-        return f"it misses by {state.gap:.3g} m; check its length and its points"
+        return f"its gap is {state.gap:.3g} m; check its length and its points"
     j = d.joint_names.position("joint", c.name)
     r, p = between(*joint_frames(d, state.q, j))
     kind = d.kind_of(j)
@@ -284,21 +287,21 @@ def _gap_in_words(e: Equations, c: Constraint, state: Opened) -> str:
     if not any("axes" in name for name in names):
         angle = 0.0
     largest = max(across, along, np.radians(angle) * e.size)
-    told, advice = [], []
+    gaps, advice = [], []
     if np.radians(angle) * e.size > PART * largest:
         wanted = "perpendicular" if kind.name == "universal" else "parallel"
-        told.append(f"the axes of {sides} are {angle:.3g}° out of {wanted}{odd[0]}")
+        gaps.append(f"the axes of {sides} are {angle:.3g}° out of {wanted}{odd[0]}")
         advice.append("turn one of these axes")
     if along > PART * largest:
-        told.append(f"the origins of {sides} are {along:.3g} m apart along the joint axis, out of plane{odd[1]}")
+        gaps.append(f"the origins of {sides} are {along:.3g} m apart along the joint axis, out of plane{odd[1]}")
         advice.append("move one of these points")
     if across > PART * largest:
-        told.append(f"the origins of {sides} have a gap of {across:.3g} m across the joint axis")
+        gaps.append(f"the origins of {sides} have a gap of {across:.3g} m across the joint axis")
         advice.append("check the lengths")
-    if not told:
-        told.append(f"{sides} are turned against each other by what is not allowed, {state.gap:.3g} m")
+    if not gaps:
+        gaps.append(f"{sides} are turned against each other by what is not allowed, {state.gap:.3g} m")
         advice.append("check their axes")
-    return f"{'; '.join(told)}; {', '.join(advice)}, or draw the bodies nearer to where they belong"
+    return f"{'; '.join(gaps)}; {', '.join(advice)}, or draw the bodies nearer to where they belong"
 
 
 def _odd_side(d: Description, j: int, size: float) -> tuple[str, str]:
@@ -328,7 +331,8 @@ def _side(d: Description, j: int, side: int) -> str:
     body = int((d.parent, d.child)[side][j])
     r, p = ((d.ri, d.pi), (d.rj, d.pj))[side]
     of = f"body {d.body_names[body]!r}" if body != GROUND else d.ground_name
+    near = 1e-9
     for k in np.flatnonzero(d.frames.body == body).tolist():
-        if np.allclose(d.frames.p[k], p[j], atol=1e-12) and np.allclose(d.frames.r[k], r[j], atol=1e-12):
+        if np.abs(d.frames.p[k] - p[j]).max() <= near * d.length_scale and np.abs(d.frames.r[k] - r[j]).max() <= near:
             return f"frame {d.frames.names[k]!r} on {of}"
     return f"its frame on {of}"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints.assembly import Assembled, misses, row_norms, settle
-from linkwright.constraints.diagnosis import Opening
+from linkwright.constraints.diagnosis import Relaxation
 from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.motion import State, Stepper
 from linkwright.constraints.programs import Programs, Step
@@ -76,10 +76,10 @@ def _out_of_reach(
     e = programs.layout.equations
     small = e.count * 6 * e.nb <= DENSE
     joint, bodies = (_stretched(stepper, state) if small else None) or (worst, ())
-    gap, where = found.miss, "misses by"
-    opened = Opening(programs, ahead).without(found, [joint]) if small else None
-    if opened is not None and opened.rest < 0.1 * opened.gap:
-        gap, where = opened.gap, "has, with the rest closed, a gap of"
+    gap, where = found.miss, "has a gap of"
+    relaxed = Relaxation(programs, ahead).without(found, [joint]) if small else None
+    if relaxed is not None and relaxed.residual < 0.1 * relaxed.gap:
+        gap, where = relaxed.gap, "has, with the rest closed, a gap of"
     who = f"{driver} asks for what is out of reach" if driver else f"{joint} is out of reach"
     names = ", ".join(repr(e.description.body_names[b]) for b in bodies)
     who += f", where {names} are stretched" if len(bodies) > 1 else ""

@@ -49,7 +49,7 @@ def _is_held(d: Description, tie: Tie) -> bool:
     if not miss <= min((d.system or System()).assembly_tolerance, PART * size):
         text = (
             f"{what} {tie.name!r} is between {ends[0]!r} and {ends[1]!r}, which no longer move against each other, and "
-            f"misses by {miss:.3g} m; remove it, or hold the joints where it closes"
+            f"has a gap of {miss:.3g} m; remove it, or hold the joints where it closes"
         )
         raise ModelError(text, element=tie.name)
     _tell(f"{what} {tie.name!r} is left out: {ends[0]!r} and {ends[1]!r} no longer move against each other")
