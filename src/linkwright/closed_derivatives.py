@@ -51,18 +51,18 @@ def derivatives(question: Question) -> tuple[Array, Array, Array]:
     traversal = moving(question)
     factor = factorise(composite.mass_matrix(question.traversal()))
     blocks = blocks_of(question)
-    held = together(holds_of(question, traversal), blocks.groups)
-    g = [gradient(traversal, hold) for hold in held]
+    holds = together(holds_of(question, traversal), blocks.groups)
+    g = [gradient(traversal, hold) for hold in holds]
     response = [np.array([factor.solve(list(row)) for row in rows]).reshape(rows.shape) for rows in g]
     free = -np.stack([np.array(factor.solve(list(column))) for column in first.T], axis=1)
-    count = range(len(held))
-    right = [-second[own] - rows @ free for own, rows in zip(blocks.rows, g, strict=True)]
+    count = range(len(holds))
+    right = [-second[at] - rows @ free for at, rows in zip(blocks.rows, g, strict=True)]
     k = {(i, j): g[i] @ response[j].T for i in count for j in count if i <= j}
-    multipliers = elimination(traversal, held, k, blocks).solve(right)
+    multipliers = elimination(traversal, holds, k, blocks).solve(right)
     change = sum((x.T @ y for x, y in zip(response, multipliers, strict=True)), free)
     # Where equations are nearly dependent that elsewhere are not, rounding is all that is left of the answer.
     with np.errstate(invalid="ignore"):
-        change = change * where(regularity(question.maker, traversal, held, g, blocks) <= SINGULAR, np.nan, 1.0)
+        change = change * where(regularity(question.maker, traversal, holds, g, blocks) <= SINGULAR, np.nan, 1.0)
     return change[:, :nv], change[:, nv : 2 * nv], change[:, 2 * nv :]
 
 

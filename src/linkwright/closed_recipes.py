@@ -140,10 +140,10 @@ def redundancy_of(maker: Maker) -> Redundancy:
     def residuals(q: Array, t: Any) -> tuple[Array, Array]:
         question = Question(maker, request, {"q": q, "v": np.zeros_like(units), "t": t})
         traversal = moving(question)
-        found = holds_of(question, traversal)
-        scales = [_scales(traversal, hold, units, maker.size) for hold in found]
-        g = [gradient(traversal, hold) * units / s[:, None] for hold, s in zip(found, scales, strict=True)]
-        return _joined([hold.phi / s for hold, s in zip(found, scales, strict=True)]), _joined(g)
+        holds = holds_of(question, traversal)
+        scales = [_scales(traversal, hold, units, maker.size) for hold in holds]
+        g = [gradient(traversal, hold) * units / s[:, None] for hold, s in zip(holds, scales, strict=True)]
+        return _joined([hold.phi / s for hold, s in zip(holds, scales, strict=True)]), _joined(g)
 
     def moved(q: Array, dv: Array) -> Array:
         return coordinates.integrate(Question(maker, Request("integrate"), {"q": q, "dv": dv}).traversal())
@@ -163,13 +163,13 @@ def redundancy_of(maker: Maker) -> Redundancy:
     return redundancy(evaluate, move, maker.drawn, driven, nv)
 
 
-def regularity(maker: Maker, traversal: Unrolled, found: Sequence[Hold], g: Sequence[Array], blocks: Blocks) -> Any:
+def regularity(maker: Maker, traversal: Unrolled, holds: Sequence[Hold], g: Sequence[Array], blocks: Blocks) -> Any:
     """How far the equations are from being dependent that are not at regular positions: about the square of the least
     angle between one and the others, whatever the masses are."""
     units = maker.rate_units
-    count = range(len(found))
+    count = range(len(holds))
     k = {(i, j): (g[i] * units**2) @ g[j].T for i in count for j in count if i <= j}
-    sizes = [_scales(traversal, hold, units, maker.size) ** 2 for hold in found]
+    sizes = [_scales(traversal, hold, units, maker.size) ** 2 for hold in holds]
     limits = Limits(constraint_space.ROUNDING, RANK_TOLERANCE)
     return Elimination(k, [Scales(x, x) for x in sizes], limits, blocks).least
 

@@ -133,10 +133,10 @@ class Described:
         except ModelError as error:
             return replace(counted, problem=str(error))
         try:
-            found = freedom_of(placed)
+            report = freedom_of(placed)
         except AssemblyError as error:
             return replace(counted, problem=str(error))
-        return replace(counted, rank=found.rank, drivers=found.driven, left=found.left, redundant=found.redundant)
+        return replace(counted, rank=report.rank, drivers=report.driven, left=report.left, redundant=report.redundant)
 
     def _placed(self, t: float) -> Description:
         """The description with its bodies where the initial conditions have them."""

@@ -20,7 +20,7 @@ from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import AppliedWrench, JointForce, laws_of
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.kinds import KIND_LIST
-from linkwright.mechanism.lengths import rate_units
+from linkwright.mechanism.lengths import coordinate_units
 from linkwright.mechanism.placement import placement_rotation
 from linkwright.mechanism.topology import Topology, span
 from linkwright.mechanism.tree import Tree
@@ -178,7 +178,7 @@ class Maker:
     @cached_property
     def rate_units(self) -> Floats:
         """(nv,): the unit of each rate: the mechanism's length, or 1 for turns."""
-        return rate_units(self.tree)
+        return coordinate_units(self.tree)[1]
 
     @property
     def has_point_elements(self) -> bool:

@@ -16,15 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from linkwright.base.regular import word
 from linkwright.errors import LinkwrightError
 
-_SORTS = (
-    (stat.S_ISDIR, "a folder; give the name of a file in it"),
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _ADVICE = {
     errno.ENOSPC: "free some space or choose another place",
@@ -46,19 +40,18 @@ def check_target(path: str | os.PathLike[str]) -> None:
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
-        return  # nothing is there; or writing will tell why it cannot be
+        return  # nothing is there, or writing will raise the reason
     if not stat.S_ISREG(mode):
-        sort = next((name for test, name in _SORTS if test(mode)), "no regular file")
-        advice = "" if ";" in sort else ", which a file would replace; give the name of a file"
-        raise LinkwrightError(f"{os.fspath(path)} is {sort}{advice}")
+        advice = "; give the name of a file in it"
+        if not stat.S_ISDIR(mode):
+            advice = ", which a file would replace; give the name of a file"
+        raise LinkwrightError(f"{os.fspath(path)} is {word(mode)}{advice}")
     if not mode & _WRITABLE or not os.access(path, os.W_OK):
         raise LinkwrightError(f"cannot write {os.fspath(path)}: it is read-only; allow writing, or give another name")
 
 
 def check_place(path: Path) -> None:
     """Refuse a place where no file can be: to be asked before long work whose outcome goes there."""
-    if path.is_dir():
-        raise LinkwrightError(f"{path}: is a directory; give a file")
     if not path.parent.is_dir():
         raise LinkwrightError(f"{path}: there is no directory {path.parent}; make it first")
     check_target(path)

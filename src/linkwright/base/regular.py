@@ -22,7 +22,7 @@ def kind(path: str | os.PathLike[str]) -> str:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return ""
-    return _word(mode)
+    return word(mode)
 
 
 def open_regular(path: str | os.PathLike[str], *, links: bool = True) -> BinaryIO:
@@ -59,16 +59,17 @@ def open_lock(path: str | os.PathLike[str]) -> BinaryIO:
 def _refuse(mode: int) -> None:
     if not stat.S_ISREG(mode):
         number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
-        raise OSError(number, f"it is {_word(mode)}, and no regular file")
+        raise OSError(number, f"it is {word(mode)}, and no regular file")
 
 
-def _word(mode: int) -> str:
+def word(mode: int) -> str:
+    """What a file of this mode is: "a file", "a folder", "a pipe", …"""
     return next((word for test, word in _KINDS if test(mode)), "a device")
 
 
 def _flags(*names: str) -> int:
     """The flags of these names, as far as the system has them."""
-    found = 0
+    flags = 0
     for name in names:
-        found |= getattr(os, name, 0)
-    return found
+        flags |= getattr(os, name, 0)
+    return flags

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 #: Control characters but line breaks and tabs; what turns the direction of the text after it; and what is no character.
 UNSEEN = re.compile(
@@ -18,6 +19,11 @@ def visible(text: str) -> str:
 def on_one_line(text: str) -> str:
     """The text as `visible` has it, with line breaks and tabs spelled out too."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def first_few(names: Sequence[str], most: int) -> str:
+    """Names in a sentence: the first few of them, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _escaped(match: re.Match[str]) -> str:

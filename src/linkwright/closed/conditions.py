@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.mechanism.lengths import coordinate_units, shifts
 from linkwright.mechanism.quantities import Quantity, turns
 
 if TYPE_CHECKING:
@@ -60,16 +61,12 @@ class Conditions:
     @cached_property
     def columns(self) -> Floats:
         """(nv,): the same of the mechanism's rates."""
-        return np.where(self.turning, 1.0, self.size)
+        return coordinate_units(self.mech.tree)[1]
 
     @cached_property
     def turning(self) -> Flags:
         """(nv,): the rates that are turns."""
-        turning = np.zeros(self.mech.nv, bool)
-        for joint in self.mech.joints:
-            at = joint.v_slice
-            turning[at] = [turns(joint.kind, k) for k in range(at.stop - at.start)]
-        return turning
+        return ~shifts(self.mech.tree)[1]
 
     @cached_property
     def rows(self) -> Floats:
@@ -78,8 +75,8 @@ class Conditions:
         q = self.moved(np.broadcast_to(self.mech.neutral(), (8, self.mech.nq)), rng.uniform(-np.pi, np.pi, (8, n)))
         largest = np.linalg.norm(self._constraint_slopes(q)[0], axis=2).max(axis=0)
         # An equation that no coordinate changes, as of a pivot across its plane, is a gap or a sine.
-        idle = [self.size if about.startswith("meeting") else 1.0 for _, about in self.mech._maker.constraint_rows]
-        return np.where(largest > 1e-9 * np.array(idle), largest, idle)
+        units = self.mech._maker.constraint_units
+        return np.where(largest > 1e-9 * units, largest, units)
 
     def rounding(self, k: int, scale: float = 1.0) -> float:
         """By how much a value may be rounded, as its digits show it, scaled; of values that are about `scale`."""
@@ -102,16 +99,16 @@ class Conditions:
         tree = self.mech.tree
         x, d = tree.coordinates, tree.description
         at = {d.joint_names[int(j)]: i for i, j in enumerate(tree.topology.joint.tolist())}
-        found = {}
+        entries = {}
         for k, quantity in enumerate(self.quantities):
             i = at.get(quantity.of[0]) if quantity.kind == "joint" else None
             if i is not None and float(x.ratio[i]) != 0.0:
                 index = quantity.index
-                found[k] = int(x.q_at[i]) + index, int(x.v_at[i]) + index, float(x.ratio[i]), float(x.offset[i])
-        return found
+                entries[k] = int(x.q_at[i]) + index, int(x.v_at[i]) + index, float(x.ratio[i]), float(x.offset[i])
+        return entries
 
-    def _counts(self, j: int, index: int) -> bool:
-        """Whether whole turns of a joint's coordinate are told apart: by a gear, by a pitch, or as it is no angle."""
+    def _keeps_turns(self, j: int, index: int) -> bool:
+        """Whether whole turns of a joint's coordinate matter: by a gear, by a pitch, or as it is no angle."""
         d = self.mech.description
         kind = d.kind_of(j)
         geared = any(j in (m.follower, m.leader) for m in d.mimics)
@@ -121,9 +118,11 @@ class Conditions:
     def whole_turns(self) -> Flags:
         """(n,): the values that whole turns do not change."""
         names = self.mech.description.joint_names
-        joint = [x.kind == "joint" and not x.rate for x in self.quantities]
-        pairs = zip(joint, self.quantities, strict=True)
-        return np.array([y and not self._counts(names.position("joint", x.of[0]), x.index) for y, x in pairs], bool)
+
+        def repeats(x: Quantity) -> bool:
+            return x.kind == "joint" and not x.rate and not self._keeps_turns(names.position("joint", x.of[0]), x.index)
+
+        return np.array([repeats(x) for x in self.quantities], bool)
 
     @cached_property
     def _angles(self) -> list[int]:
@@ -134,7 +133,7 @@ class Conditions:
             int(x.q_at[i]) + k
             for i, j in enumerate(joints)
             for k in (() if x.follows[i] else tree.description.kind_of(j).angles)
-            if not self._counts(j, k)
+            if not self._keeps_turns(j, k)
         ]
 
     def without_turns(self, q: Floats, near: Floats) -> Floats:

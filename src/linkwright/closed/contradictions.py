@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.text import first_few
 from linkwright.closed.conditions import Conditions
 from linkwright.closed.rates import least_rates, rates_met
 from linkwright.closed.search import Candidate, Search
@@ -20,6 +21,8 @@ Floats = NDArray[np.float64]
 LEFT_OUT = 12
 #: Constraints with less than this part of the largest share in a contradiction are not named.
 SHARE = 1e-3
+#: The most constraints that an error names.
+NAMED = 4
 
 
 def no_state(search: Search, some: Sequence[int], nearest: Candidate) -> ModelError:
@@ -36,7 +39,7 @@ def no_state(search: Search, some: Sequence[int], nearest: Candidate) -> ModelEr
     chosen = [list(some).index(k) for k in guilty]
     r = c.residuals(nearest.q[None], guilty)
     holding = _holding(c, r.g[0], r.slopes[0].T @ nearest.apart[chosen])
-    return _told(c, guilty, alone, values, holding, "value")
+    return _error(c, guilty, alone, values, holding, "value")
 
 
 def no_rates(c: Conditions, q: Floats, v: Floats) -> ModelError:
@@ -51,7 +54,7 @@ def no_rates(c: Conditions, q: Floats, v: Floats) -> ModelError:
     scaled = slopes[guilty] * c.columns / c.units[guilty][:, None]
     missing = (c.wanted - values)[guilty] / c.units[guilty]
     holding = _holding(c, c.constraint_rates(q)[0], scaled.T @ missing)
-    return _told(c, guilty, alone, values, holding, "rate")
+    return _error(c, guilty, alone, values, holding, "rate")
 
 
 def _contradicting(some: Sequence[int], can: Callable[[Sequence[int]], bool]) -> tuple[list[int], bool]:
@@ -82,7 +85,7 @@ def _holding(c: Conditions, g: Floats, pull: Floats) -> list[str]:
     return sorted(named, key=lambda name: shares[name][0])
 
 
-def _told(
+def _error(
     c: Conditions, guilty: Sequence[int], alone: bool, values: Floats, holding: Sequence[str], kind: str
 ) -> ModelError:
     d = c.mech.description
@@ -96,13 +99,14 @@ def _told(
     many = "s" if len(guilty) > 1 else ""
     if alone or len(guilty) == 1:
         typed = ", ".join(f"{c.wanted[k]:.6g}" for k in guilty)
-        held = holding or _moving_joints(c, guilty)
-        verb = "does" if len(held) == 1 else "do"
-        text = f"the initial {kind}{many} of {listed(names)} cannot be met: {_all(held)} {verb} not allow {typed}"
+        blockers = holding or _moving_joints(c, guilty)
+        verb = "does" if len(blockers) == 1 else "do"
+        text = f"the initial {kind}{many} of {listed(names)} cannot be met: "
+        text += f"{first_few(blockers, NAMED)} {verb} not allow {typed}"
         advice = f"correct {'them' if many else 'it'}, or leave {'them' if many else 'it'} out"
     else:
         text = f"the initial {kind}s of {listed(names)} contradict each other"
-        text += f", with what {_all(holding)} allow{'s' * (len(holding) == 1)}" if holding else ""
+        text += f", with what {first_few(holding, NAMED)} allow{'s' * (len(holding) == 1)}" if holding else ""
         advice = "leave one of them out, or correct it"
     return ModelError(f"{text}; the nearest state that exists has {state}; {advice}", element=names[0])
 
@@ -119,8 +123,3 @@ def _moving_joints(c: Conditions, some: Sequence[int]) -> list[str]:
     slopes = c.measured(c.moved(c.mech.neutral()[None], rng.uniform(-1.0, 1.0, (1, n))))[1][0][list(some)]
     moves = np.abs(slopes).max(axis=0) > 0.0
     return [f"joint {joint.name!r}" for joint in c.mech.joints if moves[joint.v_slice].any()]
-
-
-def _all(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    return ", ".join(names[:4]) + more

@@ -36,8 +36,8 @@ def scaled(mech: Mechanism, g: Floats) -> Floats:
 
 def inverse(mech: Mechanism, g: Floats) -> Floats:
     """(..., nv, m): the generalised inverse of G with the least change of rates, shifts counted in its length."""
-    found = np.linalg.pinv(scaled(mech, g), rcond=RANK)
-    return np.asarray(found * mech._maker.rate_units[:, None] / mech._maker.constraint_units)
+    pseudoinverse = np.linalg.pinv(scaled(mech, g), rcond=RANK)
+    return np.asarray(pseudoinverse * mech._maker.rate_units[:, None] / mech._maker.constraint_units)
 
 
 def allowed(mech: Mechanism, g: Floats) -> tuple[Floats, Floats]:

@@ -95,13 +95,13 @@ def _cancelling(mech: Mechanism, q: Floats, v: Floats, a: Floats, tree: Floats, 
 def _weights(weights: ArrayLike | None, n: int) -> Floats:
     if weights is None:
         return np.ones(n)
-    given = real_array("weights", weights)
-    if given.shape != (n,):
-        text = f"weights has shape {given.shape}; give ({n},), one for each actuated rate"
-        raise ShapeError(text, given=given.shape, wanted=(n,))
-    if not (np.isfinite(given) & (given > 0.0)).all():
+    values = real_array("weights", weights)
+    if values.shape != (n,):
+        text = f"weights has shape {values.shape}; give ({n},), one for each actuated rate"
+        raise ShapeError(text, given=values.shape, wanted=(n,))
+    if not (np.isfinite(values) & (values > 0.0)).all():
         raise ModelError("weights of actuators must be positive numbers")
-    return given
+    return values
 
 
 def _check_accelerations(mech: Mechanism, g: Floats, a: Floats, bound: Floats) -> None:

@@ -139,11 +139,11 @@ class Search:
         merit = _merit(r)
         for _ in range(ROUNDS):
             a = np.concatenate([r.g, r.slopes], axis=1)
-            rest = np.concatenate([-r.phi, r.apart], axis=1)
+            residual = np.concatenate([-r.phi, r.apart], axis=1)
             normal = a.transpose(0, 2, 1) @ a
             scale = np.trace(normal, axis1=1, axis2=2)[:, None, None] / max(n, 1) + 1e-300
             matrix = normal + damping[:, None, None] * scale * np.eye(n)
-            change = np.linalg.solve(matrix, (a.transpose(0, 2, 1) @ rest[:, :, None]))[:, :, 0]
+            change = np.linalg.solve(matrix, (a.transpose(0, 2, 1) @ residual[:, :, None]))[:, :, 0]
             most = np.max(np.abs(change) * c.turning, axis=1, keepdims=True, initial=0.0)
             change = change * np.minimum(1.0, 1.0 / np.maximum(most, 1e-300))
             ahead = c.moved(q, change)
@@ -160,14 +160,14 @@ class Search:
 
     def _distinct(self, q: Floats, some: Sequence[int], most: int = 12) -> list[Floats]:
         """The best ends, each once, and those that meet the equations first."""
-        kept: list[Floats] = []
+        distinct: list[Floats] = []
         for one in q:
-            apart = [np.max(np.abs(self.c.mech.difference(x, one) / self.c.columns)) for x in kept]
-            if not kept or min(apart) > 1e-4:
-                kept.append(one)
-            if len(kept) == most:
+            apart = [np.max(np.abs(self.c.mech.difference(x, one) / self.c.columns)) for x in distinct]
+            if not distinct or min(apart) > 1e-4:
+                distinct.append(one)
+            if len(distinct) == most:
                 break
-        return kept
+        return distinct
 
     # -- on the constraints -------------------------------------------------------------------------------------
     def nearest(self, q: Floats, some: Sequence[int]) -> Candidate:
@@ -178,8 +178,8 @@ class Search:
             r = self._at(best.q, some)
             back, free = split(r.g[0], -r.phi[0])
             along = r.slopes[0] @ free
-            rest = r.apart[0] - r.slopes[0] @ back
-            step = back + free @ damped(along, rest, damping)
+            residual = r.apart[0] - r.slopes[0] @ back
+            step = back + free @ damped(along, residual, damping)
             x = self._candidate(self._closed(self.c.moved(best.q, self._short(step))), some)
             now, before = _order(x, self.open), _order(best, self.open)
             if now < before:

@@ -99,12 +99,12 @@ def _placed(mech: Mechanism, c: Conditions) -> tuple[Floats, Floats]:
         return drawn, np.zeros(0)
     equations = Equations(mech.description)
     search = Search(c, drawn, lambda q: not wrong_way(equations, _poses(mech, q)))
-    found = search.best(c.places)
-    if not search.meets(found, c.places):
-        if failure is not None and not found.open <= search.open:
+    nearest = search.best(c.places)
+    if not search.meets(nearest, c.places):
+        if failure is not None and not nearest.open <= search.open:
             raise failure
-        raise no_state(search, c.places, found)
-    return c.with_turns(found.q, c.places), found.apart
+        raise no_state(search, c.places, nearest)
+    return c.with_turns(nearest.q, c.places), nearest.apart
 
 
 def _poses(mech: Mechanism, q: Floats) -> Floats:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.text import first_few
 from linkwright.constraints.assembly import EXACT, Assembled, misses, start_state
 from linkwright.constraints.equations import Constraint, Equations, joint_frames
 from linkwright.constraints.forms import between
@@ -134,11 +135,10 @@ def does_not_close(programs: Programs, state: Assembled, t: float) -> AssemblyEr
         if error is not None:
             return error
     largest = {c: miss for c, miss in shares.items() if miss > 0.05 * state.miss}
-    text = ", ".join(f"{c} by {miss:.3g} m" for c, miss in list(largest.items())[:6])
-    more = f" and {len(largest) - 6} more" if len(largest) > 6 else ""
+    text = first_few([f"{c} by {miss:.3g} m" for c, miss in largest.items()], 6)
     return _error(
         t,
-        f"where gaps are least in all constraints together, these are open: {text}{more}; check the lengths and the "
+        f"where gaps are least in all constraints together, these are open: {text}; check the lengths and the "
         "drivers, or draw the bodies nearer to where they belong",
         {str(c): miss for c, miss in largest.items()},
         next(iter(largest)).name,

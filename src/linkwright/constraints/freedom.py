@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.text import first_few
 from linkwright.constraints.diagnosis import repeated_drivers
 from linkwright.constraints.programs import Programs
 
@@ -40,23 +41,18 @@ class FreedomReport:
         if self.left:
             what = "1 degree of freedom is" if self.left == 1 else f"{self.left} degrees of freedom are"
             verb = "moves" if self.left == 1 else "move"
-            told.append(f"{what} left" + (f", and {verb} {_listed(self.moving, 6)}" if self.moving else ""))
+            told.append(f"{what} left" + (f", and {verb} {first_few(self.moving, 6)}" if self.moving else ""))
         for driver, *others in self.repeated:
             if others:
-                names = _listed(tuple(map(repr, others)))
+                names = first_few([repr(name) for name in others], 3)
                 told.append(f"drivers {driver!r} and {names} drive the same degree of freedom; remove one of them")
             else:
                 told.append(f"driver {driver!r} drives what the constraints hold already; remove it")
         if self.redundant:
             what = "equation is" if len(self.redundant) == 1 else "equations are"
-            told.append(
-                f"{len(self.redundant)} {what} redundant, such as {_listed(self.redundant)}; the choice is not unique"
-            )
+            some = first_few(self.redundant, 3)
+            told.append(f"{len(self.redundant)} {what} redundant, such as {some}; the choice is not unique")
         return told
-
-
-def _listed(names: tuple[str, ...], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def freedom(

@@ -10,6 +10,9 @@ Floats = NDArray[np.float64]
 RANK = 1e-10
 #: The same of equations that must hold, whose basis of free motions should not hold a stiff direction.
 HELD_RANK = 1e-8
+#: Where rounded numbers leave a gap in redundant constraints, singular values below so many times that gap, as a part
+#: of the mechanism's size, are rounding too.
+GAPS = 50.0
 
 
 def least(matrix: Floats, right: Floats) -> Floats:

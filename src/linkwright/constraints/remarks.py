@@ -27,14 +27,14 @@ TIME = "TIME"
 
 def remarks(d: Description, kind: str, times: Floats | None = None, tree: Tree | None = None) -> list[str]:
     """A line for everything odd about a model under an analysis of this kind, at these times."""
-    found: list[str] = []
+    notes: list[str] = []
     if kind != "kinematic":
-        found += _gravity(d, tree)
-    found += _degrees(d, kind)
-    found += _idle_joints(d)
+        notes += _gravity(d, tree)
+    notes += _degrees(d, kind)
+    notes += _idle_joints(d)
     if times is not None and kind in ("kinematic", "inverse dynamic", "dynamic"):
-        found += _coarse(d, times)
-    return found
+        notes += _coarse(d, times)
+    return notes
 
 
 def _gravity(d: Description, tree: Tree | None) -> Iterator[str]:
@@ -87,8 +87,8 @@ def _degrees(d: Description, kind: str) -> Iterator[str]:
         if d.kind_of(j).nq == 1 and d.kind_of(j).angles:
             limits = [float(x) for x in (d.lower[j], d.upper[j]) if np.isfinite(x)]
             if limits and all(_is_round(x) or x == 0.0 for x in limits) and max(map(abs, limits)) > MANY_TURNS:
-                said = " … ".join(f"{x:g}" for x in limits)
-                yield f"joint {d.joint_names[j]!r} has limits of {said} rad; write deg after them if degrees are meant"
+                ends = " … ".join(f"{x:g}" for x in limits)
+                yield f"joint {d.joint_names[j]!r} has limits of {ends} rad; write deg after them if degrees are meant"
 
 
 def _turns(d: Description, driver: Driver) -> bool:
@@ -100,10 +100,10 @@ def _turns(d: Description, driver: Driver) -> bool:
 
 
 def _degrees_of_law(driver: Driver, parameters: Mapping[str, float]) -> Iterator[str]:
-    for factor, rest in _terms(driver.law, parameters):
-        if rest is None:
+    for factor, variable in _terms(driver.law, parameters):
+        if variable is None:
             odd, unit, shown = abs(factor) > MANY_TURNS and _is_round(factor), "rad", f"{factor:g}"
-        elif isinstance(rest, Name) and rest.name == TIME:
+        elif isinstance(variable, Name) and variable.name == TIME:
             odd, unit, shown = _like_degrees(factor), "rad/s", f"{factor:g}*TIME"
         else:
             odd, unit, shown = abs(factor) > MANY_TURNS and _like_degrees(factor), "rad", f"{factor:g}*..."
@@ -119,27 +119,27 @@ def _degrees_of_law(driver: Driver, parameters: Mapping[str, float]) -> Iterator
 
 def _terms(e: Expression, parameters: Mapping[str, float]) -> Iterator[tuple[float, Expression | None]]:
     """The terms of a sum, each as a number and what it multiplies (None: nothing)."""
-    left: list[tuple[float, Expression]] = [(1.0, e)]
-    while left:
-        factor, part = left.pop()
+    pending: list[tuple[float, Expression]] = [(1.0, e)]
+    while pending:
+        factor, part = pending.pop()
         number = _number(part, parameters)
         if number is not None:
             yield factor * number, None
             continue
         if isinstance(part, Call) and part.function in ("add", "sub"):
             one, other = part.arguments
-            left += [(factor, one), (-factor if part.function == "sub" else factor, other)]
+            pending += [(factor, one), (-factor if part.function == "sub" else factor, other)]
         elif isinstance(part, Call) and part.function == "neg":
-            left.append((-factor, part.arguments[0]))
+            pending.append((-factor, part.arguments[0]))
         elif isinstance(part, Call) and part.function == "mul":
             numbers = [_number(x, parameters) for x in part.arguments]
             k = next((k for k in (0, 1) if numbers[k] is not None), None)
             if k is None:
                 yield factor, part
             else:
-                left.append((factor * (numbers[k] or 0.0), part.arguments[1 - k]))
+                pending.append((factor * (numbers[k] or 0.0), part.arguments[1 - k]))
         elif isinstance(part, Call) and part.function == "div" and _number(part.arguments[1], parameters):
-            left.append((factor / (_number(part.arguments[1], parameters) or 1.0), part.arguments[0]))
+            pending.append((factor / (_number(part.arguments[1], parameters) or 1.0), part.arguments[0]))
         else:
             yield factor, part
 

@@ -39,12 +39,12 @@ def order_in_rounds(neighbours: Sequence[set[int]]) -> tuple[list[int], list[lis
                 chosen.append(k)
                 blocked |= around[k]
         for k in chosen:
-            rest = around[k]
+            others = around[k]
             sequence.append(k)
-            left.append(sorted(rest))
+            left.append(sorted(others))
             rounds.append(number)
-            for i in rest:
-                around[i] |= rest
+            for i in others:
+                around[i] |= others
                 around[i] -= {i, k}
         waiting.difference_update(chosen)
         number += 1

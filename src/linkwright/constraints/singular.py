@@ -12,6 +12,7 @@ from linkwright.base.locks import cached_property
 from linkwright.constraints import inertial
 from linkwright.constraints.central import CentralEquations
 from linkwright.constraints.central_layout import CentralLayout
+from linkwright.constraints.least_squares import GAPS
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
@@ -21,9 +22,8 @@ Floats = NDArray[np.float64]
 #: How far, in joint coordinates, one looks around, and how much smaller the least singular value of the equations must
 #: be than there.
 AROUND, SMALLER = 0.03, 0.1
-#: Singular values below this part of the largest are none, and so are those below so many times the gap that rounded
-#: numbers leave.
-RANK, GAPS = 1e-8, 50.0
+#: Singular values below this part of the largest are none, in positions that are assembled to rounding.
+RANK = 1e-8
 #: Constraints with less than this part of the largest share in a dependence are not named.
 SHARE = 1e-3
 #: The largest Jacobian, in entries, whose singular values are computed.

@@ -97,9 +97,9 @@ def _stretched(stepper: Stepper, state: State) -> tuple[Constraint, tuple[int, .
     Groups are found where the motion started, as each follows from those before it; none if a driver is inside.
     """
     programs, layout = stepper.programs, stepper.programs.layout
-    e, rest = layout.equations, np.zeros((layout.equations.nb, 6))
+    e, still = layout.equations, np.zeros((layout.equations.nb, 6))
     first, now = (
-        Stages(layout, programs.evaluate(x.q, x.angles, np.array([x.t]), rest)[1]) for x in (stepper.start, state)
+        Stages(layout, programs.evaluate(x.q, x.angles, np.array([x.t]), still)[1]) for x in (stepper.start, state)
     )
     least: tuple[float, Stage, Floats, Floats] | None = None
     for stage in first.found():

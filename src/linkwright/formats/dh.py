@@ -279,14 +279,14 @@ class _Symbols:
         name = text.removeprefix("-")
         if name.isidentifier() and (name.lower() != "pi" or name in self.given):
             return Name(name) if text == name else -Name(name)
-        made = symbolic(text, what)
-        if made.angle and not angle:
+        value = symbolic(text, what)
+        if value.angle and not angle:
             raise ModelError(f"{what} is {text!r}, an angle; give a number without deg and rad", element=what)
-        if made.number is None:
-            return made.expression
-        if angle and not made.angle:
-            _warn_of_angle(made.number, what)
-        return Number(made.number)
+        if value.number is None:
+            return value.expression
+        if angle and not value.angle:
+            _warn_of_angle(value.number, what)
+        return Number(value.number)
 
     def finish(self) -> None:
         """A value for a symbol that the table does not have is a mistake."""

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightWarning
 from linkwright.formats.passive import Passive, passive_forces
 from linkwright.formats.xml_text import number, numbers, quoted, refuse
@@ -140,7 +141,7 @@ class _Writer:
                 if new != name:
                     changed.append(f"{name!r} is {new!r}")
         if changed:
-            shown = ", ".join(changed[:8]) + (f" and {len(changed) - 8} more" if len(changed) > 8 else "")
+            shown = first_few(changed, 8)
             self.told.append(f"names that SDF does not take are changed: {shown}")
         return found
 

@@ -45,13 +45,13 @@ class Budget:
 
 def declared(data: bytes) -> bytes:
     """The text with a declaration at its very beginning and of version 1.0, if it has one; lines stay what they are."""
-    found = _DECLARATION.match(data)
-    if found is None or (not found[2] and _VERSION.search(found[3])):
+    declaration = _DECLARATION.match(data)
+    if declaration is None or (not declaration[2] and _VERSION.search(declaration[3])):
         return data
-    encoding = _ENCODING.search(found[3])
-    said = b' encoding="' + encoding[2] + b'"' if encoding else b""
-    lines = b"\n" * found[0].count(b"\n")
-    return (found[1] or b"") + b'<?xml version="1.0"' + said + b"?>" + lines + data[found.end() :]
+    encoding = _ENCODING.search(declaration[3])
+    encoded = b' encoding="' + encoding[2] + b'"' if encoding else b""
+    lines = b"\n" * declaration[0].count(b"\n")
+    return (declaration[1] or b"") + b'<?xml version="1.0"' + encoded + b"?>" + lines + data[declaration.end() :]
 
 
 def parse_xml(path: str | Path) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+from linkwright.base.text import first_few
 from linkwright.errors import ModelError
 
 
@@ -28,5 +29,5 @@ def numbers(values: Any) -> str:
 def refuse(language: str, wrong: list[str], advice: str, name: str) -> None:
     """An error that lists what a language cannot hold, if there is anything."""
     if wrong:
-        shown = ", ".join(wrong[:12]) + (f" and {len(wrong) - 12} more" if len(wrong) > 12 else "")
+        shown = first_few(wrong, 12)
         raise ModelError(f"{language} cannot hold {shown}; {advice}", element=name)

@@ -268,7 +268,7 @@ class Kernel:
         """The arrays to compute into, and the memory of the caller's: the same, where it is plain and apart."""
         s = self.signature
         targets: list[Floats] = []
-        given: list[Floats] = []
+        memories: list[Floats] = []
         for array, port in zip(out, s.outputs, strict=True):
             memory = array if type(array) is np.ndarray else exact_array(f"{s.name}: out ({port.name})", array)
             if memory is None or (memory.dtype is not _FLOAT64 and memory.dtype != _FLOAT64):
@@ -277,8 +277,8 @@ class Kernel:
             check_out(s, port, memory.shape, lead, writable=bool(flags & _WRITEABLE))
             plain = flags & _PLAIN == _PLAIN and _apart(memory, (*inputs, *targets))
             targets.append(memory if plain else np.empty(memory.shape))
-            given.append(memory)
-        return targets, given
+            memories.append(memory)
+        return targets, memories
 
     def _run(self, arrays: list[Floats], strides: list[int], batch: int) -> None:
         """Compute states 0..batch of plain inputs into plain outputs."""

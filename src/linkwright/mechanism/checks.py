@@ -9,6 +9,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.mechanism.description import BODY_ARRAYS, GROUND, Description
 from linkwright.mechanism.elements import JointForce, laws_of
@@ -170,9 +171,8 @@ def _check_inertias(d: Description, then: Literal["error", "warn"], before: Desc
 
 
 def listed(names: list[str], most: int = 8) -> str:
-    """Names in a sentence, the first few of them."""
-    shown = ", ".join(map(repr, names[:most]))
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+    """Names in quotes in a sentence, the first few of them."""
+    return first_few([repr(name) for name in names], most)
 
 
 def _check_rotations(d: Description) -> None:

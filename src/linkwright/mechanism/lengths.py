@@ -47,11 +47,11 @@ def body_lengths(d: Description, array: Callable[[str], Floats] | None = None) -
     if d.start is not None:
         drawn = array("start_p")[..., d.start.placed, :]
         spread = np.maximum(spread, np.max(np.abs(drawn), axis=(-2, -1), initial=0.0))
-    found = lengths.any(axis=-1)
+    known = lengths.any(axis=-1)
     typical = np.sqrt(np.sum(lengths**2, axis=-1) / max(d.nb, 1))
     inertial = np.max(_inertial_lengths(array), axis=-1, initial=0.0)
     none = np.where(inertial > 0.0, inertial, np.where(spread > 0.0, spread, 1.0))
-    typical = np.where(found, typical, none)[..., None]
+    typical = np.where(known, typical, none)[..., None]
     return np.asarray(np.where(lengths > SMALL * typical, lengths, typical))
 
 
@@ -77,9 +77,10 @@ def shifts(tree: Tree) -> tuple[Flags, Flags]:
     return lengths
 
 
-def rate_units(tree: Tree) -> Floats:
-    """(nv,): the unit of each rate and of small moves: the mechanism's length for shifts, 1 for turns."""
-    return np.where(shifts(tree)[1], tree.description.length_scale, 1.0)
+def coordinate_units(tree: Tree) -> tuple[Floats, Floats]:
+    """(nq,) and (nv,): the unit of each coordinate and of each rate: the mechanism's length for shifts, else 1."""
+    q, v = (np.where(flags, tree.description.length_scale, 1.0) for flags in shifts(tree))
+    return q, v
 
 
 def _frames(d: Description, array: Callable[[str], Floats]) -> Iterator[tuple[Floats, Ints]]:

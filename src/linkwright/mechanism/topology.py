@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.text import first_few
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import GROUND, Description
 
@@ -96,7 +97,7 @@ def span(description: Description) -> Topology:
                 queue.append(there)
     if len(body) < n:
         lost = [d.body_names[k] for k in range(n) if k not in position]
-        shown = ", ".join(map(repr, lost[:5])) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
+        shown = first_few([repr(name) for name in lost], 5)
         raise ModelError(
             f"no joint connects {shown} to ground; add a joint (kind 'free' if it should float)", element=lost[0]
         )

@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.constraints.least_squares import GAPS
 from linkwright.mechanism.tree import record_slices
 from linkwright.recursions import articulated_body, composite, mass_matrix, newton_euler, virtual_work
 from linkwright.recursions.articulated_body import BELOW, velocities
 from linkwright.recursions.factor import factorise
 from linkwright.recursions.holds import Hold
-from linkwright.recursions.redundancy import GAPS, Blocks
+from linkwright.recursions.redundancy import Blocks
 from linkwright.recursions.semidefinite import Elimination, Limits, Scales
 from linkwright.recursions.traversal import Unrolled
 from linkwright.spatial.algebra import Array, is_zero, ldl_solve

@@ -14,6 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.constraints.assembly import MISFIT
+from linkwright.constraints.least_squares import GAPS
 from linkwright.spatial.algebra import Array
 
 Floats = NDArray[np.float64]
@@ -25,17 +27,14 @@ Move = Callable[[Floats, Floats], Floats]
 #: How far from the drawing positions are looked for, in radians and parts of the mechanism's size; and how many
 #: anywhere else, if none of these can be assembled.
 NEAR, FAR = (0.1, 0.2, 0.05), 16
-#: Singular values below this part of the largest are none, in positions that are assembled; where rounded numbers leave
-#: a gap, this many times that.
-RANK, GAPS = 1e-7, 50.0
+#: Singular values below this part of the largest are none, in positions that are assembled to rounding.
+RANK = 1e-7
 #: Singular values that a step of Gauss and Newton leaves out: gaps of rounded numbers must not drive it along what is
 #: free.
 CUT = 1e-4
-#: A position is assembled when its gap, as a part of the mechanism's size, is below the first, or when it is as near as
-#: it can be and the gap is below the second.
-CLOSED, MISFIT = 1e-10, 1e-3
-#: The gap up to which a drawing shows that its equations are independent.
-NEARLY = 1e-3
+#: A position is assembled when its gap, as a part of the mechanism's size, is below this, or when it is as near as it
+#: can be and the gap is below `MISFIT`.
+CLOSED = 1e-10
 ROUNDS, LONGEST = 20, 0.5
 #: The most equations that are eliminated together: code grows with their cube.
 TOGETHER = 40
@@ -135,8 +134,8 @@ class Blocks:
         """How many equations of a block are independent of each other and of the blocks before; None if unknown."""
         if not self.ranks.positions:
             return None
-        known = [row for k in before for row in self.rows[k]]
-        return self.ranks.rank([*known, *self.rows[block]]) - self.ranks.rank(known)
+        earlier = [row for k in before for row in self.rows[k]]
+        return self.ranks.rank([*earlier, *self.rows[block]]) - self.ranks.rank(earlier)
 
     def most(self, block: int) -> int:
         """The most of a block's equations that can be independent anywhere."""
@@ -159,7 +158,7 @@ def redundancy(evaluate: Evaluate, move: Move, q: Floats, driven: NDArray[np.boo
     starts = move(np.tile(q, (len(amounts), 1)), amounts[:, None] * signs * parts)
     phi, g = evaluate(np.concatenate([q[None], starts[:1]]))
     here = Position(g[0], float(np.abs(phi[0, ~driven]).max(initial=0.0)))
-    if here.gap <= NEARLY and np.isfinite(g[0]).all():
+    if here.gap <= MISFIT and np.isfinite(g[0]).all():
         # Equations that are zero everywhere are no matter. If the others are independent here, they are around.
         some = np.flatnonzero(np.any(g != 0.0, axis=(0, 2))).tolist()
         if here.rank(some) == len(some):
@@ -175,8 +174,8 @@ def _assembled(evaluate: Evaluate, move: Move, q: Floats, driven: NDArray[np.boo
     positions: list[Position] = []
     for _ in range(ROUNDS):
         phi, g = evaluate(q)
-        known = np.isfinite(phi).all(axis=1) & np.isfinite(g).all(axis=(1, 2))
-        q, phi, g = q[known], phi[known][:, ~driven], g[known]
+        finite = np.isfinite(phi).all(axis=1) & np.isfinite(g).all(axis=(1, 2))
+        q, phi, g = q[finite], phi[finite][:, ~driven], g[finite]
         step = -(np.linalg.pinv(g[:, ~driven], rcond=CUT) @ phi[..., None])[..., 0]
         gap, size = np.abs(phi).max(axis=1, initial=0.0), np.abs(step).max(axis=1, initial=0.0)
         closed = (gap <= CLOSED) & (size <= 1e-6)

@@ -52,44 +52,44 @@ class Elimination:
                 near[b].add(a)
         while near:
             a = min(near, key=lambda x: (len(near[x]), x))
-            rest = sorted(near.pop(a))
-            self._eliminate(a, rest)
-            for b in rest:
+            neighbours = sorted(near.pop(a))
+            self._eliminate(a, neighbours)
+            for b in neighbours:
                 near[b].discard(a)
-                near[b].update(c for c in rest if c != b)
+                near[b].update(c for c in neighbours if c != b)
 
     def _block(self, a: int, b: int) -> Array | None:
         if (a, b) in self.left:
             return self.left[a, b]
         return self.left[b, a].T if (b, a) in self.left else None
 
-    def _eliminate(self, a: int, rest: list[int]) -> None:
-        own = self._block(a, a)
+    def _eliminate(self, a: int, neighbours: list[int]) -> None:
+        pivot_block = self._block(a, a)
         rank = self.blocks.rank(a, self.order)
         self.order.append(a)
-        self.behind[a] = rest
-        if own is None:  # nothing gives way: what it asks is left out
+        self.behind[a] = neighbours
+        if pivot_block is None:  # nothing gives way: what it asks is left out
             self.behind[a] = []
             return
-        inverse = self.inverses[a] = inverse_of(own, self.scales[a], self.limits, rank, self.blocks.most(a))
+        inverse = self.inverses[a] = inverse_of(pivot_block, self.scales[a], self.limits, rank, self.blocks.most(a))
         self.least = minimum(self.least, inverse.least)
-        beside = {b: x for b in rest if (x := self._block(a, b)) is not None}
-        for b in rest:
+        beside = {b: x for b in neighbours if (x := self._block(a, b)) is not None}
+        for b in neighbours:
             share = inverse.solve(beside[b]).T
-            for c in rest:
+            for c in neighbours:
                 if b <= c:
                     less = share @ beside[c]
-                    known = self.left.get((b, c))
-                    self.left[b, c] = -less if known is None else known - less
+                    before = self.left.get((b, c))
+                    self.left[b, c] = -less if before is None else before - less
 
     def solve(self, right: Sequence[Array]) -> list[Array]:
         """A solution n of K n = r, refined once."""
-        n, rest = self._once(right), list(right)
+        n, residual = self._once(right), list(right)
         for (a, b), block in self.k.items():
-            rest[a] = rest[a] - block @ n[b]
+            residual[a] = residual[a] - block @ n[b]
             if a != b:
-                rest[b] = rest[b] - block.T @ n[a]
-        return [x + dx for x, dx in zip(n, self._once(rest), strict=True)]
+                residual[b] = residual[b] - block.T @ n[a]
+        return [x + dx for x, dx in zip(n, self._once(residual), strict=True)]
 
     def _once(self, right: Sequence[Array]) -> list[Array]:
         x = list(right)

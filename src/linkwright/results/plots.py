@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.mechanism.kinds import JointKind
 from linkwright.results.joints import joint_coordinates
@@ -321,7 +322,7 @@ def _notes(solution: Solution, columns: Sequence[str], left_out: Sequence[str]) 
     """What is not shown, in lines that fit the width of the figure."""
     if not left_out:
         return []
-    shown = ", ".join(left_out[:8]) + (f" and {len(left_out) - 8} more" if len(left_out) > 8 else "")
+    shown = first_few(left_out, 8)
     return wrap(f"Not shown: {shown}; name them to see them.", 40 * max(2, len(columns)))
 
 

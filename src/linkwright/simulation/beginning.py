@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.checks import real_array
 from linkwright.errors import ModelError, ShapeError
-from linkwright.mechanism.lengths import shifts
+from linkwright.mechanism.lengths import coordinate_units
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.ends import endless_law, first_bad_joint
 from linkwright.simulation.engines import Adaptive, Engine, Fixed
@@ -84,7 +84,7 @@ def first_point(
     """The nearest state that can be, and its acceleration."""
     given = q, v
     q, v, a, left = _ended(kernels, t, q, v, law, tau)
-    units = units_of(mech)
+    units = coordinate_units(mech.tree)
     if mech.closed and not (left <= CLOSED and is_near(q, given[0], units[0]) and is_near(v, given[1], units[1])):
         q, v, a, _ = _ended(kernels, t, *mech.project(*given, t=t), law, tau)
         if not is_near(q, given[0], units[0], _MOVED):
@@ -104,12 +104,6 @@ def first_point(
         text = f"the acceleration{where} at the start is no finite number; look at tau, the forces and the masses"
         raise ModelError(text, element=joint)
     return row
-
-
-def units_of(mech: Mechanism) -> tuple[Floats, Floats]:
-    """The units of the entries of q and of v: the mechanism's length for shifts, 1 for turns."""
-    q, v = (np.where(flags, mech.description.length_scale, 1.0) for flags in shifts(mech.tree))
-    return q, v
 
 
 def is_near(x: Floats, given: Floats, units: Floats, part: float = _CONSISTENT) -> bool:
@@ -151,7 +145,8 @@ def engine_of(
             return Called(slopes, tableau_of(s.method), first, s.end, s.dt, control, tolerance)
         from linkwright.simulation.stiff import Stiff
 
-        return Stiff(slopes, first, s.end, tau, control, tolerance, np.concatenate(units_of(mech)), compiled=not python)
+        units = np.concatenate(coordinate_units(mech.tree))
+        return Stiff(slopes, first, s.end, tau, control, tolerance, units, compiled=not python)
     tableau = tableau_of(s.method)
     if s.dt is not None:
         steps = (s.end - s.start) / s.dt

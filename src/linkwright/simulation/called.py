@@ -79,7 +79,7 @@ class Slopes:
 
 
 class Creep:
-    """Whether a run goes on so slowly that something must be wrong: told every `_OFTEN` attempts."""
+    """Whether a run goes on so slowly that something must be wrong: asked every `_OFTEN` attempts."""
 
     def __init__(self, begin: float, end: float) -> None:
         self.begin, self.end, self.attempts = begin, end, 0

@@ -2,7 +2,7 @@
 
 An entry of q or v that is a shift (or its rate) has one tolerance, an entry that is a turn another. Each is rtol times
 what the entries of its kind have reached so far: at most the mechanism's length, or 1 rad (each a second, for rates);
-at least `SMALL` of the motion that the initial state tells, and never rounding.
+at least `SMALL` of the motion that the initial state shows, and never rounding.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GROUPS = ("shift", "turn", "shift rate", "turn rate")
 #: As parts of a group's unit: the least that is looked at, where nothing moves at first and where something does.
 UNKNOWN, SMALL = 1e-5, 1e-3
 #: Coordinates, rates and accelerations of an initial state that are more than rounding, as parts of their units.
-TOLD, PUSHED = 1e-13, 1e-9
+MOVED, PUSHED = 1e-13, 1e-9
 #: What rounding may leave of an entry, and of coordinates that are projected to where loops are closed.
 ROUNDING, PROJECTED = 1e-17, 1e-12
 
@@ -93,7 +93,7 @@ def tolerances(
     unit = np.stack([length, np.ones_like(length)] * 2, axis=-1)
     place, rate = start[..., :2] / unit[..., :2], start[..., 2:] / unit[..., 2:]
     push = entries[1].reached(a) / unit[..., 2:]
-    known = np.maximum(np.where(place > TOLD, place, 0.0), np.where(rate > TOLD, rate, 0.0))
+    known = np.maximum(np.where(place > MOVED, place, 0.0), np.where(rate > MOVED, rate, 0.0))
     known = np.maximum(known, np.where(push > PUSHED, SMALL * push, 0.0))
     low = np.where(known > 0.0, np.minimum(SMALL * known, UNKNOWN), UNKNOWN)
     floor = min(PROJECTED, rtol) if closed else ROUNDING

@@ -121,16 +121,16 @@ class Pivoted:
         if right.ndim == 2:
             return np.stack([self.solve(column) for column in right.T], axis=1)
         left = {k: right[k] for k in self.rows}
-        found: list[Any] = []
+        pivot_values: list[Any] = []
         for number, step in enumerate(self.steps):
             picked: Any = left[self.rows[0]]
             for k in self.rows[1:]:
                 picked = where(step.chosen[k], left[k], picked)
-            found.append(picked)
+            pivot_values.append(picked)
             if number + 1 < len(self.steps):
                 left = {k: x - step.share[k] * picked for k, x in left.items()}
         x: dict[int, Any] = dict.fromkeys(self.rows, 0.0)
-        for step, picked in zip(reversed(self.steps), reversed(found), strict=True):
+        for step, picked in zip(reversed(self.steps), reversed(pivot_values), strict=True):
             value = picked * step.inverse
             for k in self.rows:
                 value = value - step.share[k] * x[k]
@@ -158,13 +158,13 @@ class LeastSquares(Pivoted):
         for step in self.steps:
             # D once more takes the square of a gap out of what the chosen rows have alone.
             column = {k: step.share[k] / self.roots[k] for k in self.rows}
-            rest = {i: _dot({j: scaled[min(i, j), max(i, j)] for j in self.rows}, column) for i in self.rows}
+            image = {i: _dot({j: scaled[min(i, j), max(i, j)] for j in self.rows}, column) for i in self.rows}
             for _ in range(2):
-                rest = self._without(rest)
-            square = _dot(rest, rest)
+                image = self._without(image)
+            square = _dot(image, image)
             none = square <= 0.0
             length = where(none, 0.0, 1.0 / np.sqrt(where(none, 1.0, square)))
-            self.basis.append({k: x * length for k, x in rest.items()})
+            self.basis.append({k: x * length for k, x in image.items()})
 
     def _without(self, vector: dict[int, Any]) -> dict[int, Any]:
         for unit in self.basis:

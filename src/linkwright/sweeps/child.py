@@ -89,7 +89,7 @@ def serve() -> None:
         except Exception as error:
             timer.stop()
             kind = "" if isinstance(error, LinkwrightError) else f"{type(error).__name__}: "
-            send(replies, {"error": f"{kind}{error}", "own": not kind})
+            send(replies, {"error": f"{kind}{error}", "ours": not kind})
             continue
         used = timer.stop()
         seen.add(text)

@@ -10,6 +10,7 @@ from concurrent.futures import CancelledError, Future
 from time import monotonic
 from typing import Any
 
+from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.sweeps.isolation import Processes
 from linkwright.sweeps.pools import Compute, Floats, Pool, path_of
@@ -122,13 +123,14 @@ class Cluster(Pool):
             error = answers[lacking[0]]
             missing = isinstance(error, ModuleNotFoundError) and error.name == "linkwright"
             what = "have no Linkwright" if missing else f"cannot import Linkwright ({type(error).__name__}: {error})"
-            text = f"{len(lacking)} of {len(answers)} workers at {self.address} {what}: {_some(lacking)}"
+            text = f"{len(lacking)} of {len(answers)} workers at {self.address} {what}: {first_few(lacking, 3)}"
             return f"{text}; install Linkwright {__version__} where 'dask worker' runs"
         others = {worker: answer for worker, answer in answers.items() if answer != __version__}
         if others:
             versions = ", ".join(sorted(set(map(str, others.values()))))
             text = f"{len(others)} of {len(answers)} workers at {self.address} have Linkwright {versions}"
-            return f"{text}, and this is {__version__}: {_some(list(others))}; install the same version everywhere"
+            named = first_few(list(others), 3)
+            return f"{text}, and this is {__version__}: {named}; install the same version everywhere"
         return ""
 
     # -- chunks ---------------------------------------------------------------------------------------------
@@ -206,10 +208,6 @@ def _connected(distributed: Any, on: Any, patience: str) -> Any:
         name = on if isinstance(on, str) else type(on).__name__
         text = f"no Dask scheduler answers at {name} ({' '.join(str(error).split())}); start one with"
         raise LinkwrightError(f"{text} 'dask scheduler', or use on='local'") from None
-
-
-def _some(workers: list[str]) -> str:
-    return ", ".join(workers[:3]) + (f" and {len(workers) - 3} more" if len(workers) > 3 else "")
 
 
 # -- on a worker -----------------------------------------------------------------------------------------------

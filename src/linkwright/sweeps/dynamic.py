@@ -14,10 +14,11 @@ from linkwright.constraints.case_numbers import CaseNumbers
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.bodies import NUMBERS, bodies_of_cases
 from linkwright.mechanism.cases import Cases
+from linkwright.mechanism.lengths import coordinate_units
 from linkwright.opened import Opened
 from linkwright.results.joints import Carried, relative_motion
 from linkwright.simulation.abreast import Simulated, Simulations
-from linkwright.simulation.beginning import Settings, is_near, units_of
+from linkwright.simulation.beginning import Settings, is_near
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.ends import ended
 from linkwright.sweeps.batch import sentence
@@ -156,7 +157,7 @@ class Dynamic:
         times = np.full(len(rows), self.settings.start)
         there, rates, a, left = self.simulations.ended(times, q, v, p)
         if self.base.closed:
-            units = units_of(self.base)
+            units = coordinate_units(self.base.tree)
             for k in range(len(rows)):
                 near = is_near(there[k], q[k], units[0]) and is_near(rates[k], v[k], units[1])
                 if not (left[k] <= CLOSED and near):

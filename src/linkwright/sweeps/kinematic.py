@@ -76,10 +76,10 @@ class Kinematic:
             if start is not None:
                 r = np.moveaxis(euler_parameters_matrix(start[:, 3:].T), -1, 0)
                 d = replace(d, start=Start(np.ones(d.nb, bool), r, start[:, :3]))
-            own = Kinematics(d, self.model.kinematics)
+            kinematics = Kinematics(d, self.model.kinematics)
             if k in found.open:
-                raise does_not_close(own.programs, found.open[k], t)
-            motion = own.motion(
+                raise does_not_close(kinematics.programs, found.open[k], t)
+            motion = kinematics.motion(
                 self.times,
                 assembly_tolerance=system.assembly_tolerance,
                 lu_tolerance=system.lu_tolerance,

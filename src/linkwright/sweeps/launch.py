@@ -106,8 +106,8 @@ def _save(study: Study, folder: Store) -> None:
     try:
         save(study.task, study.plan, study._batch, folder.folder / DATASET)
     except LinkwrightError as error:
-        kept = f"all {len(study)} cases are in {folder.folder}: resume=True goes on from there"
-        raise LinkwrightError(f"{error}; {kept}") from error
+        advice = f"all {len(study)} cases are in {folder.folder}: resume=True goes on from there"
+        raise LinkwrightError(f"{error}; {advice}") from error
 
 
 def _is_local(on: Any) -> bool:

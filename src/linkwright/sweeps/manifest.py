@@ -105,9 +105,9 @@ def read_manifest(folder: Path) -> tuple[Task, Plan, str]:
     return task, plan, study
 
 
-def plan_of(given: Any, values: Floats) -> Plan:
+def plan_of(plain: Any, values: Floats) -> Plan:
     """A plan from plain data and its values."""
-    recipe, chunk, names = given["recipe"], given["chunk"], given["names"]
+    recipe, chunk, names = plain["recipe"], plain["chunk"], plain["names"]
     fits = (
         is_recipe(recipe)
         and type(chunk) is int
@@ -126,13 +126,13 @@ def plan_of(given: Any, values: Floats) -> Plan:
 
 def differences(task: Task, plan: Plan, other: Task, asked: Plan) -> list[str]:
     """What of a stored study is not as asked, in words."""
-    found = _differing(task.plain(), other.plain())
-    found += _differing(
+    words = _differing(task.plain(), other.plain())
+    words += _differing(
         {k: x for k, x in plan.recipe.items() if k != "parameters"},
         {k: x for k, x in asked.recipe.items() if k != "parameters"},
     )
     mine, yours = plan.recipe["parameters"], asked.recipe["parameters"]
-    return found + [f"the values of {name!r}" for name in yours if name in mine and mine[name] != yours[name]]
+    return words + [f"the values of {name!r}" for name in yours if name in mine and mine[name] != yours[name]]
 
 
 def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
@@ -142,7 +142,7 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
 def _values(path: Path) -> Floats:
     with open_regular(path, links=False) as file:
         content = file.read(os.fstat(file.fileno()).st_size)
-    found = array_of(content)
-    if found.dtype != np.float64:
-        raise FormatError(f"has values of type {found.dtype}; begin the study anew", file=str(path))
-    return found
+    values = array_of(content)
+    if values.dtype != np.float64:
+        raise FormatError(f"has values of type {values.dtype}; begin the study anew", file=str(path))
+    return values

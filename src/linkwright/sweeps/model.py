@@ -175,5 +175,5 @@ def _same(one: Description, other: Description, *, kinematic: bool) -> bool:
 def _asked(system: System | None, kinematic: bool) -> tuple[Any, ...]:
     """What of a SYSTEM changes numbers, where the times are given."""
     s = system or System()
-    own = (s.assembly_tolerance, s.lu_tolerance, s.freedom, s.newton_tolerance, s.constraint_tolerance)
-    return own if kinematic else (*own, s.method, s.rtol, s.atol, s.dt)
+    settings = (s.assembly_tolerance, s.lu_tolerance, s.freedom, s.newton_tolerance, s.constraint_tolerance)
+    return settings if kinematic else (*settings, s.method, s.rtol, s.atol, s.dt)

@@ -211,18 +211,19 @@ def _refuse_too_many(many: int) -> None:
 
 def _list(name: str, given: Any) -> Floats:
     try:
-        found = np.atleast_1d(real_array(name, given))
+        values = np.atleast_1d(real_array(name, given))
     except (TypeError, ValueError):
         text = f"parameter {name!r} varies as {given!r}; give a list of numbers, or a distribution such as"
         raise ModelError(f"{text} lw.uniform(low, high)", element=name) from None
-    if found.ndim != 1 or not len(found):
-        raise ModelError(f"parameter {name!r} has values of shape {found.shape}; give one row of numbers", element=name)
-    if not np.isfinite(found).all():
-        bad = found[~np.isfinite(found)][0]
+    if values.ndim != 1 or not len(values):
+        text = f"parameter {name!r} has values of shape {values.shape}; give one row of numbers"
+        raise ModelError(text, element=name)
+    if not np.isfinite(values).all():
+        bad = values[~np.isfinite(values)][0]
         raise ModelError(f"parameter {name!r} has the value {bad}; give finite numbers", element=name)
-    if len(found) > MOST:
-        _refuse_too_many(len(found))
-    return found
+    if len(values) > MOST:
+        _refuse_too_many(len(values))
+    return values
 
 
 def _listed(x: Any) -> Any:

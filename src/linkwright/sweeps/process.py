@@ -72,7 +72,7 @@ class WorkerProcess:
         finally:
             guard()
         if "error" in reply:
-            raise LinkwrightError(reply["error"] if reply["own"] else f"a worker failed: {reply['error']}")
+            raise LinkwrightError(reply["error"] if reply["ours"] else f"a worker failed: {reply['error']}")
         self._cost = (text, reply.pop("used") / len(values))
         return {**reply, "arrays": dict(zip(reply.pop("names"), arrays, strict=True))}
 

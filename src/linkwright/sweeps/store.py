@@ -254,9 +254,9 @@ def _chunk_names(folder: Path) -> list[str]:
 def _refuse_links(folder: Path, *names: str) -> None:
     """An error for a name of a study's that is a link, a pipe or the like: it would lead elsewhere, or block."""
     for name in names:
-        found, wanted = kind(folder / name), "a folder" if name == CHUNKS else "a file"
-        if found not in ("", wanted):
-            text = f"{folder / name} is {found}, and a study keeps {wanted} of its own there; remove it"
+        sort, wanted = kind(folder / name), "a folder" if name == CHUNKS else "a file"
+        if sort not in ("", wanted):
+            text = f"{folder / name} is {sort}, and a study keeps {wanted} of its own there; remove it"
             raise ModelError(f"{text}, or choose another folder")
 
 
@@ -266,7 +266,7 @@ def _refuse_others(folder: Path, resume: bool) -> None:
     chunks = _chunk_names(folder)
     _refuse_links(folder / CHUNKS, *(name for name in chunks if _CHUNK_NAME.fullmatch(name)))
     if kind(folder / MANIFEST):
-        if resume or is_manifest(folder / MANIFEST):  # what is wrong with it is told where it is read
+        if resume or is_manifest(folder / MANIFEST):  # reading it reports what is wrong with it
             return
         what = f"a {MANIFEST} that is no study's"
     else:

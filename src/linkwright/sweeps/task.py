@@ -252,14 +252,14 @@ def _times(name: str, system: System | None, times: ArrayLike | None) -> tuple[f
     if times is None and system is None:
         raise ModelError(f"{name!r} says no times; give times=..., or a SYSTEM in the model", element=name)
     asked = system or System()
-    points = times_of(asked.start, asked.end, asked.interval) if times is None else np.atleast_1d(np.asarray(times))
     try:
-        found = real_array("times", points)
+        points = times_of(asked.start, asked.end, asked.interval) if times is None else real_array("times", times)
     except (TypeError, ValueError):
         raise ModelError(f"times are {times!r}; give numbers of seconds") from None
-    if found.ndim != 1 or not len(found) or not np.isfinite(found).all() or np.any(np.diff(found) <= 0.0):
+    points = np.atleast_1d(points)
+    if points.ndim != 1 or not len(points) or not np.isfinite(points).all() or np.any(np.diff(points) <= 0.0):
         raise ModelError("times of a study are one row of finite numbers that grow; give times=[0.0, 0.1, ...]")
-    return tuple(found.tolist())
+    return tuple(points.tolist())
 
 
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from linkwright.base.locks import cached_property
+from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightError
 from linkwright.symbolic.exact import Matrix
 from linkwright.symbolic.formula import Sum, place
@@ -103,7 +104,7 @@ class Dynamics:
         missing = [(i, j) for i in range(self.n) for j in range(i, self.n) if (i, j) not in self.m]
         if missing:
             names = [f"M{place(at, self.n)}" for at in missing]
-            some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+            some = first_few(names, 4)
             verb = "is" if len(names) == 1 else "are"
             raise LinkwrightError(f"the derivation was interrupted: {some} {verb} missing; derive again")
 

@@ -14,6 +14,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.model import Mechanism
 from linkwright.symbolic.derivation import Derivation, Estimate, Progress, estimate
@@ -167,7 +168,7 @@ class Equations(Parts):
             values = self.regressor.symbol_values()
         notes = self._notes()
         if missing:
-            some = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
+            some = first_few(missing, 6)
             notes = (*notes, f"The work was interrupted: {some} are missing.")
         moving = (self.model.coordinates, ring.rates, ring.accelerations)
         words = meanings(self.mechanism, self.model.coordinates, self._own)

@@ -92,11 +92,11 @@ def sticks(skeleton: Skeleton, body: int, color: str) -> list[Part]:
 
 def body_colors(description: Description) -> Callable[[int], str]:
     """The colour of a body by its number: its own, or one of the palette; for ground that of posts."""
-    own = dict(description.colors)
+    colors = dict(description.colors)
 
     def color_of(body: int) -> str:
         name = description.ground_name if body == GROUND else description.body_names[body]
-        return own.get(name) or (POST if body == GROUND else PALETTE[body % len(PALETTE)])
+        return colors.get(name) or (POST if body == GROUND else PALETTE[body % len(PALETTE)])
 
     return color_of
 

@@ -14,7 +14,7 @@ from linkwright.errors import FormatError
 MAX_BYTES = 64_000_000
 MAX_TRIANGLES = 250_000
 LONGEST_NUMBER = 100  # letters
-#: A line of text STL. Blanks are told from line breaks, so that a place is looked at once, whatever the file has.
+#: A line of text STL. Blanks are not line breaks here, so that a place is looked at once, whatever the file has.
 _CORNER = re.compile(rb"^[ \t]*vertex[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)", re.MULTILINE | re.IGNORECASE)
 
 

@@ -39,9 +39,9 @@ def _valued(text: str, what: str, scope: Scope, use: str) -> Given:
     line = f"PARAMETER x = {text};"
     try:
         check_nesting(line, 0, len(line))
-        made = scope.value(parsed_by_grammar(line, 0, len(line)).items[0].value)
+        value = scope.value(parsed_by_grammar(line, 0, len(line)).items[0].value)
     except UnexpectedInput:
         raise FormatError(f"{what} is {shown}; {use}") from None
     except Fault as fault:
         raise FormatError(f"{what} is {shown}: {fault.message}; {use}") from None
-    return Given(made.expression, made.number, made.angle, made.size, made.depth, made.mixed)
+    return Given(value.expression, value.number, value.angle, value.size, value.depth, value.mixed)
