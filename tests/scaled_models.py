@@ -65,7 +65,9 @@ class Scale:
         ties = [replace(x, length=x.length * s) if isinstance(x, Rod) else x for x in d.ties]
         initial = [replace(x, value=x.value * (s if self.long(x.quantity) else 1.0)) for x in d.initial]
         start = None if d.start is None else replace(d.start, p=d.start.p * s)
-        system = d.system and replace(d.system, assembly_tolerance=d.system.assembly_tolerance * s)
+        system = d.system
+        if system is not None and system.assembly_tolerance is not None:
+            system = replace(system, assembly_tolerance=system.assembly_tolerance * s)
         return replace(
             d,
             mass=d.mass * self.mass,

@@ -56,7 +56,7 @@ def test_assembly_is_as_exact_in_every_size(scale):
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e3])
 def test_a_misfit_is_found_in_every_size(scale):
-    """Bars that reach 6 to a pivot 8 away, in µm, mm, m and km, all with the usual tolerance of 1 mm."""
+    """Bars that reach 6 to a pivot 8 away, in µm, mm, m and km, all with a tolerance of 1 mm."""
     with lw.Builder("short") as b:
         crank, coupler, rocker = (b.body(name) for name in ("crank", "coupler", "rocker"))
         b.place(coupler, (scale, 0, 0))
@@ -68,6 +68,21 @@ def test_a_misfit_is_found_in_every_size(scale):
     with pytest.raises(AssemblyError, match="joint 'C' stays open") as told:
         kinematics(b.build()).assemble(0.0, 1e-3)
     np.testing.assert_allclose(list(told.value.misses.values()), 2.0 * scale, rtol=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_rounded_numbers_leave_the_same_gap_in_every_size(scale):
+    """A four-bar whose last pivot is 5e-4 of its size out of the plane of the others, by the default tolerance."""
+    with lw.Builder("rounded") as b:
+        crank, coupler, rocker = (b.body(name) for name in ("crank", "coupler", "rocker"))
+        b.place(coupler, (scale, 0, 0))
+        b.place(rocker, (3 * scale, 0, 0), f=(1, 0, 0))
+        b.joint("revolute", b.ground, crank, "A")
+        b.joint("revolute", b.triad(crank, origin=(scale, 0, 0)), coupler, "B")
+        b.joint("revolute", b.triad(coupler, origin=(3 * scale, 0, 0)), b.triad(rocker, origin=(2 * scale, 0, 0)), "C")
+        b.joint("revolute", b.triad(b.ground, origin=(3 * scale, 0, 5e-4 * scale)), rocker, "D")
+    state = kinematics(b.build()).assemble(0.0)
+    assert 1e-5 * scale < state.miss < 1e-3 * scale
 
 
 def test_a_small_part_on_a_large_one_is_as_exact():

@@ -50,7 +50,7 @@ def motions(
     kinematics: Kinematics,
     cases: Cases,
     times: Floats,
-    assembly_tolerance: float = 1e-3,
+    assembly_tolerance: float | None = None,
     starts: dict[int, Floats] | None = None,
 ) -> Abreast:
     """Position, velocity and acceleration of every case at increasing times, of least norm where freedom is left.
@@ -66,7 +66,7 @@ class _Run:
         kinematics: Kinematics,
         cases: Cases,
         times: Floats,
-        assembly_tolerance: float,
+        assembly_tolerance: float | None,
         starts: dict[int, Floats] | None,
     ) -> None:
         self.k, self.e, self.programs = kinematics, kinematics.equations, kinematics.programs

@@ -71,10 +71,10 @@ class Settled:
 class Settling:
     """Assembles cases at a time."""
 
-    def __init__(self, kinematics: Kinematics, numbers: CaseNumbers, t: float, tolerance: float) -> None:
+    def __init__(self, kinematics: Kinematics, numbers: CaseNumbers, t: float, tolerance: float | None) -> None:
         self.e, self.programs, self.numbers = kinematics.equations, kinematics.programs, numbers
         self.at = np.array([t])
-        self.allowed = np.minimum(tolerance, MISFIT * numbers.size)
+        self.allowed = np.minimum(np.inf if tolerance is None else tolerance, MISFIT * numbers.size)
 
     def assembled(self, rows: Rows, drawn: Floats | None = None) -> Settled:
         """The assembled state of each case nearest to where its bodies are drawn, or to states (rows, nb, 7).
@@ -199,7 +199,7 @@ class Settling:
 
 
 def _gap(e: Equations) -> Program:
-    """q, records → the largest gap of any joint, as `assembly.wrong_way` measures it."""
+    """q, records → the largest gap between the axes of any joint, as `assembly.wrong_way` measures it."""
     at = [0, *np.cumsum([len(c.record) for c in e.constraints]).tolist()]
     joints = [(c, at[k]) for k, c in enumerate(e.constraints) if c.group == "joint"]
     names = e.description.joint_names
@@ -216,7 +216,7 @@ def _gap(e: Equations) -> Program:
         most = 0.0 * q[0, :1]
         for (c, first), kind in zip(joints, kinds, strict=True):
             i, j = (placed(body, first + 12 * side) for side, body in enumerate(c.bodies))
-            for x in np.asarray(kind.gap(*between(i, j))).reshape(-1):
+            for x in np.asarray(kind.gap(between(i, j)[0], np.zeros(3))).reshape(-1):
                 most = maximum(most, absolute(x + 0.0 * q[0, :1]))
         return most
 

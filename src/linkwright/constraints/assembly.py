@@ -49,13 +49,13 @@ def start_state(equations: Equations) -> Floats:
     return np.concatenate([equations.start_p, euler_parameters(equations.start_r.transpose(1, 2, 0)).T], axis=1)
 
 
-def assemble(programs: Programs, t: float, tolerance: float) -> Assembled:
+def assemble(programs: Programs, t: float, tolerance: float | None) -> Assembled:
     """The assembled state nearest to where the bodies are drawn; an AssemblyError tells what does not close.
 
-    What may remain is `tolerance` (m), or `MISFIT` of the mechanism's size if that is less.
+    What may remain is `MISFIT` of the mechanism's size, or `tolerance` (m) if that is less.
     """
     e = programs.layout.equations
-    allowed = min(tolerance, MISFIT * e.size)
+    allowed = MISFIT * e.size if tolerance is None else min(tolerance, MISFIT * e.size)
     programs.tolerance = RANK_TOLERANCE
     drawn = start_state(e)
     best: Assembled | None = None
@@ -167,13 +167,14 @@ def misses(programs: Programs, state: Assembled, t: float) -> dict[Constraint, f
 
 
 def wrong_way(equations: Equations, q: Floats) -> dict[str, float]:
-    """The joints whose equations hold with an axis turned round, and by how much they miss."""
+    """The joints whose equations hold with an axis turned round, and how far their axes are from right: 2."""
     d, found = equations.description, {}
     for j in range(d.nj):
         kind = KINDS[d.kind_of(j).name]
         if kind.nv == 6:
             continue
-        gap = float(np.max(np.abs(kind.gap(*between(*joint_frames(d, q, j)))), initial=0.0))
+        r, _ = between(*joint_frames(d, q, j))
+        gap = float(np.max(np.abs(kind.gap(r, np.zeros(3))), initial=0.0))  # of the axes alone
         if gap > 1.0:  # two, for opposite axes
             found[d.joint_names[j]] = gap
     return found

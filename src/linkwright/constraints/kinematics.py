@@ -59,8 +59,8 @@ class Kinematics:
     def programs(self) -> Programs:
         return Programs(Layout(self.equations), None if self._like is None else self._like.programs)
 
-    def assemble(self, t: float, tolerance: float) -> Assembled:
-        """The assembled state nearest to where the bodies are drawn."""
+    def assemble(self, t: float, tolerance: float | None = None) -> Assembled:
+        """The assembled state nearest to where the bodies are drawn; `tolerance` as in `assembly.assemble`."""
         return assemble(self.programs, t, tolerance)
 
     def freedom(self, state: Assembled, t: float) -> FreedomReport:
@@ -71,7 +71,7 @@ class Kinematics:
         self,
         times: Floats,
         *,
-        assembly_tolerance: float = 1e-3,
+        assembly_tolerance: float | None = None,
         lu_tolerance: float = 1e-10,
         freedom: Freedom = "minimum-norm",
         assembled: Assembled | None = None,

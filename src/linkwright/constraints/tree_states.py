@@ -46,7 +46,7 @@ def coordinates(tree: Tree, state: Floats, near: Floats) -> Floats:
 
 
 def assembled(
-    tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: float, like: Kinematics | None = None
+    tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: float | None, like: Kinematics | None = None
 ) -> Floats:
     """The tree's coordinates nearest to q at which all constraints hold, with the joints `fixed` kept as they are.
 
@@ -61,7 +61,7 @@ def assembled(
     return coordinates(tree, state.q, q)
 
 
-def _closes(tree: Tree, q: Floats, t: float, tolerance: float, like: Kinematics | None) -> bool:
+def _closes(tree: Tree, q: Floats, t: float, tolerance: float | None, like: Kinematics | None) -> bool:
     """Whether the mechanism can be assembled with no joint fixed."""
     try:
         Kinematics(_held(tree.description, tree, q, ()), like).assemble(t, tolerance)

@@ -46,7 +46,8 @@ def _is_held(d: Description, tie: Tie) -> bool:
     else:
         miss = float(np.linalg.norm(between[:2])) if isinstance(tie, PointOnLine) else abs(float(between[2]))
         size = max(size, float(np.max(np.abs([p, to]))))
-    if not miss <= min((d.system or System()).assembly_tolerance, PART * size):
+    tolerance = (d.system or System()).assembly_tolerance
+    if not miss <= (PART * size if tolerance is None else min(tolerance, PART * size)):
         text = (
             f"{what} {tie.name!r} is between {ends[0]!r} and {ends[1]!r}, which no longer move against each other, and "
             f"has a gap of {miss:.3g} m; remove it, or hold the joints where it closes"

@@ -126,7 +126,8 @@ class Dynamic:
         q, v = np.zeros((len(cases), x.nq)), np.zeros((len(cases), x.nv))
         at = {d.joint_names[int(j)]: i for i, j in enumerate(topology.joint)}
         if d.start is not None and len(rows):
-            settling = Settling(self.model.kinematics, CaseNumbers(self.model.kinematics.equations, cases), 0.0, 1e-3)
+            kinematics, tolerance = self.model.kinematics, self.model.system.assembly_tolerance
+            settling = Settling(kinematics, CaseNumbers(kinematics.equations, cases), 0.0, tolerance)
             state = settling.assembled(rows)
             rows, drawn = rows[state.closed], state.q[state.closed]
             some = cases[rows]

@@ -305,7 +305,6 @@ def _system(s: System) -> str:
         "ending time": s.end,
         "print interval": s.interval,
         "lu tolerance": s.lu_tolerance,
-        "assembly tolerance": s.assembly_tolerance,
     }
     parts = [f"{label} = {number_text(value)}" for label, value in settings.items()]
     parts.append(f"freedom = {s.freedom.replace('-', ' ')}")
@@ -316,6 +315,7 @@ def _system(s: System) -> str:
         ("relative tolerance", s.rtol, usual.rtol),
         ("absolute tolerance", s.atol, None),
         ("step", s.dt, None),
+        ("assembly tolerance", s.assembly_tolerance, None),
         ("newton tolerance", s.newton_tolerance, usual.newton_tolerance),
         ("constraint tolerance", s.constraint_tolerance, None),
     ):
