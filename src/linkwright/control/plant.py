@@ -13,6 +13,8 @@ from linkwright.base.checks import real_array
 from linkwright.control.motion import frame_motion
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.bound import bound
+from linkwright.mechanism.lengths import coordinate_units
+from linkwright.simulation.beginning import MOVED, is_near
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.held import HeldKernels
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
@@ -77,9 +79,10 @@ class Plant:
         self.rounds = 0.0
         if not self.finite:
             raise ModelError("the acceleration at the start is no finite number; look at the forces and the masses")
-        if np.max(np.abs(self.q - state[0])) > 1e-6 * (1.0 + np.max(np.abs(state[0]))):
+        units = coordinate_units(mech.tree)
+        if not is_near(self.q, state[0], units[0], MOVED):
             notes.append("q0 does not close the loops; the nearest coordinates that do were taken")
-        if np.max(np.abs(self.v - state[1])) > 1e-6 * (1.0 + np.max(np.abs(state[1]))):
+        if not is_near(self.v, state[1], units[1], MOVED):
             notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
         return notes
 

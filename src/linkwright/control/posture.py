@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
 Floats = NDArray[np.float64]
-CLOSED = 1e-10  # what may be left of the loops' equations, for each metre of the mechanism's size
+CLOSED = 1e-10  # what may be left of the loops' equations: rad, or a part of the mechanism's length
 ITERATIONS = 4
 JUMP = 0.5  # rad or m that a joint may move from one sample to the next
 CONDITION = 1e7  # of [G; E], with which half of the digits are left
@@ -65,12 +65,11 @@ class ModelState:
         if not mech.closed:
             self.W[self._v_at, np.arange(n)] = 1.0
         self._plain = not mech.closed and bool(np.array_equal(self._v_at, np.arange(nv)))
-        self._size = max(1.0, mech._maker.size)
         if mech.closed:
             program = loop_kinematics(mech)
             self._phi, self._g, self._bend = (np.zeros(port.shape) for port in program.outputs)
             self._loops = program.bound([self.q, self.v], [self._phi, self._g, self._bend])
-            self._rows = np.arange(0)
+            self._rows, self._limits = np.arange(0), np.zeros(0)
             self._sign = 0.0
         if frame is not None:
             made = frame_kinematics(mech, frame)
@@ -123,6 +122,7 @@ class ModelState:
             raise ModelError(f"{text}; name {freedom} of them")
         _, _, order = qr(g.T, mode="economic", pivoting=True)
         self._rows = np.sort(order[:rank])
+        self._limits = CLOSED * self.mech._maker.constraint_units[self._rows]
         self._matrix, self._right = np.zeros((nv, nv)), np.zeros(nv)
         self._matrix[rank:] = self._held()
         self._units = np.eye(nv)[rank:]
@@ -163,7 +163,6 @@ class ModelState:
         from scipy.linalg.lapack import dgetrf, dgetrs  # type: ignore[import-untyped]  # SciPy has no types
 
         mech, rows = self.mech, self._rows
-        limit = CLOSED * self._size
         m = len(rows)
         a, right = self._matrix, self._right
         for self.iterations in range(ITERATIONS + 1):
@@ -171,7 +170,8 @@ class ModelState:
             a[:m] = self._g[rows]
             lu, pivots, info = dgetrf(a)
             miss = theta - self.q[self._q_at]
-            met = np.abs(self._phi[rows]).max() <= limit and np.abs(miss).max() <= 1e-12 * (1.0 + np.abs(theta).max())
+            closed = np.all(np.abs(self._phi[rows]) <= self._limits)
+            met = closed and np.abs(miss).max() <= 1e-12 * (1.0 + np.abs(theta).max())
             if met or not self.iterations:  # on the way it may be anywhere
                 self._check_regular(a, lu, info)
             if met:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 _CONSISTENT = 1e-9  # how far the nearest state that closes the loops may be from one that is taken as it is
-_MOVED = 1e-6  # how far coordinates are taken without a word, as a part of their sizes
+MOVED = 1e-6  # how far coordinates may be moved without a note, as a part of their sizes
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ def first_point(
     units = coordinate_units(mech.tree)
     if mech.closed and not (left <= CLOSED and is_near(q, given[0], units[0]) and is_near(v, given[1], units[1])):
         q, v, a, _ = _ended(kernels, t, *mech.project(*given, t=t), law, tau)
-        if not is_near(q, given[0], units[0], _MOVED):
+        if not is_near(q, given[0], units[0], MOVED):
             notes.append("q0 does not close the loops; the nearest coordinates that do were taken")
         fastest = np.max(np.abs(given[1]) / units[1], initial=0.0)
-        if fastest > 0.0 and np.max(np.abs(v - given[1]) / units[1]) > _MOVED * fastest:
+        if fastest > 0.0 and np.max(np.abs(v - given[1]) / units[1]) > MOVED * fastest:
             notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
     row = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
     if not row.finite[0]:

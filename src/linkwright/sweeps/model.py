@@ -164,7 +164,8 @@ def _same(one: Description, other: Description, *, kinematic: bool) -> bool:
         arrays = [x for x in arrays if x in (*_GEOMETRY, "kind", "parent", "child")]
     for name in arrays:
         x, y = (np.asarray(getattr(d, name), dtype=np.float64) for d in (one, other))
-        if x.shape != y.shape or not np.allclose(x, y, rtol=1e-12, atol=1e-13):
+        rounding = 1e-13 * float(np.max(np.abs(y), initial=0.0))  # an inertia in µm and mg is 1e-18 kg m²
+        if x.shape != y.shape or not np.allclose(x, y, rtol=1e-12, atol=rounding):
             return False
     parts = ["drivers", "ties", "initial", *(() if kinematic else ("elements",))]
     if any(getattr(one, name) != getattr(other, name) for name in parts):
