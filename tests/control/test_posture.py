@@ -7,6 +7,7 @@ from controlled import five_bar, five_bar_start, planar_arm
 import linkwright as lw
 from closed_mechanisms import four_bar, platform
 from linkwright.errors import ControlError, ModelError
+from scaled_models import scaled
 
 
 def test_the_whole_state_follows_from_the_driven_joints_in_few_iterations() -> None:
@@ -28,6 +29,20 @@ def test_the_whole_state_follows_from_the_driven_joints_in_few_iterations() -> N
         assert np.allclose(v, state.v, atol=1e-8)
         assert np.allclose(state.twist, mech.twist(state.q, state.v, "plate", "aligned"), atol=1e-12)
         assert np.allclose(state.jacobian @ rates, state.twist, atol=1e-9)
+
+
+def test_loops_in_micrometres_are_closed_as_those_in_metres() -> None:
+    angles = []
+    for length in (1.0, 1e-6):
+        mech = scaled(five_bar(), length, 1.0)
+        q = five_bar_start(mech)
+        state = lw.control.ModelState(mech, guess=q)
+        state.start(q[state._q_at], np.zeros(2))
+        for _ in range(5):
+            state.update(state.q[state._q_at] + [0.02, -0.03], np.zeros(2))
+        assert np.abs(mech._closing(state.q)[1]).max() < 1e-9 * length
+        angles.append(state.q.copy())
+    assert np.allclose(*angles, rtol=0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("make", [four_bar, platform], ids=["four-bar", "platform"])
