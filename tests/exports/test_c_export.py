@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,9 +112,15 @@ def test_float32_is_float32_throughout(tmp_path: Path) -> None:
     assert passes(built(tmp_path / "out", *C99, "-Wdouble-promotion")) <= 1e-5
 
 
-def test_float32_of_a_singular_posture_is_refused_with_its_error(tmp_path: Path) -> None:
+def test_float32_of_numbers_beyond_it_is_refused_with_its_error(tmp_path: Path) -> None:
+    with lw.Builder("planets") as b:
+        place: Any = "ground"
+        for name in ("first", "second"):
+            body = b.body(name, 1e40, (0.0, 0.0, 0.5), (1e39, 1e39, 1e38))  # more than float32 holds
+            b.joint("revolute", place, body, axis=(1.0, 0.0, 0.0), at=(0.0, 0.0, 1.0))
+            place = body
     with pytest.raises(lw.errors.LinkwrightError, match=r"in float32.*precision='float64'"):
-        lw.export(MODELS / "governor.mks", tmp_path / "out", "forward_dynamics_derivatives", precision="float32")
+        lw.export(b.build(), tmp_path / "out", precision="float32")
     assert not list(tmp_path.iterdir())
 
 

@@ -236,5 +236,5 @@ def test_the_number_of_threads_can_be_set(monkeypatch):
 
 @pytest.mark.parametrize("count", [0, -1])
 def test_no_threads_at_all_is_refused(count):
-    with pytest.raises(ValueError, match=f"at least 1, not {count}"):
+    with pytest.raises(ValueError, match=f"from 1 on, not {count}"):
         lw.set_threads(count)
