@@ -85,6 +85,18 @@ def test_a_map_over_objects_fails_and_does_not_end_early():
         list(map(MECH.mass_matrix, states))
 
 
+class Ending:
+    """What ends an iteration when it is made an array."""
+
+    def __array__(self, *args, **kwargs):
+        raise StopIteration
+
+
+def test_what_cannot_become_an_array_is_named_whatever_it_raises():
+    with pytest.raises(DtypeError, match="q cannot be made an array"):
+        MECH.mass_matrix(Ending())
+
+
 def test_whole_and_smaller_numbers_are_converted_and_float64_is_not_copied():
     given = np.arange(3.0)
     assert real_array("x", given) is given
@@ -126,6 +138,12 @@ def test_an_array_that_says_it_is_larger_than_its_memory_is_read_as_it_is():
     assert MECH.gravity_forces(lying()).shape == (N,)
     with pytest.raises(ShapeError):
         MECH.gravity_forces(lying(1))
+
+
+def test_an_array_that_cannot_be_written_out_is_no_number():
+    for call in (lambda: lw.chain(lying()), lambda: lw.simulate(MECH, lying())):
+        with pytest.raises(ModelError, match="of type Lying"):
+            call()
 
 
 def test_a_subclass_as_out_is_written_and_given_back():

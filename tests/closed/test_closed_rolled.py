@@ -179,3 +179,21 @@ def test_an_armature_does_not_mind_where_its_loop_is_cut() -> None:
             q[joint.q_slice], v[joint.v_slice] = sign * angle, sign * rate
         found.append(mech.forward_dynamics(q, v, np.zeros(mech.nv))[mech.joints["first"].v_slice])
     assert relative(found[0], found[1]) < 1e-11
+
+
+@pytest.mark.parametrize("joints", [("A0", "C1"), ("C0", "C1"), ("C0", "A1")])
+def test_a_gear_of_ratio_zero_holds_its_follower_whatever_the_leader_does(joints: tuple[str, str]) -> None:
+    free = two_four_bars(1.0, ("A0", "A1"))
+    free = Mechanism(replace(free.description, mimics=()))
+    q = free.assemble([1.2 if joint.name in ("A0", "A1") else 0.4 for joint in free.joints], fixed=["A0", "A1"])
+    coupler, rocker = (np.arctan2(*free.pose(q, body)[[1, 0], [0, 0]]) for body in ("b0", "c0"))
+    d = free.description
+    follower, leader = (d.joint_names.position("joint", name) for name in joints)
+    offset = 1.2 if joints[0] == "A0" else float(rocker - coupler)
+    mech = Mechanism(replace(d, mimics=(Mimic(follower, leader, 0.0, offset, "gear"),)))
+    moves = np.array([joint.name.endswith("1") for joint in mech.joints])
+    v, tau = np.zeros(mech.nv), np.arange(1.0, 1.0 + mech.nv)
+    right = np.where(moves, free.forward_dynamics(q, v, tau), 0.0)
+    assert np.abs(right[moves]).max() > 1.0
+    for form in ("unrolled", "rolled"):
+        assert np.allclose(mech.program("forward_dynamics", form=form)(q, v, tau), right, atol=1e-9), form

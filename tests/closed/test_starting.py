@@ -86,6 +86,7 @@ def test_a_driver_moves_the_beginning_with_it() -> None:
     ("model", "more", "told"),
     [
         (CHAIN, "INITIAL (distance(end, g) = 5);", r"initial value of 'distance\(end, g\)' cannot be met"),
+        (CHAIN, "INITIAL (tip.y = 5);", r"'tip.y' cannot be met: its joints do not allow 5; .* tip.y = 0"),
         (CHAIN, "INITIAL (h1.angle = 1, h2.angle = 2, end.x = 1);", "values of 'h1.angle', 'h2.angle', 'end.x' contra"),
         (FOUR_BAR, "INITIAL (j1.angle = 1, j3.angle = 2);", "initial values of 'j1.angle', 'j3.angle' contradict"),
         (FOUR_BAR, "INITIAL (j1.rate = 1, j3.rate = 2);", "initial rates of 'j1.rate', 'j3.rate' contradict"),
@@ -107,3 +108,10 @@ def test_a_simulation_begins_there() -> None:
     sol = lw.simulate(mechanism(CHAIN, "INITIAL (h1.angle = 1, h2.rate = 2);"), t_end=0.1)
     np.testing.assert_allclose(sol.q[0], [1.0, 0.0], atol=1e-12)
     np.testing.assert_allclose(sol.v[0], [0.0, 2.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("angle", ["1e9", "1e15", "1e300"])
+def test_an_angle_that_rounding_makes_too_coarse_for_its_loop_is_refused(angle: str) -> None:
+    mech = mechanism(FOUR_BAR, f"INITIAL (j1.angle = {angle});")
+    with pytest.raises(ModelError, match=r"joint 'j1' begins at .* whole turns may be left out"):
+        lw.analyse(mech, analysis="dynamic", times=[0.0, 0.1])

@@ -7,7 +7,7 @@ import pytest
 from moving_models import four_bar, oscillator
 
 import linkwright as lw
-from linkwright.errors import ModelError, ShapeError
+from linkwright.errors import DtypeError, ModelError, ShapeError
 
 ENGINES = [{}, {"method": "dop853"}, {"method": "rk4", "dt": 1e-3}, {"method": "radau"}]
 
@@ -85,6 +85,9 @@ def test_events_must_be_functions_that_give_one_number():
         lw.Event(3.0)
     with pytest.raises(ShapeError, match="shape"):
         lw.simulate(oscillator(), 1.0, events=lw.Event(lambda t, q, v: q))
+    for value in (None, 1j, "text"):
+        with pytest.raises(DtypeError, match="must give real numbers"):
+            lw.simulate(oscillator(), 1.0, events=lw.Event(lambda t, q, v, value=value: value))
     with pytest.raises(ModelError, match=r"lw\.Event"):
         lw.simulate(oscillator(), 1.0, events=[through_zero])
 
@@ -145,3 +148,13 @@ def test_an_event_without_a_value_after_a_terminal_one_does_not_matter():
     assert sol.status
     assert sol.status.reason == "event"
     assert sol.time[-1] == pytest.approx(0.3, abs=1e-6)
+
+
+@pytest.mark.parametrize("w", [450.0, 500.0, 1999.0])
+def test_crossings_whose_periods_fit_into_the_parts_of_steps_are_counted(w):
+    """At 500 rad/s the eighths of a step of 0.1 s are whole periods: values there do not change."""
+    sol = lw.simulate(oscillator(), 20.0, q0=[1.0], events=lw.Event(lambda t, q, v: np.sin(w * t), name="beat"))
+    expected = np.arange(1, int(20.0 * w / np.pi) + 1) * np.pi / w
+    times = np.array([event.time for event in sol.events])
+    assert len(times) == len(expected)
+    assert np.allclose(times, expected, rtol=0, atol=1e-12)

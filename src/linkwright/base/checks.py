@@ -26,7 +26,7 @@ def real_array(name: str, value: Any) -> NDArray[np.float64]:
         array = np.asarray(value)
     except ValueError as error:
         raise ShapeError(f"{name} cannot be made an array: {error}") from None
-    except (TypeError, RuntimeError) as error:  # of other libraries, whose arrays may not be NumPy's now
+    except Exception as error:  # of other libraries, whose arrays may not be NumPy's now; StopIteration would end a map
         raise DtypeError(f"{name} cannot be made an array: {error}", given=type(value).__name__) from None
     if array.dtype is _FLOAT64:
         return array
@@ -61,12 +61,20 @@ def whole_number(name: str, value: Any, least: int = 0, most: int | None = None)
     except TypeError:
         number = None
     if number is None or isinstance(value, bool | np.bool_):
-        raise ModelError(f"{name} must be a whole number, not {value!r}")
+        raise ModelError(f"{name} must be a whole number, not {shown(value)}")
     if number < least:
         raise ModelError(f"{name} must be a whole number from {least} on, not {number}")
     if most is not None and number > most:
         raise ModelError(f"{name} is {number:,}; {most:,} is the most")
     return number
+
+
+def shown(value: Any) -> str:
+    """A value in a message: as Python writes it, or by its type where it cannot be written."""
+    try:
+        return repr(value)
+    except Exception:
+        return f"one of type {type(value).__name__}"
 
 
 def check_points(start: float, end: float, interval: float) -> None:

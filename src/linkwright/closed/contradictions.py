@@ -99,8 +99,8 @@ def _error(
     many = "s" if len(guilty) > 1 else ""
     if alone or len(guilty) == 1:
         typed = ", ".join(f"{c.wanted[k]:.6g}" for k in guilty)
-        blockers = holding or _moving_joints(c, guilty)
-        verb = "does" if len(blockers) == 1 else "do"
+        blockers = holding or _moving_joints(c, guilty) or ["its joints"]
+        verb = "does" if len(blockers) == 1 and blockers[0] != "its joints" else "do"
         text = f"the initial {kind}{many} of {listed(names)} cannot be met: "
         text += f"{first_few(blockers, NAMED)} {verb} not allow {typed}"
         advice = f"correct {'them' if many else 'it'}, or leave {'them' if many else 'it'} out"

@@ -95,7 +95,7 @@ def by_follower(d: Description, joints: tuple[int, int], ratio: float) -> bool:
     Else the leader is: the other one then makes whole turns, of which nothing is counted.
     """
     follower, leader = (d.kind_of(j) for j in joints)
-    return bool(leader.angles) and (not follower.angles or abs(ratio) < 1.0)
+    return bool(leader.angles) and ratio != 0.0 and (not follower.angles or abs(ratio) < 1.0)
 
 
 def _tie(tie: Tie) -> Source:
@@ -115,7 +115,7 @@ def _gear(d: Description, m: Mimic, loops: set[int]) -> Source:
 
 
 def _whole(ratio: float) -> bool:
-    return abs(ratio - round(ratio)) < 1e-12 * abs(ratio)
+    return abs(ratio - round(ratio)) <= 1e-12 * abs(ratio)
 
 
 def _driver(d: Description, driver: Driver) -> Source:

@@ -155,6 +155,8 @@ def _gear(traversal: Unrolled, c: Closing, around: Surroundings, positions: Mapp
         value, rate = ratio * led.q[0] + offset, ratio * led.v[0]
         hold = _measure(traversal, follower, around, value)
         return _added(hold, -rate, Direct(positions[leader], 0, np.array([-ratio])))
+    if follower in positions and ratio == 0.0:  # whatever the leader does
+        return _coordinate(traversal, positions[follower], 0, (offset, 0.0, 0.0))
     if follower in positions:
         link = traversal.links[positions[follower]]
         hold = _scaled(_measure(traversal, leader, around, (link.q[0] - offset) / ratio), -ratio)

@@ -82,9 +82,10 @@ def first_point(
     notes: list[str],
 ) -> Rows:
     """The nearest state that can be, and its acceleration."""
-    given = q, v
+    given, units = (q, v), coordinate_units(mech.tree)
+    if mech.closed:
+        _refuse_coarse(mech, q, units[0])
     q, v, a, left = _ended(kernels, t, q, v, law, tau)
-    units = coordinate_units(mech.tree)
     if mech.closed and not (left <= CLOSED and is_near(q, given[0], units[0]) and is_near(v, given[1], units[1])):
         q, v, a, _ = _ended(kernels, t, *mech.project(*given, t=t), law, tau)
         if not is_near(q, given[0], units[0], MOVED):
@@ -104,6 +105,17 @@ def first_point(
         text = f"the acceleration{where} at the start is no finite number; look at tau, the forces and the masses"
         raise ModelError(text, element=joint)
     return row
+
+
+def _refuse_coarse(mech: Mechanism, q: Floats, units: Floats) -> None:
+    """Refuse coordinates so large that rounding alone opens the loops: no step would be short enough for them."""
+    coarse = np.spacing(np.abs(q)) > CLOSED * units
+    for joint in mech.joints if coarse.any() else ():
+        if coarse[joint.q_slice].any():
+            value = float(np.max(np.abs(q[joint.q_slice])))
+            text = f"joint {joint.name!r} begins at {value:.3g}, where numbers are {np.spacing(value):.2g}"
+            advice = "too coarse for loops to stay closed; begin nearer to zero: whole turns may be left out"
+            raise ModelError(f"{text} apart, {advice}", element=joint.name)
 
 
 def is_near(x: Floats, given: Floats, units: Floats, part: float = _CONSISTENT) -> bool:

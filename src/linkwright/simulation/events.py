@@ -25,6 +25,7 @@ _NEAR = 0.25  # of what changes between three values: a least value nearer to ze
 _TURNS = 6  # rounds in which a least value is sought
 _TOUCH = 1e-6  # of an event's largest value around: a least value nearer to zero may touch it
 _MANY, _FINEST = 3, 1024  # crossings within one step from which a closer look is taken, in up to so many parts
+_FEW = 37  # parts of the first closer look: no multiple of the eight before, which may be whole periods of an event
 _ROOM = 2**20  # numbers of the states between steps that are looked at together
 
 
@@ -92,7 +93,7 @@ class Watch:
         """Where it happened in these steps, in their order, and what was not resolved."""
         ends = self.values(rows)
         self._check(rows.t, ends)
-        steps = self._suspect(engine, rows)
+        steps, slopes = self._suspect(engine, rows)
         if not len(steps):
             return [], []
         theta = np.broadcast_to(_PARTS, (len(steps), len(_PARTS)))
@@ -100,7 +101,7 @@ class Watch:
         brackets: list[tuple[int, float, float]] = []
         notes: list[str] = []
         for k, step in enumerate(steps.tolist()):
-            x, g, note = self._often(engine, rows, step, theta[k], values[k])
+            x, g, note = self._often(engine, rows, step, values[k], float(slopes[k]))
             notes += note
             found, touch = self._brackets(engine, rows, step, x, g)
             brackets += [(step, low, high) for low, high in found]
@@ -122,16 +123,22 @@ class Watch:
         if len(none):
             raise EventFailed(self.name, float(t[none[0]]))
 
-    def _suspect(self, engine: Engine, rows: Rows) -> NDArray[np.int64]:
-        """The steps in which it changes its sign, or turns round near to zero, by cubics through the points."""
+    def _suspect(self, engine: Engine, rows: Rows) -> tuple[NDArray[np.int64], Floats]:
+        """The steps in which it changes its sign, or turns round near to zero, by cubics through the points.
+
+        And how fast it changes around each, over the step.
+        """
         width = len(_PARTS) * (rows.q.shape[1] + rows.v.shape[1])
         most = max(1, _ROOM // width)
-        found = []
+        steps, slopes = [np.zeros(0, np.int64)], [np.zeros(0)]
         for first in range(0, len(rows) - 1, most):
             some = rows[first : first + most + 1]
             g = self.values(_between_ends(engine, some)).reshape(len(some) - 1, len(_PARTS))
-            found.append(first + np.flatnonzero(_suspicious(g)))
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+            slope = _slopes(g, some.t[1:] - some.t[:-1])
+            which = np.flatnonzero(_suspicious(g) | _hides(g, slope / 8))
+            steps.append(first + which)
+            slopes.append(slope[which])
+        return np.concatenate(steps), np.concatenate(slopes)
 
     def _within(self, engine: Engine, rows: Rows, steps: NDArray[np.int64], theta: Floats) -> Floats:
         """Its values at parts (n, k) of steps (n,), by dense output; at their ends, those of the points."""
@@ -147,18 +154,19 @@ class Watch:
         return np.concatenate([ends[0][:, None], values.reshape(inner.shape), ends[1][:, None]], axis=1)
 
     def _often(
-        self, engine: Engine, rows: Rows, step: int, theta: Floats, g: Floats
+        self, engine: Engine, rows: Rows, step: int, g: Floats, slope: float
     ) -> tuple[Floats, Floats, list[str]]:
         """Parts of a step and its values there, so close that no more crossings come; else a note of it."""
-        count, parts = int(_crossed(g).sum()), 32
-        if count < _MANY:
+        count, theta, parts = int(_crossed(g).sum()), _PARTS, _FEW
+        if count < _MANY and not _hides(g[None, :], slope / 8)[0]:
             return theta, g, []
         while parts <= _FINEST:
             theta = np.linspace(0.0, 1.0, parts + 1)
             g = self._within(engine, rows, np.array([step]), theta[None, :])[0]
-            before, count, parts = count, int(_crossed(g).sum()), 2 * parts
-            if count == before:
+            before, count = count, int(_crossed(g).sum())
+            if count == before and not _hides(g[None, :], slope / parts)[0]:
                 return theta, g, []
+            parts *= 2
         text = f"event {self.name!r} crosses zero {count} times within one step after t = {rows.t[step]:.6g} s"
         return theta, g, [f"{text}, and there may be more; give a shorter max_step"]
 
@@ -251,10 +259,25 @@ def _suspicious(g: Floats) -> NDArray[np.bool_]:
     left, right = (size[:, 1:-1] - size[:, :-2]) / (x1 - x0), (size[:, 2:] - size[:, 1:-1]) / (x2 - x1)
     bend = (right - left) / (x2 - x0)
     slope = left + bend * (x1 - x0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         bottom = size[:, 1:-1] - np.where(bend > 0.0, slope**2 / (4.0 * bend), 0.0)
     near = least & (bottom <= _NEAR * change)
     return np.asarray(_crossed(g).any(axis=1) | near.any(axis=1) | np.isnan(g).any(axis=1))
+
+
+def _slopes(g: Floats, lengths: Floats) -> Floats:
+    """(n,): how fast it changes at most, over each step, at the ends of the step and of the two on either side."""
+    rise = np.maximum(np.abs(g[:, 1] - g[:, 0]), np.abs(g[:, -1] - g[:, -2]))
+    rates = np.pad(rise / (_PARTS[1] * lengths), 2, mode="edge")
+    return np.asarray(lengths * np.max([rates[k : k + len(g)] for k in range(5)], axis=0))
+
+
+def _hides(g: Floats, rise: Floats | float) -> NDArray[np.bool_]:
+    """(n,): whether between two values a part apart, where it may change by `rise`, it may go to zero and come back.
+
+    So it is where it changes by more than all values that were looked at, and by more than they are away from zero.
+    """
+    return np.asarray((rise > np.ptp(g, axis=1)) & (rise > np.abs(g).min(axis=1)))
 
 
 def _least(g: Floats) -> int | None:

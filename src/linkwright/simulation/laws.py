@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import LinkwrightError, RecordingError, ShapeError
+from linkwright.base.checks import shown
+from linkwright.errors import DtypeError, LinkwrightError, RecordingError, ShapeError
 from linkwright.kernels import numpy_backend
 from linkwright.simulation.memory import Memory
 from linkwright.tape.build import record
@@ -67,7 +68,12 @@ def law(what: str, given: Any, t: float, q: Floats, v: Floats, shape: tuple[int,
     if isinstance(given, Program):
         _check_program(what, given, nq, nv, shape)
         return Law(what, given, given, shape)
-    value = numbers(given(float(t), q.copy(), v.copy()))
+    answer = given(float(t), q.copy(), v.copy())
+    try:
+        value = numbers(answer)
+    except (TypeError, ValueError):
+        text = f"{what}(t, q, v) gave {shown(answer)}; it must give real numbers"
+        raise DtypeError(text, given=type(answer).__name__, wanted="float64") from None
     if value.shape != shape:
         raise ShapeError(
             f"{what}(t, q, v) gave an array of shape {value.shape}; it must be {shape}", given=value.shape, wanted=shape

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import check_points, real_array
+from linkwright.base.checks import check_points, real_array, shown
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model import Mechanism
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
@@ -149,7 +149,7 @@ def _number(name: str, value: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ModelError(f"{name} must be a number, not {value!r}") from None
+        raise ModelError(f"{name} must be a number, not {shown(value)}") from None
     if not math.isfinite(number):
         raise ModelError(f"{name} must be a finite number, not {number}")
     return number
