@@ -246,7 +246,7 @@ class Maker:
     @cached_property
     def drawn(self) -> NDArray[np.float64]:
         """The tree's coordinates where the bodies are drawn, as near as they come; neutral where they are not."""
-        from linkwright.constraints.assembly import start_state
+        from linkwright.constraints.assembled import start_state
         from linkwright.constraints.equations import Equations
         from linkwright.constraints.tree_states import coordinates
 

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import lsmr
 
 import linkwright as lw
-from linkwright.constraints.assembly import start_state
+from linkwright.constraints.assembled import start_state
 from linkwright.constraints.elimination import order
 from linkwright.mechanism.elements import Rod
 from linkwright.mechanism.expression import as_expression

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.closed.conditions import EXACT, Conditions, Residuals
-from linkwright.constraints.assembly import MISFIT
+from linkwright.constraints.assembled import MISFIT
 from linkwright.constraints.least_squares import damped, least, split
 
 Floats = NDArray[np.float64]

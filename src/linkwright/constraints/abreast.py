@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.assembling import Settled, Settling
-from linkwright.constraints.assembly import Assembled
 from linkwright.constraints.branch import Branch, agree
 from linkwright.constraints.case_numbers import CaseNumbers
 from linkwright.constraints.kinematics import Kinematics

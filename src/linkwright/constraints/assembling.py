@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints.assembly import EXACT, FALL, ITERATIONS, MISFIT, PATIENCE, SHIFT, TRIES, TURN, Assembled
+from linkwright.constraints.assembled import EXACT, FALL, ITERATIONS, MISFIT, PATIENCE, SHIFT, TURN, Assembled
+from linkwright.constraints.assembly import TRIES
 from linkwright.constraints.case_numbers import CaseNumbers
 from linkwright.constraints.counting import counted_at_start
 from linkwright.constraints.equations import Equations
@@ -126,7 +127,7 @@ class Settling:
         return in_lanes(self.programs.correction, given, len(q))
 
     def _settle(self, rows: Rows, q: Floats) -> Settled:
-        """As `assembly.settle`, for every row."""
+        """As `assembled.settle`, for every row."""
         n = len(rows)
         numbers = some(self.numbers.inputs, rows)
         size, sizes = self.numbers.size[rows], self.numbers.sizes[rows]
@@ -199,7 +200,7 @@ class Settling:
 
 
 def _gap(e: Equations) -> Program:
-    """q, records → the largest gap between the axes of any joint, as `assembly.wrong_way` measures it."""
+    """q, records → the largest gap between the axes of any joint, as `assembled.wrong_way` measures it."""
     at = [0, *np.cumsum([len(c.record) for c in e.constraints]).tolist()]
     joints = [(c, at[k]) for k, c in enumerate(e.constraints) if c.group == "joint"]
     names = e.description.joint_names

@@ -2,51 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwright.constraints.counting import counted_at_start
+from linkwright.constraints.assembled import EXACT, MISFIT, Assembled, row_norms, settle, start_state, wrong_way
+from linkwright.constraints.diagnosis import does_not_close
 from linkwright.constraints.elimination import RANK_TOLERANCE
-from linkwright.constraints.equations import Constraint, Equations, joint_frames
-from linkwright.constraints.forms import between
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import moved
 from linkwright.errors import AssemblyError
-from linkwright.mechanism.kinds import KINDS
-from linkwright.spatial.rotation import euler_parameters
 
-Floats = NDArray[np.float64]
-
-ITERATIONS = 200
-#: Misses below this part of the mechanism's size are rounding.
-EXACT = 1e-11
-#: The largest turn of a single correction (rad), and the largest shift as a part of the mechanism's size.
-TURN, SHIFT = 0.7, 1.0
-#: After so many iterations in which the misses did not fall by this part of them, they will not any more.
-PATIENCE, FALL = 20, 1e-6
 TRIES = 12
 MISFIT_ITERATIONS = 30
-#: The largest misfit that rounded numbers explain, as a part of the mechanism's size, whatever the tolerance; and the
-#: largest rank tolerance that it may ask for, lest equations be left out that tell something.
-MISFIT, MISFIT_RANK = 1e-3, 1e-4
-
-
-@dataclass(frozen=True, eq=False)
-class Assembled:
-    """A state in which the constraints hold, as far as they can: `miss` is by how much they do not, in metres."""
-
-    q: Floats
-    angles: Floats
-    miss: float
-    pivots: Floats
-    iterations: int
-
-
-def start_state(equations: Equations) -> Floats:
-    """The bodies as drawn."""
-    return np.concatenate([equations.start_p, euler_parameters(equations.start_r.transpose(1, 2, 0)).T], axis=1)
+#: The largest rank tolerance that a misfit may ask for, lest equations be left out that tell something.
+MISFIT_RANK = 1e-4
 
 
 def assemble(programs: Programs, t: float, tolerance: float | None) -> Assembled:
@@ -76,8 +44,6 @@ def assemble(programs: Programs, t: float, tolerance: float | None) -> Assembled
         best = _nearly(programs, best, t)
     final = Assembled(best.q, best.angles, best.miss, best.pivots, spent)
     if final.miss > max(allowed, EXACT * e.size):
-        from linkwright.constraints.diagnosis import does_not_close
-
         raise does_not_close(programs, final, t)
     wrong = wrong_way(e, final.q)
     if wrong:
@@ -105,76 +71,3 @@ def _nearly(programs: Programs, found: Assembled, t: float) -> Assembled:
     _, jacobian, phi, _, turns = programs.evaluate(q, turns, at, np.zeros((e.nb, 6)))
     miss = float(np.max(np.abs(phi / row_norms(programs, jacobian)), initial=0.0))
     return Assembled(q, turns, miss, pivots, found.iterations)
-
-
-def settle(programs: Programs, q: Floats, angles: Floats | None, t: float) -> Assembled:
-    """Damped Newton from a state: least changes of q, each accepted only if the misses become smaller."""
-    e = programs.layout.equations
-    turns = counted_at_start(e, q, t) if angles is None else angles
-    at = np.array([t])
-    rest = np.zeros((e.nb, 6))
-    _, jacobian, phi, _, turns = programs.evaluate(q, turns, at, rest)
-    norms = row_norms(programs, jacobian)
-    miss = float(np.max(np.abs(phi / norms), initial=0.0))
-    merit = float(np.sum((phi / norms) ** 2))
-    damping, done, idle = 0.0, 0, 0
-    while done < ITERATIONS and idle < PATIENCE:
-        done += 1
-        idle += 1
-        _, delta, _, _ = programs.correct(q, turns, at, np.array([damping]))
-        turn = float(np.max(np.abs(delta[:, 3:]), initial=0.0))
-        shift = float(np.max(np.abs(delta[:, :3]), initial=0.0)) / e.size
-        short = min(1.0, TURN / max(turn, 1e-300), SHIFT / max(shift, 1e-300))
-        ahead = np.ascontiguousarray(moved(q.T, short * delta.T).T)
-        _, _, phi, _, turns_ahead = programs.evaluate(ahead, turns, at, rest)
-        wanted = float(np.sum((phi / norms) ** 2))
-        tiny = max(turn, shift) < 1e-13
-        if wanted < (1.0 - FALL) * merit:
-            idle = 0
-        if wanted < merit or (tiny and wanted <= 4.0 * merit):
-            q, turns, merit = ahead, turns_ahead, wanted
-            miss = float(np.max(np.abs(phi / norms), initial=0.0))
-            damping = 0.0 if damping < 1e-9 else 0.1 * damping
-            if max(turn, shift) < 1e-11 and damping == 0.0:
-                break
-        else:
-            if miss <= EXACT * e.size:
-                break
-            damping = max(1e-4, 10.0 * damping)
-            if damping > 1e8:
-                break
-    pivots = programs.correct(q, turns, at, np.zeros(1))[3]
-    return Assembled(q, turns, miss, pivots, done)
-
-
-def row_norms(programs: Programs, jacobian: Floats) -> Floats:
-    """How fast each equation changes with the bodies' shifts and turns: divides Φ into metres."""
-    layout = programs.layout
-    rows, bodies = layout.entries
-    parts = layout.parts(jacobian).copy()
-    parts[:, 3:] /= layout.equations.sizes[bodies, None]
-    squares = np.bincount(rows, np.sum(parts**2, axis=1), minlength=layout.equations.count)
-    return np.sqrt(np.where(squares > 0.0, squares, 1.0))
-
-
-def misses(programs: Programs, state: Assembled, t: float) -> dict[Constraint, float]:
-    """By how much each element misses, in metres, the worst first."""
-    e = programs.layout.equations
-    _, jacobian, phi, _, _ = programs.evaluate(state.q, state.angles, np.array([t]), np.zeros((e.nb, 6)))
-    sizes = np.abs(phi / row_norms(programs, jacobian))
-    worst = {c: float(np.max(sizes[e.first[k] : e.first[k + 1]])) for k, c in enumerate(e.constraints)}
-    return dict(sorted(worst.items(), key=lambda item: -item[1]))
-
-
-def wrong_way(equations: Equations, q: Floats) -> dict[str, float]:
-    """The joints whose equations hold with an axis turned round, and how far their axes are from right: 2."""
-    d, found = equations.description, {}
-    for j in range(d.nj):
-        kind = KINDS[d.kind_of(j).name]
-        if kind.nv == 6:
-            continue
-        r, _ = between(*joint_frames(d, q, j))
-        gap = float(np.max(np.abs(kind.gap(r, np.zeros(3))), initial=0.0))  # of the axes alone
-        if gap > 1.0:  # two, for opposite axes
-            found[d.joint_names[j]] = gap
-    return found

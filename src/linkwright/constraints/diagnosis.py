@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.text import first_few
-from linkwright.constraints.assembly import EXACT, Assembled, misses, start_state
+from linkwright.constraints.assembled import EXACT, Assembled, misses, start_state
 from linkwright.constraints.equations import Constraint, Equations, joint_frames
 from linkwright.constraints.forms import between
 from linkwright.constraints.least_squares import damped, least, split

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
-from linkwright.constraints.assembly import Assembled, assemble
+from linkwright.constraints.assembled import Assembled
+from linkwright.constraints.assembly import assemble
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.freedom import FreedomReport
 from linkwright.constraints.freedom import freedom as find_freedom

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.checks import check_points
-from linkwright.constraints.assembly import Assembled
+from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.branch import Branch
 from linkwright.constraints.programs import Programs, Step
 from linkwright.constraints.recorded import ITERATIONS, shift_between, state_rates

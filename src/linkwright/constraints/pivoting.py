@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints.assembly import Assembled
+from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.motion import State, Stepper, shift_between_all
 from linkwright.constraints.programs import Programs, Step
 from linkwright.constraints.recorded import ITERATIONS

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.constraints.assembly import Assembled, misses, row_norms, settle
+from linkwright.constraints.assembled import Assembled, misses, row_norms, settle
 from linkwright.constraints.diagnosis import Relaxation
 from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.motion import State, Stepper

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from linkwright.closed.starting import at_initial_state
 from linkwright.constraints.abreast import Abreast, motions
-from linkwright.constraints.assembly import start_state
+from linkwright.constraints.assembled import start_state
 from linkwright.constraints.diagnosis import does_not_close
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.kinematics import Kinematics
