@@ -60,17 +60,18 @@ def check(
         screen.print()
     for line in summary(mechanism):
         screen.print(line, soft_wrap=True)
-    told = loaded.warnings
+    warnings = loaded.warnings
     if constrained(mechanism):
         for line in _freedom(mechanism):
             screen.print(line, soft_wrap=True)
-    elif not any("singular" in warning for warning in told):
-        told = [*told, *oddities(mechanism)]
-    told = [*told, *ready(mechanism)]
+    elif not any("singular" in warning for warning in warnings):
+        warnings = [*warnings, *oddities(mechanism)]
     for line in _remarks(mechanism):
         screen.print(line, soft_wrap=True)
-    for warning in told:
+    for warning in warnings:
         tell_warning(warning)
+    for note in ready(mechanism):  # or the error that the analysis would end with
+        tell_warning(note)
 
 
 def _remarks(mechanism: Mechanism) -> list[str]:

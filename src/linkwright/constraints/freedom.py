@@ -37,22 +37,22 @@ class FreedomReport:
 
     def sentences(self) -> list[str]:
         """What a person should know of it, a line each; nothing if all is as it should be."""
-        told = []
+        sentences = []
         if self.left:
             what = "1 degree of freedom is" if self.left == 1 else f"{self.left} degrees of freedom are"
             verb = "moves" if self.left == 1 else "move"
-            told.append(f"{what} left" + (f", and {verb} {first_few(self.moving, 6)}" if self.moving else ""))
+            sentences.append(f"{what} left" + (f", and {verb} {first_few(self.moving, 6)}" if self.moving else ""))
         for driver, *others in self.repeated:
             if others:
                 names = first_few([repr(name) for name in others], 3)
-                told.append(f"drivers {driver!r} and {names} drive the same degree of freedom; remove one of them")
+                sentences.append(f"drivers {driver!r} and {names} drive the same degree of freedom; remove one of them")
             else:
-                told.append(f"driver {driver!r} drives what the constraints hold already; remove it")
+                sentences.append(f"driver {driver!r} drives what the constraints hold already; remove it")
         if self.redundant:
             what = "equation is" if len(self.redundant) == 1 else "equations are"
             some = first_few(self.redundant, 3)
-            told.append(f"{len(self.redundant)} {what} redundant, such as {some}; the choice is not unique")
-        return told
+            sentences.append(f"{len(self.redundant)} {what} redundant, such as {some}; the choice is not unique")
+        return sentences
 
 
 def freedom(

@@ -63,7 +63,7 @@ def reached(control: Any, new: Sequence[Any]) -> list[Any]:
 
 
 def absolute_tolerances(settings: Any, reached: Sequence[Any]) -> list[Any]:
-    """The absolute tolerance of each group."""
+    """The absolute tolerance of each group: as `Tolerances.absolute`, over recorded scalars."""
     rtol = settings[SETTINGS.index("rtol")]
     clipped = []
     for k, x in enumerate(reached):

@@ -71,7 +71,7 @@ class Tolerances:
         return np.concatenate([part.reached(y) for part, y in zip(self.entries, (q, v), strict=True)], axis=-1)
 
     def absolute(self, reached: Floats) -> Floats:
-        """(..., nq + nv): the absolute tolerance of every entry of q and v."""
+        """(..., nq + nv): the absolute tolerance of every entry of q and v, as `control.absolute_tolerances`."""
         groups = np.clip(self.rtol * reached, self.least, self.most)
         q, v = (part.shifts for part in self.entries)
         first, second = (groups[..., k : k + 2] for k in (0, 2))
