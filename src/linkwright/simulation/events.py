@@ -130,7 +130,6 @@ class Watch:
         """
         width = len(_PARTS) * (rows.q.shape[1] + rows.v.shape[1])
         most = max(1, _ROOM // width)
-<<<<<<< Updated upstream
         steps, slopes = [np.zeros(0, np.int64)], [np.zeros(0)]
         for first in range(0, len(rows) - 1, most):
             some = rows[first : first + most + 1]
@@ -140,14 +139,6 @@ class Watch:
             steps.append(first + which)
             slopes.append(slope[which])
         return np.concatenate(steps), np.concatenate(slopes)
-=======
-        suspects = []
-        for first in range(0, len(rows) - 1, most):
-            some = rows[first : first + most + 1]
-            g = self.values(_between_ends(engine, some)).reshape(len(some) - 1, len(_PARTS))
-            suspects.append(first + np.flatnonzero(_suspicious(g)))
-        return np.concatenate(suspects) if suspects else np.zeros(0, np.int64)
->>>>>>> Stashed changes
 
     def _within(self, engine: Engine, rows: Rows, steps: NDArray[np.int64], theta: Floats) -> Floats:
         """Its values at parts (n, k) of steps (n,), by dense output; at their ends, those of the points."""
