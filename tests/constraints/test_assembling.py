@@ -131,6 +131,26 @@ def test_a_joint_that_would_close_with_opposite_axes_is_named():
     assert "turn one of its triads" in str(told.value)
 
 
+@pytest.mark.parametrize("alpha", [20.0, 30.0, 40.0])
+def test_a_state_with_opposite_axes_gives_way_to_one_that_closes_as_drawn(alpha):
+    """A Bennett linkage without poses, its driver at the flat position, where both kinds of states are near."""
+    twists = np.radians([50.0, alpha, 50.0, alpha])
+    ends = [((np.sin(x), 0, 0), {"h": (0, -np.sin(x), np.cos(x)), "f": (1, 0, 0)}) for x in twists]
+    with lw.Builder("Bennett") as b:
+        links = [b.ground, *(b.body(f"l{k}") for k in range(1, 4))]
+        joints = []
+        for k in range(4):
+            carried = links[k + 1] if k < 3 else b.triad(b.ground)
+            joints.append(b.joint("revolute", b.triad(links[k], ends[k][0], **ends[k][1]), carried, f"r{k}"))
+        b.driver("joint", joints[0], TIME)
+    sol = lw.analyse(b.build(), times=np.linspace(0.0, 6.3, 8))
+    assert sol.status, sol.status
+    np.testing.assert_allclose(sol.joint("r0")[:, 0], sol.time, atol=1e-9)
+    # tan(r0/2) tan(r1/2) is constant: Bennett's relation.
+    ratio = np.tan(0.5 * sol.joint("r0")[1:, 0]) * np.tan(0.5 * sol.joint("r1")[1:, 0])
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-6)
+
+
 def test_the_start_of_a_law_may_be_far_from_the_drawing():
     mech = four_bar(LENGTHS, 2.4 + TIME, 0.9)
     sol = lw.analyse(mech, times=[0.0, 0.1])

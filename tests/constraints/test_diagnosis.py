@@ -127,3 +127,61 @@ def test_a_jansen_leg_on_another_branch_names_the_dyad_that_is_stretched(sides: 
     assert "jE1" not in status.message
     assert "another assembly mode" in status.advice
     assert 0.0 < status.residual < 0.01 * scale
+
+
+JANSEN = """MODEL leg
+BODY g (ground);
+BODY crank (origin = (0,0,0), f = (1,0,0));
+BODY upper (origin = (-38,-7.8,0), f = (0,1,0));
+BODY lower (origin = (-38,-7.8,0), f = (-0.1,-1,0));
+BODY link_j (origin = (15,0,0), f = (-50,35,0));
+BODY link_k (origin = (15,0,0), f = (-46,-42,0));
+BODY link_f (origin = (-78,-8,0), f = (0,-1,0));
+BODY foot (origin = (-40,-47,0), f = (-1,0,0));
+TRIAD pivot (associated body = g, origin = (-38,-7.8,0));
+TRIAD pin (associated body = crank, origin = (15,0,0));
+REVOLUTE JOINT jO (triad = g, triad = crank);
+REVOLUTE JOINT jP (triad = pivot, triad = upper);
+REVOLUTE JOINT jQ (triad = pivot, triad = lower);
+REVOLUTE JOINT jJ (triad = pin, triad = link_j);
+REVOLUTE JOINT jK (triad = pin, triad = link_k);
+REVOLUTE JOINT jT (triad = (associated body = link_j, origin = (50,0,0)),
+                   triad = (associated body = upper, origin = (41.5,0,0)));
+REVOLUTE JOINT jC (triad = (associated body = link_k, origin = ({k},0,0)),
+                   triad = (associated body = lower, origin = (39.3,0,0)));
+REVOLUTE JOINT jF (triad = (associated body = upper, origin = (2.609,40.015,0)), triad = link_f);
+REVOLUTE JOINT jL (triad = (associated body = lower, origin = (39.3,0,0)), triad = foot);
+REVOLUTE JOINT jE (triad = (associated body = link_f, origin = (39.4,0,0)),
+                   triad = (associated body = foot, origin = (36.7,0,0)));
+DRIVER motor (jO.angle = TIME);
+ENDMODEL"""
+
+
+def test_a_mode_out_of_reach_is_not_blamed_on_an_axis_and_the_mode_that_exists_is_mentioned() -> None:
+    """With a coupler of 20 the dyad of the drawing is 2.7 too short; with the elbow up it closes (two circles)."""
+    assert lw.analyse(lw.Mechanism(parse_mks(JANSEN.format(k=61.9))), times=[0.0]).status
+    error = refusal(lw.Mechanism(parse_mks(JANSEN.format(k=20))))
+    assert "wrong way round" not in str(error)
+    assert "another assembly mode meant? It exists" in str(error)
+    assert all(gap > 1e-3 for gap in error.misses.values())  # a gap of rounding is none
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0])
+def test_a_driver_is_not_blamed_where_the_mechanism_is_rigid_without_it(size: float) -> None:
+    """Three parallel cranks on a bar whose middle pin is off by 0.4 %: the bar cannot move."""
+    with lw.Builder("three cranks") as b:
+        bar = b.body("bar")
+        b.place(bar, (0.25 * size, 0.25 * 3**0.5 * size, 0))
+        for k in range(3):
+            crank = b.body(f"crank{k}")
+            b.place(crank, (k * size, 0, 0), f=(1, 3**0.5, 0))
+            hinge = b.joint("revolute", b.triad(b.ground, (k * size, 0, 0)), crank, f"a{k}")
+            pin = (1.004 * size if k == 1 else k * size, 0, 0)
+            b.joint("revolute", b.triad(crank, (0.5 * size, 0, 0)), b.triad(bar, pin), f"b{k}")
+            if not k:
+                b.driver("joint", hinge, np.pi / 3 + TIME, name="motor")
+    error = refusal(b.build())
+    assert "without its drivers it is a rigid structure" in str(error)
+    assert "out of reach" not in str(error)
+    assert error.element == "b1"
+    assert error.misses["joint 'b1'"] == pytest.approx(0.004 * size * np.cos(np.pi / 3), rel=0.02)

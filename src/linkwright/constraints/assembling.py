@@ -100,7 +100,9 @@ class Settling:
             if best is None:
                 best = found
             else:
-                better = found.miss < best.miss[left]
+                # What closes with axes opposite gives way to what closes as drawn, whatever rounding leaves of either.
+                closes = (found.miss <= exact[left]) & ~self._wrong_way(rows[left], found.q)
+                better = closes | (found.miss < best.miss[left])
                 for name in ("q", "angles", "miss", "pivots"):
                     getattr(best, name)[left[better]] = getattr(found, name)[better]
             done = best.miss[left] <= exact[left]
@@ -133,7 +135,7 @@ class Settling:
         size, sizes = self.numbers.size[rows], self.numbers.sizes[rows]
         turns = self._turns(rows, q)
         found = self._evaluated(numbers, q, turns)
-        turns, norms = found["angles_there"], self._row_norms(found["jacobian"], sizes)
+        turns, norms = found["angles_there"], self._row_norms(found["jacobian"], size, sizes)
         scaled = found["phi"] / norms
         miss, merit = np.max(np.abs(scaled), axis=1, initial=0.0), np.sum(scaled**2, axis=1)
         damping, spent, idle = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -176,7 +178,7 @@ class Settling:
         each = (Equations(cases.one(int(row))) for row in rows)
         return np.array([counted_at_start(own, state, t) for own, state in zip(each, q, strict=True)])
 
-    def _row_norms(self, stored: Floats, sizes: Floats) -> Floats:
+    def _row_norms(self, stored: Floats, size: Floats, sizes: Floats) -> Floats:
         """As `assembly.row_norms`."""
         layout = self.programs.layout
         rows, bodies = layout.entries
@@ -189,7 +191,7 @@ class Settling:
         found[order] = np.arange(len(rows)) - first[rows[order]]  # how many entries of its row come before
         for k in range(int(found.max(initial=-1)) + 1):
             squares[:, rows[found == k]] += each[:, found == k]
-        return np.sqrt(np.where(squares > 0.0, squares, 1.0))
+        return np.where(squares > 0.0, np.sqrt(squares), np.minimum(1.0, 1.0 / size)[:, None])
 
     # -- joints that close the wrong way round --------------------------------------------------------------
     def _wrong_way(self, rows: Rows, q: Floats) -> Flags:

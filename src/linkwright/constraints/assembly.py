@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwright.constraints.assembled import EXACT, MISFIT, Assembled, row_norms, settle, start_state, wrong_way
 from linkwright.constraints.diagnosis import does_not_close
 from linkwright.constraints.elimination import RANK_TOLERANCE
+from linkwright.constraints.equations import Equations
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import moved
 from linkwright.errors import AssemblyError
+from linkwright.mechanism.bodies import body_motion
+from linkwright.mechanism.topology import span
+from linkwright.mechanism.tree import Tree
+
+Floats = NDArray[np.float64]
 
 TRIES = 12
+#: And so many at random angles where a mechanism closes with axes opposite.
+OTHER_TRIES = 24
 MISFIT_ITERATIONS = 30
 #: The largest rank tolerance that a misfit may ask for, lest equations be left out that tell something.
 MISFIT_RANK = 1e-4
@@ -27,33 +36,68 @@ def assemble(programs: Programs, t: float, tolerance: float | None) -> Assembled
     programs.tolerance = RANK_TOLERANCE
     drawn = start_state(e)
     best: Assembled | None = None
+    turned: Assembled | None = None  # closed, with axes opposite
+    astray = False  # whether the drawing leads to opposite axes
     rng = np.random.default_rng(0)
     spent = 0
-    for attempt in range(TRIES):
-        # A start that leads nowhere is shaken, each time a little more.
-        shake = rng.normal(size=(e.nb, 6)) * (0.08 * attempt)
-        shake[:, :3] *= e.sizes[:, None]
-        found = settle(programs, moved(drawn.T, shake.T).T if attempt else drawn, None, t)
-        spent += found.iterations
-        if best is None or found.miss < best.miss:
-            best = found
-        if best.miss <= EXACT * e.size and not wrong_way(e, best.q):
+    for attempt in range(TRIES + OTHER_TRIES):
+        if attempt < TRIES:  # a start that leads nowhere is shaken, each time a little more
+            shake = rng.normal(size=(e.nb, 6)) * (0.08 * attempt)
+            shake[:, :3] *= e.sizes[:, None]
+            start = moved(drawn.T, shake.T).T if attempt else drawn
+        else:
+            astray = astray or (turned is not None and (best is None or bool(wrong_way(e, best.q))))
+            if not astray:
+                break
+            start = _anywhere(e, rng)
+        state = settle(programs, start, None, t)
+        spent += state.iterations
+        if state.miss <= EXACT * e.size and wrong_way(e, state.q):
+            turned = turned or state
+            continue
+        if best is None or state.miss < best.miss:
+            best = state
+        if best.miss <= EXACT * e.size:
             break
+    closes = best is not None and best.miss <= max(allowed, EXACT * e.size)
+    if turned is not None and (best is None or (astray and not closes)):
+        raise _turned(wrong_way(e, turned.q))
     assert best is not None
-    if EXACT * e.size < best.miss <= allowed:
+    if closes and best.miss > EXACT * e.size:
         best = _nearly(programs, best, t)
     final = Assembled(best.q, best.angles, best.miss, best.pivots, spent)
     if final.miss > max(allowed, EXACT * e.size):
         raise does_not_close(programs, final, t)
     wrong = wrong_way(e, final.q)
     if wrong:
-        name = next(iter(wrong))
-        text = (
-            f"joint {name!r} closes the wrong way round: its axes are opposite; draw its bodies nearer to where they "
-            "belong, or turn one of its triads"
-        )
-        raise AssemblyError(text, misses=wrong, element=name)
+        raise _turned(wrong)
     return final
+
+
+def _anywhere(equations: Equations, rng: np.random.Generator) -> Floats:
+    """The bodies with the joints of the spanning tree closed, at random angles."""
+    d = equations.description
+    topology = span(d)
+    x = Tree(d, topology).coordinates
+    q = np.zeros((1, x.nq))
+    for i, j in enumerate(topology.joint.tolist()):
+        if not x.follows[i]:
+            kind, first = d.kind_of(j), int(x.q_at[i])
+            q[0, first : first + kind.nq] = kind.neutral()
+            q[0, [first + k for k in kind.angles]] = rng.uniform(-np.pi, np.pi, len(kind.angles))
+    still = np.zeros((1, x.nv))
+    poses = body_motion(d, q, still, still)
+    return np.concatenate([poses["position"][0], poses["orientation"][0]], axis=1)
+
+
+def _turned(wrong: dict[str, float]) -> AssemblyError:
+    """The error for a mechanism that closes only with axes opposite."""
+    name = next(iter(wrong))
+    text = (
+        f"joint {name!r} closes the wrong way round: its axes are opposite; draw its bodies nearer to where they "
+        "belong, give one of their joint angles as INITIAL, or turn one of its triads"
+    )
+    return AssemblyError(text, misses=wrong, element=name)
 
 
 def _nearly(programs: Programs, found: Assembled, t: float) -> Assembled:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.text import first_few
-from linkwright.constraints.assembled import EXACT, Assembled, misses, start_state
+from linkwright.constraints.assembled import EXACT, Assembled, misses, start_state, wrong_way
 from linkwright.constraints.equations import Constraint, Equations, joint_frames
 from linkwright.constraints.forms import between
 from linkwright.constraints.least_squares import damped, least, split
@@ -30,6 +30,8 @@ ROUNDS, CLOSING, PATIENCE = 80, 6, 8
 PART = 1e-3
 #: How far one looks around a state, as a part of the mechanism's size, and how nearly motions there are the same.
 ASIDE, SAME = 0.03, 1e-6
+#: What is left of constraints that are closed, as a part of the mechanism's size.
+CLOSED = 1e3 * EXACT
 #: Gaps within this part of each other are equal: then the drawing decides.
 EQUAL = 0.02
 
@@ -100,7 +102,7 @@ class Relaxation:
 
     def closes(self, state: Relaxed) -> bool:
         """Whether what must hold does."""
-        return state.residual <= 1e3 * EXACT * self.e.size
+        return state.residual <= CLOSED * self.e.size
 
     def evaluate(
         self, q: Floats, angles: Floats, hard: Sequence[int], soft: Sequence[int]
@@ -157,6 +159,8 @@ def _of_drivers(relaxation: Relaxation, state: Assembled, t: float) -> AssemblyE
     free = relaxation.without(state, (), drivers) if drivers else None
     if free is None or not relaxation.closes(free):
         return None
+    if _rigid(relaxation, free):
+        return _of_gap(relaxation, state, misses(relaxation.programs, state, t), t, rigid=True)
     start = Assembled(free.q, free.angles, free.residual, state.pivots, 0)
     gaps = {}
     for c in drivers:
@@ -226,6 +230,14 @@ def _prescribed(relaxation: Relaxation, c: Constraint, state: Relaxed) -> tuple[
     return float(laws[k, 0]), float(laws[k, 0] + phi[e.first[k]])
 
 
+def _rigid(relaxation: Relaxation, state: Relaxed) -> bool:
+    """Whether a mechanism has no degree of freedom without its drivers: the state is the only one around it."""
+    drivers = [c for c in relaxation.e.constraints if c.group == "driver"]
+    fixed = [row for row in range(relaxation.e.count) if row not in set(relaxation.rows(drivers))]
+    _, j, _ = relaxation.evaluate(state.q, state.angles, fixed, ())
+    return not split(j[fixed], np.zeros(len(fixed)))[1].size
+
+
 def _rank_lost(relaxation: Relaxation, state: Relaxed, drivers: Sequence[Constraint]) -> bool:
     """Whether drivers have fewer degrees of freedom between them than there are drivers."""
     every = [c for c in relaxation.e.constraints if c.group == "driver"]
@@ -238,16 +250,21 @@ def _rank_lost(relaxation: Relaxation, state: Relaxed, drivers: Sequence[Constra
 
 # -- gaps -----------------------------------------------------------------------------------------------------------
 def _of_gap(
-    relaxation: Relaxation, state: Assembled, shares: dict[Constraint, float], t: float
+    relaxation: Relaxation, state: Assembled, shares: dict[Constraint, float], t: float, rigid: bool = False
 ) -> AssemblyError | None:
-    """The error that reports the gap at the constraint where it is least, when the rest is closed."""
+    """The error that reports the gap at the constraint where it is least, when the rest is closed.
+
+    Drivers are left out, except where the mechanism is `rigid` without them: then the gap is where they move it.
+    """
     e = relaxation.e
-    drivers = [c for c in e.constraints if c.group == "driver"]
+    drivers = [c for c in e.constraints if c.group == "driver" and not rigid]
     apart = _gaps_at(relaxation, start_state(e))
     suspects = sorted((c for c in shares if c.group != "driver"), key=lambda c: -max(shares[c], apart[id(c)]))
     candidates = suspects[:MOST]
     relaxed = {c: relaxation.without(state, [c], drivers) for c in candidates}
     relaxed = {c: x for c, x in relaxed.items() if relaxation.closes(x)}
+    elsewhere = any(_assembles_at(relaxation, x, state) for x in relaxed.values() if x.gap <= CLOSED * e.size)
+    relaxed = {c: x for c, x in relaxed.items() if x.gap > CLOSED * e.size}
     if not relaxed:
         return None
     least = min(x.gap for x in relaxed.values())
@@ -256,7 +273,17 @@ def _of_gap(
     c = max(alike, key=lambda c: (apart[id(c)] > 0.5 * least, order[id(c)]))
     gaps = {str(x): relaxed[x].gap for x in sorted(relaxed, key=lambda x: (x is not c, relaxed[x].gap))}
     text = f"{c} stays open when the rest is closed: {_gap_in_words(e, c, relaxed[c])}"
+    if rigid:
+        text = f"without its drivers it is a rigid structure, which they cannot move; with them {text}"
+    if elsewhere:
+        text += "; or was another assembly mode meant? It exists: draw the bodies on its side, or give INITIAL values"
     return _error(t, text, gaps, c.name)
+
+
+def _assembles_at(relaxation: Relaxation, x: Relaxed, state: Assembled) -> bool:
+    """Whether all constraints, drivers too, can be closed from a state: on another assembly mode than is drawn."""
+    closed = relaxation.without(Assembled(x.q, x.angles, x.residual, state.pivots, 0), ())
+    return relaxation.closes(closed) and not wrong_way(relaxation.e, closed.q)
 
 
 def _gaps_at(relaxation: Relaxation, q: Floats) -> dict[int, float]:
