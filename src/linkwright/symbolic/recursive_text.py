@@ -96,6 +96,10 @@ def _sum(node: Node, digits: int | None) -> Sum:
         if not math.isfinite(node):
             raise ModelError(f"a number of the model is {node}, which has no place in a formula; give a finite one")
         return number(Fraction(repr(node) if digits is None else f"{node:.{digits}g}"))
+    if node.op == O.WHERE:
+        defined = [x for x in node.arguments[1:] if not (isinstance(x, float) and math.isnan(x))]
+        if len(defined) == 1:  # a formula is for where it has a value
+            return _sum(defined[0], digits)
     if node.op in (O.ADD, O.SUB):
         terms = ((minus, _sum(term, digits)) for minus, term in signed(node))
         return Sum(tuple(Term(-t.number if minus else t.number, t.factors) for minus, made in terms for t in made))
