@@ -111,16 +111,26 @@ def test_the_nearest_state_that_exists_is_reported() -> None:
         four_bar("INITIAL (tc.x = 20000);").initial_state()
 
 
+def test_a_point_beyond_its_crank_is_blamed_on_the_joint_of_the_crank() -> None:
+    """The loop has no share in it: the crank alone reaches 1 m."""
+    with pytest.raises(ModelError, match=r"'ta.x' cannot be met: joint 'jA0' does not allow 3; .* has ta.x = 1;"):
+        four_bar("INITIAL (ta.x = 3);").initial_state()
+
+
 def test_a_value_names_the_driver_that_forbids_it() -> None:
-    with pytest.raises(ModelError, match=r"cannot be met: driver 'd', joint 'jB' do not allow 2; .*jB0.angle = 1.57"):
+    with pytest.raises(
+        ModelError, match=r"driver 'd', joint 'jB' do not allow 2 rad .*; .*jB0.angle = 1.57"
+    ):
         four_bar(f"{DRIVEN} INITIAL (jB0.angle = 2);").initial_state()
-    with pytest.raises(ModelError, match=r"'jA0.angle' is not what driver 'd' says: 2 against 1.5708 at t = 0"):
+    with pytest.raises(
+        ModelError, match=r"is not what driver 'd' says: 2 rad .* against 1.5708 rad \(90°\) at"
+    ):
         four_bar(f"{DRIVEN} INITIAL (jA0.angle = 2);").initial_state()
 
 
 def test_kinematic_analysis_refuses_what_contradicts_a_driver() -> None:
     mech = four_bar(f"{DRIVEN} INITIAL (jA0.rate = 2);")
-    with pytest.raises(ModelError, match=r"'jA0.rate' is not what driver 'd' says: 2 against 0.5"):
+    with pytest.raises(ModelError, match=r"'jA0.rate' is not what driver 'd' says: 2 rad/s .* against 0.5 rad/s"):
         lw.analyse(mech, times=[0.0, 1.0])
 
 

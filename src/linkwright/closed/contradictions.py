@@ -14,13 +14,15 @@ from linkwright.closed.search import Candidate, Search
 from linkwright.errors import ModelError
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.quantities import Quantity, spoken
+from linkwright.mechanism.quantities import Quantity, spoken, with_unit
 
 Floats = NDArray[np.float64]
 #: Up to so many values each is left out in turn, to see which are in each other's way.
 LEFT_OUT = 12
 #: Constraints with less than this part of the largest share in a contradiction are not named.
 SHARE = 1e-3
+#: Slopes below this part are those of an extreme, which a search does not meet exactly.
+FLAT = 1e-4
 #: The most constraints that an error names.
 NAMED = 4
 
@@ -38,7 +40,7 @@ def no_state(search: Search, some: Sequence[int], nearest: Candidate) -> ModelEr
     values = values - np.where(c.whole_turns, 2.0 * np.pi * np.round((values - c.wanted) / (2.0 * np.pi)), 0.0)
     chosen = [list(some).index(k) for k in guilty]
     r = c.residuals(nearest.q[None], guilty)
-    holding = _holding(c, r.g[0], r.slopes[0].T @ nearest.apart[chosen])
+    holding = _holding(c, r.g[0], r.slopes[0].T @ nearest.apart[chosen], float(np.linalg.norm(nearest.apart[chosen])))
     return _error(c, guilty, alone, values, holding, "value")
 
 
@@ -53,7 +55,7 @@ def no_rates(c: Conditions, q: Floats, v: Floats) -> ModelError:
     values = slopes @ v
     scaled = slopes[guilty] * c.columns / c.units[guilty][:, None]
     missing = (c.wanted - values)[guilty] / c.units[guilty]
-    holding = _holding(c, c.constraint_rates(q)[0], scaled.T @ missing)
+    holding = _holding(c, c.constraint_rates(q)[0], scaled.T @ missing, float(np.linalg.norm(missing)))
     return _error(c, guilty, alone, values, holding, "rate")
 
 
@@ -71,9 +73,12 @@ def _contradicting(some: Sequence[int], can: Callable[[Sequence[int]], bool]) ->
     return guilty or alone or list(some), bool(alone)
 
 
-def _holding(c: Conditions, g: Floats, pull: Floats) -> list[str]:
-    """The constraints that hold a state back when values pull at it, drivers first: those with multipliers."""
-    if not len(g) or not np.any(pull):
+def _holding(c: Conditions, g: Floats, pull: Floats, apart: float) -> list[str]:
+    """The constraints that hold a state back when values pull at it, drivers first: those with multipliers.
+
+    None where values are as far as the joints alone let them be, `apart` from what is asked: nothing pulls there.
+    """
+    if not len(g) or float(np.linalg.norm(pull)) <= FLAT * apart:
         return []
     multipliers = np.abs(np.linalg.lstsq(g.T, pull, rcond=1e-8)[0]) * np.linalg.norm(g, axis=1)
     shares: dict[str, tuple[bool, float]] = {}
@@ -90,15 +95,17 @@ def _error(
 ) -> ModelError:
     d = c.mech.description
     names = [spoken(d, c.quantities[k]) for k in guilty]
-    state = ", ".join(f"{name} = {values[k]:.6g}" for name, k in zip(names, guilty, strict=True))
+    wanted = {k: with_unit(d, c.quantities[k], float(c.wanted[k])) for k in guilty}
+    nearest = {k: with_unit(d, c.quantities[k], float(values[k])) for k in guilty}
+    state = ", ".join(f"{name} = {nearest[k]}" for name, k in zip(names, guilty, strict=True))
     driver = next((x for k in guilty if (x := _driver_of(d, c.quantities[k]))), None)
     if len(guilty) == 1 and driver is not None:
         k = guilty[0]
-        text = f"the initial {kind} of {names[0]!r} is not what driver {driver!r} says: {c.wanted[k]:.6g} against "
-        return ModelError(f"{text}{values[k]:.6g} at t = {c.t:g}; leave it out, or the driver", element=names[0])
+        text = f"the initial {kind} of {names[0]!r} is not what driver {driver!r} says: {wanted[k]} against "
+        return ModelError(f"{text}{nearest[k]} at t = {c.t:g}; leave it out, or the driver", element=names[0])
     many = "s" if len(guilty) > 1 else ""
     if alone or len(guilty) == 1:
-        typed = ", ".join(f"{c.wanted[k]:.6g}" for k in guilty)
+        typed = ", ".join(wanted.values())
         blockers = holding or _moving_joints(c, guilty) or ["its joints"]
         verb = "does" if len(blockers) == 1 and blockers[0] != "its joints" else "do"
         text = f"the initial {kind}{many} of {listed(names)} cannot be met: "

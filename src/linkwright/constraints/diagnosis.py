@@ -21,6 +21,7 @@ from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import moved as moved_by
 from linkwright.errors import AssemblyError
 from linkwright.mechanism.description import GROUND, Description
+from linkwright.mechanism.quantities import angle_text, drives_angle
 
 Floats = NDArray[np.float64]
 #: Up to so many entries of J the constraints are let go one by one, and so many of them.
@@ -174,13 +175,13 @@ def _of_drivers(relaxation: Relaxation, state: Assembled, t: float) -> AssemblyE
     if len(guilty) == 1:
         c = guilty[0]
         value, reached = _prescribed(relaxation, c, gaps[c])
-        text = f"{c} asks for {value:.6g}, which is out of reach; the nearest is {reached:.6g}. Change its law, or the "
+        text = f"{c} asks for {value}, which is out of reach; the nearest is {reached}. Change its law, or the "
         return _error(t, text + "lengths; or was another assembly mode meant?", measured, c.name)
     if _rank_lost(relaxation, free, guilty):
         text = f"the drivers {names} drive the same degree of freedom and contradict each other"
         for c in guilty[-1:] if gaps else ():
             value, reached = _prescribed(relaxation, c, gaps[c])
-            text += f": with the others {c.name!r} is at {reached:.6g}, and its law says {value:.6g}"
+            text += f": with the others {c.name!r} is at {reached}, and its law says {value}"
         return _error(t, f"{text}; remove one of them", measured, guilty[0].name)
     text = f"the drivers {names} together ask for what is out of reach; change their laws, or the lengths; or was "
     return _error(t, text + "another assembly mode meant?", measured, guilty[0].name)
@@ -222,12 +223,16 @@ def repeated_drivers(
     return tuple(named)
 
 
-def _prescribed(relaxation: Relaxation, c: Constraint, state: Relaxed) -> tuple[float, float]:
+def _prescribed(relaxation: Relaxation, c: Constraint, state: Relaxed) -> tuple[str, str]:
     """What a driver's law says, and what it drives is at a state."""
     e = relaxation.e
     laws, _, phi, _, _ = relaxation.programs.evaluate(state.q, state.angles, relaxation.at, np.zeros((e.nb, 6)))
     k = e.constraints.index(c)
-    return float(laws[k, 0]), float(laws[k, 0] + phi[e.first[k]])
+    value, reached = float(laws[k, 0]), float(laws[k, 0] + phi[e.first[k]])
+    driver = next(driver for driver in e.description.drivers if driver.name == c.name)
+    if not drives_angle(e.description, driver):
+        return f"{value:.6g}", f"{reached:.6g}"
+    return angle_text(value), angle_text(reached)
 
 
 def _rigid(relaxation: Relaxation, state: Relaxed) -> bool:

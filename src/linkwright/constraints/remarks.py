@@ -11,7 +11,7 @@ from linkwright.constraints.space import plane
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import Driver
 from linkwright.mechanism.expression import Call, Expression, Name
-from linkwright.mechanism.quantities import spoken
+from linkwright.mechanism.quantities import drives_angle, spoken
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
 
@@ -73,7 +73,7 @@ def _idle_joints(d: Description) -> Iterator[str]:
 def _degrees(d: Description, kind: str) -> Iterator[str]:
     """Numbers of angles that look like degrees."""
     for driver in d.drivers:
-        if _turns(d, driver):
+        if drives_angle(d, driver):
             yield from _degrees_of_law(driver, d.parameters)
     for x in d.initial if kind != "static" else ():
         j = d.joint_names.find(x.quantity.of[0]) if x.quantity.kind == "joint" else None
@@ -89,14 +89,6 @@ def _degrees(d: Description, kind: str) -> Iterator[str]:
             if limits and all(_is_round(x) or x == 0.0 for x in limits) and max(map(abs, limits)) > MANY_TURNS:
                 ends = " … ".join(f"{x:g}" for x in limits)
                 yield f"joint {d.joint_names[j]!r} has limits of {ends} rad; write deg after them if degrees are meant"
-
-
-def _turns(d: Description, driver: Driver) -> bool:
-    """Whether a driver prescribes an angle."""
-    if driver.kind != "joint":
-        return driver.kind == "angle"
-    j = d.joint_names.find(driver.target)
-    return j is not None and driver.index in d.kind_of(j).angles
 
 
 def _degrees_of_law(driver: Driver, parameters: Mapping[str, float]) -> Iterator[str]:
@@ -171,7 +163,7 @@ def _in_turns(x: float) -> str:
 def _coarse(d: Description, times: Floats) -> Iterator[str]:
     """Drivers that turn so far between two print points that these do not show which way."""
     for driver in d.drivers if len(times) > 1 else ():
-        if not _turns(d, driver):
+        if not drives_angle(d, driver):
             continue
         with np.errstate(all="ignore"):
             values = np.broadcast_to(driver.law.evaluate({**d.parameters, TIME: times}), times.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from linkwright.mechanism.expression import Call, Expression, Lookup
 
 if TYPE_CHECKING:
     from linkwright.mechanism.description import Description
+    from linkwright.mechanism.elements import Driver
 
 _NAME = re.compile(r"[^\W\d][\w.\- ]*")
 
@@ -115,6 +117,32 @@ def spoken(description: Description, quantity: Quantity) -> str:
         return quantity.spoken()
     joint = description.joint_names.position("joint", quantity.of[0])
     return quantity.spoken(description.kind_of(joint).name)
+
+
+def with_unit(description: Description, quantity: Quantity, value: float) -> str:
+    """A value as people read it: angles and their rates in radians, with degrees in brackets."""
+    if quantity.kind == "joint":
+        joint = description.joint_names.position("joint", quantity.of[0])
+        angular = turns(description.kind_of(joint).name, quantity.index)
+    else:
+        angular = quantity.kind == "place" and quantity.rate and quantity.index >= len(POSITIONS)
+    if not angular:
+        return f"{value:.6g}"
+    per = "/s" if quantity.rate else ""
+    return angle_text(value, per)
+
+
+def angle_text(value: float, per: str = "") -> str:
+    """An angle, or by `per` its rate, in radians with degrees in brackets."""
+    return f"{value:.6g} rad{per} ({math.degrees(value):.6g}°{per})"
+
+
+def drives_angle(d: Description, driver: Driver) -> bool:
+    """Whether a driver prescribes an angle."""
+    if driver.kind != "joint":
+        return driver.kind == "angle"
+    j = d.joint_names.find(driver.target)
+    return j is not None and driver.index in d.kind_of(j).angles
 
 
 def titled(text: str) -> tuple[str, str]:
