@@ -1,5 +1,7 @@
 """Mechanisms with more equations than they need move all the same, and what is redundant is named."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from linkages import bar, four_bar, kinematics, matrices, pin, unit
@@ -156,3 +158,26 @@ def test_a_six_bar_moves_as_its_hand_written_equations_say():
         for name, angle in zip(("coupler", "rocker", "link", "end"), found, strict=True):
             along = matrices(sol.orientation(name)[k : k + 1])[0, :, 0]
             np.testing.assert_allclose(along, unit(angle), atol=1e-9)
+
+
+@pytest.mark.parametrize("digits", [9, 7, 6, 4])
+def test_a_rounded_parallelogram_in_a_tilted_plane_is_assembled_where_it_is_drawn(digits: int) -> None:
+    """Its axes are parallel but for rounding, which leaves isolated positions that close exactly: these are far."""
+    axes = np.linalg.qr(np.array([[0.9, 0.0, 0.4], [0.2, 0.9, -0.4], [-0.4, 0.4, 0.8]]))[0]
+    axes[:, 2] *= np.sign(np.linalg.det(axes))
+    crank = np.array([np.cos(0.9), np.sin(0.9), 0.0])
+
+    def rounded(x: Any) -> Any:
+        return np.round(axes @ np.asarray(x, dtype=float), digits)
+
+    with lw.Builder("tilted") as b:
+        places = {"first": (np.zeros(3), crank), "second": ((0.8137, 0, 0), crank), "platform": (crank, (1, 0, 0))}
+        for name, (origin, along) in places.items():
+            b.body(name, 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1))
+            b.place(name, rounded(origin), h=rounded((0, 0, 1)), f=rounded(along))
+        for name, x in (("first", 0.0), ("second", 0.8137)):
+            foot = b.triad(b.ground, rounded((x, 0, 0)), h=rounded((0, 0, 1)), f=rounded((1, 0, 0)))
+            b.joint("revolute", foot, b.triad(name), f"{name} foot")
+            b.joint("revolute", b.triad(name, (1, 0, 0)), b.triad("platform", (x, 0, 0)), f"{name} pin")
+    q, _ = b.build().initial_state()
+    assert np.allclose(np.abs(q), 0.9, rtol=0, atol=20 * 10.0**-digits)

@@ -59,6 +59,9 @@ def assemble(programs: Programs, t: float, tolerance: float | None) -> Assembled
             best = state
         if best.miss <= EXACT * e.size:
             break
+        # Numbers that are rounded leave a misfit where the bodies are drawn; other starts would only lead elsewhere.
+        if not attempt and best.miss <= allowed and _is_near(e, drawn, best.q) and not wrong_way(e, best.q):
+            break
     closes = best is not None and best.miss <= max(allowed, EXACT * e.size)
     if turned is not None and (best is None or (astray and not closes)):
         raise _turned(wrong_way(e, turned.q))
@@ -98,6 +101,13 @@ def _turned(wrong: dict[str, float]) -> AssemblyError:
         "belong, give one of their joint angles as INITIAL, or turn one of its triads"
     )
     return AssemblyError(text, misses=wrong, element=name)
+
+
+def _is_near(e: Equations, drawn: Floats, q: Floats) -> bool:
+    """Whether bodies are where they are drawn but for what rounded numbers explain."""
+    shift = np.abs(q[:, :3] - drawn[:, :3]).max(initial=0.0) / e.size
+    turn = np.minimum(np.abs(q[:, 3:] - drawn[:, 3:]), np.abs(q[:, 3:] + drawn[:, 3:])).max(initial=0.0)
+    return bool(max(shift, turn) <= 10.0 * MISFIT)
 
 
 def _nearly(programs: Programs, found: Assembled, t: float) -> Assembled:
