@@ -167,6 +167,15 @@ def test_a_joint_by_the_workshops_name_is_answered_by_its_kind(word: str, kind: 
         model(HINGE.replace("REVOLUTE", word))
 
 
+@pytest.mark.parametrize(
+    ("word", "answer"),
+    [("WELD", "FIXED JOINT"), ("CONTACT", "STOP"), ("cable", "ROD"), ("MASS", "attributes of a BODY")],
+)
+def test_a_word_that_is_no_statement_is_answered_by_what_the_language_has(word: str, answer: str) -> None:
+    with pytest.raises(FormatError, match=f"'{word}' begins no statement; .*{answer}"):
+        model(f"{HINGE}{word} m (joint = j);")
+
+
 def test_a_word_that_is_only_misspelt_still_gets_the_nearest_one() -> None:
     with pytest.raises(FormatError, match="did you mean 'DRIVER'"):
         model(f"{HINGE}DRIWER d (j.angle = TIME);")

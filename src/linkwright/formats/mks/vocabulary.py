@@ -9,7 +9,7 @@ _GEAR = "joints that move together are a GEAR"
 _ANSWERS = {
     _MOVED: "motor motors servo engine drive driven drives actuated actuate actuation powered input motion excitation "
     "rotation speed velocity rpm controller control",
-    _BODY: "crank rocker coupler link lever arm bar beam part piston block wheel shaft slider cam follower mass",
+    _BODY: "crank rocker coupler link lever arm bar beam part piston block wheel shaft slider cam follower",
     _FRAME: "marker frame point connector coordinate_system",
     _GEAR: "mimic coupling belt pulley pinion rack transmission",
     "a bearing is a JOINT, as in REVOLUTE JOINT": "hinge pin pivot bearing revolute_joint",
@@ -17,6 +17,10 @@ _ANSWERS = {
     "a ball is a JOINT, as in SPHERICAL JOINT": "ball socket",
     "joints close loops by themselves; ROD, POINT ON LINE and POINT ON PLANE hold points": "constraint loop closure",
     "a law between two points is a SPRING, a DAMPER or a FORCE": "bushing sforce gforce spdp",
+    "there is no contact; a STOP limits a joint or a distance": "contact collision impact ground_contact",
+    "a cable that stays tight is a ROD, one that stretches a SPRING": "cable rope tendon wire chain string",
+    "bodies that move as one are held by a FIXED JOINT": "weld bolt glue",
+    "mass and inertia are attributes of a BODY, as in BODY arm (mass = 2, inertia = (0.1, 1, 1))": "mass inertia",
     "a constant is a PARAMETER": "variable constant let define",
     "start values are INITIAL (...)": "start initially state",
 }
