@@ -133,6 +133,16 @@ def test_a_mechanism_that_cannot_be_assembled_names_the_driver_and_what_it_can_r
     assert not (tmp_path / "new").exists()
 
 
+def test_a_folder_that_cannot_be_made_is_named_before_anything_is_computed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "taken").touch()
+    outcome = linkwright(capsys, "run", SAMPLE, "-o", tmp_path / "taken" / "deeper")
+    assert outcome.code == 1
+    assert "choose another with --output" in outcome.err
+    assert not outcome.out
+
+
 def test_a_folder_that_is_a_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "taken").touch()
     outcome = linkwright(capsys, "run", SAMPLE, "-o", tmp_path / "taken", "--times", "0:0.2:0.1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -279,6 +280,9 @@ def _checked(times: str | None, freedom: str | None, output: Path) -> Any:
         raise NameNotFound("way with freedom", freedom, list(WAYS))
     if output.exists() and not output.is_dir():
         raise LinkwrightError(f"{output}: is a file; name a folder with --output")
+    above = next(x for x in (output.absolute(), *output.absolute().parents) if x.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise LinkwrightError(f"{output}: cannot be written, nor made in {above}; choose another with --output")
     return None if times is None else _times(times)
 
 
