@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 
 import numpy as np
@@ -215,6 +216,13 @@ def test_a_law_with_random_numbers_ends_with_a_status_that_says_so(method, size)
     assert sol.status.reason == "no function of the state"
     assert "random" in sol.status.message
     assert sol.counters.steps + sol.counters.rejected < 2000
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-15])
+def test_a_law_that_depends_on_more_than_the_state_is_not_recorded_however_small_it_is(size):
+    calls = itertools.count(1)
+    sol = lw.simulate(lw.chain(2), 0.02, tau=lambda t, q, v: size * next(calls) + 0.0 * q, method="rk4", dt=0.01)
+    assert any("called from Python" in note for note in sol.status.notes)
 
 
 def test_a_law_with_random_numbers_goes_on_in_steps_of_one_length():
