@@ -136,6 +136,8 @@ def test_a_loop_whose_rounded_lengths_leave_a_gap_is_simulated_nearly_as_the_exa
     assert sol.status, str(sol.status)
     right = lw.simulate(exact, t_end=3.0, q0=q, v0=3.0 * s, rtol=1e-10, interval=0.1)
     assert np.abs(sol.q - right.q).max() < 100.0 * 10.0**-digits
+    assert any("redundant loops are open by" in note for note in sol.status.notes)
+    assert not right.status.notes
     closed, _ = rounded.project(q, s)
     assert np.abs(closed - q).max() < 10.0 * 10.0**-digits
 
