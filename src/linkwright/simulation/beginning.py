@@ -95,8 +95,9 @@ def first_point(
             notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
     if mech.closed and mech._maker.gap:
         notes.append(
-            f"redundant loops are open by {mech._maker.gap:.1g} of the mechanism's size, by rounded numbers: the motion "
-            "is the nearest to all constraints, and wrong where it goes through a singular position; give more digits"
+            f"redundant loops are open by {mech._maker.gap:.1g} of the mechanism's size, by rounded numbers: the "
+            "motion is the nearest to all constraints, and wrong where it goes through a singular position; give more "
+            "digits"
         )
     row = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
     if not row.finite[0]:
