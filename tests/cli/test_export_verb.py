@@ -78,4 +78,4 @@ def test_a_place_that_cannot_be_written_gets_one_line(tmp_path: Path, capsys: py
     assert "there is no directory" in one_line(outcome)
     (tmp_path / "x.c").mkdir()
     outcome = linkwright(capsys, "export", ARM, "-o", tmp_path / "x.c")
-    assert "is a directory" in one_line(outcome)
+    assert "is a folder" in one_line(outcome)

@@ -282,7 +282,8 @@ def _checked(times: str | None, freedom: str | None, output: Path) -> Any:
         raise LinkwrightError(f"{output}: is a file; name a folder with --output")
     above = next(x for x in (output.absolute(), *output.absolute().parents) if x.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        raise LinkwrightError(f"{output}: cannot be written, nor made in {above}; choose another with --output")
+        reason = "is read-only for you" if above.is_dir() else "is no folder"
+        raise LinkwrightError(f"{output}: cannot be written, since {above} {reason}; choose another with --output")
     return None if times is None else _times(times)
 
 
