@@ -1,8 +1,5 @@
 """Merging and locking change how a mechanism is written, never where its bodies are or what they weigh."""
 
-from pathlib import Path
-
-import cmeel
 import numpy as np
 import pytest
 
@@ -23,7 +20,7 @@ from linkwright.model import Mechanism
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")
 
-ROBOTS = Path(cmeel.__file__).parents[1] / "cmeel.prefix/share/example-robot-data/robots"
+ROBOTS = pytest.importorskip("robots").folder()
 
 
 def homogeneous(r, p):
