@@ -73,7 +73,7 @@ def shown(value: Any) -> str:
     """A value in a message: as Python writes it, or by its type where it cannot be written."""
     try:
         return repr(value)
-    except Exception:
+    except Exception:  # whatever the value's own __repr__ raises
         return f"one of type {type(value).__name__}"
 
 
