@@ -570,7 +570,7 @@ def soak(total, rounds):
     np.testing.assert_array_equal(mech.forward_dynamics(q, v, tau), right)
     assert after_counts[:-1] == counts[:-1]
     assert abs(after_counts[-1] - counts[-1]) < 50  # of None: the test itself holds some
-    assert abs(after_blocks - blocks) < 300
+    assert after_blocks - blocks < 300  # fewer: what earlier tests left was freed meanwhile
     assert after_memory - memory < 4e6
     return after_memory - memory, after_blocks - blocks
 
