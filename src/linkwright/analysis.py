@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from os import PathLike, fspath
+from os import PathLike
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import path_text, real_array
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.model import Mechanism
 
@@ -62,7 +62,7 @@ def analyse(
     if isinstance(mechanism, Mechanism):
         mech = mechanism.with_parameters(**parameters) if parameters else mechanism
     else:  # its reader alone knows the parameters that depend on others
-        mech = load(fspath(mechanism), **({"parameters": parameters} if parameters else {}))
+        mech = load(path_text("a model file", mechanism), **({"parameters": parameters} if parameters else {}))
     d = mech.description
     system: System = d.system or System()
     kind = analysis or system.analysis

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from linkwright.base.text import visible
+from linkwright.base.text import on_one_line, visible
 
 
 class LinkwrightError(Exception):
@@ -29,8 +29,8 @@ class FormatError(ModelError):
     def __init__(
         self, message: str, *, file: str | None = None, line: int | None = None, element: str | None = None
     ) -> None:
-        where = f"{file}: " if file and line is None else f"{file}:{line}: " if file else ""
-        super().__init__(where + message, element=element)
+        place = on_one_line(file or "") + (f":{line}" if line is not None else "")
+        super().__init__(f"{place}: {message}" if file else message, element=element)
         self.file = file
         self.line = line
 
@@ -42,7 +42,8 @@ class MksError(FormatError):
     """
 
     def __init__(self, problems: Sequence[Any], *, file: str) -> None:
-        parts = [f"{file}:{p.line}:{p.column}: {p.message}\n{p.excerpt}".rstrip() for p in problems]
+        place = on_one_line(file)
+        parts = [f"{place}:{p.line}:{p.column}: {p.message}\n{p.excerpt}".rstrip() for p in problems]
         super().__init__("\n".join(parts))
         self.problems = tuple(problems)
         self.file = file

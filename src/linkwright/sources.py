@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any, Literal
 
+from linkwright.base.checks import path_text
 from linkwright.model import Mechanism
 from linkwright.tape.program import Program
 
@@ -19,7 +20,7 @@ def load(path: str | PathLike[str], **options: Any) -> Mechanism:
     """
     from linkwright.formats import read
 
-    return Mechanism(read(fspath(path), **options))
+    return Mechanism(read(path_text("a model file", path), **options))
 
 
 def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard", **options: Any) -> Mechanism:

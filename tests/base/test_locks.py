@@ -85,6 +85,31 @@ def test_threads_that_fork_at_once_wait_for_each_other() -> None:
     assert outcomes == [0] * 8
 
 
+def test_a_fork_waits_while_other_threads_make_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    failures: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", failures.append)  # an error before a fork is not raised
+    many, end = [Lock() for _ in range(300)], threading.Event()
+
+    def make() -> None:
+        while not end.is_set():
+            many[:100] = [Lock() for _ in range(100)]
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    threads = [threading.Thread(target=make) for _ in range(2)]
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(100):
+            assert in_child(lambda: all(lock.acquire() for lock in many)) == 0
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+        sys.setswitchinterval(interval)
+    assert not failures
+
+
 def test_a_cached_property_that_another_thread_computes_can_be_computed_in_a_child() -> None:
     begun, go = threading.Event(), threading.Event()
 

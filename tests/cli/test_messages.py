@@ -54,6 +54,8 @@ def test_wrong_words_are_exit_code_2(words: list[str], told: str, capsys: pytest
         ("arm.dh.toml", "[[link]]\na = 1.0\n", "does not say its convention"),
         ("arm.sdf", '<sdf version="1.9"/>', "has 0 <model> and <world>"),
         ("arm.step", "", "'.step' are not read"),
+        ("arm", "", "a file without an ending is not read as a model; the ending says the format: .mks"),
+        ("arm.nc", "", "holds results, not a model; `linkwright view` shows them"),
     ],
 )
 def test_a_model_that_cannot_be_read_is_exit_code_1(

@@ -164,8 +164,8 @@ def test_a_label_that_json_cannot_hold_is_named_and_nothing_is_written(tmp_path)
 
 
 # -- what is damaged -----------------------------------------------------------------------------------
-def test_a_missing_file_is_the_systems_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FormatError, match="none: cannot be read: No such file"):
         load(tmp_path / "none")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import sys
 from typing import Any
 
@@ -67,6 +68,20 @@ def whole_number(name: str, value: Any, least: int = 0, most: int | None = None)
     if most is not None and number > most:
         raise ModelError(f"{name} is {number:,}; {most:,} is the most")
     return number
+
+
+def path_text(what: str, path: Any) -> str:
+    """The path of a file or folder as text; `what` names it in the message for anything else."""
+    try:
+        text = os.fspath(path)
+    except TypeError:
+        text = None
+    if not isinstance(text, str) or not text:
+        hint = "; call its build() first" if hasattr(path, "build") else ""
+        raise ModelError(f"{what} is given by its path, a text or a pathlib.Path, not by {shown(path)}{hint}")
+    if "\0" in text:
+        raise ModelError(f"{what} {text!r} has a NUL character in its path; no file can be named so")
+    return text
 
 
 def shown(value: Any) -> str:

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from linkwright.base.checks import path_text
 from linkwright.base.regular import word
 from linkwright.errors import LinkwrightError
 
@@ -37,6 +38,7 @@ def check_target(path: str | os.PathLike[str]) -> None:
 
     The new file would replace what is there, whatever it is: a pipe, a device, or a file that somebody protected.
     """
+    path_text("a file", path)
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
@@ -65,8 +67,8 @@ def atomic_file(path: str | os.PathLike[str], *, durable: bool = True, private: 
     `durable=False` leaves it to the system when the bytes reach the disk: for what can be made again, such as a cache.
     A `private` file can be read and written by its owner alone.
     """
+    check_target(path)
     target = Path(path)
-    check_target(target)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     created = False
     try:

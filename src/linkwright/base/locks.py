@@ -48,7 +48,7 @@ class Lock:
         self.fork_waits = fork_waits
         self._new: Callable[[], Any] = threading.RLock if reentrant else threading.Lock
         self._lock = self._new()
-        _locks.add(self)
+        _locks.add(weakref.ref(self, _locks.discard))
 
     def acquire(self, blocking: bool = True) -> bool:
         """Take the lock; whether it was taken."""
@@ -69,16 +69,23 @@ class Lock:
         self._lock.release()
 
 
-_locks: weakref.WeakSet[Lock] = weakref.WeakSet()
+# Not a WeakSet: threads that make locks would change it under the iteration of one that forks.
+_locks: set[weakref.ref[Lock]] = set()
 _forking = Lock()  # of two threads that fork, the second waits
 _waiting: list[Lock] = []  # held by the thread that forks
 
 
+def _all_locks() -> list[Lock]:
+    references = _locks.copy()  # at once, whatever other threads do
+    return [lock for reference in references if (lock := reference()) is not None]
+
+
 def _before_fork() -> None:
     _forking.acquire()
-    for lock in [lock for lock in list(_locks) if lock.fork_waits]:
-        lock.acquire()
-        _waiting.append(lock)
+    for lock in _all_locks():
+        if lock.fork_waits:
+            lock.acquire()
+            _waiting.append(lock)
 
 
 def _after_in_parent() -> None:
@@ -89,7 +96,7 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     _waiting.clear()
-    for lock in list(_locks):
+    for lock in _all_locks():
         lock.renew()
 
 

@@ -29,11 +29,12 @@ def view(
     import warnings
 
     import linkwright as lw
+    from linkwright.formats import ENDINGS
     from linkwright.viewer import animate
 
     if solution.is_dir():
         raise LinkwrightError(f"{solution}: is a directory; give a solution, a .nc file")
-    if solution.name.lower().endswith((".mks", ".urdf", ".dh.toml")):
+    if solution.name.lower().endswith(ENDINGS):
         raise LinkwrightError(
             f"{solution}: is a model; run it first (linkwright run), then view the .nc file it writes"
         )

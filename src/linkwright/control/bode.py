@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import path_text, real_array
 from linkwright.control.models import Model
 from linkwright.control.records import Record
 from linkwright.control.spectra import Spectrum
@@ -37,7 +37,7 @@ def bode(
     third pair of axes. `w` (n) rad/s are the frequencies of models and systems. `path` also writes the picture.
     """
     figure_class = _figure_class()
-    if path is not None and Path(path).suffix.lower() not in ENDINGS:
+    if path is not None and Path(path_text("a figure", path)).suffix.lower() not in ENDINGS:
         raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
     if not things:
         raise LinkwrightError("bode needs something to draw: a model, a spectrum, a linear system")

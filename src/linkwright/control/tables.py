@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,8 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import path_text
+from linkwright.base.regular import open_regular
 from linkwright.errors import DataError
 
 Array = NDArray[np.float64]
@@ -31,12 +34,12 @@ def read_columns(
     Fields are parted by commas, semicolons or tabs, whichever the head has most of. Empty lines, and those that start
     with #, are left out.
     """
-    file = Path(path)
+    file = Path(path_text("a record", path))
     try:
-        size = file.stat().st_size
-        if size > MOST_BYTES:
-            raise DataError(f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are read: cut or decimate it first")
-        with file.open(encoding="utf-8-sig", newline="") as stream:
+        with open_regular(file) as bytes_, io.TextIOWrapper(bytes_, encoding="utf-8-sig", newline="") as stream:
+            size = os.fstat(bytes_.fileno()).st_size
+            if size > MOST_BYTES:
+                raise DataError(f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are read: cut or decimate it first")
             return _table(file, stream, choose)
     except OSError as error:
         raise DataError(f"cannot read {file}: {error.strerror}") from error

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import path_text, real_array
 from linkwright.design.outputs import Answer, Outputs
 from linkwright.design.rows import Rows, Undefined, checked_finite
 from linkwright.errors import ModelError, NameNotFound
@@ -30,7 +30,7 @@ def mechanism_of(model: Mechanism | str | PathLike[str]) -> Mechanism:
     """A mechanism, or that of a file."""
     from linkwright.sources import load
 
-    return model if isinstance(model, Mechanism) else load(fspath(model))
+    return model if isinstance(model, Mechanism) else load(path_text("a model file", model))
 
 
 class Problem:

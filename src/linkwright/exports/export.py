@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkwright.base.checks import path_text
 from linkwright.base.files import check_place, write_text
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.exports.folder import check_folder, write_folder
@@ -61,7 +62,7 @@ def export(
     become an input p. `arduino=True` makes the folder an Arduino library, in float32 unless `precision` says otherwise.
     A folder that holds other things is refused unless `overwrite=True`.
     """
-    target = Path(path)
+    target = Path(path_text("what is exported", path))
     single = check_language(to, precision, arduino, target)
     options: dict[str, Any] = {"method": method, "frame": frame, "reference": reference, "wrenches": wrenches}
     options |= {"free": free, "dt": dt, "name": name}

@@ -41,8 +41,7 @@ def format_of(path: str | Path) -> str:
     name = Path(path).name.lower()
     ending = next((e for e in ENDINGS if name.endswith(e)), None)
     if ending is None:
-        suffix = Path(path).suffix
-        raise FormatError(f"files ending in {suffix!r} are not read; {', '.join(ENDINGS)} are", file=str(path))
+        raise FormatError(_why_unread(Path(path).suffix), file=str(path))
     if ending == ".xml":
         from linkwright.formats.xml import root_tag
 
@@ -52,6 +51,14 @@ def format_of(path: str | Path) -> str:
             raise FormatError(text, file=str(path))
         return _BY_ROOT[tag]
     return {".dh.toml": "dh", ".world": "sdf", ".mjcf": "mjcf"}.get(ending, ending[1:])
+
+
+def _why_unread(suffix: str) -> str:
+    """Why a file of this ending is no model, and what to do with it."""
+    if suffix.lower() == ".nc":
+        return "holds results, not a model; `linkwright view` shows them, and lw.open or lw.Study.open reads them"
+    what = f"files ending in {suffix!r} are" if suffix else "a file without an ending is"
+    return f"{what} not read as a model; the ending says the format: {', '.join(ENDINGS)}"
 
 
 def _reader(path: str | Path, file: str) -> Callable[..., Description]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from linkwright.base.regular import open_regular
 from linkwright.errors import FormatError
 
 MAX_BYTES = 64 * 2**20
@@ -27,7 +28,7 @@ def finite_arithmetic(file: str) -> Iterator[None]:
 def read_bytes(path: str | Path, most: int) -> bytes:
     """What is in a file of at most so many bytes."""
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             data = stream.read(most + 1)
     except OSError as error:
         raise FormatError(f"cannot be read: {error.strerror}", file=str(path)) from error

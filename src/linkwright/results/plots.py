@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import path_text
 from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.mechanism.kinds import JointKind
@@ -80,7 +81,7 @@ def plot(
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """The figure of a solution; it belongs to no window and to no state of matplotlib's."""
-    if path is not None and Path(path).suffix.lower() not in ENDINGS:
+    if path is not None and Path(path_text("a figure", path)).suffix.lower() not in ENDINGS:
         raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
     rows = [quantities] if isinstance(quantities, str) else list(quantities)
     for row in rows:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwright.base.checks import path_text
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.results.plots import ENDINGS, UNITS, style
 from linkwright.results.series import Series
@@ -27,7 +28,7 @@ def plot_series(
     """The figure; unless named, the series are those of drivers, elements and ties, or sizes of joint forces."""
     from linkwright.results.figures import ShownFigure, save_figure
 
-    if path is not None and Path(path).suffix.lower() not in ENDINGS:
+    if path is not None and Path(path_text("a figure", path)).suffix.lower() not in ENDINGS:
         raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
     chosen = _chosen(solution, names)
     units = list(dict.fromkeys(x.unit for x in chosen.values()))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
 from linkwright.errors import DtypeError, ShapeError
 from linkwright.mechanism.description import GROUND, Description, sealed
@@ -309,7 +310,7 @@ class Solution:
         """Write a NetCDF file that `lw.open` reads, with the model in it; a name in .csv, as `to_csv` does."""
         from linkwright.results.storage import save
 
-        if os.fspath(path).lower().endswith(".csv"):
+        if path_text("a solution", path).lower().endswith(".csv"):
             self.to_csv(path)
         else:
             save(self, path)

@@ -20,6 +20,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import path_text
 from linkwright.base.files import check_target, write_bytes
 from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
 from linkwright.mechanism.description import Description, sealed
@@ -87,7 +88,7 @@ def open(path: str | os.PathLike[str]) -> Solution:
     """The solution in a file that `Solution.save` wrote, with its model."""
     import h5py
 
-    file = os.fspath(path)
+    file = path_text("a solution", path)
     try:
         found = os.stat(file)
         if not stat.S_ISREG(found.st_mode):

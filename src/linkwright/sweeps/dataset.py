@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import path_text
 from linkwright.base.files import check_target, write_bytes
 from linkwright.base.regular import open_regular
 from linkwright.errors import FormatError, LinkwrightError
@@ -112,7 +113,7 @@ def load(path: str | os.PathLike[str], *, links: bool = True) -> tuple[Task, Pla
     """What `save` wrote; without `links`, the file itself may not be a link to another."""
     import h5py
 
-    file = os.fspath(path)
+    file = path_text("a study", path)
     try:
         stream = open_regular(file, links=links)
     except OSError as error:

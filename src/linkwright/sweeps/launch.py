@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from linkwright.base.checks import path_text
 from linkwright.base.files import cannot_write
 from linkwright.base.regular import kind
 from linkwright.errors import LinkwrightError, ModelError
@@ -74,6 +75,8 @@ def sweep(
     for name in fixed or ():
         if name in parameters:
             raise ModelError(f"parameter {name!r} varies and is fixed too; name it in one of parameters and fixed")
+    if store is not None:
+        store = path_text("the folder of a study", store)
     plan = make_plan(parameters, cases=cases, draws=draws, sampling=sampling, seed=seed, chunk=chunk)
     task = make_task(model, plan.names, outputs, analysis=analysis, times=times, parameters=fixed, settings=settings)
     if overwrite and store is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import path_text
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.results.plots import ENDINGS, style
 
@@ -35,7 +36,7 @@ def plot(
         from linkwright.results.figures import ShownFigure, save_figure
     except ImportError as error:
         raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from error
-    if path is not None and Path(path).suffix.lower() not in ENDINGS:
+    if path is not None and Path(path_text("a figure", path)).suffix.lower() not in ENDINGS:
         raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
     if kind is not None and kind not in KINDS:
         raise NameNotFound("kind of figure", str(kind), list(KINDS))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.sweeps.batch import MISSING, Batch
@@ -147,7 +148,7 @@ class Study:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a NetCDF file that `lw.Study.open` reads; a name in .csv gets the table of parameters and outputs."""
-        if os.fspath(path).lower().endswith(".csv"):
+        if path_text("a study", path).lower().endswith(".csv"):
             self.to_csv(path)
             return
         from linkwright.sweeps.dataset import save
@@ -176,7 +177,7 @@ class Study:
         from linkwright.sweeps.manifest import MANIFEST, read_manifest
         from linkwright.sweeps.store import DATASET, Store
 
-        place = Path(path)
+        place = Path(path_text("a study", path))
         if not place.is_dir():
             return cls(*load(place))
         if kind(place / DATASET):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import path_text, real_array
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotFound
 from linkwright.mechanism.quantities import titled
@@ -220,7 +220,7 @@ def _model(model: Mechanism | str | os.PathLike[str]) -> tuple[str, str]:
 
     if isinstance(model, Mechanism):
         return _written(model)
-    path = os.fspath(model)
+    path = path_text("a model file", model)
     if not path.lower().endswith(".mks"):
         from linkwright.sources import load
 

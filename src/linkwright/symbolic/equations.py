@@ -14,6 +14,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import path_text
 from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.model import Mechanism
@@ -275,7 +276,7 @@ class Equations(Parts):
         from linkwright.base.files import check_place, write_text
 
         writers = {".tex": self.latex, ".py": self.python, ".c": self.c, ".md": self.markdown, ".html": self.html}
-        path = Path(path)
+        path = Path(path_text("a file of equations", path))
         if path.suffix not in writers:
             raise LinkwrightError(f"{path.name}: equations are saved as {', '.join(writers)}; choose such an ending")
         check_place(path)

@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import array_of
+from linkwright.base.checks import path_text
 from linkwright.base.files import atomic_file
+from linkwright.base.regular import open_regular
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.tape.block import Block
 from linkwright.tape.program import (
@@ -104,8 +106,13 @@ def save(program: Program, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> Program:
     """Read a program; a file that is damaged, or not one of ours, is a `FormatError` that names it."""
-    name = os.fspath(path)
-    with open(path, "rb") as file:
+    name = path_text("a program", path)
+    try:
+        file = open_regular(name)
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}; give a file that Program.save wrote"
+        raise FormatError(reason, file=name) from error
+    with file:
         try:
             program = _Reader(zipfile.ZipFile(file), os.fstat(file.fileno()).st_size).program()
             validate(program)

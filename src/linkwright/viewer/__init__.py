@@ -28,6 +28,7 @@ def animate(
     The page holds everything that it needs and loads nothing; it can be opened from disk, sent and kept. Without a
     path it is an `Animation`, which notebooks show, `height` pixels high.
     """
+    from linkwright.base.checks import path_text
     from linkwright.viewer.inline import HEIGHT, Animation
     from linkwright.viewer.page import page, write_page
 
@@ -35,7 +36,7 @@ def animate(
     if path is None:
         name = solution.description.name if title is None else title
         return Animation(text, str(name), HEIGHT if height is None else height)
-    target = Path(path)
+    target = Path(path_text("an animation", path))
     write_page(target, text)
     return target
 

@@ -10,6 +10,7 @@ import os
 import re
 from pathlib import Path
 
+from linkwright.base.checks import path_text
 from linkwright.errors import ModelError
 from linkwright.viewer.page import write_page
 
@@ -34,8 +35,9 @@ class Animation:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it as one HTML file that any browser shows, and give its path."""
-        write_page(Path(path), self.page)
-        return Path(path)
+        target = Path(path_text("an animation", path))
+        write_page(target, self.page)
+        return target
 
     def __repr__(self) -> str:
         return f"<Animation {self.title!r}: {len(self.page) / 1e6:.1f} MB as a page; .save(name) writes it>"
