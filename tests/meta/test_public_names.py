@@ -1,6 +1,9 @@
 """The public names are all there, and each says what it is for."""
 
+import builtins
 import inspect
+import pydoc
+import re
 import types
 
 import pytest
@@ -8,6 +11,7 @@ import pytest
 import linkwright as lw
 
 CLASSES = (lw.Mechanism, lw.Builder, lw.Program, lw.Solution)
+CLASSES_OF_HELP = [name for name in lw.__all__ if inspect.isclass(getattr(lw, name))]
 
 
 def public(thing: object) -> list[str]:
@@ -29,10 +33,24 @@ def test_every_public_method_has_a_docstring(owner: type) -> None:
     assert not [name for name in bare if name not in fields]
 
 
-def test_every_name_of_the_list_is_there_and_the_table_holds_no_other() -> None:
-    assert all(getattr(lw, name) is not None for name in lw.__all__)
-    assert set(lw._PUBLIC) < set(lw.__all__)
-    assert dir(lw) == sorted(lw.__all__)
+def test_every_name_of_the_list_is_there_and_dir_shows_no_other() -> None:
+    assert all(getattr(lw, name) is not None for name in dir(lw))
+    assert dir(lw) == sorted({*lw.__all__, "open"})
+
+
+def test_importing_all_names_leaves_pythons_own_alone() -> None:
+    names: dict[str, object] = {}
+    exec("from linkwright import *", names)
+    assert names["load"] is lw.load
+    assert not set(names) & set(vars(builtins)) - {"__builtins__"}
+    assert lw.open is not open
+
+
+def test_help_shows_public_names_and_no_other() -> None:
+    text = pydoc.plain(pydoc.render_doc(lw))
+    parts = {part.split("\n", 1)[0]: part for part in re.split(r"\n(?=[A-Z]+\n)", text)}
+    assert set(re.findall(r"^    class (\w+)", parts["CLASSES"], re.MULTILINE)) == set(CLASSES_OF_HELP)
+    assert set(re.findall(r"^    (\w+)\(", parts["FUNCTIONS"], re.MULTILINE)) < set(lw.__all__)
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
