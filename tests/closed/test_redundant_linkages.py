@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import linkwright as lw
 from linkwright.errors import ModelError
@@ -200,15 +201,106 @@ def parallelogram() -> tuple[lw.Mechanism, np.ndarray]:
     return mech, way
 
 
-@pytest.mark.parametrize("rtol", [1e-6, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12])
-def test_a_parallelogram_passes_its_flat_position_at_every_tolerance(rtol: float) -> None:
+#: Angles and rates from which cranks turn over or swing through both flat positions.
+STARTS = ((-0.7, 6.0), (-0.3, 6.5), (0.4, 5.0), (1.1, 7.0), (-1.2, 8.0), (0.9, -6.0))
+
+
+def swung(way: np.ndarray, angle: float, rate: float, times: np.ndarray) -> np.ndarray:
+    """(T, 2 nv): q and v of the parallelogram, whose cranks are one pendulum."""
+    pull = 9.81 * 2.0 / (2 * 0.35 + 1.0)
+    sol = solve_ivp(
+        lambda t, y: [y[1], -pull * np.cos(y[0])],
+        (0.0, times[-1]),
+        [angle, rate],
+        method="DOP853",
+        rtol=1e-13,
+        atol=1e-14,
+        t_eval=times,
+    )
+    return np.concatenate([np.outer(sol.y[0], way), np.outer(sol.y[1], way)], axis=1)
+
+
+@pytest.mark.parametrize("method", ["rk45", "dop853"])
+@pytest.mark.parametrize("rtol", [1e-6, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-14])
+def test_a_parallelogram_passes_its_flat_positions_at_every_tolerance(method: str, rtol: float) -> None:
     mech, way = parallelogram()
-    sol = lw.simulate(mech, t_end=5.0, q0=-0.7 * way, v0=6.0 * way, rtol=rtol)
-    assert sol.status, str(sol.status)
-    assert np.ptp(np.sign(np.sin(sol.q @ way / 3.0))) > 0  # it went through
-    energy = mech.kinetic_energy(sol.q, sol.v) + mech.potential_energy(sol.q)
-    assert np.ptp(energy) < max(300.0 * rtol, 1e-8) * mech.kinetic_energy(sol.q, sol.v).max()
-    assert np.abs(sol.q - np.outer(sol.q @ way / 3.0, way)).max() < 1e-7  # on the branch of equal cranks
+    for angle, rate in STARTS:
+        sol = lw.simulate(mech, t_end=5.0, q0=angle * way, v0=rate * way, rtol=rtol, method=method)
+        assert sol.status, (angle, rate, str(sol.status))
+        assert np.ptp(np.sign(np.sin(sol.q @ way / 3.0))) > 0  # it went through
+        energy = mech.kinetic_energy(sol.q, sol.v) + mech.potential_energy(sol.q)
+        assert np.ptp(energy) < max(300.0 * rtol, 1e-9) * mech.kinetic_energy(sol.q, sol.v).max()
+        assert np.abs(sol.q - np.outer(sol.q @ way / 3.0, way)).max() < 1e-8  # on the branch of equal cranks
+
+
+def no_force(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return np.array([0.0 * float(x) for x in v])  # float() cannot be recorded
+
+
+@pytest.mark.parametrize(
+    ("method", "rtol", "tau"),
+    [
+        ("radau", 1e-6, None),
+        ("radau", 1e-9, None),
+        ("radau", 1e-6, no_force),
+        ("rk45", 1e-9, no_force),
+        ("rk45", 1e-12, no_force),
+        ("dop853", 1e-12, no_force),
+    ],
+)
+def test_implicit_steps_and_python_laws_pass_a_flat_position_too(method: str, rtol: float, tau: object) -> None:
+    mech, way = parallelogram()
+    times = np.linspace(0.0, 1.0, 11)
+    for angle, rate in STARTS[:2]:
+        sol = lw.simulate(mech, 1.0, q0=angle * way, v0=rate * way, rtol=rtol, method=method, tau=tau, times=times)
+        assert sol.status, (angle, rate, str(sol.status))
+        right = swung(way, angle, rate, times)
+        assert np.abs(np.concatenate([sol.q, sol.v], axis=1) - right).max() < max(1e3 * rtol, 1e-8)
+
+
+def test_what_is_asked_for_within_a_crossing_is_as_exact_as_the_steps() -> None:
+    mech, way = parallelogram()
+    times = np.linspace(0.0, 1.0, 401)
+    event = lw.Event(lambda t, q, v: q[0] - 0.02, name="beyond")
+    for angle, rate in STARTS[:2]:
+        right = swung(way, angle, rate, times)
+        sol = lw.simulate(mech, 1.0, q0=angle * way, v0=rate * way, rtol=1e-12, times=times, events=event)
+        assert np.abs(sol.q - right[:, :3]).max() < 1e-9
+        assert np.abs(sol.v - right[:, 3:]).max() < 1e-7
+        assert np.abs(sol.events[0].q[0] - 0.02) < 1e-10
+
+
+@pytest.mark.parametrize("method", ["rk45", "dop853", "radau", "a Python law"])
+def test_bennetts_linkage_passes_its_flat_position_by_every_method(method: str) -> None:
+    alpha, beta = 0.6, 1.1
+    mech = loop("bennett", bennett_rows(0.4, alpha, beta), gravity=(0.0, 0.0, 0.0))
+    q, s, _ = bennett(0.4, 3.0, alpha, beta)
+    law, name = (no_force, "rk45") if method == "a Python law" else (None, method)
+    for rtol in (1e-6, 1e-9) if method == "radau" else (1e-6, 1e-12):
+        sol = lw.simulate(mech, 0.5, q0=q, v0=-3.0 * s, rtol=rtol, method=name, tau=law)
+        assert sol.status, str(sol.status)
+        assert sol.q[-1, 0] < -0.4
+        right = np.array([bennett(theta, 0.0, alpha, beta)[0] for theta in sol.q[:, 0]])
+        assert np.abs(np.angle(np.exp(1j * (sol.q - right)))).max() < 1e-8
+        energy = mech.kinetic_energy(sol.q, sol.v)
+        assert np.ptp(energy) < max(300.0 * rtol, 1e-10) * energy[0]
+
+
+def test_steps_before_a_mechanism_that_locks_up_are_no_crossing() -> None:
+    """A rocker that a driver leads beyond its reach."""
+    with lw.Builder("rocker") as b:
+        b.gravity((0.0, -9.81, 0.0))
+        first, coupler, second = (b.body(n, 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1)) for n in "abc")
+        b.joint("revolute", b.triad(b.ground), b.triad(first), "first")
+        b.joint("revolute", b.triad(first, (1, 0, 0)), b.triad(coupler), "near")
+        b.joint("revolute", b.triad(b.ground, (2.5, 0, 0)), b.triad(second), "last")
+        b.joint("revolute", b.triad(coupler, (1.2, 0, 0)), b.triad(second, (1.4, 0, 0)), "far", cut=True)
+        b.driver("joint", "first", 1.2 + lw.TIME, name="d")
+    mech = b.build()
+    sol = lw.simulate(mech, 3.0, rtol=1e-9)
+    assert not sol.status
+    reach = np.arccos((1.0 + 2.5**2 - 2.6**2) / (2 * 1.0 * 2.5))  # coupler and rocker in one line
+    assert abs(1.2 + sol.time[-1] - reach) < 1e-6
 
 
 def test_derivatives_are_right_beside_a_singular_position_and_nan_where_rounding_spoils_them() -> None:

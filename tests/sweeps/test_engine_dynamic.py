@@ -140,3 +140,33 @@ def test_cases_that_all_fail_have_reasons_and_no_forces(swing):
 
 def test_a_case_in_which_nothing_has_a_mass_is_told(swing):
     agree(make_task(swing, NAMES, ["hinge.angle"]), np.array([CASES[0], [0.5, 0.0, 0.4, 0.1]]), 1e-9)
+
+
+PARALLELOGRAM = """MODEL cranks
+SYSTEM (DYNAMIC ANALYSIS, ending time = 0.3, print interval = 0.05, relative tolerance = 1e-11);
+PARAMETER m = 1; PARAMETER start = -0.5;
+GRAVITY (0, -9.81, 0);
+BODY g (ground);
+BODY one (f = (cos(start), sin(start), 0), mass = m, com = (0.5, 0, 0), inertia = (0.01, 0.1, 0.1));
+BODY bar (origin = (cos(start), sin(start), 0), mass = 1, com = (0.5, 0, 0), inertia = (0.01, 0.1, 0.1));
+BODY two (origin = (2, 0, 0), f = (cos(start), sin(start), 0), mass = m, com = (0.5, 0, 0), inertia = (0.01, 0.1, 0.1));
+TRIAD foot (associated body = g, origin = (2, 0, 0));
+TRIAD pin (associated body = one, origin = (1, 0, 0));
+TRIAD eye (associated body = bar, origin = (2, 0, 0));
+TRIAD tip (associated body = two, origin = (1, 0, 0));
+REVOLUTE JOINT turn (triad = g, triad = one);
+REVOLUTE JOINT near (triad = pin, triad = bar);
+REVOLUTE JOINT follow (triad = foot, triad = two);
+REVOLUTE JOINT far (triad = eye, triad = tip);
+INITIAL (turn.rate = 6);
+ENDMODEL
+"""
+
+
+def test_cases_pass_singular_positions_as_each_alone(tmp_path):
+    path = tmp_path / "cranks.mks"
+    path.write_text(PARALLELOGRAM)
+    task = make_task(path, ("m", "start"), ["turn.angle", "turn.rate"], settings={"method": "dop853"})
+    assert isinstance(Engine(task).way, Dynamic)
+    found = agree(task, np.array([[1.0, -0.5], [2.0, -0.4], [1.5, -0.3]]), 1e-7)
+    assert np.all(found.arrays["turn.angle"][:, -1] > 0.2)

@@ -17,13 +17,15 @@ from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.lengths import length_scale
 from linkwright.simulation.beginning import Settings, first_steps
-from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, UNDERFLOW, first_control, run_settings
+from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, STALLED, UNDERFLOW, first_control, run_settings
 from linkwright.simulation.dense import dense_value
-from linkwright.simulation.engines import Trouble, step_count, why_stuck
+from linkwright.simulation.engines import Trouble, crossed, resigned, step_count, why_stuck
 from linkwright.simulation.kernels import Kernels, in_batch
+from linkwright.simulation.passing import Passing
 from linkwright.simulation.rows import Rows
+from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.tableaux import tableau_of
-from linkwright.simulation.tolerances import tolerances
+from linkwright.simulation.tolerances import GROUPS, Tolerances, tolerances
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -105,12 +107,40 @@ class Simulations:
             stuck = code >= UNDERFLOW
             for k in np.flatnonzero(stuck):
                 here = Rows(next_control[k : k + 1, 0], q1[k : k + 1], v1[k : k + 1], a1[k : k + 1]).copy()
+                beyond = self._crossing(out, int(at[k]), here, next_control[k], p, tolerance)
+                if beyond is not None:
+                    q1[k], v1[k], a1[k] = beyond.q[0], beyond.v[0], beyond.a[0]
+                    next_control[k] = crossed(next_control[k], here, beyond, tolerance)
+                    since[int(at[k])].clear()
+                    stuck[k] = False
+                    continue
+                if code[k] == STALLED:
+                    next_control[k] = resigned(next_control[k])
+                    stuck[k] = False
+                    continue
                 reason, residual = why_stuck(np.array(since[int(at[k])]))
                 out.troubles[int(at[k])] = Trouble(reason, float(here.t[0]), residual, here), here
             for row in at[rows]:
                 since[int(row)].clear()
             on = ~stuck & (next_control[:, 0] < s.end)
             q, v, a, control, at = q1[on], v1[on], a1[on], next_control[on], at[on]
+
+    def _crossing(
+        self, out: Simulated, case: int, here: Rows, control: Floats, p: Floats, tolerance: Tolerances
+    ) -> Rows | None:
+        """A point of a case beyond what stops its steps, with what is passed of the times asked for; or None."""
+        s, force = self.settings, None if self.kernels.has_law else np.zeros(self.kernels.nv)
+        own = Tolerances(s.rtol, tolerance.least[case], tolerance.most[case], tolerance.entries, tolerance.start[case])
+        longest = min(s.longest, s.end - s.start)
+        passing = Passing(Slopes(self.kernels, None, force, p[case]), own, s.end, longest)
+        beyond = passing.across(here, control[-len(GROUPS) :])
+        if beyond is None:
+            return None
+        first, last = np.searchsorted(self.times, [here.t[0], beyond.t[0]], side="right")
+        for k in range(first, last):
+            there = beyond if self.times[k] == beyond.t[0] else passing.point(here, float(self.times[k])) or beyond
+            out.q[k, case], out.v[k, case], out.a[k, case] = there.q[0], there.v[0], there.a[0]
+        return beyond
 
     def _first_steps(self, q: Floats, v: Floats, a: Floats, p: Floats, atol: Floats) -> Floats:
         """As `beginning` finds them for one run."""

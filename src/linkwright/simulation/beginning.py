@@ -156,7 +156,8 @@ def engine_of(
         order = 3 if s.method == STIFF else tableau_of(s.method).error_order
         control = (_first_step(kernels, s, first, law, tau, (tolerance.absolute(tolerance.start), order)), control[1])
     if s.method == STIFF or python:
-        from linkwright.simulation.called import Called, Slopes
+        from linkwright.simulation.called import Called
+        from linkwright.simulation.slopes import Slopes
 
         slopes = Slopes(kernels, law if python else None, tau)
         if s.method != STIFF:

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.locks import cached_property
-from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.control import (
     CLOSED,
     CONTROL,
+    STALLED,
     UNDERFLOW,
     after,
     before,
@@ -21,61 +20,16 @@ from linkwright.simulation.control import (
     run_settings,
 )
 from linkwright.simulation.dense import dense_terms, dense_value
-from linkwright.simulation.engines import FAR, PIECE, Trouble, Work, far_note, step_count, why_stuck
-from linkwright.simulation.kernels import Kernels
-from linkwright.simulation.laws import Law, LawFailed
+from linkwright.simulation.engines import FAR, PIECE, Trouble, Work, crossed, far_note, resigned, step_count, why_stuck
+from linkwright.simulation.laws import LawFailed
+from linkwright.simulation.passing import Passing
 from linkwright.simulation.rows import Rows
+from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.tableaux import Row, Tableau
-from linkwright.simulation.tolerances import Tolerances
+from linkwright.simulation.tolerances import GROUPS, Tolerances
 
 Floats = NDArray[np.float64]
 _OFTEN, _ENDLESS = 100, 2e5  # attempts after which it is asked how a run goes, and how many a run should not take
-
-
-class Slopes:
-    """The derivatives of a state, with the forces of a Python law or given ones."""
-
-    def __init__(self, kernels: Kernels, law: Law | None, tau: Floats | None) -> None:
-        self.kernels, self._law, self._tau = kernels, law, tau
-        self.plain, self.same = kernels.plain, kernels.nq == kernels.nv
-
-    @cached_property
-    def dynamics(self) -> tuple[Kernel, list[str]]:
-        """The kernel of forward dynamics, and the names of what it takes."""
-        kernel = self.kernels.dynamics()
-        return kernel, [port.name for port in kernel.signature.inputs]
-
-    def rate(self, q: Floats, v: Floats) -> Floats:
-        return v if self.same else np.asarray(self.kernels.rate()(q, v))
-
-    def force(self, t: float, q: Floats, v: Floats) -> Floats:
-        if self._law is None:
-            assert self._tau is not None
-            return self._tau
-        return self._law(float(t), q.copy(), v.copy())
-
-    def wanders(self, row: Rows) -> str:
-        """What to know if the law gives two answers for one state: no step is short enough for such a one."""
-        if self._law is None:
-            return ""
-        t, q, v = float(row.t[0]), row.q[0], row.v[0]
-        one, other = (self.force(t, q, v) for _ in range(2))
-        if np.array_equal(one, other, equal_nan=True):
-            return ""
-        text = f"at t = {t:.9g} s {self._law.what} gives other values when it is asked again for the same t, q and v"
-        return f"{text}: it has random numbers or keeps something between its calls"
-
-    def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
-        given = {"q": q, "v": v, "tau": self.force(t, q, v), "t": np.array(t)}
-        kernel, names = self.dynamics
-        return np.asarray(kernel(*(given[name] for name in names)))
-
-    def settled(self, t: float, q: Floats, v: Floats) -> tuple[Floats, Floats, float, float]:
-        """The nearest state that can be, the residual of the constraints, and the rounds."""
-        if self.plain:
-            return q, v, 0.0, 0.0
-        q, v, *summary = self.kernels.settled()(q, v, np.array(t))
-        return (q, v, float(summary[0][0]), float(summary[0][1])) if summary else (q, v, 0.0, 0.0)
 
 
 class Creep:
@@ -121,6 +75,7 @@ class Called:
         self.tolerances = tolerances
         self.settings = run_settings(end, longest, shortest, tolerances)
         self.control = first_control(self.begin, first, tolerances.start)
+        self.passing = Passing(slopes, tolerances, end, longest)
 
     @property
     def time(self) -> float:
@@ -172,14 +127,21 @@ class Called:
         there = reached(self.control, self.tolerances.reached(point.q[0], point.v[0]).tolist())
         sums, moved = self._errors(point, slopes, np.array(there, dtype=np.float64))
         size = point.q.size + point.v.size
-        projection = (phi, rounds, moved, None)
+        projection = (phi if self.kernels.closed else None, rounds, moved)
         control, taken = after(self.tableau, size, self.control, self.settings, h, t1, projection, sums, there)
         self.control = np.asarray(control, dtype=np.float64)
         self.tried.append(self.control)
-        stuck = self.control[CONTROL.index("code")] == UNDERFLOW
+        code = self.control[CONTROL.index("code")]
+        stuck = code == UNDERFLOW
         wanders = self.slopes.wanders(self.last) if self.watch.creeps(self.time) or stuck else ""
         if wanders:
             return None, Trouble("no function of the state", t, message=wanders)
+        if stuck or code == STALLED:
+            beyond = self.passing.across(self.last, self.control[-len(GROUPS) :])
+            if beyond is not None:
+                self.control, self.tried = crossed(self.control, self.last, beyond, self.tolerances), []
+                return beyond, None
+            self.control = self.control if stuck else resigned(self.control)
         if stuck:
             reason, residual = why_stuck(np.array(self.tried))
             return None, Trouble(reason, t, residual, point if reason == "no value" else self.last)
@@ -247,6 +209,7 @@ class Called:
             q, v, _, _ = s.settled(t, q, v)
             found.t[n], found.q[n], found.v[n] = t, q, v
             found.a[n] = s.acceleration(t, q, v)
+        self.passing.between(rows, step, theta, found)
         return found
 
     def _all_slopes(self, a: Rows, b: Rows, h: float) -> list[tuple[Floats, Floats]]:

@@ -31,8 +31,6 @@ class Composer(ProgramBuilder):
         self.seat: Seat | None = None  # where the states of a mechanism are looked at
         self.force: Ref | None = None
         self.parameters: Ref | None = None  # those that are given with the state
-        self.judges = False  # whether steps are judged by their errors
-        self.steepness: Ref | None = None  # the square of how far the last projection moved for what it had to close
 
     def build(self, **labels: Any) -> Program:
         program = super().build(**labels)

@@ -16,9 +16,9 @@ Floats = NDArray[np.float64]
 
 #: What goes from one attempt to the next: the time, the step to try, the error of the last accepted step, how the
 #: attempt went, the residual of the constraints before the last round, the rounds, the error of this attempt, the
-#: square of how far the last projection moved for what it had to close, and how far the coordinates and rates of each
-#: group have come.
-CONTROL = ("t", "h", "old", "code", "phi", "rounds", "error", "steepness", *GROUPS)
+#: length of the usual step, and how far the coordinates and rates of each group have come.
+CONTROL = ("t", "h", "old", "code", "phi", "rounds", "error", "usual", *GROUPS)
+USUAL = CONTROL.index("usual")
 _REACHED = CONTROL.index(GROUPS[0])
 #: What is the same for a whole run; each group's absolute tolerance is between its least and its most.
 SETTINGS = (
@@ -31,13 +31,10 @@ _LEAST, _MOST = (SETTINGS.index(f"{word} {GROUPS[0]}") for word in ("least", "mo
 #: Newton's rounds of a projection, and the residual of the constraints (rad, or as a part of the mechanism's length) at
 #: which the round that is being made is the last: it leaves about the square of that.
 ROUNDS, CLOSED = 10, 1e-8
-#: Beside a singular position, at a distance of 1/s in radians, equations that are met to rounding leave rates that are
-#: uncertain by rounding times s², as a part of them, and no step is short enough to do better. What a step across feels
-#: of that, measured; the s² up to which positions are regular; and the most that is left to uncertainty.
-ROUNDING, REGULAR, UNCERTAIN = 4e-13, 100.0, 3e-8
-LONGER = 1.6  # how much, to end beyond it
-
-REJECTED, ACCEPTED, ENDED, UNDERFLOW = 0.0, 1.0, 2.0, 3.0
+REJECTED, ACCEPTED, ENDED, UNDERFLOW, STALLED = 0.0, 1.0, 2.0, 3.0, 4.0
+#: The steps of a closed mechanism stall where a rejection leaves less than this part of the usual step: it may be
+#: beside a singular position (`passing.py`). The usual step is the longest of late; each step leaves so much of it.
+SHRUNK, LATELY = 0.03, 0.9
 SAFETY, LEAST, MOST = 0.9, 0.2, 10.0
 STRETCH = 1.01  # a step that would leave less than a hundredth of itself to the end goes there
 
@@ -88,15 +85,14 @@ def after(
     settings: Any,
     h: Any,
     t_end: Any,
-    projection: tuple[Any, Any, Any, Any],
+    projection: tuple[Any, Any, Any],
     sums: Sequence[Any],
     there: Sequence[Any],
 ) -> tuple[Any, Any]:
     """The control of the next attempt, and whether this one is taken.
 
-    `projection` is the residual of the constraints, the rounds, the sum of squares of what was moved, or None where
-    nothing can be, and the square of how far that is for the residual, or None where it is not known; `there` is how
-    far each group has come with this step.
+    `projection` is the residual of the constraints, or None where there are none, the rounds, and the sum of squares of
+    what was moved, or None where that is no error; `there` is how far each group has come with this step.
 
     The error is a root mean square over the entries of q and v, each by its tolerance; what projection moved is part of
     it. A step is taken with an error up to 1. The next is h·0.9·e^(β·¾ − 1/k)·e_old^β, between a fifth and ten times
@@ -104,23 +100,13 @@ def after(
     """
     t, old, code = control[0], control[2], control[3]
     end, shortest = settings[0], settings[SETTINGS.index("shortest")]
-    phi, rounds, moved, steepness = projection
+    phi, rounds, moved = projection
     error = _norm(h, size, sums)
     if moved is not None:  # near a singular position it may be far
         error = np.sqrt(error * error + moved / size)
-    near: Any = 0.0
-    if steepness is not None:
-        rtol = settings[SETTINGS.index("rtol")]
-        steepest = maximum(steepness, control[CONTROL.index("steepness")])
-        unavoidable = minimum(ROUNDING * maximum(steepest - REGULAR, 0.0), UNCERTAIN) / rtol
-        # What remains tells whether the step is taken. The next is no longer for what was left out.
-        error = maximum(error - unavoidable, minimum(error, 0.5))
-        # A step that would end beside a singular position is tried once more, longer, to end beyond it.
-        near = less(maximum(10.0 * rtol, 4.0 * REGULAR * ROUNDING), ROUNDING * steepness) * less(0.5, code)
     known = less_equal(error, 1e300)  # false for what is no number
-    met = less_equal(phi, CLOSED)
-    hops = near * less_equal(error, 1.0) * met
-    taken = less_equal(error, 1.0) * met * (1.0 - hops)
+    met = None if phi is None else less_equal(phi, CLOSED)
+    taken = less_equal(error, 1.0) * (1.0 if met is None else met)
     exponent = 1.0 / (tableau.error_order + 1) - 0.75 * tableau.beta
     floor = maximum(error, 1e-10)
     factor = SAFETY * floor**-exponent
@@ -128,12 +114,15 @@ def after(
         factor = factor * old**tableau.beta
     most = where(less(code, 0.5), 1.0, MOST)  # after a rejection
     factor = where(known, minimum(maximum(factor, LEAST), where(taken, most, 1.0)), LEAST)
-    factor = where(hops, LONGER, where(met, factor, LEAST))
+    if met is not None:
+        factor = where(met, factor, LEAST)
     over = less_equal(end, t)
     stuck = less_equal(UNDERFLOW, code)
     short = less(h, shortest) * (1.0 - taken) * (1.0 - over)
     accepted = taken * (1.0 - over) * (1.0 - stuck)
-    result = where(accepted, ACCEPTED, REJECTED)
+    usual = control[USUAL]
+    stalled: Any = REJECTED if phi is None else where(less(h * factor, SHRUNK * usual), STALLED, REJECTED)
+    result = where(accepted, ACCEPTED, stalled)
     result = where(short, UNDERFLOW, result)
     result = where(over, ENDED, result)
     result = where(stuck, code, result)
@@ -143,10 +132,10 @@ def after(
         where(stuck, control[1], following),
         where(accepted, maximum(error, 1e-4), old),
         result,
-        phi,
+        0.0 * h if phi is None else phi,
         rounds,
         error,
-        0.0 * h if steepness is None else where(accepted, steepness, control[CONTROL.index("steepness")]),
+        where(accepted, maximum(h, LATELY * usual), usual),
         *(where(accepted, x, control[_REACHED + k]) for k, x in enumerate(there)),
     ]
     return np.array(next_control), accepted

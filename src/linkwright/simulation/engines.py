@@ -16,16 +16,21 @@ from linkwright.simulation.control import (
     ACCEPTED,
     CLOSED,
     CONTROL,
+    REJECTED,
     SETTINGS,
+    STALLED,
     UNDERFLOW,
+    USUAL,
     first_control,
     run_settings,
 )
 from linkwright.simulation.dense import dense_count, dense_value
 from linkwright.simulation.kernels import Kernels, in_batch
+from linkwright.simulation.passing import Passing
 from linkwright.simulation.rows import Rows
+from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.tableaux import Tableau
-from linkwright.simulation.tolerances import Tolerances
+from linkwright.simulation.tolerances import GROUPS, Tolerances
 
 Floats = NDArray[np.float64]
 
@@ -269,6 +274,19 @@ def step_count(begin: float, end: float, dt: float) -> int:
     return max(1, math.ceil((end - begin) / dt * (1.0 - 1e-14) - 1e-9))
 
 
+def crossed(control: Floats, start: Rows, beyond: Rows, tolerances: Tolerances) -> Floats:
+    """The control of the first attempt after a crossing."""
+    there = np.maximum(control[-len(GROUPS) :], tolerances.reached(beyond.q[0], beyond.v[0]))
+    return first_control(float(beyond.t[0]), float(beyond.t[0] - start.t[0]), there)
+
+
+def resigned(control: Floats) -> Floats:
+    """The control of the next attempt where there is nothing to cross: the short steps are usual."""
+    control = control.copy()
+    control[CONTROL.index("code")], control[USUAL] = REJECTED, control[CONTROL.index("h")]
+    return control
+
+
 class Adaptive(Compiled):
     """Steps as long as the tolerances let them be; the control is part of the compiled attempt."""
 
@@ -293,6 +311,7 @@ class Adaptive(Compiled):
         self.pace = Pace(kernel.signature.work)
         self.settings = run_settings(end, longest, shortest, tolerances)
         self.control = first_control(self.time, first, tolerances.start)
+        self.passing = Passing(Slopes(kernels, None, tau), tolerances, end, longest)
         self.table, self.controls = Rows.empty(room + 1, nq, nv), np.empty((room + 1, len(CONTROL)))
         r, c = self.table, self.controls
         self.run = marched(
@@ -336,11 +355,27 @@ class Adaptive(Compiled):
         self.work.rejected += tried - len(taken)
         self.work.evaluations += tried * self.tableau.stages
         self.work.rounds += int(np.nansum(c[1 : 1 + tried, CONTROL.index("rounds")]))
-        if code[-1] != UNDERFLOW:
+        if code[-1] < UNDERFLOW:
             return rows, None
-        since = int(taken[-1]) if len(taken) else 0
-        stuck = int(np.flatnonzero(code == UNDERFLOW)[0]) + 1
-        return rows, self._trouble(self.last, c[since + 1 : stuck + 1])
+        return self._passed(rows, int(taken[-1]) if len(taken) else 0, int(np.argmax(code >= UNDERFLOW)) + 1)
+
+    def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
+        states = super().between(rows, step, theta)
+        self.passing.between(rows, step, theta, states)
+        return states
+
+    def _passed(self, rows: Rows, since: int, stuck: int) -> tuple[Rows, Trouble | None]:
+        """The rows with a point beyond what stops the steps, if there is one; `since` and `stuck` are attempts."""
+        beyond = self.passing.across(self.last, self.control[-len(GROUPS) :])
+        if beyond is not None:
+            self.control = crossed(self.control, self.last, beyond, self.passing.tolerances)
+            self.last = beyond
+            self.work.steps += 1
+            return Rows(*(np.concatenate(x) for x in zip(rows.all, beyond.all, strict=True))), None
+        if self.control[CONTROL.index("code")] == STALLED:
+            self.control = resigned(self.control)
+            return rows, None
+        return rows, self._trouble(self.last, self.controls[since + 1 : stuck + 1])
 
     def _trouble(self, row: Rows, controls: Floats) -> Trouble:
         reason, residual = why_stuck(controls)

@@ -31,7 +31,7 @@ class Kernels:
     def __init__(
         self, maker: Maker, digest: str, law: Program | None, free: tuple[str, ...] = (), *, conserving: bool = False
     ) -> None:
-        self._maker, self._law, self._free, self._conserving = maker, law, free, conserving
+        self._maker, self._law, self._free, self.conserving = maker, law, free, conserving
         self._identity = f"{digest} simulation {'' if law is None else law.digest}{f' {free}' if free else ''}"
         self._identity += " conserving" if conserving else ""
         self._kernels: dict[str, Kernel] = {}
@@ -39,6 +39,7 @@ class Kernels:
         x = maker.tree.coordinates
         self.nq, self.nv = x.nq, x.nv
         self.plain = x.nq == x.nv and not maker.closed  # q̇ = v, and every state is possible
+        self.closed, self.has_law = bool(maker.closed), law is not None
 
     @classmethod
     def opened(cls, mech: Mechanism, free: tuple[str, ...], law: Program | None = None) -> Kernels:
@@ -72,8 +73,13 @@ class Kernels:
         if self._parts is None:
             from linkwright.simulation.parts import Parts
 
-            self._parts = Parts(self._maker, self._law, self._free, conserving=self._conserving)
+            self._parts = Parts(self._maker, self._law, self._free, conserving=self.conserving)
         return self._parts
+
+    @property
+    def rate_units(self) -> Floats:
+        """(nv,): the unit of each rate."""
+        return self._maker.rate_units
 
     def _kernel(self, name: str, tableau: Tableau | None) -> Kernel:
         key = name if tableau is None else f"{name} {tableau.name}"
@@ -113,6 +119,9 @@ class Kernels:
 
     def settled(self) -> Kernel:
         return self._kernel("settled", None)
+
+    def conserved(self) -> Kernel:
+        return self._kernel("conserved", None)
 
     def slope(self) -> Kernel:
         return self._kernel("slope", None)

@@ -182,19 +182,12 @@ class Parts:
         b.copy(q, now)
         b.call(lambda: (np.array(np.inf), np.array(0.0)), [], [found, count])
         carry = [(now, there), (found, size), (count, counted)]
-        if b.judges:
-            far, steeper, b.steepness = (b.number(n) for n in ("far", "steeper", "steepness"))
-            b.call(lambda: np.array(0.0), [], [b.steepness])
-            carry.append((b.steepness, steeper))
         outer, b.statements = b.statements, []
         given = {"q": now, "t": t, **self.parameters(b)}
         b.run(program, [given[port.name] for port in program.inputs], [dv, phi])
         b.run(self.integrate, [now, dv], [there])
         b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.maker.closing_units, [], [size])
         b.call(lambda s, n: (n + 1.0, less_equal(s, CLOSED * CLOSED)), [size, count], [counted, done])
-        if b.judges:
-            b.total_weighted(lambda x, unit: _squares(x / unit), [dv], self.maker.rate_units, [], [far])
-            b.call(lambda far, s: far / maximum(s, 1e-300), [far, size], [steeper])
         body, b.statements = tuple(b.statements), outer
         b.add(Loop(ROUNDS, body, tuple((x.operand, y.operand) for x, y in carry), done.operand))
         b.copy(now, q_out)

@@ -174,7 +174,6 @@ def fixed_step(parts: Parts, tableau: Tableau) -> Program:
 def attempt(parts: Parts, tableau: Tableau) -> Program:
     """q, v, a, control, settings [, tau] → the same at the next point, or as they were if the error is too large."""
     b = Composer(f"{tableau.name} attempt")
-    b.judges = parts.exact
     q, v, a = _start(b, parts)
     control, settings = b.input("control", (len(CONTROL),)), b.input("settings", (len(SETTINGS),))
     tau = _force(b, parts)
@@ -193,24 +192,19 @@ def attempt(parts: Parts, tableau: Tableau) -> Program:
     tolerances = [b.number("tolerance") for _ in GROUPS]
     b.call(lambda s, *x: tuple(absolute_tolerances(s, x)), [settings, *there_reached], tolerances)
     sums = _errors(b, stages, (q, v), (seat.q, seat.v), settings, tolerances)
-    if met is None:
-        met = b.number("phi"), b.number("rounds")
-        b.call(lambda: (np.array(0.0), np.array(0.0)), [], met)
     if parts.exact:
         sums.append(stages.moved(settings, tolerances))
     accepted = b.number("accepted")
 
-    if parts.exact and b.steepness is not None:
-        sums.append(b.steepness)
-
-    def judged(control: Any, settings: Any, h: Any, t_end: Any, phi: Any, rounds: Any, *rest: Any) -> Any:
+    def judged(control: Any, settings: Any, h: Any, t_end: Any, *rest: Any) -> Any:
         size, errors = parts.nq + parts.nv, len(tableau.errors)
-        there, sums = rest[: len(GROUPS)], rest[len(GROUPS) :]
-        moved, steepness = (sums[k] if len(sums) > k else None for k in (errors, errors + 1))
-        projection = (phi, rounds, moved, steepness)
+        phi, rounds = (None, 0.0 * h) if met is None else rest[:2]
+        numbers = rest[0 if met is None else 2 :]
+        there, sums = numbers[: len(GROUPS)], numbers[len(GROUPS) :]
+        projection = (phi, rounds, sums[errors] if len(sums) > errors else None)
         return after(tableau, size, control, settings, h, t_end, projection, sums[:errors], there)
 
-    b.call(judged, [control, settings, h, t_end, *met, *there_reached, *sums], [control_out, accepted])
+    b.call(judged, [control, settings, h, t_end, *(met or ()), *there_reached, *sums], [control_out, accepted])
     for new, old, out in zip(there, (q, v, a), outputs, strict=True):
         b.each(lambda new, old, yes: where(yes, new, old), [new, old], [accepted], [out])
     return b.build(single=False)
@@ -281,6 +275,19 @@ def settled(parts: Parts) -> Program:
     met = parts.settle(b, q, v)
     _copy_seat(b, parts, outputs)
     _summarise(b, met)
+    return b.build(single=False)
+
+
+def conserved(parts: Parts) -> Program:
+    """q0, v0, q, v → v scaled so that the energy is what it is at q0, v0."""
+    b = Composer("conserved rates")
+    q0, v0, q, v = (b.input(n, (parts.nq if n[0] == "q" else parts.nv,)) for n in ("q0", "v0", "q", "v"))
+    (out,) = _state_outputs(b, parts, "v")
+    seat = parts.seat(b)
+    b.copy(q, seat.q)
+    b.copy(v, seat.v)
+    parts.conserve(b, q0, v0)
+    b.copy(seat.v, out)
     return b.build(single=False)
 
 

@@ -5,17 +5,20 @@ The solver is begun anew every few steps, from the state alone: so a run can be 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.simulation.called import Creep, Slopes
-from linkwright.simulation.control import CLOSED, CONTROL, first_control
+from linkwright.simulation.called import Creep
+from linkwright.simulation.control import CLOSED, CONTROL, LATELY, SHRUNK, USUAL, first_control
 from linkwright.simulation.engines import Trouble, Work
 from linkwright.simulation.kernels import in_batch
 from linkwright.simulation.laws import LawFailed
+from linkwright.simulation.passing import Passing
 from linkwright.simulation.rows import Rows
+from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.tolerances import GROUPS, Tolerances
 
 Floats = NDArray[np.float64]
@@ -50,6 +53,8 @@ class Stiff:
         self.h, self.longest = control
         self.tolerances, self.reached = tolerances, tolerances.start
         self.units = units
+        self.passing = Passing(slopes, tolerances, end, self.longest)
+        self.usual = 0.0  # the longest step of late
         self.notes: list[str] = []
         self.between_ends: list[Any] = []  # dense output of the steps given last
 
@@ -64,11 +69,8 @@ class Stiff:
     def slope(self, t: float, y: Floats) -> Floats:
         """ẏ of y = (q, v)."""
         self.work.evaluations += 1
-        s, nq = self.slopes, self.slopes.kernels.nq
-        q, v = y[:nq].copy(), y[nq:].copy()
-        if self.compiled:
-            return np.concatenate(s.kernels.slope()(q, v, np.array(t), *self.tau))
-        return np.concatenate([s.rate(q, v), s.acceleration(t, q, v)])
+        nq = self.slopes.kernels.nq
+        return np.concatenate(self.slopes.slope(t, y[:nq].copy(), y[nq:].copy()))
 
     def jacobian(self, t: float, y: Floats) -> Floats:
         """∂ẏ/∂y by central differences, all in one call of the kernel where there is one."""
@@ -125,26 +127,49 @@ class Stiff:
             if wanders:
                 return Trouble("no function of the state", self.time, message=wanders)
             if solver.status == "failed":
-                return self._failed()
+                return None if self._crosses(points) else self._failed()
             dense, t = solver.dense_output(), float(solver.t)
             point, trouble = self._settled(t, solver.y[:nq].copy(), solver.y[nq:].copy())
             if point is None:
-                return trouble
+                return None if self._crosses(points) else trouble
             if self._far(point, solver.y):
                 # Near a singular position; a shorter step is less far off.
                 self.h, self.work.rejected = 0.2 * (t - self.time), self.work.rejected + 1
+                if self.h < SHRUNK * self.usual:
+                    if self._crosses(points):
+                        return None
+                    self.usual = self.h
                 short = self.h < 16.0 * np.spacing(abs(t))
                 return Trouble("constraint cannot be met", self.time, state=self.last) if short else None
-            points.append(point)
-            self.last = point
-            self.reached = np.maximum(self.reached, self.tolerances.reached(point.q[0], point.v[0]))
-            self.between_ends.append(dense)
-            self.work.steps += 1
+            self._take(points, point, dense)
             if not self.slopes.plain:
                 solver.y = np.concatenate([point.q[0], point.v[0]])
                 solver.f = self.slope(t, solver.y)
         self.h = float(solver.h_abs)
         return None
+
+    def _take(self, points: list[Rows], point: Rows, dense: Callable[[float], Floats]) -> None:
+        """Go on from a point; `dense` gives (q, v) between the last one and this."""
+        self.usual = max(float(point.t[0]) - self.time, LATELY * self.usual)
+        points.append(point)
+        self.last = point
+        self.reached = np.maximum(self.reached, self.tolerances.reached(point.q[0], point.v[0]))
+        self.between_ends.append(dense)
+        self.work.steps += 1
+
+    def _crosses(self, points: list[Rows]) -> bool:
+        """Whether there is a point beyond what stops the steps; it is put behind the points."""
+        start, beyond = self.last, self.passing.across(self.last, self.reached)
+        if beyond is None:
+            return False
+
+        def within(t: float) -> Floats:
+            there = self.passing.point(start, t) or beyond
+            return np.concatenate([there.q[0], there.v[0]])
+
+        self.h = float(beyond.t[0] - start.t[0])
+        self._take(points, beyond, within)
+        return True
 
     def _far(self, point: Rows, y: Floats) -> bool:
         """Whether projection moved the state by more than the tolerances."""
@@ -180,8 +205,11 @@ class Stiff:
         return found
 
     def state(self) -> dict[str, Any]:
-        return {"control": first_control(self.time, self.h, self.reached), "last": self.last}
+        control = first_control(self.time, self.h, self.reached)
+        control[USUAL] = self.usual
+        return {"control": control, "last": self.last}
 
     def restore(self, state: dict[str, Any], kept: Rows) -> None:
         control, self.last = state["control"], state["last"]
         self.h, self.reached = float(control[CONTROL.index("h")]), control[-len(GROUPS) :]
+        self.usual = float(control[USUAL])

@@ -1,0 +1,75 @@
+"""The derivatives of a state, called from Python: with the forces of a Python law, of a compiled one, or given ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.kernels.kernel import Kernel
+from linkwright.simulation.kernels import Kernels
+from linkwright.simulation.laws import Law
+from linkwright.simulation.rows import Rows
+
+Floats = NDArray[np.float64]
+
+
+class Slopes:
+    """What a method asks of a mechanism at one state; `law` is a Python law, one that is compiled is in the kernels.
+
+    `p` are the values of the kernels' free parameters.
+    """
+
+    def __init__(self, kernels: Kernels, law: Law | None, tau: Floats | None, p: Floats | None = None) -> None:
+        self.kernels, self.law = kernels, law
+        self._inputs = {name: x for name, x in (("tau", tau), ("p", p)) if x is not None}
+        self.plain, self.same = kernels.plain, kernels.nq == kernels.nv
+
+    def _call(self, kernel: Kernel, **values: Floats) -> tuple[Floats, ...]:
+        """A kernel's answers to these inputs and to those that are the same at every state."""
+        values = {**self._inputs, **values}
+        answer = kernel(*(values[port.name] for port in kernel.signature.inputs))
+        return answer if isinstance(answer, tuple) else (answer,)
+
+    def rate(self, q: Floats, v: Floats) -> Floats:
+        """q̇."""
+        return v if self.same else self._call(self.kernels.rate(), q=q, v=v)[0]
+
+    def force(self, t: float, q: Floats, v: Floats) -> Floats:
+        """What the Python law gives."""
+        assert self.law is not None
+        return self.law(float(t), q.copy(), v.copy())
+
+    def wanders(self, row: Rows) -> str:
+        """What to know if the law gives two answers for one state: no step is short enough for such a one."""
+        if self.law is None:
+            return ""
+        t, q, v = float(row.t[0]), row.q[0], row.v[0]
+        one, other = (self.force(t, q, v) for _ in range(2))
+        if np.array_equal(one, other, equal_nan=True):
+            return ""
+        text = f"at t = {t:.9g} s {self.law.what} gives other values when it is asked again for the same t, q and v"
+        return f"{text}: it has random numbers or keeps something between its calls"
+
+    def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
+        """a, with the forces of the Python law."""
+        return self._call(self.kernels.dynamics(), q=q, v=v, tau=self.force(t, q, v), t=np.array(t))[0]
+
+    def slope(self, t: float, q: Floats, v: Floats) -> tuple[Floats, Floats]:
+        """q̇ and a."""
+        if self.law is not None:
+            return self.rate(q, v), self.acceleration(t, q, v)
+        rate, a = self._call(self.kernels.slope(), q=q, v=v, t=np.array(t))
+        return rate, a
+
+    def settled(self, t: float, q: Floats, v: Floats) -> tuple[Floats, Floats, float, float]:
+        """The nearest state that can be, the residual of the constraints, and the rounds."""
+        if self.plain:
+            return q, v, 0.0, 0.0
+        q, v, *summary = self._call(self.kernels.settled(), q=q, v=v, t=np.array(t))
+        return (q, v, float(summary[0][0]), float(summary[0][1])) if summary else (q, v, 0.0, 0.0)
+
+    def conserved(self, start: Rows, q: Floats, v: Floats) -> Floats:
+        """The rates at the end of a step, scaled where a run keeps the energy."""
+        if not self.kernels.conserving:
+            return v
+        return self._call(self.kernels.conserved(), q0=start.q[0], v0=start.v[0], q=q, v=v)[0]
