@@ -17,8 +17,13 @@ SOLID = (0.1, 0.02, 0.03), (0.02, 0.03, 0.04, 0.001, 0.002, 0.003)
 Row = tuple[float, float, float]  # length a, twist α, offset d
 
 
-def loop(name: str, rows: Sequence[Row], gravity: Sequence[float] = (0.0, 0.0, -9.81)) -> lw.Mechanism:
-    """A single loop of revolute joints: from each axis to the next a shift d along it, then a along x and a twist."""
+def loop(
+    name: str, rows: Sequence[Row], gravity: Sequence[float] = (0.0, 0.0, -9.81), *, beside: int = 0
+) -> lw.Mechanism:
+    """A single loop of revolute joints: from each axis to the next a shift d along it, then a along x and a twist.
+
+    `beside`: so many links of a chain of their own, which make the mechanism large.
+    """
     frames = []
     for a, alpha, d in rows:
         c, s = np.cos(alpha), np.sin(alpha)
@@ -32,6 +37,11 @@ def loop(name: str, rows: Sequence[Row], gravity: Sequence[float] = (0.0, 0.0, -
             before = b.frame(body, r, p)
         r, p = frames[-1]
         b.joint("revolute", before, b.frame("ground", r.T, -r.T @ p), "last", cut=True)
+        before = b.frame("ground", np.eye(3), (3.0, 0.0, 0.0))
+        for k in range(beside):
+            body = b.body(f"beside{k}", 1.0, (0.05, 0.0, 0.0), (0.01, 0.01, 0.01))
+            b.joint("revolute", before, body, f"chain{k}")
+            before = b.frame(body, np.eye(3), (0.1, 0.0, 0.0))
     return b.build()
 
 

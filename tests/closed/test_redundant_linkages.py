@@ -12,6 +12,7 @@ import linkwright as lw
 from linkwright.errors import ModelError
 from linkwright.kernels import numpy_backend
 from redundant_linkages import (
+    SOLID,
     Oracle,
     bennett_rows,
     bricard_rows,
@@ -109,6 +110,77 @@ def test_accelerations_of_bennetts_linkage_are_right_to_rounding_at_and_beside_i
         right.append(s * (s @ (tau - h - m @ c)) / (s @ m @ s) + c)
     a = by_numpy(mech, method, *(np.array(x) for x in zip(*states, strict=True)))
     assert np.abs(a - right).max() < 1e-12 * np.abs(right).max()
+
+
+def lagrange(mech: lw.Mechanism, theta: float, rate: float, tau: np.ndarray) -> tuple[np.ndarray, ...]:
+    """q, v and a of Bennett's linkage of twists 0.6 and 1.1, by Lagrange's equation of its one freedom."""
+    q, s, c = bennett(theta, rate, 0.6, 1.1)
+    m, h = mech.mass_matrix(q), mech.bias_forces(q, rate * s)
+    return q, rate * s, s * (s @ (tau - h - m @ c)) / (s @ m @ s) + c
+
+
+@pytest.mark.parametrize("method", [*METHODS, "beyond 64 links", "beyond 64 links, assembly"])
+def test_accelerations_of_an_open_loop_are_off_by_the_gap_and_no_more_beside_a_flat_position(method: str) -> None:
+    """As those of the stages of a step: what is nearly zero there must not count as a further equation."""
+    alone, tau, rng = loop("bennett", bennett_rows(0.4, 0.6, 1.1)), np.array([0.4, -0.3, 0.2]), np.random.default_rng(1)
+    mech = loop("bennett", bennett_rows(0.4, 0.6, 1.1), beside=70) if "beyond" in method else alone
+    at = [mech.joints[f"joint{k}"].v_slice.start for k in range(3)]
+    name = {"beyond 64 links": None, "beyond 64 links, assembly": "assembly"}.get(method, method)
+    for gap in (1e-12, 1e-10, 1e-8, 1e-6):
+        for theta in (0.1, 1e-2, 1e-3, 1e-4, 1e-5, 0.0):
+            near, speed, right = lagrange(alone, theta, 1.7, tau)
+            q, v, force = np.zeros(mech.nq), np.zeros(mech.nv), np.zeros(mech.nv)
+            q[at], v[at] = near + gap * rng.uniform(-1, 1, 3), speed + gap * rng.uniform(-1, 1, 3)
+            force[at] = tau
+            a = mech.forward_dynamics(q, v, force, method=name)[at]
+            assert np.abs(a - right).max() < 20.0 * gap + 1e-13, (gap, theta)
+
+
+@pytest.mark.parametrize("method", ["rk45", "dop853"])
+def test_bennetts_linkage_in_a_mechanism_beyond_64_links_passes_its_flat_position(method: str) -> None:
+    mech = loop("bennett", bennett_rows(0.4, 0.6, 1.1), gravity=(0.0, 0.0, 0.0), beside=62)
+    at = [mech.joints[f"joint{k}"].v_slice.start for k in range(3)]
+    q, v = np.zeros(mech.nq), np.zeros(mech.nv)
+    q[at], s, _ = bennett(0.4, 3.0, 0.6, 1.1)
+    v[at] = -3.0 * s
+    for rtol in (1e-6, 1e-9, 1e-12):
+        sol = lw.simulate(mech, 0.5, q0=q, v0=v, rtol=rtol, method=method)
+        assert sol.status, str(sol.status)
+        right = np.array([bennett(theta, 0.0, 0.6, 1.1)[0] for theta in sol.q[:, at[0]]])
+        assert sol.q[-1, at[0]] < -0.4
+        assert np.abs(np.angle(np.exp(1j * (sol.q[:, at] - right)))).max() < 1e-9
+        energy = mech.kinetic_energy(sol.q, sol.v)
+        assert np.ptp(energy) < max(rtol, 1e-11) * energy[0]
+
+
+def test_a_driven_bennett_linkage_is_analysed_through_its_flat_position() -> None:
+    with lw.Builder("driven") as b:
+        before = b.frame("ground")
+        rows = bennett_rows(0.4, 0.6, 1.1)
+        for k, (a, twist, _) in enumerate(rows):
+            c, s = np.cos(twist), np.sin(twist)
+            r, p = np.array([[1.0, 0, 0], [0, c, -s], [0, s, c]]), np.array([a, 0.0, 0.0])
+            if k < 3:
+                body = b.body(f"link{k}", 1.0, *SOLID)
+                b.joint("revolute", before, body, f"joint{k}")
+                before = b.frame(body, r, p)
+            else:
+                b.joint("revolute", before, b.frame("ground", r.T, -r.T @ p), "last", cut=True)
+        b.driver("joint", "joint0", 0.5 - lw.TIME, name="crank")
+    times = np.array([0.0, 0.25, 0.4, 0.49, 0.499, 0.4999, 0.49999, 0.5, 0.50001, 0.6, 1.0])
+    sol = lw.analyse(b.build(), times=times)
+    alone = loop("bennett", rows)
+
+    def tip(theta: float) -> np.ndarray:
+        """Where the third link's frame is."""
+        return alone.pose(bennett(theta, 0.0, 0.6, 1.1)[0], "link2")[:3, 3]
+
+    step = 1e-3
+    near = np.array([[tip(0.5 - t + k * step) for k in range(-3, 4)] for t in times])
+    first, second = np.array([-1, 9, -45, 0, 45, -9, 1]) / 60.0, np.array([2, -27, 270, -490, 270, -27, 2]) / 180.0
+    np.testing.assert_allclose(sol.position("link2"), near[:, 3], atol=1e-12)
+    np.testing.assert_allclose(sol.velocity("link2"), -np.einsum("k,tkx->tx", first, near) / step, atol=1e-10)
+    np.testing.assert_allclose(sol.acceleration("link2"), np.einsum("k,tkx->tx", second, near) / step**2, atol=1e-8)
 
 
 def test_bennetts_flat_position_is_not_singular_and_has_derivatives() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.spatial.definite import LeastSquares, Pivoted, generalised_inverse, inverse
+from linkwright.spatial.definite import LeastSquares, Limit, Pivoted, generalised_inverse, inverse
 
 
 @pytest.mark.parametrize("n", range(7))
@@ -43,7 +43,7 @@ def test_pivots_by_size_leave_out_what_repeats_and_least_squares_what_contradict
     units = 10.0 ** rng.uniform(-3, 3, 5)
     rows = units[:, None] * rng.standard_normal((5, rank))
     d, scales = rows @ rows.T, units**2
-    factors = [kind(d, scales, scales, [1e-10] * 5) for kind in (Pivoted, LeastSquares)]
+    factors = [kind(d, scales, [Limit(1e-10, scales)] * 5) for kind in (Pivoted, LeastSquares)]
     right = d @ rng.standard_normal(5)
     for f in factors:
         np.testing.assert_allclose((d @ f.solve(right)) / units, right / units, atol=1e-9 * np.abs(right / units).max())
@@ -51,7 +51,7 @@ def test_pivots_by_size_leave_out_what_repeats_and_least_squares_what_contradict
     wrong = right + units * rng.standard_normal(5)
     q, _ = np.linalg.qr(rows / units[:, None])
     np.testing.assert_allclose((d @ factors[1].solve(wrong)) / units, q @ (q.T @ (wrong / units)), atol=1e-9)
-    recorded = lw.record(lambda d, r: LeastSquares(d, scales, scales, [1e-10] * 5).solve(r), (5, 5), 5)
+    recorded = lw.record(lambda d, r: LeastSquares(d, scales, [Limit(1e-10, scales)] * 5).solve(r), (5, 5), 5)
     np.testing.assert_allclose(recorded(d, wrong) * units, factors[1].solve(wrong) * units, rtol=1e-6)
 
 
@@ -59,5 +59,5 @@ def test_rows_that_are_nearly_dependent_for_a_moment_wait_for_others() -> None:
     tiny = 1e-7
     rows = np.array([[1.0, 0.0], [1.0, tiny], [0.0, 1.0]])
     d, right = rows @ rows.T, rows @ np.array([0.3, -0.2])
-    x = Pivoted(d, np.ones(3), np.ones(3), [1e-14, 1e-14, 1e-10]).solve(right)
+    x = Pivoted(d, np.ones(3), [Limit(part, np.ones(3)) for part in (1e-14, 1e-14, 1e-10)]).solve(right)
     np.testing.assert_allclose(rows.T @ x, [0.3, -0.2], rtol=1e-15)

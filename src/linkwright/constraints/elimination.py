@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.locks import cached_property
 from linkwright.constraints.pieces import End, Incidence, cut
 from linkwright.constraints.rounds import Item, in_runs, order_in_rounds
 from linkwright.spatial.algebra import Array, dot
-from linkwright.spatial.definite import swept
+from linkwright.spatial.definite import Limit, Pivoted, swept
 from linkwright.tape.block import Block
 from linkwright.tape.build import ProgramBuilder, Ref, trace
+from linkwright.tape.functions import where
 from linkwright.tape.program import ITEM, Case, Copy, Each, Zero
 
 #: A pivot below this part of its row's own size is lost, if the constraints can be met: about the square of an angle
@@ -70,11 +72,11 @@ class Elimination:
     ) -> None:
         self.incidences, self.width = list(incidences), width
         self.constraints, self.count = len(sizes), sum(sizes)
-        ends, welds = cut(len(sizes), self.incidences, whole)
+        self.ends, welds = cut(len(sizes), self.incidences, whole)
         self.sizes = [*sizes, *[width] * welds]
         self.first = np.concatenate([[0], np.cumsum(self.sizes)]).astype(int).tolist()
         on_body: dict[int, list[End]] = {}
-        for x in ends:
+        for x in self.ends:
             on_body.setdefault(x.piece, []).append(x)
         neighbours: list[set[int]] = [set() for _ in self.sizes]
         for group in on_body.values():
@@ -103,6 +105,32 @@ class Elimination:
             for y in group[: a + 1]
         ]
 
+    @cached_property
+    def closing(self) -> set[int]:
+        """Those that are eliminated when the pieces that they hold are joined already: the last of each loop. Equations
+        of the others cannot repeat what went before."""
+        ground = -1
+        held: dict[int, set[int]] = {}
+        for x in self.ends:
+            held.setdefault(x.constraint, set()).add(x.piece)
+        joined: dict[int, int] = {}
+
+        def root(piece: int) -> int:
+            while joined.setdefault(piece, piece) != piece:
+                joined[piece] = joined[joined[piece]]
+                piece = joined[piece]
+            return piece
+
+        last: set[int] = set()
+        for k in self.sequence:
+            pieces = held.get(k, set())
+            roots = {root(piece) for piece in (pieces if len(pieces) > 1 else {*pieces, ground})}
+            if len(roots) == 1:
+                last.add(k)
+            one = min(roots)
+            joined.update(dict.fromkeys(roots, one))
+        return last
+
     def later(self, i: int, j: int) -> tuple[int, int]:
         """A pair of constraints, the one that is eliminated later first."""
         return (i, j) if (i, j) in self.blocks else (j, i)
@@ -115,7 +143,9 @@ class Solver:
     """Statements that factor S and solve with it, on the buffers of a program under construction.
 
     `jacobian` keeps the parts of J, `weights` the six entries of W⁻¹ for every body; `damping` is one number, by which
-    the diagonal of S is enlarged, and `tolerance` another: a pivot below this part of its row's own size is lost.
+    the diagonal of S is enlarged, and `tolerance` another: a pivot below this part of its row's own size is lost. With
+    `by_size`, pivots of the last constraint of each loop are chosen by size when the code runs, so that rows that are
+    nearly dependent for a moment wait; else they are in the order of the rows, by which redundant ones are named.
     """
 
     def __init__(
@@ -126,8 +156,11 @@ class Solver:
         weights: Ref,
         damping: Ref,
         tolerance: Ref,
+        *,
+        by_size: bool = False,
     ) -> None:
         self.b, self.plan, self.tolerance = builder, plan, tolerance
+        self._closing = plan.closing if by_size else set()
         self.jacobian, self.weights, self.damping = jacobian, weights, damping
         count = sum(plan.sizes)
         self._inside = builder.temporary("inside", (count,)) if count > plan.count else None
@@ -172,7 +205,7 @@ class Solver:
         self._scan(diagonal, self._diagonal_case)
         items: list[Item] = []
         for k, rest, number in zip(plan.sequence, plan.left, plan.rounds, strict=True):
-            key: Key = ("pivot", sizes[k], k >= plan.constraints)
+            key: Key = ("pivot", sizes[k], k >= plan.constraints, k in self._closing)
             items.append((3 * number, key, (plan.blocks[k, k], self._g_at[k], plan.first[k]), k))
             for i in rest:
                 at = plan.blocks[i, k]
@@ -234,11 +267,11 @@ class Solver:
     def _factor_case(self, key: Key, columns: Sequence[int]) -> Case:
         one, two, three = columns
         if key[0] == "pivot":
-            m, welds = key[1:]
+            m, welds, by_size = key[1:]
             inputs = [self._block(self.s, (m, m), one), self._block(self.scale, (m,), three), self.tolerance]
             pivots = self._weld_pivots.part(-self.plan.count, (m,)).at((1, three)) if welds else None
             outputs = [self._block(self.g, (m, m), two), pivots or self._block(self.pivots, (m,), three)]
-            return self.b.case(pivot_block(m), inputs, outputs)
+            return self.b.case(pivot_block(m, by_size), inputs, outputs)
         if key[0] == "scale":
             m, n = key[1:]
             inputs = [self._block(self.s, (m, n), one), self._block(self.g, (n, n), two)]
@@ -352,10 +385,14 @@ def diagonal_block(m: int, stiff: bool) -> Block:
 
 
 @cache
-def pivot_block(m: int) -> Block:
+def pivot_block(m: int, by_size: bool) -> Block:
     """A generalised inverse, and the pivots as parts of the rows' own sizes."""
 
     def outputs(s: Array, scale: Array, tolerance: Array) -> tuple[Array, Array]:
+        if by_size:
+            sizes = np.array([where(x > 0.0, x, 1.0) for x in scale])
+            factors = Pivoted(s, sizes, [Limit(tolerance[0], sizes)] * m)
+            return factors.solve(np.eye(m)), np.array(factors.parts())
         inverse, pivots = swept(s, scale, tolerance[0])
         return inverse, np.array([p / n for p, n in zip(pivots, scale, strict=True)])
 

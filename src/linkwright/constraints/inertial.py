@@ -63,7 +63,7 @@ class Inertial(Recording):
         self.laws = b.temporary("laws", (max(len(constraints), 1), 3))
         self.jacobian = b.temporary("J", (max(layout.jacobian_size, 1),))
         damping = b.data("damping", np.zeros(1))
-        self.solver = Solver(b, layout.plan, self.jacobian, self.weights, damping, self.tolerance)
+        self.solver = Solver(b, layout.plan, self.jacobian, self.weights, damping, self.tolerance, by_size=True)
         self.solver.compliance = {r.constraint: 1.0 / r.armature for r in e.rotors}
         self.twists, self.wrenches, self.motion, self.before = (
             b.temporary(name, (e.nb + 1, self.width)) for name in ("twists", "wrenches", "motion", "before")

@@ -9,7 +9,7 @@ from typing import Any
 
 from linkwright.recursions.redundancy import Blocks
 from linkwright.spatial.algebra import Array, is_zero
-from linkwright.spatial.definite import LeastSquares, swept
+from linkwright.spatial.definite import LeastSquares, Limit, swept
 from linkwright.tape.functions import minimum
 
 Pair = tuple[int, int]
@@ -124,7 +124,9 @@ def inverse_of(d: Array, scales: Scales, limits: Limits, rank: int | None, most:
     if rank is not None and rank >= len(rows):
         g, pivots = swept(d, scales.references, limits.regular)
         return Inverse(lambda x: g @ x, reduce(minimum, [pivots[k] / scales.sizes[k] for k in rows], 1.0))
-    steps = [limits.regular] * (rank or 0)
-    steps += [limits.beyond] * (min(len(rows), most) - len(steps))
-    factors = LeastSquares(d, scales.sizes, scales.references, steps)
+    steps = [Limit(limits.regular, scales.references)] * (rank or 0)
+    # A row that is nearly zero for a moment is not independent for being large beside itself.
+    rare = scales.references if rank is None else scales.sizes
+    steps += [Limit(limits.beyond, rare)] * (min(len(rows), most) - len(steps))
+    factors = LeastSquares(d, scales.sizes, steps)
     return Inverse(factors.solve, factors.least(rank or 0))

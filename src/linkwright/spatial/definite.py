@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.spatial.algebra import Array, dot, is_zero, ldl
-from linkwright.tape.functions import equal, minimum, where
+from linkwright.tape.functions import equal, maximum, minimum, where
 
 #: A pivot below this part of its reference counts as zero.
 RANK_TOLERANCE = 1e-10
@@ -75,23 +75,31 @@ def swept(d: Array, reference: Array, tolerance: float) -> tuple[Array, list[Any
     return np.array([[-x for x in row] for row in a]).reshape(n, n), pivots
 
 
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """What counts as zero at a step: a pivot of at most this part of its row's entry in `references`."""
+
+    part: Any
+    references: Array
+
+
 class Pivoted:
     """A generalised inverse of a symmetric semidefinite D, whose pivots are chosen by size when the code runs.
 
     Of the rows left, the one whose pivot is the largest part of its entry in `scales` goes next, so that rows that are
     nearly dependent for a moment wait for others that are not. `limits` has an entry a step, the most of them taken: a
-    pivot that is at most that part of its row's entry in `references` counts as zero, and its equation repeats others.
-    Rows that are zero by structure take no part.
+    pivot that is no more than that counts as zero, and its equation repeats others. Rows that are zero by structure
+    take no part.
     """
 
-    def __init__(self, d: Array, scales: Array, references: Array, limits: Sequence[Any]) -> None:
+    def __init__(self, d: Array, scales: Array, limits: Sequence[Limit]) -> None:
         self.size = len(d)
         self.rows = [k for k in range(self.size) if not is_zero(d[k][k])]
         self.steps: list[_Step] = []
         a = {(i, j): d[i][j] for i in self.rows for j in self.rows if i <= j}
         weights = {k: 1.0 / scales[k] for k in self.rows}
         for number, limit in enumerate(limits[: len(self.rows)]):
-            step = self._choose(a, weights, references, limit)
+            step = self._choose(a, weights, limit)
             self.steps.append(step)
             if number + 1 == min(len(limits), len(self.rows)):
                 break
@@ -99,18 +107,18 @@ class Pivoted:
                 a[i, j] = a[i, j] - step.column[i] * step.share[j]
             weights = {k: where(step.chosen[k], 0.0, w) for k, w in weights.items()}
 
-    def _choose(self, a: dict[tuple[int, int], Any], weights: dict[int, Any], references: Array, limit: Any) -> _Step:
+    def _choose(self, a: dict[tuple[int, int], Any], weights: dict[int, Any], limit: Limit) -> _Step:
         first, *others = self.rows
         best, number = a[first, first] * weights[first], 0.0 * weights[first]
-        pivot, reference = a[first, first], references[first]
+        pivot, reference = a[first, first], limit.references[first]
         column = {i: a[first, i] for i in self.rows}
         for k in others:
             part = a[k, k] * weights[k]
             larger = part > best
             best, number = where(larger, part, best), where(larger, float(k - first), number)
-            pivot, reference = where(larger, a[k, k], pivot), where(larger, references[k], reference)
+            pivot, reference = where(larger, a[k, k], pivot), where(larger, limit.references[k], reference)
             column = {i: where(larger, a[min(i, k), max(i, k)], c) for i, c in column.items()}
-        skip = pivot <= limit * reference  # false for NaN, which so stays
+        skip = pivot <= limit.part * reference  # false for NaN, which so stays
         inverse = where(skip, 0.0, 1.0 / where(skip, 1.0, pivot))
         chosen = {k: equal(number, float(k - first)) for k in self.rows}
         share = {i: c * inverse for i, c in column.items()}
@@ -137,6 +145,13 @@ class Pivoted:
             x = {k: where(step.chosen[k], value, entry) for k, entry in x.items()}
         return np.array([x.get(k, 0.0) for k in range(self.size)])
 
+    def parts(self) -> list[Any]:
+        """The pivot of every row as a part of its scale; 0 for one that none was left for."""
+        none = [0.0] * self.size
+        for k in self.rows:
+            none[k] = reduce(maximum, [where(step.chosen[k], step.part, 0.0) for step in self.steps], 0.0)
+        return none
+
     def least(self, count: int) -> Any:
         """The least of the first `count` pivots, as parts of their rows' scales."""
         return reduce(minimum, [step.part for step in self.steps[:count]], 1.0)
@@ -150,8 +165,8 @@ class LeastSquares(Pivoted):
     onto what all rows have in common, so that it changes smoothly with the state.
     """
 
-    def __init__(self, d: Array, scales: Array, references: Array, limits: Sequence[Any]) -> None:
-        super().__init__(d, scales, references, limits)
+    def __init__(self, d: Array, scales: Array, limits: Sequence[Limit]) -> None:
+        super().__init__(d, scales, limits)
         self.roots = {k: np.sqrt(scales[k]) for k in self.rows}
         self.basis: list[dict[int, Any]] = []
         scaled = {(i, j): d[i][j] / (self.roots[i] * self.roots[j]) for i in self.rows for j in self.rows if i <= j}
