@@ -61,7 +61,9 @@ test-lowest: $(READY_LOWEST)
 
 lint: $(READY)
 	@$(PY) -m ruff check
+	@$(PY) -m ruff format --check --quiet
 	@$(PY) -m mypy
+	@$(PY) -m vulture
 
 # What was run before and has not changed is not run again: see .site-cache.
 docs: $(READY_DOCS)

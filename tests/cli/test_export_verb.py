@@ -61,7 +61,7 @@ def test_a_free_parameter_becomes_an_input(tmp_path: Path, capsys: pytest.Captur
         (["--name", "casadi"], "try 'casadi_program'"),
         (["--dt", "0.1"], "forward_dynamics has none"),
         (["--function", "step"], "give it as --dt 0.001"),
-        (["--function", "step", "--dt", "-1"], "no length of a step"),
+        (["--function", "step", "--dt", "-1"], "dt, the length of a step in s, must be a number greater than zero"),
     ],
 )
 def test_a_wrong_word_gets_one_line_and_leaves_no_file(

@@ -118,13 +118,9 @@ def test_a_point_beyond_its_crank_is_blamed_on_the_joint_of_the_crank() -> None:
 
 
 def test_a_value_names_the_driver_that_forbids_it() -> None:
-    with pytest.raises(
-        ModelError, match=r"driver 'd', joint 'jB' do not allow 2 rad .*; .*jB0.angle = 1.57"
-    ):
+    with pytest.raises(ModelError, match=r"driver 'd', joint 'jB' do not allow 2 rad .*; .*jB0.angle = 1.57"):
         four_bar(f"{DRIVEN} INITIAL (jB0.angle = 2);").initial_state()
-    with pytest.raises(
-        ModelError, match=r"is not what driver 'd' says: 2 rad .* against 1.5708 rad \(90°\) at"
-    ):
+    with pytest.raises(ModelError, match=r"is not what driver 'd' says: 2 rad .* against 1.5708 rad \(90°\) at"):
         four_bar(f"{DRIVEN} INITIAL (jA0.angle = 2);").initial_state()
 
 

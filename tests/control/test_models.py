@@ -199,7 +199,7 @@ def test_a_model_prints_its_coefficients_poles_and_fit(found) -> None:
         (([1.0], [2.0, 1.0]), "first coefficient of F must be one"),
         (([np.nan],), "finite coefficients"),
         (([1.0], [1.0], [1.0], [1.0], -1), "nk is a whole number"),
-        (([1.0], [1.0], [1.0], [1.0], 1, 0.0), "dt is a positive number"),
+        (([1.0], [1.0], [1.0], [1.0], 1, 0.0), "dt must be a number greater than zero"),
     ],
 )
 def test_a_model_that_cannot_be_says_why(arguments, told) -> None:

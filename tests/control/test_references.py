@@ -126,7 +126,7 @@ def test_times_that_are_not_finite_are_refused(bad: float) -> None:
         lambda: C.Sine([0.0], 1.0, 2.0, ramp=bad),
         lambda: C.Sweep([0.0], 1.0, 2.0, 3.0, 1.0, ramp=bad),
     ):
-        with pytest.raises(ModelError, match=r"(start|ramp) must be a finite time"):
+        with pytest.raises(ModelError, match=r"(start|ramp) must be a finite number"):
             make()
     with pytest.raises(ModelError, match="ramp must be a time from 0 on"):
         C.Sine([0.0], 1.0, 2.0, ramp=-1.0)

@@ -91,7 +91,7 @@ def test_an_accelerometer_can_be_noisy_and_filtered() -> None:
 def test_bad_sensors_are_told() -> None:
     with pytest.raises(ModelError, match="both given"):
         lw.control.Encoder(counts=100, resolution=0.1)
-    with pytest.raises(ModelError, match="counts of an encoder must be greater than zero"):
+    with pytest.raises(ModelError, match="counts of an encoder must be a number greater than zero"):
         lw.control.Encoder(counts=0)
     with pytest.raises(ModelError, match="need a cutoff"):
         lw.control.Encoder(rate="filtered")

@@ -116,11 +116,11 @@ def test_a_sweep_goes_from_the_first_frequency_to_the_last(sweep: str) -> None:
         (lambda: lw.control.multisine(100, 0.01, (10.0, 80.0)), "half the sampling, 50 Hz"),
         (lambda: lw.control.multisine(100, 0.01, (10.1, 10.4)), "take a longer period"),
         (lambda: lw.control.chirp(100, 0.01, (0.0, 10.0), sweep="logarithmic"), "sweep='linear'"),
-        (lambda: lw.control.m_sequence(5, hold=0), "hold is a whole number"),
-        (lambda: lw.control.m_sequence(np.nan), "order is a whole number"),
-        (lambda: lw.control.m_sequence(5, amplitude=np.nan), "amplitude is a finite number"),
-        (lambda: lw.control.multisine(100, 0.01, (1.0, 8.0), rms=np.inf), "rms is a finite number"),
-        (lambda: lw.control.chirp(100, 0.01, (1.0, 8.0), amplitude=np.nan), "amplitude is a finite number"),
+        (lambda: lw.control.m_sequence(5, hold=0), "hold must be a whole number"),
+        (lambda: lw.control.m_sequence(np.nan), "order must be a whole number"),
+        (lambda: lw.control.m_sequence(5, amplitude=np.nan), "amplitude must be a finite number"),
+        (lambda: lw.control.multisine(100, 0.01, (1.0, 8.0), rms=np.inf), "rms must be a finite number"),
+        (lambda: lw.control.chirp(100, 0.01, (1.0, 8.0), amplitude=np.nan), "amplitude must be a finite number"),
     ],
 )
 def test_a_signal_that_cannot_be_says_why(call: object, told: str) -> None:

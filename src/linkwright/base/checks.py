@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 import sys
@@ -67,6 +68,27 @@ def whole_number(name: str, value: Any, least: int = 0, most: int | None = None)
         raise ModelError(f"{name} must be a whole number from {least} on, not {number}")
     if most is not None and number > most:
         raise ModelError(f"{name} is {number:,}; {most:,} is the most")
+    return number
+
+
+def finite_number(name: str, value: Any) -> float:
+    """A finite number as a float; texts that spell one are none, and neither are Booleans."""
+    try:
+        number = None if isinstance(value, bool | np.bool_ | str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None:
+        raise ModelError(f"{name} must be a number, not {shown(value)}")
+    if not math.isfinite(number):
+        raise ModelError(f"{name} must be a finite number, not {number}")
+    return number
+
+
+def positive_number(name: str, value: Any) -> float:
+    """A finite number greater than zero."""
+    number = finite_number(name, value)
+    if number <= 0.0:
+        raise ModelError(f"{name} must be a number greater than zero, not {number:g}")
     return number
 
 

@@ -219,9 +219,7 @@ class _Bar:
             self._bar.stop()
 
 
-def _check(
-    best: str | None, largest: bool, outputs: list[str] | None, animate: list[int] | None, cases: int
-) -> None:
+def _check(best: str | None, largest: bool, outputs: list[str] | None, animate: list[int] | None, cases: int) -> None:
     """Refuse what could only be refused after all cases are computed."""
     from linkwright.sweeps.task import named_outputs
 

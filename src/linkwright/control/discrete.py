@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from linkwright.base.checks import positive_number
 from linkwright.control.mixed_sensitivity import MixedSensitivity, Problem
 from linkwright.control.norms import Norm, hinf_norm
 from linkwright.control.systems import System, system, to_sampled
@@ -40,8 +41,7 @@ class Sampled:
 def sampled(given: Any, dt: float, method: Method = "tustin", prewarp: float | None = None) -> System:
     """A system at the period dt; one that is sampled with it already is left alone."""
     S = system(given)
-    if not (np.isfinite(dt) and dt > 0):
-        raise ModelError(f"a sampling period is a positive number of seconds, not {dt!r}")
+    dt = positive_number("the sampling period dt", dt)
     if S.dt is not None:
         if abs(S.dt - dt) > 1e-9 * dt:
             raise ModelError(f"a system sampled every {S.dt:g} s cannot be sampled again every {dt:g} s; resample it")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.signal import lfilter  # type: ignore[import-untyped]  # SciPy has no types
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import positive_number, real_array
 from linkwright.control.prediction import Coefficients, Orders, Predictor, join, stable
 from linkwright.control.uncertainty import Band, response_covariance
 from linkwright.errors import LinkwrightError
@@ -89,8 +89,7 @@ class Model:
             object.__setattr__(self, name, value)
         if self.family not in FAMILIES:
             raise LinkwrightError(f"a model is one of {', '.join(FAMILIES)}, not {self.family!r}")
-        if not (np.isfinite(self.dt) and self.dt > 0):
-            raise LinkwrightError(f"dt is a positive number of seconds, not {self.dt!r}")
+        positive_number("the sampling period dt", self.dt)
         Orders(len(self.B), len(self.F) - 1, len(self.C) - 1, len(self.D) - 1, self.delay)
 
     # -- what it is ---------------------------------------------------------------------------------------

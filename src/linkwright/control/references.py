@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import finite_number, positive_number, real_array
 from linkwright.control.controller import Target
 from linkwright.errors import ModelError, ShapeError
 
@@ -85,7 +85,7 @@ class Accelerations(Motion):
         lengths = np.broadcast_to(real_array("durations", durations), (len(a),))
         if not np.isfinite(a).all() or not ((lengths > 0.0) & np.isfinite(lengths)).all():
             raise ModelError("accelerations must be finite, and their durations greater than zero")
-        self._t = _time("start", start) + np.concatenate([[0.0], np.cumsum(lengths)])
+        self._t = finite_number("start", start) + np.concatenate([[0.0], np.cumsum(lengths)])
         self._a = np.concatenate([a, np.zeros((1, n))])
         rates, places = [_spread("v", v, n)], [x0]
         for row, h in zip(a, lengths, strict=True):
@@ -129,7 +129,7 @@ class MinimumJerk(Motion):
         if self.x.shape != end.shape:
             raise ShapeError(f"x and x_end have shapes {self.x.shape} and {end.shape}", given=end.shape)
         self.size, self.way = len(self.x), end - self.x
-        self.duration, self.start = _positive("duration", duration), _time("start", start)
+        self.duration, self.start = positive_number("duration", duration), finite_number("start", start)
 
     def at(self, t: float) -> Target:
         """The motion at a time."""
@@ -160,7 +160,8 @@ class Curve(Motion):
         ends = "periodic" if closed else "natural"
         self._spline = CubicSpline(np.concatenate([[0.0], np.cumsum(chords) / self.length]), p, bc_type=ends)
         self._slope, self._bend = self._spline.derivative(), self._spline.derivative(2)
-        self.duration, self.start, self.size = _positive("duration", duration), _time("start", start), p.shape[1]
+        self.duration, self.start = positive_number("duration", duration), finite_number("start", start)
+        self.size = p.shape[1]
 
     def at(self, t: float) -> Target:
         """The motion at a time."""
@@ -188,12 +189,13 @@ class Sine(Motion):
     ) -> None:
         self.x = _vector("x", x)
         self.size = len(self.x)
-        self.frequency = _positive("frequency", frequency)
+        self.frequency = positive_number("frequency", frequency)
         size = _spread("amplitude", amplitude, self.size)
         if of not in ("position", "acceleration"):
             raise ModelError(f"of is 'position' or 'acceleration', not {of!r}")
         self.amplitude = size if of == "position" else -size / (2.0 * math.pi * frequency) ** 2
-        self.ramp, self.start, self._none = _time("ramp", ramp), _time("start", start), np.zeros(self.size)
+        self.ramp, self.start = finite_number("ramp", ramp), finite_number("start", start)
+        self._none = np.zeros(self.size)
         if self.ramp < 0.0:
             raise ModelError(f"ramp must be a time from 0 on, not {ramp!r}")
 
@@ -232,7 +234,7 @@ class Sweep(Sine):
         start: float = 0.0,
     ) -> None:
         super().__init__(x, amplitude, first, ramp=ramp, start=start)
-        self.last, self.duration = _positive("last", last), _positive("duration", duration)
+        self.last, self.duration = positive_number("last", last), positive_number("duration", duration)
 
     def phase(self, t: float) -> tuple[float, float, float]:
         """The phase and its rates."""
@@ -264,15 +266,3 @@ def _spread(name: str, given: ArrayLike, n: int) -> Floats:
     if array.shape not in ((), (1,), (n,)) or not np.isfinite(array).all():
         raise ShapeError(f"{name} must be one finite number or {n} of them, not {given!r}", given=array.shape)
     return np.array(np.broadcast_to(array, (n,)))
-
-
-def _time(name: str, given: float) -> float:
-    if not math.isfinite(given):
-        raise ModelError(f"{name} must be a finite time in s, not {given!r}")
-    return float(given)
-
-
-def _positive(name: str, given: float) -> float:
-    if not 0.0 < given < math.inf:
-        raise ModelError(f"{name} must be a number greater than zero, not {given!r}")
-    return float(given)

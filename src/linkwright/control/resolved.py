@@ -75,7 +75,7 @@ class ResolvedAcceleration(Modelled):
         self.damped = self.redundant if damped is None else bool(damped)
         if not self.limit > 1.0:
             raise ModelError(f"condition must be greater than 1, not {condition!r}")
-        self._error, self.condition, self._wanted = np.zeros(task.n), 1.0, np.zeros(task.n)
+        self._error, self.condition = np.zeros(task.n), 1.0
 
     def forces(self, t: float, target: Target | None) -> Floats:
         """The forces (n) for a target."""
@@ -83,7 +83,6 @@ class ResolvedAcceleration(Modelled):
         s, task = self.state, self.task
         self._error = task.error(target)
         wanted = target.xdd[task.rows] + self.kv * task.rate_error(target) + self.kp * self._error
-        self._wanted = wanted
         u, sizes, vt = task.factors()
         self.condition = float(sizes[0] / max(sizes[-1], 1e-300))
         if not self.damped:

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import positive_number
 from linkwright.control.plant import Plant, joint_positions
 from linkwright.errors import ModelError, NameNotFound
 
@@ -197,21 +198,15 @@ class Accelerometer:
         return read
 
 
-def _steps(name: str, given: Steps) -> float | tuple[float, ...] | dict[str, float] | None:
+def _steps(name: str, given: Any) -> float | tuple[float, ...] | dict[str, float] | None:
     """Checked numbers, in the form in which they were given."""
     if given is None:
         return None
     if isinstance(given, Mapping):
-        return {str(joint): _positive(f"{name} of joint {joint!r}", value) for joint, value in given.items()}
+        return {str(joint): positive_number(f"{name} of joint {joint!r}", value) for joint, value in given.items()}
     if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and np.ndim(given) == 1:
-        return tuple(_positive(f"{name} of an encoder", value) for value in given)
-    return _positive(f"{name} of an encoder", given)
-
-
-def _positive(what: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, float | int | np.number) or not 0.0 < value < math.inf:
-        raise ModelError(f"{what} must be greater than zero, not {value!r}")
-    return float(value)
+        return tuple(positive_number(f"{name} of an encoder", value) for value in given)
+    return positive_number(f"{name} of an encoder", given)
 
 
 def _by_joint(name: str, given: Any, joints: Sequence[str]) -> Iterator[tuple[int, float]]:

@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import finite_number, positive_number, whole_number
 from linkwright.errors import LinkwrightError
 
 Array = NDArray[np.float64]
@@ -23,7 +24,7 @@ def m_sequence(order: int, length: int | None = None, amplitude: float = 1.0, ho
     flat; `hold` keeps each bit for so many samples, which moves the power below about 0.44/(hold·dt) Hz. `seed` picks
     the register's first content, thus a circular shift of the same sequence.
     """
-    order, hold = _whole("order", order, 2), _whole("hold", hold, 1)
+    order, hold = whole_number("order", order, 2), whole_number("hold", hold, 1)
     if order > 32:
         raise LinkwrightError(f"an M-sequence has order 2 to 32, not {order}")
     period = (1 << order) - 1
@@ -34,11 +35,11 @@ def m_sequence(order: int, length: int | None = None, amplitude: float = 1.0, ho
                 f"a whole period of an M-sequence of order {order} held for {hold} has {length:,} samples: "
                 f"say how many you want, as length=..."
             )
-    length = _whole("length", length, 1)
+    length = whole_number("length", length, 1)
     bits = _register(order, min(-(-length // hold), period), seed)
     if len(bits) * hold < length:
         bits = np.resize(bits, -(-length // hold))  # repeats the period
-    _finite("amplitude", amplitude)
+    finite_number("amplitude", amplitude)
     signs = 2.0 * np.repeat(bits, hold)[:length] - 1.0
     return np.asarray(float(amplitude) * signs, np.float64)
 
@@ -139,9 +140,9 @@ def multisine(
     discrete Fourier transform over whole periods has no leakage. `phases="schroeder"` keeps the crest factor low;
     `"random"` draws them from `seed`.
     """
-    length, periods = _whole("length", length, 2), _whole("periods", periods, 1)
-    _positive("dt", dt)
-    _finite("rms", rms)
+    length, periods = whole_number("length", length, 2), whole_number("periods", periods, 1)
+    positive_number("dt", dt)
+    finite_number("rms", rms)
     low, high = float(band[0]), float(band[1])
     if not 0 <= low <= high <= 0.5 / dt:
         raise LinkwrightError(
@@ -156,7 +157,7 @@ def multisine(
         )
     chosen = np.arange(first, last + 1)
     if lines is not None:
-        lines = _whole("lines", lines, 1)
+        lines = whole_number("lines", lines, 1)
         chosen = np.unique(np.linspace(first, last, min(lines, len(chosen))).round().astype(int))
     count = len(chosen)
     if phases == "schroeder":
@@ -174,9 +175,9 @@ def multisine(
 
 def chirp(length: int, dt: float, band: tuple[float, float], *, amplitude: float = 1.0, sweep: str = "linear") -> Array:
     """A sine that sweeps from band[0] to band[1] (Hz) in `length` samples of dt; `sweep`: linear or logarithmic."""
-    length = _whole("length", length, 2)
-    _positive("dt", dt)
-    _finite("amplitude", amplitude)
+    length = whole_number("length", length, 2)
+    positive_number("dt", dt)
+    finite_number("amplitude", amplitude)
     f0, f1 = float(band[0]), float(band[1])
     if not (0 <= f0 <= 0.5 / dt and 0 <= f1 <= 0.5 / dt):
         raise LinkwrightError(
@@ -193,19 +194,3 @@ def chirp(length: int, dt: float, band: tuple[float, float], *, amplitude: float
     else:
         raise LinkwrightError(f"a sweep is 'linear' or 'logarithmic', not {sweep!r}")
     return np.asarray(amplitude * np.sin(phase))
-
-
-def _whole(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not np.isfinite(value) or int(value) != value or value < least:
-        raise LinkwrightError(f"{name} is a whole number of at least {least}, not {value!r}")
-    return int(value)
-
-
-def _finite(name: str, value: float) -> None:
-    if not np.isfinite(value):
-        raise LinkwrightError(f"{name} is a finite number, not {value!r}")
-
-
-def _positive(name: str, value: float) -> None:
-    if not (np.isfinite(value) and value > 0):
-        raise LinkwrightError(f"{name} is a positive number, not {value!r}")

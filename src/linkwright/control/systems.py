@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import positive_number, real_array
 from linkwright.errors import ModelError, ShapeError
 
 Floats = NDArray[np.float64]
@@ -39,8 +39,8 @@ class System:
             if not np.all(np.isfinite(matrix)):
                 raise ModelError(f"{name} of a system holds numbers that are not finite; see where they come from")
             object.__setattr__(self, name, matrix.reshape(shape))
-        if self.dt is not None and not (np.isfinite(self.dt) and self.dt > 0):
-            raise ModelError(f"a sampling period is a positive number of seconds, not {self.dt!r}")
+        if self.dt is not None:
+            positive_number("the sampling period dt", self.dt)
 
     @property
     def order(self) -> int:

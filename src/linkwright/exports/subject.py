@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import keyword
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from linkwright.base.checks import positive_number
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.kernels.ctext_names import function_name
 from linkwright.programs import SPECS
@@ -128,9 +128,7 @@ def subject(
             raise LinkwrightError("a step takes dt and free parameters alone; leave method, frame and wrenches out")
         if dt is None:
             raise LinkwrightError("a step has a length; give it as dt=0.001 (s)")
-        if isinstance(dt, bool) or not (math.isfinite(dt) and dt > 0.0):
-            raise LinkwrightError(f"dt={dt!r} is no length of a step; give a positive number of seconds")
-        program = step_program(mech, float(dt), free)
+        program = step_program(mech, positive_number("dt, the length of a step in s,", dt), free)
     title = f"{function} of {mech.name}"
     if not any(b.size for b in program.outputs):
         raise LinkwrightError(f"{title} has no numbers to give: the mechanism has nothing that it is about")

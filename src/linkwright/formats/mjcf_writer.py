@@ -13,7 +13,7 @@ from linkwright.errors import LinkwrightWarning
 from linkwright.formats.passive import Passive, passive_forces
 from linkwright.formats.poses import Pose
 from linkwright.formats.xml import MAX_NESTING
-from linkwright.formats.xml_text import number, numbers, quoted, refuse
+from linkwright.formats.xml_text import number, numbers, quoted, refuse, without_place
 from linkwright.mechanism.checks import impossible_inertias, listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.drawing import Shape
@@ -121,15 +121,7 @@ class _Writer:
         return folded
 
     def _left_out(self) -> list[str]:
-        d, found = self.d, []
-        if d.system is not None:
-            found.append("SYSTEM is left out")
-        if d.drivers:
-            found.append(f"the drivers {listed([x.name for x in d.drivers])} are left out")
-        if d.initial or d.start is not None:
-            found.append("where bodies are drawn and how motion begins is left out")
-        if d.parameters:
-            found.append(f"the parameters {listed(list(d.parameters))} are left out (their present values are written)")
+        d, found = self.d, without_place(self.d)
         unshown = [s.name for s in d.shapes if s.kind in ("cone", "mesh")]
         if unshown:
             found.append(f"the shapes {listed(unshown)} are left out")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightWarning
 from linkwright.formats.passive import Passive, passive_forces
-from linkwright.formats.xml_text import number, numbers, quoted, refuse
+from linkwright.formats.xml_text import number, numbers, quoted, refuse, without_place
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.topology import span
@@ -105,15 +105,7 @@ class _Writer:
         return r @ getattr(d, f"r{side}")[j], p + r @ getattr(d, f"p{side}")[j]
 
     def _left_out(self) -> list[str]:
-        d, found = self.d, []
-        if d.system is not None:
-            found.append("SYSTEM is left out")
-        if d.drivers:
-            found.append(f"the drivers {listed([x.name for x in d.drivers])} are left out")
-        if d.initial or d.start is not None:
-            found.append("where bodies are drawn and how motion begins is left out")
-        if d.parameters:
-            found.append(f"the parameters {listed(list(d.parameters))} are left out (their present values are written)")
+        d, found = self.d, without_place(self.d)
         if d.shapes or d.traces:
             found.append("shapes and traces are left out")
         grounded = [name for name, body in zip(d.frames.names, d.frames.body.tolist(), strict=True) if body == GROUND]

@@ -7,6 +7,22 @@ from xml.sax.saxutils import quoteattr
 
 from linkwright.base.text import first_few
 from linkwright.errors import ModelError
+from linkwright.mechanism.checks import listed
+from linkwright.mechanism.description import Description
+
+
+def without_place(d: Description) -> list[str]:
+    """What formats of robots have no place for, as parts of a warning."""
+    found = []
+    if d.system is not None:
+        found.append("SYSTEM is left out")
+    if d.drivers:
+        found.append(f"the drivers {listed([x.name for x in d.drivers])} are left out")
+    if d.initial or d.start is not None:
+        found.append("the poses of bodies and the initial state are left out")
+    if d.parameters:
+        found.append(f"the parameters {listed(list(d.parameters))} are left out (their present values are written)")
+    return found
 
 
 def quoted(text: str) -> str:

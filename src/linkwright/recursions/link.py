@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.placement import placement_rotation
-from linkwright.spatial.algebra import Array, cross, inertia_times, motion_cross
+from linkwright.spatial.algebra import Array, cross, inertia_times
 from linkwright.spatial.rotation import Chain, General, joined
 from linkwright.spatial.transform import ArticulatedInertia, Transform
 
@@ -141,11 +141,6 @@ class Link:
         if self.kind.selects is not None:
             return self.project(terms, w)
         return self.dual(terms).T @ w
-
-    def velocity_product(self, terms: Array, w: Array, v: Array) -> Array:
-        """β = w × (S v) + Ṡ v for the twist w of the joint's child."""
-        beta = motion_cross(w, self.joint_twist(terms, v))
-        return beta if self.kind.selects is not None else beta + self.kind.subspace_rate(terms, self.pitch, v)
 
     @property
     def geared(self) -> bool:

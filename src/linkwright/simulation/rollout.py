@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import real_array, whole_number
+from linkwright.base.checks import finite_number, positive_number, real_array, whole_number
 from linkwright.base.memory import check_memory, empty
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.kernel import Kernel
@@ -123,10 +123,8 @@ def check(mech: Mechanism, method: str, steps: Any, every: Any, dt: Any, t_start
         raise NameNotFound("method", str(method), [m for m in METHODS if m != STIFF])
     samples = whole_number("steps", steps, 1) // whole_number("every", every, 1) + 1
     check_memory(f"rollout: {samples:,} samples", samples, _FEWER)
-    if not isinstance(dt, (int, float, np.integer, np.floating)) or not 0.0 < dt < np.inf:
-        raise ModelError(f"dt must be a number greater than zero, not {dt!r}")
-    if not isinstance(t_start, float | int | np.number) or not np.isfinite(t_start):
-        raise ModelError(f"t_start must be a finite number, not {t_start!r}")
+    positive_number("dt", dt)
+    finite_number("t_start", t_start)
     if not mech.nv:
         raise ModelError(f"nothing moves in {mech.name!r}: it has no joint with a freedom", element=mech.name)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import check_points, real_array, shown
+from linkwright.base.checks import check_points, finite_number, positive_number, real_array
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model import Mechanism
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
@@ -72,14 +72,14 @@ def simulate(
     from linkwright.simulation.run import Run
 
     mech = _mechanism(mechanism, parameters)
-    start, end = _number("t_start", t_start), _number("t_end", t_end)
+    start, end = finite_number("t_start", t_start), finite_number("t_end", t_end)
     if end <= start:
         raise ModelError(f"t_end = {end:g} is not after t_start = {start:g}")
     if method not in METHODS:
         raise NameNotFound("method", str(method), list(METHODS))
     if not mech.nv:
         raise ModelError(f"nothing moves in {mech.name!r}: it has no joint with a freedom", element=mech.name)
-    step = None if dt is None else _positive("dt", dt)
+    step = None if dt is None else positive_number("dt", dt)
     if step is None and method != STIFF and not tableau_of(method).adaptive:
         raise ModelError(f"method={method!r} takes steps of one length: give dt, or take method='rk45'")
     if step is not None and method == STIFF:
@@ -89,9 +89,9 @@ def simulate(
         start=start,
         end=end,
         dt=step,
-        rtol=max(_positive("rtol", rtol), 1e-14),
-        atol=None if atol is None else _positive("atol", atol),
-        longest=math.inf if max_step is None else _positive("max_step", max_step),
+        rtol=max(positive_number("rtol", rtol), 1e-14),
+        atol=None if atol is None else positive_number("atol", atol),
+        longest=math.inf if max_step is None else positive_number("max_step", max_step),
         times=_times(start, end, times, interval),
         conserve=_conserved(mech, conserve, method, tau),
     )
@@ -133,7 +133,7 @@ def _conserved(mech: Mechanism, conserve: str | None, method: str, tau: Any) -> 
     return conserve
 
 
-def _mechanism(given: Mechanism | str | PathLike[str], parameters: Mapping[str, float] | None) -> Mechanism:
+def _mechanism(given: Any, parameters: Mapping[str, float] | None) -> Mechanism:
     if not isinstance(given, Mechanism | str | PathLike):
         hint = "; call its build() first" if hasattr(given, "build") else ""
         raise ModelError(f"a simulation takes a mechanism or the path of a model, not {given!r}{hint}")
@@ -143,23 +143,6 @@ def _mechanism(given: Mechanism | str | PathLike[str], parameters: Mapping[str, 
     from linkwright.sources import load
 
     return load(fspath(given), **({"parameters": values} if values else {}))
-
-
-def _number(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{name} must be a number, not {shown(value)}") from None
-    if not math.isfinite(number):
-        raise ModelError(f"{name} must be a finite number, not {number}")
-    return number
-
-
-def _positive(name: str, value: Any) -> float:
-    number = _number(name, value)
-    if number <= 0.0:
-        raise ModelError(f"{name} must be greater than zero, not {number:g}")
-    return number
 
 
 def _state(mech: Mechanism, q0: Any, v0: Any, t: float) -> tuple[Floats, Floats, tuple[str, ...]]:
@@ -188,7 +171,7 @@ def _times(start: float, end: float, times: Any, interval: float | None) -> Floa
     if times is not None and interval is not None:
         raise ModelError("times and interval were both given; give one of them")
     if interval is not None:
-        apart = _positive("interval", interval)
+        apart = positive_number("interval", interval)
         check_points(start, end, apart)
         count = math.floor((end - start) / apart * (1.0 + 1e-12) + 1e-9)
         asked = start + apart * np.arange(count + 1)

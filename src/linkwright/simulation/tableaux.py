@@ -28,7 +28,6 @@ class Tableau:
     extra_c: tuple[float, ...] = ()
     extra_a: tuple[Row, ...] = ()  # further stages that only dense output needs
     dense: tuple[Row, ...] = ()  # the rows of further terms of dense output
-    dense_order: int = 3  # the degree to which dense output is exact
     beta: float = 0.0  # how much the error of the step before counts for the next step's length
     implicit_rates: bool = False  # positions move by the rates at the end of the step
 
@@ -79,7 +78,6 @@ RK45 = Tableau(
             6: 69997945 / 29380423,
         },
     ),
-    dense_order=4,
     beta=0.04,
 )
 
@@ -280,7 +278,6 @@ DOP853 = Tableau(
             15: -149.72683625798564,
         },
     ),
-    dense_order=7,
 )
 
 TABLEAUX = {tableau.name: tableau for tableau in (RK45, DOP853, RK4, SEMI_IMPLICIT_EULER)}

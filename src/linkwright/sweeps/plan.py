@@ -178,9 +178,7 @@ def _spread(way: str, dimensions: int, n: int, seed: int) -> Floats:
         return np.asarray(qmc.Sobol(dimensions, scramble=True, seed=generator).random(n))
 
 
-def _check(
-    parameters: Mapping[str, Any], cases: Any, draws: Any, sampling: str | None, seed: Any, chunk: Any
-) -> None:
+def _check(parameters: Mapping[str, Any], cases: Any, draws: Any, sampling: str | None, seed: Any, chunk: Any) -> None:
     if not isinstance(parameters, Mapping) or not parameters:
         raise ModelError("a study needs parameters that vary, as in {'length': [0.1, 0.2], 'mass': lw.normal(1, 0.1)}")
     if sampling is not None and sampling not in SAMPLINGS:

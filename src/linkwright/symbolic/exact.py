@@ -20,7 +20,6 @@ Matrix: TypeAlias = tuple[tuple[Sum, ...], ...]
 #: Angles and entries of rotations this near to an exact one are that one: files round their angles.
 NEAR = 1e-9
 ZERO, ONE = Sum(), number(1)
-IDENTITY: Matrix = tuple(tuple(ONE if i == j else ZERO for j in range(3)) for i in range(3))
 _STEP = math.pi / 12  # 15°
 # A float of more digits than a person writes is a plain number that arithmetic has moved by some roundings, if one is
 # that near: by chance few are.

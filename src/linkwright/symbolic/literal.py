@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -79,7 +80,7 @@ def literal(
     return replace(d, parameters=names.parameters, bindings=names.bindings, elements=elements)
 
 
-def _words(which: str | Collection[str]) -> tuple[frozenset[str], bool]:
+def _words(which: Any) -> tuple[frozenset[str], bool]:
     """The words asked for, and whether as a preset that makes every inertial number a symbol."""
     if isinstance(which, str):
         if which in PRESETS:

@@ -213,26 +213,9 @@ class Style:
     call: Callable[[str, Sequence[str]], str]  # of a function by its name in NAMES
 
 
+_FUNCTIONS = (O.SQRT, O.SIN, O.COS, O.TAN, O.ATAN2, O.EXP, O.LOG, O.POW, O.ABS, O.SIGN, O.FLOOR, O.MIN, O.MAX)
 #: The functions of the tape by their names in `linkwright.mechanism.expression`; "eq" is none of those.
-NAMES = {
-    O.SQRT: "sqrt",
-    O.SIN: "sin",
-    O.COS: "cos",
-    O.TAN: "tan",
-    O.ATAN2: "atan2",
-    O.EXP: "exp",
-    O.LOG: "log",
-    O.POW: "pow",
-    O.ABS: "abs",
-    O.SIGN: "sign",
-    O.FLOOR: "floor",
-    O.MIN: "min",
-    O.MAX: "max",
-    O.LT: "lt",
-    O.LE: "le",
-    O.EQ: "eq",
-    O.WHERE: "if",
-}
+NAMES = {op: O.OPERATIONS[op].name for op in (*_FUNCTIONS, O.LT, O.LE, O.EQ)} | {O.WHERE: "if"}
 
 
 def write(node: Node, style: Style, least: int = SUM) -> str:

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 @overload
 def animate(solution: Any, path: str | os.PathLike[str], *, title: str | None = None) -> Path: ...
 @overload
-def animate(
-    solution: Any, path: None = None, *, title: str | None = None, height: int | None = None
-) -> Animation: ...
+def animate(solution: Any, path: None = None, *, title: str | None = None, height: int | None = None) -> Animation: ...
 def animate(
     solution: Any,
     path: str | os.PathLike[str] | None = None,

@@ -147,9 +147,7 @@ def follow(couplings: list[Coupling]) -> tuple[list[Coupling], list[Coupling]]:
                 done[link.follower] = link
             else:
                 offset = link.offset + link.ratio * above.offset
-                done[link.follower] = Coupling(
-                    link.node, link.follower, above.leader, link.ratio * above.ratio, offset
-                )
+                done[link.follower] = Coupling(link.node, link.follower, above.leader, link.ratio * above.ratio, offset)
     followed = [done[one.follower] for one in couplings]
     return [one for one in followed if one.leader is not None], [one for one in followed if one.leader is None]
 

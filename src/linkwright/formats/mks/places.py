@@ -40,12 +40,11 @@ class Place:
 
 @dataclass(eq=False)
 class Pose:
-    """A frame as written; `axes` are None where only an origin is given."""
+    """A frame as written."""
 
     r: Array
     p: Array
     given: bool = False  # whether anything of it is written
-    axes_given: bool = False
 
 
 class Places:
@@ -111,7 +110,7 @@ class Places:
         else:
             r = self._directions(a)
         given = any(key in a for key in POSE)
-        return Pose(r, p, given, axes is not None or "h" in a or "f" in a)
+        return Pose(r, p, given)
 
     def _vectors(self, node: Node, what: str) -> list[list[Numeric]]:
         if not isinstance(node, Listed) or len(node.entries) != 3:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.checks import positive_number
 from linkwright.errors import ModelError, ShapeError
 from linkwright.kernels import compiled
 from linkwright.kernels.bound import bound
@@ -113,8 +114,7 @@ class ControlStep:
             raise ModelError(f"form is {form!r}; it can be {', '.join(map(repr, get_args(Form)))}")
         if rates not in ("measured", "difference"):
             raise ModelError(f"rates is {rates!r}; it can be 'measured' or 'difference'")
-        if not (np.isfinite(period) and period > 0.0):
-            raise ModelError(f"period is {period!r}; give the time between two steps, in s")
+        positive_number("period, the time between two steps in s,", period)
         self.geometry = Geometry() if geometry is None else geometry
         self.form, self.period, self.hold, self.rates = form, float(period), bool(hold), rates
         self.gains = np.array([*_gain("kp", kp), *_gain("kv", kv), self.period])

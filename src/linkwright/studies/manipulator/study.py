@@ -90,19 +90,19 @@ class Study:
         """Whether every claim that has a bound is."""
         return all(claim.met is not False for claim in self.claims())
 
+    def __repr__(self) -> str:
+        claims = self.claims()
+        met, judged = counted(claims)
+        lines = [f"Study, seed {self.seed}, {self.seconds:.0f} s: {met} of {judged} claims met"]
+        words = {True: "met", False: "NOT met", None: "no bound"}
+        lines += [f"  {words[c.met]}: {c.what}: {c.found} ({c.bound})" for c in claims]
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
 
 def counted(claims: Sequence[Claim]) -> tuple[int, int]:
     """How many claims are met, of how many that have a bound."""
     judged = [claim for claim in claims if claim.met is not None]
     return sum(bool(claim.met) for claim in judged), len(judged)
-
-    def __repr__(self) -> str:
-        claims = self.claims()
-        lines = [
-            f"Study, seed {self.seed}, {self.seconds:.0f} s: {sum(c.met for c in claims)} of {len(claims)} claims met"
-        ]
-        lines += [f"  {'met' if c.met else 'NOT met'}: {c.what}: {c.found} ({c.bound})" for c in claims]
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
 def run_study(
