@@ -1,4 +1,4 @@
-"""The same mechanism in other units of length and mass: every number of a description by its unit, time as it is."""
+"""The same mechanism in other units of length, mass and time: every number of a description by its unit."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from linkwright.mechanism.quantities import Quantity, quantities, turns
 
 
 class Scale:
-    """A description with lengths `length` times and masses `mass` times as large."""
+    """A description with lengths `length` times, masses `mass` times and times `time` times as large."""
 
-    def __init__(self, d: Description, length: float, mass: float) -> None:
-        self.d, self.length, self.mass = d, length, mass
-        self.force, self.torque = mass * length, mass * length**2
+    def __init__(self, d: Description, length: float, mass: float, time: float = 1.0) -> None:
+        self.d, self.length, self.mass, self.time = d, length, mass, time
+        self.force, self.torque = mass * length / time**2, mass * length**2 / time**2
 
     def joint_kind(self, name: str) -> str:
         return self.d.kind_of(self.d.joint_names.position("joint", name)).name
@@ -32,58 +32,66 @@ class Scale:
             return self.shifts(x.of[0], x.index)
         return x.kind == "distance" or not (x.rate and x.index >= 3)
 
-    def law(self, law: Expression, factor: float, *lengths: str) -> Expression:
-        """factor · law, of quantities and names in lengths as they were."""
-        small: dict[Expression, Expression] = {x: x / self.length for x in quantities(law) if self.long(x)}
-        small |= {Name(name): Name(name) / self.length for name in lengths}
-        return replaced(law, small) * factor
+    def unit(self, x: Quantity) -> float:
+        """By what a quantity grows."""
+        return (self.length if self.long(x) else 1.0) / (self.time if x.rate else 1.0)
+
+    def law(self, law: Expression, factor: float, *, long: bool = False) -> Expression:
+        """factor · law, of times, quantities and its own coordinate, a length if `long`, and rate as they were."""
+        own = self.length if long else 1.0
+        small: dict[Expression, Expression] = {x: x / self.unit(x) for x in quantities(law)}
+        small |= {Name(name): Name(name) / own for name in ("q", "d")}
+        small |= {Name(name): Name(name) * (self.time / own) for name in ("v", "dd")}
+        return replaced(law, small | {Name("TIME"): Name("TIME") / self.time}) * factor
 
     def element(self, e: Element) -> Element:
         if isinstance(e, JointForce):
-            if self.shifts(e.joint, e.index):
-                return replace(e, law=self.law(e.law, self.force, "q", "v"))
-            return replace(e, law=self.law(e.law, self.torque))
+            shifts = self.shifts(e.joint, e.index)
+            return replace(e, law=self.law(e.law, self.force if shifts else self.torque, long=shifts))
         if isinstance(e, PointForce):
-            return replace(e, law=self.law(e.law, self.force, "d", "dd"))
+            return replace(e, law=self.law(e.law, self.force, long=True))
         assert isinstance(e, AppliedWrench)
         factors = (self.force,) * 3 + (self.torque,) * 3
         return replace(e, laws=tuple(self.law(x, f) for x, f in zip(e.laws, factors, strict=True)))
 
     def driver(self, x: Driver) -> Driver:
         turning = x.kind == "angle" or (x.kind == "joint" and not self.shifts(x.target, x.index))
-        return x if turning else replace(x, law=x.law * self.length)
+        return replace(x, law=self.law(x.law, 1.0 if turning else self.length))
 
     def description(self) -> Description:
-        d, s = self.d, self.length
+        d, s, t = self.d, self.length, self.time
         first = np.array([d.kind_of(j).nv > 0 and self.shifts(d.joint_names[j], 0) for j in range(d.nj)], dtype=bool)
         along = np.where(first, s, 1.0)
-        inertial = np.where(first, self.mass, self.torque)
+        inertial = np.where(first, self.mass, self.mass * s**2)
         mimics = []
         for m in d.mimics:
             own, other = along[m.follower], along[m.leader]
             mimics.append(replace(m, ratio=m.ratio * own / other, offset=m.offset * own))
         ties = [replace(x, length=x.length * s) if isinstance(x, Rod) else x for x in d.ties]
-        initial = [replace(x, value=x.value * (s if self.long(x.quantity) else 1.0)) for x in d.initial]
+        initial = [replace(x, value=x.value * self.unit(x.quantity)) for x in d.initial]
         start = None if d.start is None else replace(d.start, p=d.start.p * s)
         system = d.system
-        if system is not None and system.assembly_tolerance is not None:
-            system = replace(system, assembly_tolerance=system.assembly_tolerance * s)
+        if system is not None:
+            gaps = {name: getattr(system, name) for name in ("assembly_tolerance", "constraint_tolerance")}
+            times = {"start": system.start * t, "end": system.end * t, "interval": system.interval * t}
+            times["dt"] = None if system.dt is None else system.dt * t
+            system = replace(system, **times, **{name: None if x is None else x * s for name, x in gaps.items()})
         return replace(
             d,
             mass=d.mass * self.mass,
             com=d.com * s,
-            inertia=d.inertia * self.torque,
+            inertia=d.inertia * (self.mass * s**2),
             pi=d.pi * s,
             pj=d.pj * s,
             pitch=d.pitch * s,
             armature=d.armature * inertial,
-            damping=d.damping * inertial,
-            friction=d.friction * inertial * along,
+            damping=d.damping * inertial / t,
+            friction=d.friction * inertial * along / t**2,
             lower=d.lower * along,
             upper=d.upper * along,
-            velocity_limit=d.velocity_limit * along,
-            effort_limit=d.effort_limit * inertial * along,
-            gravity=d.gravity * s,
+            velocity_limit=d.velocity_limit * along / t,
+            effort_limit=d.effort_limit * inertial * along / t**2,
+            gravity=d.gravity * s / t**2,
             frames=replace(d.frames, p=d.frames.p * s),
             start=start,
             system=system,
@@ -98,6 +106,6 @@ class Scale:
         )
 
 
-def scaled(mech: lw.Mechanism, length: float, mass: float) -> lw.Mechanism:
-    """The mechanism with lengths and masses so many times as large, at the same times."""
-    return lw.Mechanism(Scale(mech.description, length, mass).description())
+def scaled(mech: lw.Mechanism, length: float, mass: float, time: float = 1.0) -> lw.Mechanism:
+    """The mechanism with lengths and masses so many times as large, that moves in so many times the time."""
+    return lw.Mechanism(Scale(mech.description, length, mass, time).description())

@@ -272,7 +272,8 @@ class Mechanism(Described):
         """The joint forces that the accelerations a need; with loops those of the actuated joints, zero elsewhere.
 
         Where loops leave fewer degrees of freedom than there are actuators, Σ weight·tau² is least: `weights` has one
-        number for each actuated rate. A motion that the actuators cannot produce is an error that says which.
+        number for each actuated rate; by default forces count as they are, and torques as forces with the mechanism's
+        length as their arm. A motion that the actuators cannot produce is an error that says which.
         """
         given = () if wrenches is None else (wrenches,)
         if weights is not None and not self.closed:

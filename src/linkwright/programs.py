@@ -180,6 +180,10 @@ class Maker:
         """(nv,): the unit of each rate: the mechanism's length, or 1 for turns."""
         return coordinate_units(self.tree)[1]
 
+    def without_units(self, g: Floats) -> Floats:
+        """G (..., m, nv) of these equations and rates, with lengths and shifts as parts of the mechanism's length."""
+        return np.asarray(g * self.rate_units / self.constraint_units[:, None])
+
     @property
     def has_point_elements(self) -> bool:
         return any(not isinstance(e, JointForce) for e in self.description.elements)

@@ -21,22 +21,22 @@ def constraint_jacobian(mech: Mechanism, q: Floats, t: Any = 0.0) -> tuple[Float
     batch = q.shape[:-1]
     if not mech.closed:
         return np.zeros((*batch, 0, nv)), np.zeros((*batch, 0))
-    rates = np.concatenate([np.zeros((1, nv)), np.eye(nv)])
-    every = np.broadcast_to(q[..., None, :], (*batch, nv + 1, q.shape[-1]))
-    when = t if np.ndim(t) == 0 else np.broadcast_to(np.asarray(t)[..., None], (*batch, nv + 1))
-    _, found = mech._weighed._settling(every, np.broadcast_to(rates, (*batch, nv + 1, nv)), when)
-    still = found[..., :1, :]
-    return np.swapaxes(found[..., 1:, :] - still, -1, -2), still[..., 0, :]
-
-
-def scaled(mech: Mechanism, g: Floats) -> Floats:
-    """G (..., m, nv) without units: lengths and shifts as parts of the mechanism's length."""
-    return np.asarray(g * mech._maker.rate_units / mech._maker.constraint_units[:, None])
+    units = mech._maker.rate_units
+    still = np.zeros((*batch, len(mech._maker.constraint_units)))
+    if mech._maker.needs_time:
+        still = mech._weighed._settling(q, np.zeros((*batch, nv)), t)[1]
+        # Rates as fast as what drivers ask for, so that these do not swallow them.
+        pace = float(np.max(np.abs(still) / mech._maker.constraint_units, initial=0.0, where=np.isfinite(still)))
+        units = units * (pace or 1.0)
+    every = np.broadcast_to(q[..., None, :], (*batch, nv, q.shape[-1]))
+    when = t if np.ndim(t) == 0 else np.broadcast_to(np.asarray(t)[..., None], (*batch, nv))
+    _, rates = mech._weighed._settling(every, np.broadcast_to(np.diag(units), (*batch, nv, nv)), when)
+    return np.swapaxes(rates - still[..., None, :], -1, -2) / units, still
 
 
 def inverse(mech: Mechanism, g: Floats) -> Floats:
     """(..., nv, m): the generalised inverse of G with the least change of rates, shifts counted in its length."""
-    pseudoinverse = np.linalg.pinv(scaled(mech, g), rcond=RANK)
+    pseudoinverse = np.linalg.pinv(mech._maker.without_units(g), rcond=RANK)
     return np.asarray(pseudoinverse * mech._maker.rate_units[:, None] / mech._maker.constraint_units)
 
 
@@ -49,7 +49,7 @@ def allowed(mech: Mechanism, g: Floats) -> tuple[Floats, Floats]:
     nv = g.shape[1]
     if not g.shape[0]:
         return np.eye(nv), np.eye(nv)
-    _, sizes, directions = np.linalg.svd(scaled(mech, g))
+    _, sizes, directions = np.linalg.svd(mech._maker.without_units(g))
     rank = int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
     free, units = np.asarray(directions[rank:].T), mech._maker.rate_units
     return units[:, None] * free, free.T / units

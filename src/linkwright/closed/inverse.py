@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 LEFT = 1e-8
 #: Forces below this part of what weights, motion and force elements could exert are none.
 NONE = 1e-12
+#: Singular values below this part of the largest are none.
+RANK = 1e-10
 #: By how much accelerations may open the loops, as a part of what the rates themselves ask for.
 OPEN = 1e-6
 
@@ -32,18 +34,19 @@ def inverse_dynamics(
 ) -> Floats:
     """The forces of the actuated joints for the tree's forces `tree`; a state with what is not finite has none (NaN).
 
-    Where there are more actuators than degrees of freedom, Σ weight·τ² is least.
+    Where there are more actuators than degrees of freedom, Σ weight·τ² is least; by default forces count as they are,
+    and torques as forces with the mechanism's length as their arm.
     """
     if out is not None:
         _check_out(out, tree.shape)
     shape = tree.shape[:-1]
     bound = mech.forward_dynamics(q, v, np.zeros(mech.nv), t=t)  # accelerations that keep the loops
-    cancel = _cancelling(mech, q, v, a, tree, t)
+    cancel, could = _cancelling(mech, q, v, a, tree, t)
     q, a, bound, cancel = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, a, bound, cancel))
     g, _ = constraint_jacobian(mech, np.ascontiguousarray(q), t)
-    _check_accelerations(mech, g, a, bound)
-    actuated = np.flatnonzero(mech.actuated)
-    scale = 1.0 / np.sqrt(_weights(weights, len(actuated)))
+    _check_accelerations(mech, g, a, bound, np.broadcast_to(could, shape))
+    actuated, units = np.flatnonzero(mech.actuated), mech._maker.rate_units
+    scale = 1.0 / np.sqrt(_weights(weights, units[actuated] / mech._maker.size))
     found = np.zeros((*shape, mech.nv))
     known = np.asarray(np.isfinite(g).all(axis=(-2, -1)) & np.isfinite(tree + bound).all(axis=-1))
     for k in np.ndindex(*shape):
@@ -53,16 +56,23 @@ def inverse_dynamics(
         w, _ = allowed(mech, g[k])
         s = w[actuated]
         wanted = w.T @ tree[k]
-        inverse = np.linalg.pinv((scale[:, None] * s).T, rcond=1e-10)
-        tau = scale * (inverse @ wanted)
+        within = _range((s / units[actuated][:, None]).T)
+        inverse = np.linalg.pinv(within.T @ (scale[:, None] * s).T, rcond=1e-15)
+        tau = scale * (inverse @ (within.T @ wanted))
         left = wanted - s.T @ tau
         if np.linalg.norm(left) > LEFT * np.linalg.norm(np.abs(w).T @ cancel[k]):
-            raise _unreachable(mech, (w / mech._maker.rate_units[:, None]) @ left)
+            raise _unreachable(mech, (w / units[:, None]) @ left)
         found[k][actuated] = tau
     if out is None:
         return found
     out[...] = found
     return cast(Floats, out)
+
+
+def _range(matrix: Floats) -> Floats:
+    """An orthonormal basis of what a matrix without units reaches."""
+    basis, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
+    return np.asarray(basis[:, sizes > RANK * sizes.max(initial=0.0)])
 
 
 def _check_out(out: Any, wanted: tuple[int, ...]) -> None:
@@ -79,22 +89,34 @@ def _check_out(out: Any, wanted: tuple[int, ...]) -> None:
         raise ShapeError("inverse_dynamics: out (tau) is read-only; give a writable array")
 
 
-def _cancelling(mech: Mechanism, q: Floats, v: Floats, a: Floats, tree: Floats, t: Any) -> Floats:
-    """(..., nv): the size of the terms whose sum the tree's forces are, and a floor for those that vanish singly."""
-    d, size = mech.description, mech._maker.size
-    bias = np.abs(mech.bias_forces(q, v, t=t))
-    moved = np.einsum("...ij,...j->...i", np.abs(mech.mass_matrix(q)), np.abs(a))
+def _cancelling(mech: Mechanism, q: Floats, v: Floats, a: Floats, tree: Floats, t: Any) -> tuple[Floats, Floats]:
+    """(..., nv): the size of the terms whose sum the tree's forces are, and a floor for those that vanish singly.
+
+    And (...): the largest acceleration (1/s²) that one of these forces alone would give its coordinate.
+    """
+    d, size, units = mech.description, mech._maker.size, mech._maker.rate_units
+    bias, masses = np.abs(mech.bias_forces(q, v, t=t)), np.abs(mech.mass_matrix(q))
+    moved = np.einsum("...ij,...j->...i", masses, np.abs(a))
     could = float(d.mass.sum()) * float(np.linalg.norm(d.gravity)) * size + mech.kinetic_energy(q, v)
     if d.elements:
         wrenches, forces = (np.abs(x) for x in mech._applied(q, v, t))
-        could = could + forces.sum(axis=-1) + (size * wrenches[..., :3] + wrenches[..., 3:]).sum(axis=(-2, -1))
-    floor = (NONE / LEFT) * max(1.0, 1.0 / size) * could
-    return np.asarray(np.abs(tree) + bias + moved + np.asarray(floor)[..., None])
+        arms = np.ones(forces.shape[-1])
+        for j, at in mech.tree.own_rates.items():
+            arms[at] = np.where(d.kind_of(j).lengths[1], size, 1.0)
+        could = could + (arms * forces).sum(axis=-1)
+        could = could + (size * wrenches[..., :3] + wrenches[..., 3:]).sum(axis=(-2, -1))
+    floor = (NONE / LEFT) * np.asarray(could)[..., None] / units
+    cancel = np.asarray(np.abs(tree) + bias + moved + floor)
+    inertia = np.einsum("...ii->...i", masses) * units
+    fastest = np.where(inertia > 0.0, cancel / np.where(inertia > 0.0, inertia, 1.0), 0.0)
+    return cancel, np.max(fastest, axis=-1, initial=0.0)
 
 
-def _weights(weights: ArrayLike | None, n: int) -> Floats:
+def _weights(weights: ArrayLike | None, units: Floats) -> Floats:
+    """The weights of τ², as given or by default those of these units."""
+    n = len(units)
     if weights is None:
-        return np.ones(n)
+        return units**2
     values = real_array("weights", weights)
     if values.shape != (n,):
         text = f"weights has shape {values.shape}; give ({n},), one for each actuated rate"
@@ -104,12 +126,12 @@ def _weights(weights: ArrayLike | None, n: int) -> Floats:
     return values
 
 
-def _check_accelerations(mech: Mechanism, g: Floats, a: Floats, bound: Floats) -> None:
-    """Accelerations that open a loop have no forces."""
+def _check_accelerations(mech: Mechanism, g: Floats, a: Floats, bound: Floats, could: Floats) -> None:
+    """Accelerations that open a loop have no forces; `could` are those that forces singly would give."""
     units = mech._maker.constraint_units
     opening = np.einsum("...ij,...j->...i", g, a - bound) / units
     scale = (np.einsum("...ij,...j->...i", np.abs(g), np.abs(a) + np.abs(bound)) / units).max(axis=-1, initial=0.0)
-    worst = np.abs(opening) > OPEN * np.maximum(scale, 1e-9)[..., None]
+    worst = np.abs(opening) > OPEN * np.maximum(scale, 1e-9 * could)[..., None]
     if worst.any():
         row = int(np.argmax(worst.reshape(-1, worst.shape[-1]).any(axis=0)))
         name = mech.constraints[row]

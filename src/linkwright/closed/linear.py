@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
 Floats = NDArray[np.float64]
-STEP = 2e-3  # of the differences, in rad and in the mechanism's size, and of rates
+State = tuple[Floats, Floats, Floats, float]  # q, v, tau and t
+STEP = 2e-3  # of the differences, in rad and in the mechanism's size, and of rates as parts of the mechanism's pace
 SHORTER = 1.0 / 30.0  # each further try
 AGREE, TRIES = 1e-6, 3  # what two tries may differ by, as a part of the largest entry; and how many there are
-#: Loops left open by more than this, or opening so fast, are not differentiated.
+#: Loops left open by more than this, or opening by more than this part of the rates, are not differentiated.
 CONSISTENT = 1e-7
 
 
@@ -127,12 +128,12 @@ def _rates_opened(mech: Mechanism, q: Floats, v: Floats, z: Floats, t: float) ->
     They are as smooth as sines of the coordinates, whatever the forces are.
     """
     # The columns of Z need not be of one unit: each is followed by as much as its largest part allows.
-    size = np.maximum(np.abs(z / mech._maker.rate_units[:, None]).max(axis=0, initial=0.0), 1e-300)
-    moves = np.einsum("s,xk->skx", STEP * _SIDES, z / size)
+    unit = _column_units(mech, z)
+    moves = np.einsum("s,xk->skx", STEP * _SIDES, z * unit)
     here = np.ascontiguousarray(np.broadcast_to(q, (*moves.shape[:-1], len(q))))
     moved = mech.integrate(here, np.ascontiguousarray(moves))
     _, rates = mech._weighed._settling(moved, np.broadcast_to(v, moves.shape), t)
-    return np.asarray(_slope(rates).T * size)
+    return np.asarray(_slope(rates).T / unit)
 
 
 _SIDES = np.array([1.0, -1.0, 2.0, -2.0])
@@ -156,11 +157,11 @@ def _by_differences(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float
     g, _ = constraint_jacobian(mech, q, t)
     z, p = allowed(mech, g)
     d, nv = z.shape[1], mech.nv
-    scale, best = 1.0, np.inf
-    a = shorter = _differences(mech, (q, v, tau, t), (z, p), scale)
+    scale, pace, best = 1.0, _pace(mech, (q, v, tau, t), z), np.inf
+    a = shorter = _differences(mech, (q, v, tau, t), (z, p), scale, pace)
     for _ in range(TRIES):
         scale *= SHORTER
-        longer, shorter = shorter, _differences(mech, (q, v, tau, t), (z, p), scale)
+        longer, shorter = shorter, _differences(mech, (q, v, tau, t), (z, p), scale, pace)
         apart = float(np.abs(shorter - longer).max(initial=0.0))
         if apart < best:  # of the two, longer steps have less of rounding
             best, a = apart, longer
@@ -172,16 +173,40 @@ def _by_differences(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float
     return Linearised(a, np.concatenate([np.zeros((d, nv)), p @ change.T]), z, p)
 
 
-def _differences(
-    mech: Mechanism, state: tuple[Floats, Floats, Floats, float], basis: tuple[Floats, Floats], scale: float
-) -> Floats:
+def _column_units(mech: Mechanism, z: Floats) -> Floats:
+    """(d,): how far to go along each column of Z, so that its largest part is 1 rad or the mechanism's length."""
+    return np.asarray(1.0 / np.maximum(np.abs(z / mech._maker.rate_units[:, None]).max(axis=0, initial=0.0), 1e-300))
+
+
+def _pace(mech: Mechanism, state: State, z: Floats) -> float:
+    """How fast things happen around a state (1/s): its rates, or the root of its accelerations and stiffnesses."""
+    (q, v, tau, t), units = state, mech._maker.rate_units
+    y = STEP * (z * _column_units(mech, z)).T
+    pushed = _pushed(mech, state, y, np.zeros_like(y))[2]
+    here = mech.forward_dynamics(q, v, tau, t=t)
+    stiff = np.max(np.abs(pushed - here) / units, initial=0.0) / STEP
+    squares = max(float(stiff), float(np.max(np.abs(here) / units, initial=0.0)))
+    pace = max(float(np.max(np.abs(v) / units, initial=0.0)), float(np.sqrt(squares)))
+    return pace if np.isfinite(pace) and pace > 0.0 else 1.0
+
+
+def _differences(mech: Mechanism, state: State, basis: tuple[Floats, Floats], scale: float, pace: float) -> Floats:
     """A at q, v, tau and t, on Z and P, by steps that are so much shorter than `STEP`."""
     (q, v, tau, t), (z, p) = state, basis
     d = z.shape[1]
-    unit = scale / np.maximum(np.abs(z / mech._maker.rate_units[:, None]).max(axis=0, initial=0.0), 1e-300)
-    both = np.concatenate([unit, unit])
+    unit = scale * _column_units(mech, z)
+    both = np.concatenate([unit, pace * unit])
     moves = np.einsum("s,kx->skx", STEP * _SIDES, np.diag(both))  # (4, 2d, 2d)
-    y, u = moves[..., :d] @ z.T, moves[..., d:] @ z.T
+    moved, rates, acceleration = _pushed(mech, state, moves[..., :d] @ z.T, moves[..., d:] @ z.T)
+    away = mech.difference(np.ascontiguousarray(np.broadcast_to(q, moved.shape)), moved)
+    drift = (rates - v - away @ _turning(mech, v).T) @ p.T
+    change = np.concatenate([drift, (acceleration - mech.forward_dynamics(q, v, tau, t=t)) @ p.T], axis=-1)
+    return np.asarray(_slope(change).T / both)
+
+
+def _pushed(mech: Mechanism, state: State, y: Floats, u: Floats) -> tuple[Floats, Floats, Floats]:
+    """The consistent states beside one, moved by y (..., nv) and faster by u, and their accelerations."""
+    q, v, tau, t = state
     here = np.ascontiguousarray(np.broadcast_to(q, (*y.shape[:-1], len(q))))
     moved = mech.integrate(here, np.ascontiguousarray(y))
     rates = np.ascontiguousarray(v + u)
@@ -190,21 +215,21 @@ def _differences(
         g, phi_t = constraint_jacobian(mech, moved, t)
         wrong = np.einsum("...ij,...j->...i", g, rates) + phi_t
         rates = rates - np.einsum("...ij,...j->...i", inverse(mech, g), wrong)
-    acceleration = mech.forward_dynamics(moved, rates, np.ascontiguousarray(np.broadcast_to(tau, rates.shape)), t=t)
-    away = mech.difference(here, moved)
-    drift = (rates - v - away @ _turning(mech, v).T) @ p.T
-    change = np.concatenate([drift, (acceleration - mech.forward_dynamics(q, v, tau, t=t)) @ p.T], axis=-1)
-    return np.asarray(_slope(change).T / both)
+    force = np.ascontiguousarray(np.broadcast_to(tau, rates.shape))
+    return moved, rates, mech.forward_dynamics(moved, rates, force, t=t)
 
 
 def _check(mech: Mechanism, q: Floats, v: Floats, t: float) -> None:
     if not mech.closed:
         return
+    units = mech._maker.constraint_units
     _, phi = mech._weighed._closing(q, t)
     _, rate = mech._weighed._settling(q, v, t)
-    for what, values in (("q leaves {} open", phi), ("v opens {}", rate)):
-        sizes = np.abs(values) / mech._maker.constraint_units
-        if np.max(sizes, initial=0.0) > CONSISTENT:
+    asked = np.max(np.abs(mech._weighed._settling(q, np.zeros(mech.nv), t)[1]) / units, initial=0.0)
+    pace = max(float(asked), float(np.max(np.abs(v) / mech._maker.rate_units, initial=0.0)))
+    for what, values, most in (("q leaves {} open", phi, 1.0), ("v opens {}", rate, pace)):
+        sizes = np.abs(values) / units
+        if np.max(sizes, initial=0.0) > CONSISTENT * most:
             name = mech.constraints[int(np.argmax(sizes))]
             told = what.format(name)
             raise ModelError(f"{told}; take a consistent state: q, v = mech.project(q, v)", element=name)

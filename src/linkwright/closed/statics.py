@@ -27,12 +27,12 @@ Floats = NDArray[np.float64]
 ITERATIONS = 300
 REST = 1e-10  # what counts as no acceleration, as a part of the largest that was met, or of gravity
 NEAR = 1e-12  # an equilibrium nearer than this, in rad and as a part of the mechanism's length, is reached
-FALL = 0.02  # δ (s²) where nothing tells how fast things happen
+FALL = 0.2  # of rad, or of the mechanism's length: a step where no stiffness tells how far to go
 SLOW = 1e-9  # eigenvalues of K below this part of the largest are none
 FARTHEST = 0.3  # of one step: rad, and at first the same part of the mechanism's length
 FASTER = 2.0  # by which shifts may be longer after a step that was not too long
-#: A mode that grows faster than this (1/s) makes an equilibrium unstable.
-GROWS = 1e-5
+#: A mode that grows faster than this part of the fastest one makes an equilibrium unstable.
+GROWS = 1e-6
 
 
 class NoEquilibrium(LinkwrightError):
@@ -55,7 +55,8 @@ class Equilibrium:
     @property
     def stable(self) -> bool:
         """Whether no small motion grows."""
-        return not np.any(self.linear.eigenvalues.real > GROWS)
+        values = self.linear.eigenvalues
+        return not np.any(values.real > GROWS * np.abs(values).max(initial=0.0))
 
     def _repr_html_(self) -> str:
         from linkwright.display.reports import equilibrium
@@ -81,17 +82,19 @@ def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float)
         linear = still.linearise(q, rest, force, t=t)
         z, d = linear.basis, linear.basis.shape[1]
         push = still.forward_dynamics(q, rest, force, t=t)
-        f = linear.projection @ push
+        # Of trees Z is 1, and its columns have the units of the coordinates.
+        size = np.abs(z / units[:, None]).max(axis=0, initial=0.0)
+        f = size * (linear.projection @ push)
         before, left = left, float(np.max(np.abs(push) / units, initial=0.0))
         if not np.isfinite(left):
             raise ModelError("forces have no finite value on the way to equilibrium; start elsewhere")
         most = max(most, left)
-        stiffness = linear.A[d:, :d]
+        stiffness = size[:, None] * linear.A[d:, :d] / size
         if left <= max(REST * most, NEAR * float(np.abs(np.linalg.eigvals(stiffness)).max(initial=0.0))):
             return Equilibrium(q, linear, k, float(np.max(np.abs(push), initial=0.0)))
-        delta = _delta(stiffness, min(delta * before / left, 10.0 * delta) if delta else 0.0)
+        delta = _delta(stiffness, min(delta * before / left, 10.0 * delta) if delta else 0.0, FALL / most)
         y = np.linalg.lstsq(np.eye(d) / delta - stiffness, f, rcond=1e-13)[0]
-        move = z @ y
+        move = z @ (y / size)
         too_long = float(np.max(np.abs(move) / limits, initial=0.0))
         q = still.integrate(q, move / max(too_long, 1.0))
         # Where a step is not too long for what falls, shifts may be longer the next time: a sag has no size of its own.
@@ -109,21 +112,24 @@ def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float)
     raise NoEquilibrium(text, q, float(np.abs(push).max()))
 
 
-def _delta(stiffness: Floats, wanted: float) -> float:
-    """δ as wanted, but at least the square of the slowest time, and less than where a fall would be turned back."""
+def _delta(stiffness: Floats, wanted: float, fall: float) -> float:
+    """δ as wanted, but at least the square of the slowest time, and less than where a fall would be turned back.
+
+    Where nothing tells how fast things happen it is `fall`.
+    """
     values = np.linalg.eigvals(stiffness)
     sizes = np.abs(values)
     known = sizes[sizes > SLOW * sizes.max(initial=0.0)]
-    least = 1.0 / float(known.min()) if len(known) else FALL
+    least = 1.0 / float(known.min()) if len(known) else fall
     return min(max(least, wanted), 0.5 / max(float(values.real.max(initial=0.0)), 1e-300))
 
 
 def frozen(d: Description) -> Description:
     """The mechanism with drivers that are at every time where they are, at rest.
 
-    Their laws are of ⌊TIME·2⁶⁰⌋/2⁶⁰: no other number than TIME, but one whose rate is zero.
+    Their laws are of ⌊TIME·2²⁰⁰⌋/2²⁰⁰: no other number than TIME, but one whose rate is zero.
     """
-    stepped = Call("floor", (Name("TIME") * 2.0**60,)) / 2.0**60
+    stepped = Call("floor", (Name("TIME") * 2.0**200,)) / 2.0**200
     return replace(d, drivers=tuple(replace(x, law=replaced(x.law, {Name("TIME"): stepped})) for x in d.drivers))
 
 

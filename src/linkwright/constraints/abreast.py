@@ -18,7 +18,7 @@ from linkwright.constraints.branch import Branch, agree
 from linkwright.constraints.case_numbers import CaseNumbers
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.lanes import in_lanes, some
-from linkwright.constraints.motion import MISSED, NEAR, REST, Acceptance
+from linkwright.constraints.motion import FOLLOWED, MISSED, NEAR, REST, Acceptance, slow_over
 from linkwright.constraints.programs import Step
 from linkwright.constraints.stops import TILTED
 from linkwright.mechanism.cases import Cases
@@ -162,7 +162,7 @@ class _Group(Acceptance):
         self.tolerance = np.maximum(asked if np.isfinite(asked) else MISSED * numbers.size[rows], 10.0 * start.miss)
         if np.isfinite(asked):
             self.inputs["newton"] = np.array([correction, np.max(self.tolerance, initial=asked)])
-        self.rate_tolerance = 1e-6 * numbers.size[rows]
+        self.rate_tolerance, self.slow = FOLLOWED * numbers.size[rows], slow_over(run.times)
         self.lost, self.largest_pivot = start.lost.astype(np.float64), start.pivot
         self.fastest = np.zeros(len(rows))
         self.q, self.angles = start.q, start.angles

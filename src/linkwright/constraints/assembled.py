@@ -87,15 +87,16 @@ def settle(programs: Programs, q: Floats, angles: Floats | None, t: float) -> As
 def row_norms(programs: Programs, jacobian: Floats) -> Floats:
     """How fast each equation changes with the bodies' shifts and turns: divides Φ into metres.
 
-    An equation that nothing changes at a state (axes at 90° that should be parallel) counts as the larger of its value
-    in metres and its value in radians times the mechanism's size.
+    An equation that nothing changes at a state (axes at 90° that should be parallel) is a length as it is, or an angle
+    or sine times the mechanism's size.
     """
     layout = programs.layout
     rows, bodies = layout.entries
     parts = layout.parts(jacobian).copy()
     parts[:, 3:] /= layout.equations.sizes[bodies, None]
     squares = np.bincount(rows, np.sum(parts**2, axis=1), minlength=layout.equations.count)
-    return np.where(squares > 0.0, np.sqrt(squares), min(1.0, 1.0 / layout.equations.size))
+    e = layout.equations
+    return np.where(squares > 0.0, np.sqrt(squares), 1.0 / e.arms(e.size))
 
 
 def misses(programs: Programs, state: Assembled, t: float) -> dict[Constraint, float]:

@@ -191,7 +191,7 @@ class Settling:
         found[order] = np.arange(len(rows)) - first[rows[order]]  # how many entries of its row come before
         for k in range(int(found.max(initial=-1)) + 1):
             squares[:, rows[found == k]] += each[:, found == k]
-        return np.where(squares > 0.0, np.sqrt(squares), np.minimum(1.0, 1.0 / size)[:, None])
+        return np.where(squares > 0.0, np.sqrt(squares), 1.0 / self.e.arms(size))
 
     # -- joints that close the wrong way round --------------------------------------------------------------
     def _wrong_way(self, rows: Rows, q: Floats) -> Flags:

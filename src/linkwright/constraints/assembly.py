@@ -120,7 +120,8 @@ def _nearly(programs: Programs, found: Assembled, t: float) -> Assembled:
     programs.tolerance = min(max(RANK_TOLERANCE, 400.0 * (found.miss / e.size) ** 2), MISFIT_RANK)
     for _ in range(MISFIT_ITERATIONS):
         _, delta, q, pivots = programs.correct(q, turns, at, np.zeros(1))
-        if float(np.max(np.abs(delta), initial=0.0)) < 1e-12 * e.size:
+        delta[:, :3] /= e.size
+        if float(np.max(np.abs(delta), initial=0.0)) < 1e-12:
             break
     _, jacobian, phi, _, turns = programs.evaluate(q, turns, at, np.zeros((e.nb, 6)))
     miss = float(np.max(np.abs(phi / row_norms(programs, jacobian)), initial=0.0))

@@ -40,6 +40,7 @@ class CaseNumbers:
             "records": self.records,
             "weights": weights,
             "lengths": self.sizes,
+            "arms": self.e.arms(self.size) if self.e.count else np.ones((len(self), 1)),
             "parameters": table,
             "tolerance": np.array([RANK_TOLERANCE]),
             "newton": newton(self.e.description),

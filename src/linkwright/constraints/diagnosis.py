@@ -112,9 +112,7 @@ class Relaxation:
         layout = self.programs.layout
         _, stored, phi, _, angles = self.programs.evaluate(q, angles, self.at, np.zeros((self.e.nb, 6)))
         j = layout.dense(stored)
-        # An equation that no shift of a body changes is of an angle.
-        shifts = np.any(j.reshape(len(j), -1, 6)[:, :, :3] != 0.0, axis=(1, 2))
-        units = np.where(shifts, 1.0, self.e.size)
+        units = self.e.arms(self.e.size)
         j = j * units[:, None] / self.lengths.reshape(-1)
         phi = phi * units
         residual = float(np.max(np.abs(phi[hard]), initial=0.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +94,11 @@ class Equations:
     def size(self) -> float:
         """A length that is typical for the mechanism."""
         return self.description.length_scale
+
+    def arms(self, size: Any) -> Floats:
+        """(..., count): what makes lengths of the equations: 1, and for angles and sines the mechanism's size (...)."""
+        lengths = np.array([flag for c in self.constraints for flag in c.form.lengths], dtype=bool)
+        return np.where(lengths, 1.0, np.asarray(size, dtype=np.float64)[..., None])
 
     def _checked(self, c: Constraint) -> Constraint:
         """A constraint that has something to hold or to move; else an error that names it."""

@@ -16,7 +16,7 @@ from linkwright.constraints.equations import Equations
 from linkwright.constraints.freedom import FreedomReport
 from linkwright.constraints.freedom import freedom as find_freedom
 from linkwright.constraints.march import March
-from linkwright.constraints.motion import Follower, State, Stepper, initial
+from linkwright.constraints.motion import Follower, State, Stepper, initial, slow_over
 from linkwright.constraints.pivoting import PivotingStepper
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import Layout, newton
@@ -139,6 +139,7 @@ class Kinematics:
     ) -> Stop | None:
         """Fill the record, many points at once where `march` can; why the motion stopped, if it did."""
         times, work = record.times, stepper.work
+        stepper.slow = slow_over(times)
         state, step = initial(stepper)
         work.iterations += start.iterations
         interval = float(np.max(np.diff(times), initial=0.0)) or 1.0

@@ -27,12 +27,16 @@ Floats = NDArray[np.float64]
 MISMATCH = 0.1
 #: The same as a part of the largest speed so far: a body that comes to rest, or starts, may do so at once.
 REST = 1e-4
+#: The same of bodies that never moved, as a part of a speed at which they would be felt to: see `Acceptance.slow`.
+STILL = 1e-12
 #: How far the state found may be from the predicted one: this part of the way, and this part of the bodies' sizes.
 JUMP, SLACK = 0.3, 0.02
 #: How far it may be from where the rates of both ends lead, as a part of the way: a law that jumps is no motion.
 DRIFT = 0.01
 #: What may be left of the equations unless the model says, as a part of the mechanism's size.
 MISSED = 1e-9
+#: The same of their rates, as a part of the speed.
+FOLLOWED = 1e-6
 #: How far a body may turn in a step (rad), so that the turns of joints can be counted.
 TURN = 1.0
 #: Below this part of the largest pivot so far the equations are taken for dependent.
@@ -79,8 +83,9 @@ class Work:
 class Acceptance:
     """What a step must show to be taken: each test is for one step or, with arrays in it, for many."""
 
-    tolerance: Any  # of Φ
-    rate_tolerance: Any  # of J v + Φ_t, at rest
+    tolerance: Any  # of Φ (m)
+    rate_tolerance: Any  # of J v + Φ_t (m), for each unit of speed (1/s)
+    slow: float  # a speed (1/s) at which the whole motion takes bodies about as far as they are large
     lost: Any  # how many equations repeat others
     largest_pivot: Any  # so far
 
@@ -96,7 +101,7 @@ class Acceptance:
 
     def consistent(self, step: Step) -> Any:
         """Whether the laws' rates can be followed."""
-        return step.rate_residual <= self.rate_tolerance * (1.0 + step.speed)
+        return step.rate_residual <= self.rate_tolerance * (self.slow + step.speed)
 
     def near(self, step: Step) -> Any:
         """Whether the state found is where the rates of both ends lead, and no body turned too far to be counted."""
@@ -107,7 +112,7 @@ class Acceptance:
 
     def smooth(self, step: Step, fastest: Any) -> Any:
         """Whether the velocities of both ends agree with the accelerations, where bodies were as fast as `fastest`."""
-        return step.mismatch <= MISMATCH * step.speed + REST * fastest + 1e-12
+        return step.mismatch <= MISMATCH * step.speed + REST * fastest + STILL * self.slow
 
     def short(self, step: Step) -> Any:
         """Whether the step is too short for the equations to have been dependent in between.
@@ -125,7 +130,7 @@ class Stepper(Acceptance):
         e = programs.layout.equations
         self.programs, self.free = programs, free
         self.sizes = e.sizes
-        self.rate_tolerance = 1e-6 * e.size
+        self.rate_tolerance, self.slow = FOLLOWED * e.size, 0.0
         nb, turns = e.nb, max(int(e.first_angle[-1]), 1)
         self._t, self._h = np.zeros(1), np.zeros(1)
         self._q, self._v, self._a = np.zeros((nb, 7)), np.zeros((nb, 6)), np.zeros((nb, 6))
@@ -371,6 +376,12 @@ def between(first: State, second: State, t: float) -> State:
 def shift_between_all(q: Floats, to: Floats) -> Floats:
     """`shift_between` for every body."""
     return np.ascontiguousarray(np.asarray(shift_between(q.T, to.T), dtype=np.float64).T)
+
+
+def slow_over(times: Floats) -> float:
+    """`Acceptance.slow` of a motion over these times; 0 for a single one, which has no duration to judge by."""
+    duration = float(times[-1] - times[0])
+    return 1.0 / duration if duration else 0.0
 
 
 def times_of(start: float, end: float, interval: float) -> Floats:

@@ -1,9 +1,10 @@
 """The paper's way with freedom left: unknowns that no row's largest element chooses stay as they are.
 
 Gaussian elimination on Φ_q of the Euler-parameter coordinates takes the largest element of each row as its pivot; the
-columns that end up on the right are the least significant unknowns. They keep their values over a step, and so their
-velocity and acceleration are 0. Steps are judged, halved and explained as those of least norm. Dense, for mechanisms of
-moderate size.
+columns that end up on the right are the least significant unknowns. Elements are compared, and equations solved, with
+shifts as parts of the bodies' sizes and lengths as parts of the mechanism's: in any unit the same are chosen. They keep
+their values over a step, and so their velocity and acceleration are 0. Steps are judged, halved and explained as those
+of least norm. Dense, for mechanisms of moderate size.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ class PivotingStepper(Stepper):
         self.solves = self.evaluations = 0
         self._lengths = np.ones((self.e.nb, 7))
         self._lengths[:, :3] = self.sizes[:, None]
+        # Angles, sines and the lengths of Euler parameters count as they are.
+        self._units = np.concatenate([self.e.size / self.e.arms(self.e.size), np.ones(self.e.nb)])
 
     def attempt(self, state: State, t: float) -> Step:
         """Compute the step from a state to a time; the outcome is in `found`."""
@@ -76,7 +79,7 @@ class PivotingStepper(Stepper):
         return Step(
             iterations=done,
             rounds=1.0,
-            residual=float(np.max(np.abs(phi), initial=0.0)),
+            residual=self.e.size * float(np.max(np.abs(phi), initial=0.0)),
             rate_residual=after.missed,
             jump=self._largest(shift_between_all(predicted, q)),
             travelled=self._largest(shift_between_all(state.q, predicted)),
@@ -93,7 +96,7 @@ class PivotingStepper(Stepper):
         return float(np.max(np.abs(twists) / self._lengths[:, :6], initial=0.0))
 
     def _equations(self, q: Floats, angles: Floats, t: float, v: Floats) -> tuple[Floats, ...]:
-        """Φ with the normalisations, Φ_q, the laws' rates and J̇ v as right sides, and the angles at q.
+        """Φ with the normalisations, Φ_q, the laws' rates and J̇ v as right sides, and the angles at q; without units.
 
         Φ is that of the unit parameters e/|e|: between two iterations they are not normalised yet, and Newton's method
         converges quadratically only if Φ_q is the derivative of the Φ that it makes zero.
@@ -118,7 +121,9 @@ class PivotingStepper(Stepper):
             rates[:, e.first[k]] = laws[k, 1:]
         rates[1, : e.count] -= bias
         norms = np.sum(q[:, 3:] ** 2, axis=1) - 1.0
-        return np.concatenate([phi, norms]), whole, rates[0], rates[1], turned
+        whole *= self._lengths.reshape(-1) / self._units[:, None]
+        rates /= self._units
+        return np.concatenate([phi, norms]) / self._units, whole, rates[0], rates[1], turned
 
     def _chosen(self, matrix: Floats) -> Ints:
         """The columns that become pivots: in each row, what is left of it, the largest element."""
@@ -142,7 +147,7 @@ class PivotingStepper(Stepper):
             return np.full(matrix.shape[1], np.nan)
         x = np.zeros(matrix.shape[1])
         x[columns] = np.linalg.lstsq(matrix[:, columns], rhs, rcond=1e-13)[0]
-        return x
+        return x * self._lengths.reshape(-1)
 
     def _newton(self, q: Floats, angles: Floats, t: float, columns: Ints) -> tuple[Floats, int]:
         """The position at a time with all but some columns held, and the iterations it took."""
@@ -152,7 +157,7 @@ class PivotingStepper(Stepper):
             change = self._solved(matrix, -phi, columns).reshape(q.shape)
             q = q + change
             far = np.max(np.abs(change) / self._lengths, initial=0.0) >= correction
-            if not (far or np.max(np.abs(phi), initial=0.0) > missed):  # or they are no numbers
+            if not (far or self.e.size * np.max(np.abs(phi), initial=0.0) > missed):  # or they are no numbers
                 return q, done
         return q, ITERATIONS
 
@@ -162,8 +167,8 @@ class PivotingStepper(Stepper):
         first = self._solved(matrix, wanted, columns)
         v = self._twists(q, first)
         second = self._solved(matrix, self._equations(q, angles, t, v)[3], columns)
-        missed = float(np.max(np.abs(matrix @ first - wanted), initial=0.0))
-        return _Rates(first, second, v, self._twists(q, second), missed)
+        missed = float(np.max(np.abs(matrix @ (first / self._lengths.reshape(-1)) - wanted), initial=0.0))
+        return _Rates(first, second, v, self._twists(q, second), self.e.size * missed)
 
     def _twists(self, q: Floats, rates: Floats) -> Floats:
         x = rates.reshape(self.e.nb, 7)

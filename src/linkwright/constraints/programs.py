@@ -32,8 +32,8 @@ Floats = NDArray[np.float64]
 SUMMARY = (
     "iterations",  # of Newton's method
     "rounds",  # of settling the free motion
-    "residual",  # the largest |Φ|
-    "rate_residual",  # the largest |J v + Φ_t|
+    "residual",  # the largest |Φ|, as a length: angles by the arcs they make at the mechanism's size
+    "rate_residual",  # the largest |J v + Φ_t|, as a speed
     "jump",  # from the predicted state to the one found, as a part of the bodies' sizes
     "travelled",  # from the state before to the predicted one
     "mismatch",  # of the velocities with the accelerations over the step
@@ -230,7 +230,7 @@ class _Step:
         self.algebra.newton(self.phi, self.delta)
         w.each_body(moved, [(self.q, 7), (self.delta, 6)], [(self.next, 7)])
         self._largest_part(self.delta, self.size)
-        w.largest(self.phi, w.m, self.missed)
+        w.largest(self.phi, self.missed)
 
         def ended(size: Array, missed: Array, most: Array) -> Array:
             return np.array([where(size[0] < most[0], where(missed[0] <= most[1], 1.0, 0.0), 0.0)])
@@ -251,7 +251,7 @@ class _Step:
         b.add(Zero(x.rhs.operand))
         w.law_rates(1, x.rhs)
         x.least(self.lambda_v, self.v)
-        w.largest(x.rest, w.m, self._figure("rate_residual"))
+        w.largest(x.rest, self._figure("rate_residual"))
         w.bias(self.q, self.v, self.bias)
         x.rows(lambda y: -y, [self.bias], x.rhs)
         w.law_rates(2, x.rhs)
@@ -317,7 +317,7 @@ class _Step:
     def _tell(self) -> None:
         """The rest of the summary."""
         w, b = self.w, self.w.b
-        w.largest(self.phi, w.m, self._figure("residual"))
+        w.largest(self.phi, self._figure("residual"))
         w.each_body(shift_between, [(self.predicted, 7), (self.q, 7)], [(self.delta, 6)])
         self._largest_part(self.delta, self._figure("jump"))
         w.each_body(shift_between, [(w.q, 7), (self.predicted, 7)], [(self.delta, 6)])

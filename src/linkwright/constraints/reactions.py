@@ -59,14 +59,15 @@ class Reactions:
         """λ = R⁻¹ μ, with μ of least norm."""
         e, layout = self.equations, self.programs.layout
         inverse = [self._scale(k, c, states, jacobian) for k, c in enumerate(e.constraints)]
-        right = wanted.reshape(len(wanted), -1)
+        arms = np.repeat([1.0, e.size], 3)  # moments count as forces with this arm
+        right = (wanted / arms).reshape(len(wanted), -1)
         if e.count * 6 * e.nb > DENSE:
-            rows = zip(jacobian, right, strict=True)
+            rows = zip(layout.parts(jacobian) / arms, right, strict=True)
             found = np.stack([self._by_iteration(j, w, [r[n] for r in inverse]) for n, (j, w) in enumerate(rows)])
         else:
             whole = np.zeros((len(states), e.count, e.nb, 6))
             rows_at, bodies = layout.entries
-            whole[:, rows_at, bodies] = jacobian[:, : layout.jacobian_size].reshape(len(states), -1, 6)
+            whole[:, rows_at, bodies] = layout.parts(jacobian) / arms
             j = whole.reshape(len(states), e.count, -1)
             for k, r in enumerate(inverse):
                 own = slice(int(e.first[k]), int(e.first[k + 1]))
@@ -94,7 +95,8 @@ class Reactions:
         scale[whole] = np.linalg.inv(upper[whole])
         return scale
 
-    def _by_iteration(self, jacobian: Floats, wanted: Floats, inverse: list[Floats]) -> Floats:
+    def _by_iteration(self, parts: Floats, wanted: Floats, inverse: list[Floats]) -> Floats:
+        """μ of one state, of the parts of J as rows of six."""
         from scipy.sparse import block_diag, csr_array  # type: ignore[import-untyped]  # SciPy has no types
         from scipy.sparse.linalg import lsmr  # type: ignore[import-untyped]  # SciPy has no types
 
@@ -102,7 +104,6 @@ class Reactions:
         rows, bodies = layout.entries
         columns = 6 * bodies[:, None] + np.arange(6)
         shape = (e.count, 6 * e.nb)
-        entries = layout.parts(jacobian).reshape(-1)
-        j = csr_array((entries, (np.repeat(rows, 6), columns.reshape(-1))), shape=shape)
+        j = csr_array((parts.reshape(-1), (np.repeat(rows, 6), columns.reshape(-1))), shape=shape)
         scaled = (block_diag([r.T for r in inverse], format="csr") @ j).T
         return np.asarray(lsmr(scaled, wanted, atol=1e-13, btol=1e-13, maxiter=20 * e.count)[0])

@@ -88,8 +88,8 @@ class Layout:
         return np.repeat(first, sizes) + within, np.repeat(bodies, sizes)
 
     def parts(self, values: Floats) -> Floats:
-        """The parts of J as rows of six, one for each of `entries`."""
-        return values[: self.jacobian_size].reshape(-1, 6)
+        """The parts of J (...) as rows of six, one for each of `entries`."""
+        return values[..., : self.jacobian_size].reshape(*values.shape[:-1], -1, 6)
 
     def dense(self, values: Floats) -> Floats:
         """J (m, 6 nb) of its parts."""
@@ -100,7 +100,7 @@ class Layout:
 
 
 def numbers(e: Equations) -> dict[str, Floats]:
-    """The inputs that hold a mechanism's numbers: records, W⁻¹, sizes, parameters, tolerances of rank and Newton."""
+    """The inputs that hold a mechanism's numbers: records, W⁻¹, sizes, arms, parameters, tolerances."""
     weights = np.ones((e.nb, 6))
     weights[:, 3:] /= e.sizes[:, None] ** 2
     parameters = list(e.description.parameters.values())
@@ -108,6 +108,7 @@ def numbers(e: Equations) -> dict[str, Floats]:
         "records": np.concatenate([c.record for c in e.constraints] or [np.zeros(1)]),
         "weights": weights,
         "lengths": e.sizes.copy(),
+        "arms": e.arms(e.size) if e.count else np.ones(1),
         "parameters": np.array(parameters or [0.0], dtype=np.float64),
         "tolerance": np.array([RANK_TOLERANCE]),
         "newton": newton(e.description),
@@ -115,7 +116,7 @@ def numbers(e: Equations) -> dict[str, Floats]:
 
 
 def newton(d: Description) -> Floats:
-    """When Newton's method ends: the largest correction, as a part of the bodies' sizes, and the largest |Φ|."""
+    """When Newton's method ends: the largest correction, as a part of the bodies' sizes, and the largest |Φ| (m)."""
     s = d.system or System()
     return np.array([s.newton_tolerance, np.inf if s.constraint_tolerance is None else s.constraint_tolerance])
 
@@ -134,7 +135,8 @@ class Recording:
         # The mechanism's numbers are inputs: mechanisms that differ by them alone share their code.
         given = numbers(e)
         inputs = [b.input(name, x.shape) for name, x in given.items()]
-        self.records, self.weights, self.lengths, self.parameters, self.tolerance, self.newton_tolerances = inputs
+        self.records, self.weights, self.lengths, self.arms, self.parameters = inputs[:5]
+        self.tolerance, self.newton_tolerances = inputs[5:]
         self.r = b.temporary("R", (e.nb, 9))
         self.laws = b.temporary("laws", (max(len(e.constraints), 1), 3))
         self.jacobian = b.temporary("J", (max(layout.jacobian_size, 1),))
@@ -258,14 +260,13 @@ class Recording:
             inputs, outputs = [self.laws.part(order, (1,)).at((3, at))], [rhs.part(0, (1,)).at((1, row), add=True)]
             self.b.add(Each(len(drivers), (self.b.case(block, inputs, outputs),), "map"))
 
-    def largest(self, values: Ref, n: int, into: Ref, *, function: Any = absolute) -> None:
-        """into = the largest size of n numbers."""
-
+    def largest(self, values: Ref, into: Ref) -> None:
+        """into = the largest size of the equations' values or rates, as lengths: angles by the arcs they make."""
         self.b.add(Zero(into.operand))
-        if n:
-            block = trace(lambda a, x: maximum(a, function(x)), [(1,), (1,)])[0]
-            case = self.b.case(block, [into, values.part(0, (1,)).at((1, ITEM))], [into])
-            self.b.add(Each(n, (case,), "outward"))
+        if self.m:
+            block = trace(lambda a, x, arm: maximum(a, absolute(x) * arm), [(1,), (1,), (1,)])[0]
+            rows = [ref.part(0, (1,)).at((1, ITEM)) for ref in (values, self.arms)]
+            self.b.add(Each(self.m, (self.b.case(block, [into, *rows], [into]),), "outward"))
 
     def nested(self) -> list[Statement]:
         """The statements so far, taken away: what follows is another list."""

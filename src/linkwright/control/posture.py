@@ -24,15 +24,18 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 CLOSED = 1e-10  # what may be left of the loops' equations: rad, or a part of the mechanism's length
 ITERATIONS = 4
-JUMP = 0.5  # rad or m that a joint may move from one sample to the next
-CONDITION = 1e7  # of [G; E], with which half of the digits are left
+JUMP = 0.5  # that a joint may move from one sample to the next: rad, or a part of the mechanism's length
+CONDITION = 1e7  # of [G; E] without units, with which half of the digits are left
+MET = 1e-12  # of the measured joints, or of rad and the mechanism's length: what is nearer is met
+RANK = 1e-9  # of the largest singular value
 
 
 class ModelState:
     """A model of a mechanism that follows its measured joints: `update(θ, θ̇)`, then all about the state.
 
     `joints` are the measured and driven ones, as many as the mechanism has degrees of freedom (by default those with
-    actuators); `frame` is one whose kinematics is wanted too. After an update: `q`, `v`; `W` (nv, n) with v = W θ̇;
+    actuators); `frame` is one whose kinematics is wanted too. A joint that would move by more than `jump` (rad, or as a
+    part of the mechanism's length) from one update to the next is an error. After an update: `q`, `v`; `W` (nv, n) with v = W θ̇;
     `drift`, the accelerations at θ̈ = 0; and of the frame, in ground's axes, `pose`, `twist`, `jacobian` (6, n) of θ̇ and
     `frame_drift`, with ẍ = jacobian θ̈ + frame_drift. `iterations` says what Newton's method took. With
     `partial` the joints of a tree may be some of them only; the others stay where they are until `set` tells.
@@ -70,6 +73,7 @@ class ModelState:
             self._phi, self._g, self._bend = (np.zeros(port.shape) for port in program.outputs)
             self._loops = program.bound([self.q, self.v], [self._phi, self._g, self._bend])
             self._rows, self._limits = np.arange(0), np.zeros(0)
+            self._rates, self._measured = mech._maker.rate_units, mech._maker.rate_units[self._v_at]
             self._sign = 0.0
         if frame is not None:
             made = frame_kinematics(mech, frame)
@@ -105,9 +109,10 @@ class ModelState:
         self._loops()
         nv, n = self.mech.nv, self.n
         rest = np.setdiff1d(np.arange(nv), self._v_at)
-        g = self._g[:, rest]
+        whole = self.mech._maker.without_units(self._g)
+        g = whole[:, rest]
         sizes = np.linalg.svd(g, compute_uv=False) if g.size else np.zeros(0)
-        rank = int(np.sum(sizes > 1e-9 * max(float(np.max(sizes, initial=0.0)), 1e-300)))
+        rank = int(np.sum(sizes > RANK * max(float(np.max(sizes, initial=0.0)), 1e-300)))
         if rank < nv - n:
             _, _, directions = np.linalg.svd(g)
             free = np.zeros(nv)
@@ -115,14 +120,15 @@ class ModelState:
             names = self._moving(free)
             text = f"with the joints {_names(self.joints)} held, {_names(names)} can still move; measure one of these"
             raise ControlError(f"{text}, or begin away from a singular position", reason="singular pose", joints=names)
-        small = 1e-9 * max(1.0, float(np.abs(self._g).max()))
-        freedom = nv - int(np.linalg.matrix_rank(self._g, tol=small))
+        freedom = nv - int(np.linalg.matrix_rank(whole, tol=RANK * np.linalg.norm(whole, 2)))
         if n > freedom:
             text = f"the joints {_names(self.joints)} are more than the mechanism's degrees of freedom"
             raise ModelError(f"{text}; name {freedom} of them")
         _, _, order = qr(g.T, mode="economic", pivoting=True)
         self._rows = np.sort(order[:rank])
-        self._limits = CLOSED * self.mech._maker.constraint_units[self._rows]
+        equations = self.mech._maker.constraint_units[self._rows]
+        self._limits, self._equations = CLOSED * equations, equations
+        self._parts = self._rates / equations[:, None]
         self._matrix, self._right = np.zeros((nv, nv)), np.zeros(nv)
         self._matrix[rank:] = self._held()
         self._units = np.eye(nv)[rank:]
@@ -167,11 +173,11 @@ class ModelState:
         a, right = self._matrix, self._right
         for self.iterations in range(ITERATIONS + 1):
             self._loops()
-            a[:m] = self._g[rows]
+            a[:m] = self._g[rows] * self._parts
             lu, pivots, info = dgetrf(a)
             miss = theta - self.q[self._q_at]
             closed = np.all(np.abs(self._phi[rows]) <= self._limits)
-            met = closed and np.abs(miss).max() <= 1e-12 * (1.0 + np.abs(theta).max())
+            met = closed and np.all(np.abs(miss) <= MET * (self._measured + np.abs(theta)))
             if met or not self.iterations:  # on the way it may be anywhere
                 self._check_regular(a, lu, info)
             if met:
@@ -182,22 +188,23 @@ class ModelState:
                 easy = [x for x in self._weak() if x not in self.joints]
                 about = f", where {_names(easy)} move{'s' if len(easy) == 1 else ''} most easily" if easy else ""
                 self._lost(f"does not close from the last one{about}")
-            right[:m], right[m:] = -self._phi[rows], miss
-            move = dgetrs(lu, pivots, right)[0]
+            right[:m], right[m:] = -self._phi[rows] / self._equations, miss / self._measured
+            move = dgetrs(lu, pivots, right)[0] * self._rates
             # A step may be long in one joint at the first round; what ends far away is refused below.
             self.q[:] = mech.integrate(self.q, move)
         moved = mech.difference(before, self.q)
-        if np.abs(moved).max() > self.jump:
-            far = self._moving(moved)
-            self._lost(f"would jump by {np.abs(moved).max():.3g} at {_names(far)}", far)
+        parts = np.abs(moved) / self._rates
+        if parts.max() > self.jump:
+            far = self._moving(parts)
+            self._lost(f"would jump by {np.abs(moved[np.argmax(parts)]):.3g} at {_names(far)}", far)
         self._check_branch(lu, pivots)
         # Column by column: many at once are shared out to threads, which wait for each other on a busy machine.
         for k, unit in enumerate(self._units):
-            self.W[:, k] = dgetrs(lu, pivots, unit)[0]
+            self.W[:, k] = dgetrs(lu, pivots, unit)[0] * (self._rates / self._measured[k])
         self.v[:] = self.W @ rates
         self._loops()
-        right[:m], right[m:] = -self._bend[rows], 0.0
-        self.drift = dgetrs(lu, pivots, right)[0]
+        right[:m], right[m:] = -self._bend[rows] / self._equations, 0.0
+        self.drift = dgetrs(lu, pivots, right)[0] * self._rates
 
     def _check_regular(self, a: Floats, lu: Floats, info: int) -> None:
         """Refuse a posture at which the loops no longer tell the joints."""
@@ -221,7 +228,7 @@ class ModelState:
     def _weak(self) -> list[str]:
         """The joints that move most easily with the measured ones held."""
         rest = np.setdiff1d(np.arange(self.mech.nv), self._v_at)
-        g = self._g[np.ix_(self._rows, rest)]
+        g = self.mech._maker.without_units(self._g)[np.ix_(self._rows, rest)]
         if not np.isfinite(g).all():
             return list(self.joints)
         easy = np.zeros(self.mech.nv)
@@ -229,7 +236,7 @@ class ModelState:
         return self._moving(easy)
 
     def _moving(self, direction: Floats) -> list[str]:
-        """The joints with the largest parts in a direction."""
+        """The joints with the largest parts in a direction without units."""
         size = np.abs(direction)
         found = []
         for joint in self.mech.joints:

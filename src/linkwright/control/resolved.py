@@ -90,13 +90,13 @@ class ResolvedAcceleration(Modelled):
         inverse = sizes / (sizes * sizes + self._damping(sizes))
 
         def resolved(x: Floats) -> Floats:
-            return np.asarray(vt.T @ (inverse * (u.T @ (task.scale * x))))
+            return np.asarray(task.units * (vt.T @ (inverse * (u.T @ (task.scale * x)))))
 
         a = resolved(wanted - s.frame_drift[task.rows])
         self.desired_rates = resolved(target.xd[task.rows])
         if self.redundant:
-            rates = s.v[s._v_at]
-            a = a - self.null * (rates - vt.T @ (vt @ rates))
+            rates = s.v[s._v_at] / task.units
+            a = a - self.null * task.units * (rates - vt.T @ (vt @ rates))
         return s.forces(a, t=t)
 
     def _damping(self, sizes: Floats) -> float:

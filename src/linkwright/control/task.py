@@ -41,6 +41,8 @@ class Task:
         self.turns = bool((self.rows >= 3).any())
         #: Turns count by how far they move a point at the mechanism's size.
         self.scale = np.where(self.rows < 3, 1.0, state.mech._maker.size)
+        #: And shifts of joints as parts of it.
+        self.units = state.mech._maker.rate_units[state._v_at]
 
     def error(self, target: Target) -> Floats:
         """What is missing to the target: metres, and radians about ground's axes."""
@@ -61,8 +63,8 @@ class Task:
         return np.asarray(self.state.jacobian[self.rows])
 
     def factors(self) -> tuple[Floats, Floats, Floats]:
-        """Singular values and vectors of the scaled Jacobian: u (m, m), s (m), vt (m, n)."""
-        u, s, vt = np.linalg.svd(self.scale[:, None] * self.jacobian, full_matrices=False)
+        """Singular values and vectors of the scaled Jacobian, of rates in their units: u (m, m), s (m), vt (m, n)."""
+        u, s, vt = np.linalg.svd(self.scale[:, None] * self.jacobian * self.units, full_matrices=False)
         return u, s, vt
 
     def refuse(self, u: Floats, s: Floats, vt: Floats, limit: float) -> None:

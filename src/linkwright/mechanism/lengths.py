@@ -77,9 +77,12 @@ def shifts(tree: Tree) -> tuple[Flags, Flags]:
     return lengths
 
 
-def coordinate_units(tree: Tree) -> tuple[Floats, Floats]:
-    """(nq,) and (nv,): the unit of each coordinate and of each rate: the mechanism's length for shifts, else 1."""
-    q, v = (np.where(flags, tree.description.length_scale, 1.0) for flags in shifts(tree))
+def coordinate_units(tree: Tree, length: float | None = None) -> tuple[Floats, Floats]:
+    """(nq,) and (nv,): the unit of each coordinate and of each rate: the mechanism's length for shifts, else 1.
+
+    `length` is that of another case of the mechanism.
+    """
+    q, v = (np.where(flags, tree.description.length_scale if length is None else length, 1.0) for flags in shifts(tree))
     return q, v
 
 

@@ -87,7 +87,7 @@ class Simulations:
         longest = min(s.longest, s.end - s.start)
         shortest = 16.0 * float(np.spacing(max(abs(s.start), abs(s.end))))
         lengths = length_scale(self.mech.description, Cases(self.mech.description, self.names, p).array)
-        tolerance = tolerances(self.mech.tree, self.mech.closed, lengths, s.rtol, s.atol, (q, v, a))
+        tolerance = tolerances(self.mech.tree, self.mech.closed, lengths, s.end - s.start, s.rtol, s.atol, (q, v, a))
         settings = run_settings(s.end, longest, shortest, tolerance)
         first = self._first_steps(q, v, a, p, tolerance.absolute(tolerance.start))
         control = first_control(s.start, first, tolerance.start)

@@ -86,7 +86,8 @@ def first_point(
     if mech.closed:
         _refuse_coarse(mech, q, units[0])
     q, v, a, left = _ended(kernels, t, q, v, law, tau)
-    if mech.closed and not (left <= CLOSED and is_near(q, given[0], units[0]) and is_near(v, given[1], units[1])):
+    near = is_near(q, given[0], units[0]) and is_near(v, given[1], units[1], rates=True)
+    if mech.closed and not (left <= CLOSED and near):
         q, v, a, _ = _ended(kernels, t, *mech.project(*given, t=t), law, tau)
         if not is_near(q, given[0], units[0], MOVED):
             notes.append("q0 does not close the loops; the nearest coordinates that do were taken")
@@ -124,9 +125,10 @@ def _refuse_coarse(mech: Mechanism, q: Floats, units: Floats) -> None:
             raise ModelError(f"{text} apart, {advice}", element=joint.name)
 
 
-def is_near(x: Floats, given: Floats, units: Floats, part: float = _CONSISTENT) -> bool:
-    """Whether a state is taken as it was given."""
-    return bool(np.max(np.abs(x - given) / units) <= part * (1.0 + np.max(np.abs(given) / units)))
+def is_near(x: Floats, given: Floats, units: Floats, part: float = _CONSISTENT, *, rates: bool = False) -> bool:
+    """Whether coordinates are taken as they were given, or rates, which count by their own size."""
+    size = np.max(np.abs(given) / units, initial=0.0) + (0.0 if rates else 1.0)
+    return bool(np.max(np.abs(x - given) / units, initial=0.0) <= part * size)
 
 
 def _ended(
@@ -150,7 +152,8 @@ def engine_of(
     """The engine for these settings, at the first point."""
     python = law is not None and law.program is None
     state = first.q[0], first.v[0], first.a[0]
-    tolerance = tolerances(mech.tree, mech.closed, mech.description.length_scale, s.rtol, s.atol, state)
+    length, duration = mech.description.length_scale, s.end - s.start
+    tolerance = tolerances(mech.tree, mech.closed, length, duration, s.rtol, s.atol, state)
     control = (0.0, min(s.longest, s.end - s.start))
     if s.dt is None:
         order = 3 if s.method == STIFF else tableau_of(s.method).error_order
@@ -214,19 +217,22 @@ def first_steps(
     numbers are too large for these estimates it is a millionth of the whole: the control of steps goes on from there.
     """
     start, end, longest = span
+    least = 1e-6 * (end - start)
 
     def rms(x: Floats) -> Floats:
         return np.asarray(np.sqrt(np.mean(x * x, axis=1)))
 
     with np.errstate(all="ignore"):
         d0, d1 = rms(y / scale), rms(f / scale)
-        h0 = np.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / d1)
+        h0 = np.where((d0 < 1e-5) | (d1 * (end - start) < 1e-5), least, 0.01 * d0 / d1)
         h0 = np.minimum(h0, longest)
         d2 = rms((slope(start + h0, y + h0[:, None] * f) - f) / scale) / h0
-        most = np.maximum(d1, d2)
-        h1 = np.where(most <= 1e-15, np.maximum(1e-6, h0 * 1e-3), (0.01 / most) ** (1.0 / (order + 1)))
+        # Their formula is of numbers: times are counted in 100 h0, in which y changes by about itself.
+        unit = 100.0 * h0
+        most = np.maximum(d1 * unit, d2 * unit**2)
+        h1 = np.where(most <= 1e-15, np.maximum(least, h0 * 1e-3), unit * (0.01 / most) ** (1.0 / (order + 1)))
         step = np.minimum(np.minimum(100.0 * h0, h1), longest)
-        return np.where(np.isfinite(step) & (step > 0.0), step, 1e-6 * (end - start))
+        return np.where(np.isfinite(step) & (step > 0.0), step, least)
 
 
 def _memory() -> float:

@@ -136,7 +136,7 @@ def _worst(mech: Mechanism, row: Rows) -> str | None:
     units = mech._maker.constraint_units
     phi = np.abs(mech._closing(q, t)[1]) / units
     if np.max(phi, initial=0.0) < CLOSED:
-        h = 1e-3 / (1.0 + float(np.max(np.abs(row.v[0]) / mech._maker.rate_units, initial=0.0)))
+        h = 1e-3 / (float(np.max(np.abs(row.v[0]) / mech._maker.rate_units, initial=0.0)) or 1.0)
         phi = np.abs(mech._closing(mech.integrate(q, h * row.v[0]), t + h)[1]) / units
     return mech.constraints[int(np.argmax(np.where(np.isfinite(phi), phi, np.inf)))] if len(phi) else None
 
@@ -163,5 +163,5 @@ def fastest_joint(mech: Mechanism, row: Rows | None) -> str | None:
     """The joint with the largest acceleration."""
     if row is None or not row.a.size:
         return None
-    at = int(np.argmax(np.abs(row.a[0])))
+    at = int(np.argmax(np.abs(row.a[0]) / mech._maker.rate_units))
     return next((joint.name for joint in mech.joints if joint.v_slice.start <= at < joint.v_slice.stop), None)

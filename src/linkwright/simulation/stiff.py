@@ -75,7 +75,9 @@ class Stiff:
     def jacobian(self, t: float, y: Floats) -> Floats:
         """∂ẏ/∂y by central differences, all in one call of the kernel where there is one."""
         n, nq = len(y), self.slopes.kernels.nq
-        step = np.cbrt(np.finfo(float).eps) * np.maximum(np.abs(y), 1e-2 * self.units)
+        # Rates that are small beside the others are moved by a part of these, whatever the time is counted in.
+        units = np.concatenate([self.units[:nq], self.units[nq:] * (np.max(np.abs(y[nq:]) / self.units[nq:]) or 1.0)])
+        step = np.cbrt(np.finfo(float).eps) * np.maximum(np.abs(y), 1e-2 * units)
         points = np.concatenate([y + np.diag(step), y - np.diag(step)])
         if self.compiled:
             self.work.evaluations += 2 * n

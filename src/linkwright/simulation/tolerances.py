@@ -24,8 +24,11 @@ Flags = NDArray[np.bool_]
 GROUPS = ("shift", "turn", "shift rate", "turn rate")
 #: As parts of a group's unit: the least that is looked at, where nothing moves at first and where something does.
 UNKNOWN, SMALL = 1e-5, 1e-3
-#: Coordinates, rates and accelerations of an initial state that are more than rounding, as parts of their units.
+#: Coordinates of an initial state, and where its rates and accelerations would lead over the whole run, that are more
+#: than rounding, as parts of their units.
 MOVED, PUSHED = 1e-13, 1e-9
+#: The part of a run over which rates and accelerations of the initial state are taken to show how far it goes.
+EARLY = 0.1
 #: What rounding may leave of an entry, and of coordinates that are projected to where loops are closed.
 ROUNDING, PROJECTED = 1e-17, 1e-12
 
@@ -80,9 +83,18 @@ class Tolerances:
 
 
 def tolerances(
-    tree: Tree, closed: bool, length: Any, rtol: float, atol: float | None, first: tuple[Floats, Floats, Floats]
+    tree: Tree,
+    closed: bool,
+    length: Any,
+    duration: float,
+    rtol: float,
+    atol: float | None,
+    first: tuple[Floats, Floats, Floats],
 ) -> Tolerances:
-    """Those of runs from q, v and a (..., n) of a mechanism of this length (...); `atol`, if given, is that of all."""
+    """Those of runs of so many seconds from q, v and a (..., n) of a mechanism of this length (...).
+
+    `atol`, if given, is that of all.
+    """
     entries = entries_of(tree)
     q, v, a = first
     start = np.concatenate([entries[0].reached(q), entries[1].reached(v)], axis=-1)
@@ -93,9 +105,11 @@ def tolerances(
     unit = np.stack([length, np.ones_like(length)] * 2, axis=-1)
     place, rate = start[..., :2] / unit[..., :2], start[..., 2:] / unit[..., 2:]
     push = entries[1].reached(a) / unit[..., 2:]
-    known = np.maximum(np.where(place > MOVED, place, 0.0), np.where(rate > MOVED, rate, 0.0))
-    known = np.maximum(known, np.where(push > PUSHED, SMALL * push, 0.0))
+    early = EARLY * duration
+    known = np.maximum(np.where(place > MOVED, place, 0.0), np.where(rate * duration > MOVED, rate * early, 0.0))
+    known = np.maximum(known, np.where(push * duration**2 > PUSHED, SMALL * push * early**2, 0.0))
     low = np.where(known > 0.0, np.minimum(SMALL * known, UNKNOWN), UNKNOWN)
     floor = min(PROJECTED, rtol) if closed else ROUNDING
-    least = np.maximum(rtol * np.concatenate([low, low], axis=-1), np.array([floor, floor, ROUNDING, ROUNDING]))
+    slow = np.maximum(rtol * low, ROUNDING) / early
+    least = np.concatenate([np.maximum(rtol * low, floor), slow], axis=-1)
     return Tolerances(rtol, unit * np.minimum(least, rtol), unit * rtol, entries, start)

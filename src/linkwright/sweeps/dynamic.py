@@ -14,7 +14,7 @@ from linkwright.constraints.case_numbers import CaseNumbers
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.bodies import NUMBERS, bodies_of_cases
 from linkwright.mechanism.cases import Cases
-from linkwright.mechanism.lengths import coordinate_units
+from linkwright.mechanism.lengths import coordinate_units, length_scale
 from linkwright.opened import Opened
 from linkwright.results.joints import Carried, relative_motion
 from linkwright.simulation.abreast import Simulated, Simulations
@@ -158,9 +158,10 @@ class Dynamic:
         times = np.full(len(rows), self.settings.start)
         there, rates, a, left = self.simulations.ended(times, q, v, p)
         if self.base.closed:
-            units = coordinate_units(self.base.tree)
+            lengths = length_scale(cases.description, cases[rows].array)
             for k in range(len(rows)):
-                near = is_near(there[k], q[k], units[0]) and is_near(rates[k], v[k], units[1])
+                units = coordinate_units(self.base.tree, float(lengths[k]))
+                near = is_near(there[k], q[k], units[0]) and is_near(rates[k], v[k], units[1], rates=True)
                 if not (left[k] <= CLOSED and near):
                     try:
                         own = self.opened(cases, int(rows[k])).project(q[k], v[k], t=self.settings.start)

@@ -101,6 +101,22 @@ class Balance:
         both = self._compiled[1](self.values(q, given))
         return both[:, : self.n], both[:, self.n :].reshape(len(q), self.n, self.n)
 
+    def units(self, given: Mapping[str, float]) -> Floats:
+        """(n,): what each coordinate is counted in: radians, and of shifts a length of the mechanism.
+
+        That is its largest distance, or how far the slopes at the shifts' zeros lead, if that is more: a soft spring
+        sags by any length.
+        """
+        shifts = np.array(self.dynamics.model.shifts)
+        if not shifts.any():
+            return np.ones(self.n)
+        turned = np.array([np.where(shifts, 0.0, k * pi / 4) for k in range(8)])
+        f, k = self.at(turned, given)
+        slope = np.abs(np.einsum("bii->bi", k))
+        sags = np.where(slope > 0.0, np.abs(f) / np.where(slope > 0.0, slope, 1.0), 0.0)[:, shifts]
+        length = max(self.dynamics.model.length(given), float(np.max(sags, initial=0.0)))
+        return np.where(shifts, length if 0.0 < length < np.inf else 1.0, 1.0)
+
     def unbalanced(self, given: Mapping[str, float] | None) -> list[int]:
         """Equations without coordinates that are not zero: identically, or with these values."""
         found = []

@@ -22,7 +22,7 @@ from linkwright.symbolic.ring import Compiled
 from linkwright.symbolic.roots import roots
 
 Stability = Literal["stable", "unstable", "neutral", "unknown"]
-NEAR = 1e-6  # rad and m: what is nearer than this is one
+NEAR = 1e-6  # rad, or of the mechanism's length: what is nearer than this is one
 ZERO = 1e-8  # eigenvalues below this part of the largest are none
 _LISTED = 4  # points of a continuum that are listed
 
@@ -201,9 +201,9 @@ def _inexact(
     names = [q.name for q in balance.ring.coordinates]
     loose = [names[j] for j in balance.free]
     found: list[Equilibrium] = []
-    flat = 0
+    flat, units = 0, balance.units(given)
     for q in roots(balance, given, starts, seed):
-        if not modes.at_rest(q) or any(_same(balance, q, e) for e in (*exact, *found)):
+        if not modes.at_rest(q) or any(_same(balance, q, e, units) for e in (*exact, *found)):
             continue
         one = Equilibrium(balance.dynamics, q, tuple(loose), False, {}, *modes(q))
         if modes.flat(q):
@@ -216,10 +216,10 @@ def _inexact(
     return found
 
 
-def _same(balance: Balance, q: Floats, other: Equilibrium) -> bool:
+def _same(balance: Balance, q: Floats, other: Equilibrium, units: Floats) -> bool:
     names = [s.name for s in balance.ring.coordinates]
     fixed = np.array([name not in other.free for name in names])
-    apart = np.abs(q - other.q)
+    apart = np.abs(q - other.q) / units
     turns = np.isfinite(balance.periods)
     whole = balance.periods[turns]
     apart[turns] -= whole * np.round(apart[turns] / whole)
@@ -237,6 +237,7 @@ class _Modes:
         dy.check_mass_matrix()
         self.compiled = Compiled([dy.m[i, j] for i in range(dy.n) for j in range(dy.n)])
         self.gimbals = Gimbals(balance, given)
+        self.units = balance.units(given)
         self.told: list[str] = []
 
     def _tell(self, note: str) -> None:
@@ -256,7 +257,8 @@ class _Modes:
     def flat(self, q: Floats) -> bool:
         """Whether K lets the coordinates that it has to hold move."""
         held = [j for j in range(self.balance.n) if j not in self.balance.free]
-        sizes = np.linalg.svd(self._k(q)[np.ix_(held, held)], compute_uv=False)
+        k = self._k(q) * self.units * self.units[:, None]
+        sizes = np.linalg.svd(k[np.ix_(held, held)], compute_uv=False)
         return bool(len(held)) and bool(sizes.min() <= ZERO * sizes.max())
 
     def __call__(self, q: Floats) -> tuple[Stability, int, Floats]:
@@ -273,7 +275,7 @@ class _Modes:
             swings = True
         except np.linalg.LinAlgError:
             # Where M has no inverse the signs of K alone still tell.
-            squares, swings = np.asarray(np.linalg.eigvalsh(k), np.float64), False
+            squares, swings = np.asarray(np.linalg.eigvalsh(k * self.units * self.units[:, None]), np.float64), False
         least = ZERO * np.abs(squares).max(initial=0.0)
         growing = int((squares < -least).sum())
         stability: Stability = "unstable" if growing else "stable" if (squares > least).all() else "neutral"

@@ -55,8 +55,9 @@ class Gimbals:
     def _size(self) -> float:
         """The largest force at some poses."""
         if self._largest is None:
-            q = np.random.default_rng(0).uniform(-pi, pi, (64, self.balance.n))
-            self._largest = float(np.abs(self.balance.only(q, self.given)).max(initial=0.0))
+            units = self.balance.units(self.given)
+            q = np.random.default_rng(0).uniform(-pi, pi, (64, self.balance.n)) * units
+            self._largest = float(np.abs(self.balance.only(q, self.given) * units).max(initial=0.0))
         return self._largest
 
 

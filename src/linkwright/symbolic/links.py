@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from linkwright.symbolic.exact import ZERO, Matrix
-from linkwright.symbolic.formula import Sum, Symbol
+from linkwright.symbolic.formula import Sum, Symbol, evaluate
 from linkwright.symbolic.ring import Angle, Turn
 
 Vector = tuple[Sum, Sum, Sum]
@@ -75,6 +75,19 @@ class Model:
     def lacks(self, instead: str) -> tuple[str, ...]:
         """A note on the forces that are not in it, with what counts them instead; none if all are in."""
         return (f"Without {', '.join(self.left_out)}: {instead} counts every force.",) if self.left_out else ()
+
+    @property
+    def shifts(self) -> list[bool]:
+        """Of each coordinate, whether it is a length."""
+        turning = {link.coordinate for link in self.links if link.turns}
+        return [j not in turning for j in range(len(self.coordinates))]
+
+    def length(self, given: Mapping[str, float]) -> float:
+        """The largest distance between a link's axes, frames and centre of mass (m); 0 if all are in one place."""
+        vectors = [v for link in self.links for _, v in (*link.origins, link.back)]
+        vectors += [link.body.com for link in self.links if link.body is not None]
+        lengths = [x for v in vectors for x in v] + [link.offset for link in self.links]
+        return max((abs(evaluate(x, given)) for x in lengths), default=0.0)
 
     def constants(self) -> list[Sum]:
         """Every formula of parameters in it."""

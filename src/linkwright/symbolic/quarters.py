@@ -59,6 +59,8 @@ def quarters(balance: Balance, seed: int = 0) -> tuple[list[Exact], list[str]]:
     given = {name: float(rng.uniform(0.5, 2.0)) for name in sorted(names | set(balance.dynamics.model.values))}
     q = np.array(list(product(*choices)))
     f, k = balance.at(q, given)
+    units = balance.units(given)
+    f, k = f * units, k * units * units[:, None]  # as energies
     scale = max(float(np.abs(f).max()), float(np.abs(k).max()), 1e-300)
     if shifts:
         a = k[:, :, shifts]
@@ -112,7 +114,7 @@ def _released(
         some = [*loose, j]
         q = np.tile(place, (4, 1))
         q[:, some] = rng.uniform(-3.0, 3.0, (4, len(some)))
-        if np.abs(balance.only(q, given)).max() <= _SURE * scale:
+        if np.abs(balance.only(q, given) * balance.units(given)).max() <= _SURE * scale:
             loose = some
     return tuple(sorted(loose))
 

@@ -10,7 +10,8 @@ import numpy as np
 from linkwright.symbolic.balance import Balance, Floats
 
 ITERATIONS = 80
-FARTHEST = 0.5  # of one step, in rad and m
+FARTHEST = 0.5  # of one step, in rad, or of the mechanism's length
+REACH = 3.0  # how far from zero shifts begin, in that length
 DONE = 1e-11  # of the largest force that was met
 SAME = 1e-6
 
@@ -20,8 +21,15 @@ def roots(balance: Balance, given: Mapping[str, float], starts: int, seed: int) 
     moving = [j for j in range(balance.n) if j not in balance.free]
     if not moving:
         return [] if balance.unbalanced(given) else [np.zeros(balance.n)]
+    units = balance.units(given)
     q = _starts(balance, moving, starts, seed)
-    f, k = balance.at(q, given)
+
+    def at(q: Floats) -> tuple[Floats, Floats]:
+        """f and K of coordinates without units, both as energies."""
+        f, k = balance.at(q * units, given)
+        return f * units, k * units * units[:, None]
+
+    f, k = at(q)
     scale, stiff = (max(float(np.abs(x).max()), 1e-300) for x in (f, k))
     damping = np.full(len(q), 1e-3)
     active = np.arange(len(q))
@@ -31,7 +39,7 @@ def roots(balance: Balance, given: Mapping[str, float], starts: int, seed: int) 
         step *= np.minimum(1.0, FARTHEST / np.maximum(np.abs(step).max(axis=1, initial=0.0), 1e-300))[:, None]
         moved = q[active].copy()
         moved[:, moving] += step
-        new_f, new_k = balance.at(moved, given)
+        new_f, new_k = at(moved)
         better = (new_f**2).sum(axis=1) < (b**2).sum(axis=1)
         which = active[better]
         q[which], f[which], k[which] = moved[better], new_f[better], new_k[better]
@@ -40,11 +48,11 @@ def roots(balance: Balance, given: Mapping[str, float], starts: int, seed: int) 
         if not len(active):
             break
     done = np.isfinite(f).all(axis=1) & (np.abs(f).max(axis=1) <= DONE * scale)
-    return _once(balance, q[done])
+    return [x * units for x in _once(balance, q[done])]
 
 
 def _starts(balance: Balance, moving: list[int], count: int, seed: int) -> Floats:
-    """Quarter turns first, some of them if there are many, then places at random."""
+    """Quarter turns first, some of them if there are many, then places at random; without units."""
     rng = np.random.default_rng(seed)
     n = len(moving)
     half = max(count // 2, 1)
@@ -53,7 +61,7 @@ def _starts(balance: Balance, moving: list[int], count: int, seed: int) -> Float
     else:
         square = rng.integers(0, 4, (half, n))
     turns = np.isfinite(balance.periods[moving])
-    reach = np.where(turns, np.where(turns, balance.periods[moving], 0.0) / 2.0, 3.0)
+    reach = np.where(turns, np.where(turns, balance.periods[moving], 0.0) / 2.0, REACH)
     random = rng.uniform(-1.0, 1.0, (max(count - len(square), 0), n)) * reach
     q = np.zeros((len(square) + len(random), balance.n))
     # A little beside: at a quarter turn slopes often vanish by symmetry.
@@ -71,7 +79,7 @@ def _step(a: Floats, b: Floats, damping: Floats) -> Floats:
 
 
 def _once(balance: Balance, q: Floats) -> list[Floats]:
-    """Each point once, its angles in (−period/2, period/2]."""
+    """Each point without units once, its angles in (−period/2, period/2]."""
     period = np.where(np.isfinite(balance.periods), balance.periods, 1.0)
     turns = np.isfinite(balance.periods)
     q = np.where(turns, q - period * np.ceil(q / period - 0.5 - SAME / 10.0), q)
