@@ -1,4 +1,4 @@
-"""Every example model in other units of length and mass: what is dimensionless is the same, by every analysis."""
+"""Mechanisms in other units of length, mass and time: what has no unit is the same, by every analysis."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import pytest
 import linkwright as lw
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.lengths import shifts
+from linkwright.mechanism.expression import Name
 from rotation import some
 from scaled_models import scaled
+from unit_family import TEXTS, Asked, Unit, family
 
 FOLDER = Path(__file__).parents[1] / "examples" / "models"
 MODELS = sorted(path.name for path in FOLDER.iterdir())
@@ -111,3 +113,67 @@ def test_every_example_moves_alike_in_every_unit(name: str) -> None:
     corners = (CORNERS[first], CORNERS[-1 - first])
     for length, mass in corners[:1] if model(name).nb > 9 else corners:
         check(name, length, mass)
+
+
+# -- small mechanisms of every sort, far smaller, larger, lighter, faster and slower --------------------------------
+#: Times are no round numbers, lest a driver's rate looks like degrees.
+UNITS = [
+    *(Unit(length=x) for x in (1e-9, 1e-6, 1e6, 1e9)),
+    *(Unit(mass=x) for x in (1e-12, 1e12)),
+    *(Unit(time=x) for x in (1.7e-3, 3.1e6)),
+    *(Unit(1e-9, 1e-12, 1.7e-3), Unit(1e9, 1e12, 3.1e6), Unit(1e-9, 1e12, 3.1e6), Unit(1e9, 1e-12, 1.7e-3)),
+]
+DRIVEN = ("driven slider-crank", "driven tree")
+FREE = ("geared slider-crank", "tree with springs")
+QUESTIONS = {
+    **dict.fromkeys(DRIVEN, ("kinematic", "analyse", "reactions", "dynamics", "equilibrium", "linearise")),
+    **dict.fromkeys(FREE, ("analyse", "assemble", "state", "reactions", "dynamics", "equilibrium", "linearise")),
+    "carriage": ("equilibrium", "equilibria", "linearise", "simulate"),
+}
+FAMILY = [(name, unit) for name in QUESTIONS for unit in UNITS]
+
+
+def agree(one: Any, other: Any, about: str) -> None:
+    """Numbers to `CLOSE` of the largest of their kind, and words as they are."""
+    if isinstance(one, dict):
+        for key, value in one.items():
+            agree(value, other[key], f"{about}: {key}")
+    elif isinstance(one, np.ndarray):
+        assert isinstance(other, np.ndarray), (about, other)
+        allowed = CLOSE * max(NOTHING, float(np.abs(one).max(initial=0.0)))
+        np.testing.assert_allclose(other, one, rtol=0.0, atol=allowed, err_msg=about)
+    else:
+        assert one == other, about
+
+
+@cache
+def in_si(name: str) -> dict[str, Any]:
+    asked = Asked(family(name), Unit())
+    found = {question: getattr(asked, question)() for question in QUESTIONS[name]}
+    assert not any(isinstance(answer, type) for answer in found.values()), found
+    return found
+
+
+@pytest.mark.parametrize(("name", "unit"), some(FAMILY, 6), ids=str)
+def test_small_mechanisms_answer_alike_in_units_far_from_si(name: str, unit: Unit) -> None:
+    """Motion, forces, messages, rest and modes: 1e-9 … 1e9 m, 1e-12 … 1e12 kg, 1e-3 … 1e6 s."""
+    asked = Asked(family(name), unit)
+    for question, wanted in in_si(name).items():
+        agree(wanted, getattr(asked, question)(), f"{question} in {unit}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_small_mechanism_answers_alike_in_every_unit(name: str) -> None:
+    for unit in UNITS:
+        test_small_mechanisms_answer_alike_in_units_far_from_si(name, unit)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", some(range(40), 2))
+def test_random_geared_mechanisms_answer_alike_in_every_unit(seed: int) -> None:
+    """Kinematics and reactions of the mechanisms of `coupled_mechanisms`: gears, ties, screws, loops in space."""
+    units = [Unit(), *some(UNITS[-4:], 1)]
+    one, other = (Asked(family(str(seed)), unit) for unit in units)
+    for question in ("kinematic", "assemble", "state", "reactions"):
+        agree(getattr(one, question)(), getattr(other, question)(), f"{question} of {seed} in {units[1]}")

@@ -35,9 +35,9 @@ class ModelState:
 
     `joints` are the measured and driven ones, as many as the mechanism has degrees of freedom (by default those with
     actuators); `frame` is one whose kinematics is wanted too. A joint that would move by more than `jump` (rad, or as a
-    part of the mechanism's length) from one update to the next is an error. After an update: `q`, `v`; `W` (nv, n) with v = W θ̇;
-    `drift`, the accelerations at θ̈ = 0; and of the frame, in ground's axes, `pose`, `twist`, `jacobian` (6, n) of θ̇ and
-    `frame_drift`, with ẍ = jacobian θ̈ + frame_drift. `iterations` says what Newton's method took. With
+    part of the mechanism's length) from one update to the next is an error. After an update: `q`, `v`; `W` (nv, n) with
+    v = W θ̇; `drift`, the accelerations at θ̈ = 0; and of the frame, in ground's axes, `pose`, `twist`, `jacobian` (6, n)
+    of θ̇ and `frame_drift`, with ẍ = jacobian θ̈ + frame_drift. `iterations` says what Newton's method took. With
     `partial` the joints of a tree may be some of them only; the others stay where they are until `set` tells.
     """
 
