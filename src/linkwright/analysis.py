@@ -145,7 +145,7 @@ def _dynamic(
     beyond = _beyond_limits(solution, _stopped(mech.description))
     if beyond:
         solution.status = replace(solution.status, notes=(*solution.status.notes, *beyond))
-    return _acted(mech, solution, settings.get("tau"))
+    return _acted(solution.mechanism, solution, settings.get("tau"))
 
 
 def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solution:

@@ -77,7 +77,10 @@ LAZY = {
     ("model.py", "closed"),
     *(
         (f"closed/{name}.py", "model")
-        for name in ("conditions", "consistent", "freedom", "inverse", "linear", "reactions", "starting", "statics")
+        for name in (
+            *("conditions", "consistent", "freedom", "inverse", "linear", "reactions", "rounding", "starting"),
+            "statics",
+        )
     ),
     ("results/solution.py", "model"),
     ("results/solution.py", "viewer"),

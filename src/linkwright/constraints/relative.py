@@ -35,6 +35,15 @@ def jacobian(form: Form, r: Array, p: Array, numbers: Sequence[Any], turned: Seq
     return np.array(found[form.size :]).reshape(6, form.size).T
 
 
+def at_many(form: Form, r: Array, p: Array, numbers: Array) -> tuple[Array, Array]:
+    """Φ (S, m) and J (S, m, 6) of an undriven form that counts no turns, at poses (S, 3, 3), (S, 3) in numbers."""
+    s = len(p)
+    columns = [*r.reshape(s, 9).T, *p.T, *np.asarray(numbers).reshape(s, form.numbers).T, np.zeros(s)]
+    with np.errstate(all="ignore"):
+        found = np.stack([np.broadcast_to(x, s) for x in _equations_block(form).evaluate(columns)], axis=1)
+    return found[:, : form.size], np.swapaxes(found[:, form.size :].reshape(s, 6, form.size), 1, 2)
+
+
 def drift(form: Form, r: Array, p: Array, numbers: Sequence[Any], turned: Sequence[Any], law: Any, w: Array) -> Array:
     """J̇ w, while the second frame moves with w."""
     return np.array(_run(_drift_block(form), [r, p, _rest(form, numbers, turned, law), w]))

@@ -94,12 +94,6 @@ def first_point(
         fastest = np.max(np.abs(given[1]) / units[1], initial=0.0)
         if fastest > 0.0 and np.max(np.abs(v - given[1]) / units[1]) > MOVED * fastest:
             notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
-    if mech.closed and mech._maker.gap:
-        notes.append(
-            f"redundant loops are open by {mech._maker.gap:.1g} of the mechanism's size, by rounded numbers: the "
-            "motion is the nearest to all constraints, and wrong where it goes through a singular position; give more "
-            "digits"
-        )
     row = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
     if not row.finite[0]:
         unknown = endless_law(mech, row)

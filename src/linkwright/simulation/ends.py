@@ -29,6 +29,11 @@ def ended(mech: Mechanism, trouble: Trouble, last: Rows) -> Status:
     if trouble.reason == "no function of the state":
         advice = "draw the numbers before and take them from a table of t; or give dt, whose steps do not shrink"
         return Status(False, trouble.message, trouble.reason, t, advice=advice)
+    if trouble.reason == "rounded numbers":
+        message = f"at t = {t:.9g} s the mechanism comes to a singular position{dependence(mech, trouble.state)}; its "
+        message += f"redundant loops are open by {trouble.residual:.1g} of its size, which leaves open how it goes on"
+        advice = "give the model's numbers with more digits, so that its loops close"
+        return Status(False, message, trouble.reason, t, residual=trouble.residual, advice=advice)
     law = endless_law(mech, last, ahead=True) if trouble.reason in ("no value", "step underflow") else None
     if law is not None:
         message = f"at t = {t:.9g} s the law of {law[0]} {law[1]!r} comes to where it has no finite value"

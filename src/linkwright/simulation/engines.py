@@ -53,7 +53,8 @@ class Work:
 class Trouble:
     """Why a run cannot go on."""
 
-    reason: str  # "no value", "step underflow", "constraint cannot be met", "law failed", "no function of the state"
+    reason: str  # "no value", "step underflow", "constraint cannot be met", "law failed", "no function of the state",
+    # "rounded numbers"
     time: float
     residual: float = 0.0
     state: Rows | None = None  # one row, where it is known what went wrong there

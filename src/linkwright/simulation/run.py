@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.closed.rounding import unsure
 from linkwright.errors import FormatError
 from linkwright.results.solution import Occurrence, Solution
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.beginning import Settings, digest_of, engine_of, first_point, force_of
 from linkwright.simulation.checkpoint import Standing, check_place, fault
 from linkwright.simulation.ends import ended, interrupted, law_failed
-from linkwright.simulation.engines import Fixed
+from linkwright.simulation.engines import Fixed, Trouble
 from linkwright.simulation.events import Event, EventFailed, Met, met, watches
 from linkwright.simulation.keeper import Keeper
 from linkwright.simulation.kernels import Kernels
@@ -43,8 +44,11 @@ class Run:
         events: Sequence[Event],
         *,
         may_record: bool = True,
+        model: str | None = None,
     ) -> None:
+        """`model` is the digest of the description that was given, if another mechanism stands for it."""
         self.mech, self.settings = mech, settings
+        self.model = model or mech.description.digest
         self.notes: list[str] = []
         self.law: Law | None = None
         self.tau: Floats | None = None
@@ -116,7 +120,7 @@ class Run:
         else:
             tau = _told(self.law)
         return {
-            "model": self.mech.description.digest,
+            "model": self.model,
             "method": s.method,
             "t_start": s.start,
             "t_end": s.end,
@@ -184,6 +188,7 @@ class Run:
             return ended_before
         while not engine.over:
             rows, trouble = engine.advance()
+            rows, trouble = self._sure(rows, trouble)
             stop = self._take(rows)
             if self.keeper is not None:
                 self.keeper.note(self._standing())
@@ -198,6 +203,17 @@ class Run:
                 self.output.last(rows[-1:])
                 return ended(self.mech, trouble, rows[-1:])
         return Status(True, time=s.end)
+
+    def _sure(self, rows: Rows, trouble: Trouble | None) -> tuple[Rows, Trouble | None]:
+        """The points up to where rounded numbers leave open how the motion goes on, and that if it is among them."""
+        if not (self.mech.closed and self.mech._maker.gap):
+            return rows, trouble
+        at = np.flatnonzero(unsure(self.mech, rows.q, rows.t))
+        if not len(at):
+            return rows, trouble
+        last = max(int(at[0]) - 1, 0)  # the step that led there may have been one of those
+        state = rows[last : last + 1].copy()
+        return rows[: last + 1], Trouble("rounded numbers", float(state.t[0]), self.mech._maker.gap, state)
 
     def _take(self, rows: Rows) -> Status | None:
         """Keep what is to be kept of these points; the status, if an event ends the run among them."""

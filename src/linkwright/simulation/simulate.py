@@ -68,10 +68,11 @@ def simulate(
     motions under gravity alone, without tau, drivers and force elements. It takes nothing from the other errors of a
     step: these are as rtol says.
     """
+    from linkwright.closed.rounding import closing
     from linkwright.simulation.beginning import Settings
     from linkwright.simulation.run import Run
 
-    mech = _mechanism(mechanism, parameters)
+    mech = given = _mechanism(mechanism, parameters)
     start, end = finite_number("t_start", t_start), finite_number("t_end", t_end)
     if end <= start:
         raise ModelError(f"t_end = {end:g} is not after t_start = {start:g}")
@@ -99,9 +100,11 @@ def simulate(
         raise ModelError(f"progress is called with the seconds done and all seconds: give a function, not {progress!r}")
     if checkpoint is not None and not isinstance(checkpoint, str | PathLike):
         raise ModelError(f"checkpoint is the path of a file, not {checkpoint!r}")
+    rounding = closing(given)
+    mech = rounding.mechanism
     q, v, notes = _state(mech, q0, v0, start)
-    run = Run(mech, settings, q, v, tau, _events(events), may_record=record)
-    run.notes += notes
+    run = Run(mech, settings, q, v, tau, _events(events), may_record=record, model=given.description.digest)
+    run.notes += [*notes, *([rounding.note] if rounding.note else [])]
     if checkpoint is not None:
         run.keep_at(fspath(checkpoint), resume=resume)
     elif resume:

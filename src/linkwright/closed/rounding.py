@@ -1,0 +1,107 @@
+"""Redundant loops that rounded numbers leave open: the nearest mechanism that closes, and where motion is unsure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.closed.freedom import constraint_jacobian, scaled
+from linkwright.constraints.rounded import Poses, closing_mechanism
+from linkwright.mechanism.bodies import body_motion
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.lengths import coordinate_units
+from linkwright.spatial.rotation import euler_parameters_matrix
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+Floats = NDArray[np.float64]
+#: At an angle θ from a singular position, a gap ε lets rates err by about ε/θ². Motion is unsure where θ² is below so
+#: many times the gap.
+UNSURE = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class Closing:
+    """The mechanism that is simulated in place of another, and what a person should know of that."""
+
+    mechanism: Mechanism
+    note: str = ""
+
+
+def closing(mech: Mechanism) -> Closing:
+    """The mechanism itself where its loops close; else the nearest one whose loops do, if it is within rounding."""
+    gap = mech._maker.gap if mech.closed else 0.0
+    if not gap:
+        return Closing(mech)
+    key = ("closing",)
+    if key not in mech._kept:
+        mech._kept[key] = _nearest(mech, gap)
+    kept: Closing = mech._kept[key]
+    return kept
+
+
+def _nearest(mech: Mechanism, gap: float) -> Closing:
+    from linkwright.model import Mechanism
+
+    text = f"redundant loops are open by {gap:.1g} of the mechanism's size, by rounded numbers"
+    changed = _description(mech.description)
+    if changed is not None:
+        near = Mechanism(changed)
+        if not near._maker.gap:
+            moved = _moved(mech.description, changed)
+            return Closing(
+                near,
+                f"{text}: joint frames were moved by at most {moved:.1g} (rad, or of that size) to close",
+            )
+    unsure = "the motion is the nearest to all constraints, and ends where it comes to a singular position"
+    return Closing(mech, f"{text}: {unsure}; give more digits")
+
+
+def _description(d: Description) -> Description | None:
+    """The nearest description whose joints close their loops; the other constraints take no part."""
+    from linkwright.model import Mechanism
+
+    bare = Mechanism(replace(d, mimics=(), ties=(), drivers=(), elements=(), initial=(), bindings={}))
+    maker = bare._maker
+    if not bare.closed or not maker.gap:
+        return None
+    still = np.zeros((1, bare.nv))
+    rank = maker.redundancy.rank(range(sum(c.form.size for c in maker.closings)))
+    rank += sum(6 - kind.nv for kind in maker.tree.kinds)
+    drawn = body_motion(bare.description, maker.drawn[None], still, still)
+    turns = np.moveaxis(euler_parameters_matrix(drawn["orientation"][0].T), -1, 0)
+    bodies = Poses(turns, drawn["position"][0] / d.length_scale)
+    near = closing_mechanism(bare.description, bodies, rank, maker.gap)
+    return None if near is None else replace(d, ri=near.ri, pi=near.pi, rj=near.rj, pj=near.pj)
+
+
+def _moved(d: Description, other: Description) -> float:
+    shifts = [np.abs(getattr(d, name) - getattr(other, name)).max() / d.length_scale for name in ("pi", "pj")]
+    turns = [np.abs(getattr(d, name) - getattr(other, name)).max() for name in ("ri", "rj")]
+    return float(max(*shifts, *turns))
+
+
+def unsure(mech: Mechanism, q: Floats, t: Floats) -> NDArray[np.bool_]:
+    """(S,): at which states of a motion a gap of rounded numbers leaves open how it goes on.
+
+    These are beside a singular position, or nearer to one than the step that leads on from there.
+    """
+    gap = mech._maker.gap if mech.closed else 0.0
+    ranks = mech._maker.redundancy if gap else None
+    rank = ranks.rank(range(sum(c.form.size for c in mech._maker.closings))) if ranks is not None else 0
+    if ranks is None or not rank:
+        return np.zeros(len(q), bool)
+    g = scaled(mech, constraint_jacobian(mech, q, t)[0])
+    regular = float(_least(np.array([position.g for position in ranks.positions]), rank).max())
+    angle = _least(np.where(np.isfinite(g), g, 0.0), rank) / regular
+    step = np.max(np.abs(np.diff(q, axis=0)) / coordinate_units(mech.tree)[0], axis=1, initial=0.0)
+    return np.asarray((angle**2 < UNSURE * gap) | (angle < np.append(step, 0.0)))
+
+
+def _least(g: Floats, rank: int) -> Floats:
+    """(S,): the last singular value that counts of G (S, m, nv)."""
+    return np.asarray(np.linalg.svd(g, compute_uv=False)[:, rank - 1], dtype=np.float64)

@@ -1,0 +1,96 @@
+"""Loops that repeat each other's equations, typed with a few digits: what is simulated, and where a run ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import linkwright as lw
+from linkwright.closed import rounding
+
+G = 9.81
+APART = (0.0, 0.8137, 1.4274, 2.1411)
+
+
+def cranks(count: int, tilt: float, digits: int, drawn: float = 0.9) -> lw.Mechanism:
+    """Equal cranks of 1 m that carry one platform, in a plane that is tilted in space, drawn at an angle."""
+    c, s = np.cos(tilt), np.sin(tilt)
+    turn = np.array([[1, 0, 0], [0, c, -s], [0, s, c]]) @ np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]])
+
+    def typed(*v: float) -> np.ndarray:
+        return np.round(turn @ np.array(v, float), digits)
+
+    tip = np.array([np.cos(drawn), np.sin(drawn), 0.0])
+    with lw.Builder("cranks") as b:
+        b.gravity(typed(0, -G, 0))
+        b.body("platform", 2.0, (0.7, 0.1, 0), (0.2, 0.2, 0.2))
+        b.place("platform", typed(*tip), h=typed(0, 0, 1), f=typed(1, 0, 0))
+        for k, x in enumerate(APART[:count]):
+            crank = b.body(f"crank{k}", 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1))
+            b.place(crank, typed(x, 0, 0), h=typed(0, 0, 1), f=typed(*tip))
+            pivot = b.triad(b.ground, typed(x, 0, 0), h=typed(0, 0, 1), f=typed(1, 0, 0))
+            b.joint("revolute", pivot, b.triad(crank), f"pivot{k}")
+            pin = b.triad("platform", (round(x, digits), 0, 0))
+            b.joint("revolute", b.triad(crank, (1, 0, 0)), pin, f"pin{k}")
+    return b.build()
+
+
+def turning(count: int, times: np.ndarray, drawn: float = 0.9) -> np.ndarray:
+    """The rate of cranks that turn alike, by Lagrange's equation: the platform only translates."""
+    inertia, torque = count * 0.35 + 2.0, G * (count * 0.5 + 2.0)
+    y0, span = [drawn, 0.0], (0.0, float(times[-1]))
+    sol = solve_ivp(
+        lambda _, y: [y[1], -torque * np.cos(y[0]) / inertia], span, y0, rtol=1e-11, atol=1e-12, t_eval=times
+    )
+    return np.asarray(sol.y[1])
+
+
+def speed(sol: lw.Solution, body: str) -> np.ndarray:
+    return np.asarray(np.linalg.norm(sol.angular_velocity(body), axis=1))
+
+
+@pytest.mark.parametrize(("count", "tilt", "digits"), [(2, 0.4, 3), (2, 1.234, 6), (3, 0.4, 6), (3, 1.234, 3)])
+def test_equal_cranks_with_rounded_numbers_turn_alike_through_their_flat_position(
+    count: int, tilt: float, digits: int
+) -> None:
+    sol = lw.simulate(cranks(count, tilt, digits), 1.6, interval=0.05)
+    assert sol.status, str(sol.status)
+    energy = sol.energy()
+    assert np.ptp(energy) < 1e-6 * np.abs(energy).max()
+    right = np.abs(turning(count, sol.time))
+    for k in range(count):
+        assert np.abs(speed(sol, f"crank{k}") - right).max() < 100.0 * 10.0**-digits
+    assert speed(sol, "platform").max() < 100.0 * 10.0**-digits
+    assert any("redundant loops are open by" in note and "moved" in note for note in sol.status.notes)
+
+
+def test_the_mechanism_that_closes_is_within_the_rounding_of_the_numbers() -> None:
+    for count, tilt, digits in ((2, 0.7, 4), (3, 0.3, 4), (4, 1.0, 3), (4, 0.6, 6)):
+        mech = cranks(count, tilt, digits)
+        near = rounding.closing(mech).mechanism
+        assert near is not mech
+        assert near._maker.gap == 0.0
+        for name in ("ri", "pi", "rj", "pj"):
+            assert np.abs(getattr(near.description, name) - getattr(mech.description, name)).max() < 10.0**-digits
+
+
+def test_a_mechanism_whose_loops_close_is_simulated_as_it_is() -> None:
+    mech = cranks(3, 0.4, 16)
+    closing = rounding.closing(mech)
+    assert closing.mechanism is mech
+    assert not closing.note
+
+
+def test_a_run_ends_where_rounded_numbers_leave_open_how_a_singular_position_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rounding, "closing_mechanism", lambda *_: None)
+    for digits in (4, 6):
+        sol = lw.simulate(cranks(3, 0.4, digits), 1.6)
+        assert sol.status.reason == "rounded numbers"
+        assert sol.status.time < 0.6  # the cranks come to lie flat at 0.47 s
+        assert "singular position" in sol.status.message
+        assert "more digits" in sol.status.advice
+        energy = sol.energy()
+        assert np.ptp(energy) < 1e-5 * np.abs(energy).max()
