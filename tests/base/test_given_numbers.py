@@ -1,6 +1,8 @@
 """Every numeric function refuses what is no array of numbers, by a DtypeError or ShapeError and no other."""
 
+import sys
 from fractions import Fraction
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -179,3 +181,9 @@ def test_whole_numbers_are_whole():
         whole_number("n", 0, 1)
     with pytest.raises(LinkwrightError, match="n is 11; 10 is the most"):
         whole_number("n", 11, 1, 10)
+
+
+def test_arrays_are_taken_while_another_thread_imports_masked_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    half_imported = ModuleType("numpy.ma")  # it is among the modules before its names are
+    monkeypatch.setitem(sys.modules, "numpy.ma", half_imported)
+    assert real_array("q", [1, 2]).dtype == np.float64

@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 import linkwright as lw
+from linkwright.base import locks
 from linkwright.base.locks import Lock, cached_property
 
 PACKAGE = Path(lw.__file__).parent
@@ -69,6 +71,7 @@ def test_a_fork_waits_for_a_lock_that_asks_for_it() -> None:
     assert in_child(lambda: bool(done) and lock.acquire()) == 0
     timer.join()
     assert lock.acquire(blocking=False)
+    lock.release()  # else a fork in another thread waits for as long as the lock lives
 
 
 def test_threads_that_fork_at_once_wait_for_each_other() -> None:
@@ -130,6 +133,36 @@ def test_a_cached_property_that_another_thread_computes_can_be_computed_in_a_chi
     finally:
         go.set()
         thread.join()
+
+
+@pytest.fixture
+def slow_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module that takes a while to import, as those that this file imports."""
+    (tmp_path / "slow_module.py").write_text("import time\ntime.sleep(0.5)\nVALUE = 42\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "slow_module", raising=False)
+    return "slow_module"
+
+
+def test_a_fork_waits_for_what_the_package_imports_in_other_threads(
+    slow_module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "_PACKAGE", __file__)  # this file is the package whose imports are waited for
+    thread = threading.Thread(target=lambda: __import__(slow_module))
+    thread.start()
+    while slow_module not in sys.modules:
+        time.sleep(0.001)
+    assert in_child(lambda: __import__(slow_module).VALUE == 42) == 0
+    thread.join()
+
+
+def test_a_fork_does_not_wait_for_what_others_import(slow_module: str) -> None:
+    thread = threading.Thread(target=lambda: __import__(slow_module))
+    thread.start()
+    while slow_module not in sys.modules:
+        time.sleep(0.001)
+    assert in_child(lambda: not hasattr(sys.modules[slow_module], "VALUE")) == 0  # a main program may be one
+    thread.join()
 
 
 def test_no_other_lock_is_used_in_the_package() -> None:

@@ -50,8 +50,9 @@ def exact_array(name: str, value: Any) -> NDArray[Any] | None:
 
 def refuse_masked(name: str, value: Any) -> None:
     """Refuse a masked array: its mask would be forgotten."""
-    ma = sys.modules.get("numpy.ma")  # without this module nobody has a masked array
-    if ma is not None and isinstance(value, ma.MaskedArray):
+    # Without this module, or while another thread still imports it, nobody has a masked array.
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    if masked is not None and isinstance(value, masked):
         advice = f"needed is float64 without a mask: give {name.rpartition(' ')[2]}.filled(value)"
         raise DtypeError(f"{name} is a masked array of {value.dtype}; {advice}", given="masked", wanted="float64")
 

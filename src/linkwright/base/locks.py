@@ -2,7 +2,8 @@
 
 A child process has only the thread that forked. A lock that another thread held stays locked in the child for ever, and
 what it guards may be half changed. So a child gets new locks, and a fork waits for the locks whose guarded state would
-be unusable half changed.
+be unusable half changed. Python's own locks of modules that are being imported cannot be renewed: a fork waits for the
+imports that this package began in other threads.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 if sys.version_info >= (3, 12) or TYPE_CHECKING:
@@ -73,6 +77,9 @@ class Lock:
 _locks: set[weakref.ref[Lock]] = set()
 _forking = Lock()  # of two threads that fork, the second waits
 _waiting: list[Lock] = []  # held by the thread that forks
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
+_IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
+_LONGEST_IMPORT = 60.0  # s, after which a fork goes on whatever is being imported
 
 
 def _all_locks() -> list[Lock]:
@@ -82,15 +89,44 @@ def _all_locks() -> list[Lock]:
 
 def _before_fork() -> None:
     _forking.acquire()
-    for lock in _all_locks():
-        if lock.fork_waits:
-            lock.acquire()
-            _waiting.append(lock)
+    until = time.monotonic() + _LONGEST_IMPORT
+    while True:
+        for lock in _all_locks():
+            if lock.fork_waits:
+                lock.acquire()
+                _waiting.append(lock)
+        if not _others_import() or time.monotonic() > until:
+            return
+        _release_waiting()  # what is imported may need them
+        time.sleep(0.001)
+
+
+def _others_import() -> bool:
+    """Whether other threads are importing for this package; never so for a thread that imports something itself."""
+    frames: dict[int, FrameType] = sys._current_frames()
+    mine = frames.pop(threading.get_ident(), None)
+    return not _imports(mine, "") and any(_imports(frame, _PACKAGE) for frame in frames.values())
+
+
+def _imports(frame: FrameType | None, beginner: str) -> bool:
+    """Whether a stack has an import in it that was begun by a file whose path starts so."""
+    inside = False
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if inside and file.startswith(beginner):
+            return True
+        inside = inside or file == _IMPORT_SYSTEM
+        frame = frame.f_back
+    return False
+
+
+def _release_waiting() -> None:
+    while _waiting:
+        _waiting.pop().release()
 
 
 def _after_in_parent() -> None:
-    while _waiting:
-        _waiting.pop().release()
+    _release_waiting()
     _forking.release()
 
 
