@@ -10,7 +10,7 @@ import pytest
 from moving_models import SWUNG, double_pendulum, end_state, four_bar, out_of_reach, top
 
 import linkwright as lw
-from linkwright.errors import ShapeError
+from linkwright.errors import LinkwrightError, ShapeError
 from linkwright.simulation.kernels import Kernels
 
 METHODS = [{}, {"method": "dop853"}, {"method": "rk4", "dt": 1e-3}, {"method": "semi-implicit-euler", "dt": 1e-3}]
@@ -184,9 +184,10 @@ def test_a_law_of_the_wrong_shape_is_told_before_anything_runs():
         lw.simulate(double_pendulum(), 1.0, tau=lambda t, q, v: np.zeros(3))
 
 
-def test_an_error_in_a_law_is_its_own():
-    with pytest.raises(ZeroDivisionError):
+def test_an_error_in_a_law_at_the_initial_state_names_the_law_and_has_its_cause():
+    with pytest.raises(LinkwrightError, match=r"at t = 0 s tau raised ZeroDivisionError") as told:
         lw.simulate(double_pendulum(), 1.0, tau=lambda t, q, v: 1 / 0)
+    assert isinstance(told.value.__cause__, ZeroDivisionError)
 
 
 def test_proportional_control_brings_an_arm_to_its_place():

@@ -36,7 +36,7 @@ class Event:
     The function is in NumPy syntax and is compiled; one that cannot be recorded is called from Python at every step.
     It is looked at after every step and at some parts of it, by its sign and its slope, so that two crossings within
     one step are found. `sol.status.notes` says where it came so near to zero, or crossed it so often within one step,
-    that what happened is not resolved. A value that is no number ends the run with the status "event has no value". A
+    that what happened is not resolved. A value that is not finite ends the run with the status "event has no value". A
     terminal event ends the run where it happens. `sol.events` lists what was met, by name; the second event of a name
     "hit" is "hit (2)".
     """
@@ -55,10 +55,11 @@ class Event:
 
 
 class EventFailed(LinkwrightError):
-    """An event whose value is no number at a time."""
+    """An event whose value is no finite number at a time."""
 
-    def __init__(self, name: str, t: float) -> None:
-        super().__init__(f"at t = {t:.9g} s event {name!r} has no value: its function gives NaN")
+    def __init__(self, name: str, t: float, value: float) -> None:
+        gives = "NaN" if np.isnan(value) else str(value)
+        super().__init__(f"at t = {t:.9g} s event {name!r} has no value: its function gives {gives}")
         self.name, self.time = name, t
 
 
@@ -80,7 +81,12 @@ class Watch:
 
     def __init__(self, event: Event, name: str, t: float, q: Floats, v: Floats, *, may_record: bool) -> None:
         self.event, self.name = event, name
-        self.law: Law = law(f"event {self.name!r}", event.function, t, q, v, (), may=may_record)
+        with np.errstate(all="ignore"):  # a value that is not finite is refused by name
+            self.law: Law = law(f"event {self.name!r}", event.function, t, q, v, (), may=may_record)
+            first = float(self.law(t, q.copy(), v.copy()))
+        if np.isinf(first):
+            text = f"event {name!r} has no finite value at the initial state: its function gives {first}"
+            raise ModelError(f"{text}; give it a finite value at every state", element=name)
 
     def values(self, rows: Rows) -> Floats:
         """The function at every row."""
@@ -119,9 +125,9 @@ class Watch:
 
     def _check(self, t: Floats, values: Floats) -> None:
         """An error that names the event and the time if it has no value somewhere."""
-        none = np.flatnonzero(np.isnan(values))
+        none = np.flatnonzero(~np.isfinite(values))
         if len(none):
-            raise EventFailed(self.name, float(t[none[0]]))
+            raise EventFailed(self.name, float(t[none[0]]), float(values[none[0]]))
 
     def _suspect(self, engine: Engine, rows: Rows) -> tuple[NDArray[np.int64], Floats]:
         """The steps in which it changes its sign, or turns round near to zero, by cubics through the points.
@@ -167,8 +173,11 @@ class Watch:
             if count == before and not _hides(g[None, :], slope / parts)[0]:
                 return theta, g, []
             parts *= 2
-        text = f"event {self.name!r} crosses zero {count} times within one step after t = {rows.t[step]:.6g} s"
-        return theta, g, [f"{text}, and there may be more; give a shorter max_step"]
+        when = f"within one step after t = {rows.t[step]:.6g} s"
+        text = f"event {self.name!r} crosses zero {count} times {when}, and there may be more"
+        if not count:
+            text = f"event {self.name!r} changes too fast {when} to tell whether it crosses zero"
+        return theta, g, [f"{text}; give a shorter max_step"]
 
     def _brackets(
         self, engine: Engine, rows: Rows, step: int, theta: Floats, g: Floats
@@ -262,7 +271,7 @@ def _suspicious(g: Floats) -> NDArray[np.bool_]:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         bottom = size[:, 1:-1] - np.where(bend > 0.0, slope**2 / (4.0 * bend), 0.0)
     near = least & (bottom <= _NEAR * change)
-    return np.asarray(_crossed(g).any(axis=1) | near.any(axis=1) | np.isnan(g).any(axis=1))
+    return np.asarray(_crossed(g).any(axis=1) | near.any(axis=1) | ~np.isfinite(g).all(axis=1))
 
 
 def _slopes(g: Floats, lengths: Floats) -> Floats:
@@ -304,7 +313,8 @@ def watches(events: Sequence[Event], t: float, q: Floats, v: Floats, *, may_reco
 
 def met(watched: Sequence[Watch], engine: Engine, rows: Rows) -> tuple[list[Met], Met | None, list[str]]:
     """What happened in these steps in the order of time, up to and with the first terminal event; and notes of it."""
-    answers = [watch.met(engine, rows) for watch in watched]
+    with np.errstate(all="ignore"):  # values that are not finite are looked at
+        answers = [watch.met(engine, rows) for watch in watched]
     every = sorted((m for found, _ in answers for m in found), key=lambda m: m.time)
     notes = [note for _, more in answers for note in more]
     for k, one in enumerate(every):

@@ -68,7 +68,10 @@ def law(what: str, given: Any, t: float, q: Floats, v: Floats, shape: tuple[int,
     if isinstance(given, Program):
         _check_program(what, given, nq, nv, shape)
         return Law(what, given, given, shape)
-    answer = given(float(t), q.copy(), v.copy())
+    try:
+        answer = given(float(t), q.copy(), v.copy())
+    except Exception as error:
+        raise LawFailed(what, float(t), error) from error
     try:
         value = numbers(answer)
     except (TypeError, ValueError):

@@ -18,6 +18,7 @@ from linkwright.simulation.checkpoint import Standing, check_place, fault
 from linkwright.simulation.ends import ended, interrupted, law_failed
 from linkwright.simulation.engines import Fixed, Trouble
 from linkwright.simulation.events import Event, EventFailed, Met, met, watches
+from linkwright.simulation.jumps import Jumps
 from linkwright.simulation.keeper import Keeper
 from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.laws import Law, LawFailed, law
@@ -70,6 +71,7 @@ class Run:
             if watch.law.program is None:
                 text = f"event {watch.name!r} could not be recorded and is called from Python: {watch.law.reason}"
                 self.notes.append(text)
+        self.jumps = Jumps(mech, self.law, settings.end) if settings.dt is None else None
         self.event_notes: list[str] = []  # what was not resolved
         self.occurrences: list[Occurrence] = []
         self.stopped = False  # by a terminal event, the last of the occurrences
@@ -154,7 +156,10 @@ class Run:
             )
         if self.keeper is not None:
             status = self.keeper.last(status)
-        status = replace(status, notes=(*self.notes, *self.engine.notes, *self._notes_of_events(), *status.notes))
+        jumps = [] if self.jumps is None else self.jumps.notes(self.engine.work)
+        status = replace(
+            status, notes=(*self.notes, *self.engine.notes, *jumps, *self._notes_of_events(), *status.notes)
+        )
         rows, work = self.output.rows, self.engine.work
         counters = Counters(
             newton_iterations=work.rounds,
@@ -202,6 +207,10 @@ class Run:
             if trouble is not None:
                 self.output.last(rows[-1:])
                 return ended(self.mech, trouble, rows[-1:])
+            chatter = None if self.jumps is None else self.jumps.look(rows, engine.work)
+            if chatter is not None:
+                self.output.last(rows[-1:])
+                return chatter
         return Status(True, time=s.end)
 
     def _sure(self, rows: Rows, trouble: Trouble | None) -> tuple[Rows, Trouble | None]:

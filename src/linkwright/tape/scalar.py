@@ -514,7 +514,8 @@ class Scalar:
             return self.value != 0.0
         raise RecordingError(
             "the truth of a recorded scalar is not known while recording; "
-            "use lw.where(condition, a, b), lw.minimum or lw.maximum instead of if, min, max and np.where, "
+            "use lw.where(condition, a, b), lw.minimum, lw.maximum or lw.sign instead of if, min, max, np.where and "
+            "np.sign, "
             "and lw.less(a, b), lw.less_equal or lw.equal to compare arrays"
         )
 
