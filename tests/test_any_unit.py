@@ -14,10 +14,9 @@ import pytest
 import linkwright as lw
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.lengths import shifts
-from linkwright.mechanism.expression import Name
 from rotation import some
 from scaled_models import scaled
-from unit_family import TEXTS, Asked, Unit, family
+from unit_family import Asked, Unit, family
 
 FOLDER = Path(__file__).parents[1] / "examples" / "models"
 MODELS = sorted(path.name for path in FOLDER.iterdir())

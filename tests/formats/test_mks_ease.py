@@ -179,3 +179,11 @@ def test_a_word_that_is_no_statement_is_answered_by_what_the_language_has(word: 
 def test_a_word_that_is_only_misspelt_still_gets_the_nearest_one() -> None:
     with pytest.raises(FormatError, match="did you mean 'DRIVER'"):
         model(f"{HINGE}DRIWER d (j.angle = TIME);")
+
+
+def test_a_marker_is_a_triad() -> None:
+    adams = re.sub(r"(?i)\btriad\b", "marker", SAMPLE)
+    assert "marker" in adams
+    assert write_mks(parse_mks(adams)) == write_mks(parse_mks(SAMPLE))
+    with pytest.raises(FormatError, match="'marker' is there a third time"):
+        model(f"{HINGE}ROD r (marker = g, triad = a, marker = a, length = 1);")

@@ -16,6 +16,7 @@ from linkwright.mechanism.description import Description, Frames, Names, Start, 
 from linkwright.mechanism.elements import Mimic, joint_losses
 from linkwright.mechanism.expression import Expression, Name
 from linkwright.mechanism.frames import axis_frame, snapped
+from linkwright.mechanism.gear_trains import to_first_leaders
 from linkwright.mechanism.kinds import KIND_LIST
 
 Numeric = float | Expression
@@ -207,7 +208,7 @@ class Builder(Forces):
     ) -> None:
         """Joint `follower` has the coordinate ratio · (leader's coordinate) + offset: a gear, a pair of fingers.
 
-        Without a name it goes by its follower's.
+        Without a name it goes by its follower's. A leader may follow another joint, but no joint itself in the end.
         """
         a, b = self._joint(follower), self._joint(leader)
         if name is not None and any(name == m.name for m, _ in self._mimics):
@@ -238,9 +239,10 @@ class Builder(Forces):
         put("frame_p", [t.origin for t in triads], (3,))
         places = np.array([t.body.number for t in triads], np.int32)
         frames = Frames(Names(list(self._triads)), places, snapped(arrays.pop("frame_r")), arrays.pop("frame_p"))
-        put("gear", [gear for _, gear in self._mimics], (2,))
+        gears = to_first_leaders(self._mimics, list(self._joints))
+        put("gear", [numbers for _, numbers in gears], (2,))
         put("gravity", [self._gravity], ())
-        couplings = tuple(m for m, _ in self._mimics)
+        couplings = tuple(m for m, _ in gears)
         start = None
         if self._starts:
             names = [n for n in self._bodies if n != self.ground.name]

@@ -17,6 +17,7 @@ _ALIASES = {
     "centre of mass": "center of gravity",
     "color": "colour",
     "body": "associated body",
+    "marker": "triad",
 }
 _TWICE = ("triad", "joint")
 

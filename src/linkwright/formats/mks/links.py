@@ -18,6 +18,7 @@ from linkwright.formats.mks.values import Numeric, Scope, Value
 from linkwright.mechanism.bound import is_bound
 from linkwright.mechanism.builder_parts import Joint, Triad
 from linkwright.mechanism.expression import Call, Expression, Number
+from linkwright.mechanism.gear_trains import circle
 from linkwright.mechanism.kinds import KINDS
 from linkwright.mechanism.quantities import COORDINATES
 
@@ -171,7 +172,7 @@ class Links(Places):
     def read_gears(self) -> None:
         names: Registry[bool] = Registry("gear", self.parsed.broken)
         followers: dict[int, str] = {}
-        leaders: dict[int, str] = {}
+        leaders: dict[int, int] = {}
 
         def gear(s: Statement) -> None:
             name = self.name(s)
@@ -185,9 +186,11 @@ class Links(Places):
                 other = followers[follower.number]
                 text = f"joint {follower.name!r} follows another in gear {other!r} already; keep one"
                 raise Fault(ends[0].value, text)
-            if leader.number in followers or follower.number in leaders:
-                bad, at = (leader, ends[1]) if leader.number in followers else (follower, ends[0])
-                raise Fault(at.value, f"joint {bad.name!r} both leads and follows; name the first leader in both gears")
+            passed = circle(leaders, follower.number, leader.number)
+            if passed:
+                joints = list(self.b._joints)
+                text = f"joints follow each other in a circle, {' → '.join(joints[j] for j in passed)}; remove one gear"
+                raise Fault(ends[1].value, text)
             ratio, offset = a.get("ratio"), a.get("offset")
             r: Numeric = 1.0 if ratio is None else self.scope.numeric(ratio.value)
             o: Numeric = 0.0
@@ -195,7 +198,7 @@ class Links(Places):
                 value = self.scope.value(offset.value)
                 o = self.scope.settled(self.angle(value) if follower.kind in ANGULAR else value, offset.value)
             self.b.mimic(follower, leader, r, o, name=name.text)
-            followers[follower.number] = leaders[leader.number] = name.text
+            followers[follower.number], leaders[follower.number] = name.text, leader.number
 
         self.each("gear", gear)
 

@@ -28,6 +28,7 @@ HEADS = (
     "GRAVITY",
     "BODY",
     "TRIAD",
+    "MARKER",
     "REVOLUTE JOINT",
     "TRANSLATIONAL JOINT",
     "TRANSLATION JOINT",

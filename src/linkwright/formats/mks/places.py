@@ -293,7 +293,7 @@ class Places:
 
     # -- triads -------------------------------------------------------------------------------------------
     def read_triads(self) -> None:
-        self.each("triad", self._triad, (self.places,))
+        self.each("triad marker", self._triad, (self.places,))
 
     def _triad(self, s: Statement) -> None:
         name = self.name(s)

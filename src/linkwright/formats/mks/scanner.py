@@ -18,7 +18,7 @@ _S = r"[ \t\r\n\f]*"
 _VECTOR = rf"\({_S}{_SIGNED}(?:{_S},{_S}{_SIGNED})+{_S}\)"
 _KIND = "revolute|translational|translation|prismatic|cylindrical|universal|spherical|planar|screw|fixed|free"
 _HEAD = re.compile(
-    rf"(?:(?P<head>body|triad|rod|gear|shape|trace)|(?P<kind>{_KIND})[ \t\r\n\f]+(?P<joint>joint))\b{_S}"
+    rf"(?:(?P<head>body|triad|marker|rod|gear|shape|trace)|(?P<kind>{_KIND})[ \t\r\n\f]+(?P<joint>joint))\b{_S}"
     rf'(?P<name>{_WORD}|"[^"\n]*"){_S}\(',
     re.I,
 )

@@ -10,7 +10,7 @@ _ANSWERS = {
     _MOVED: "motor motors servo engine drive driven drives actuated actuate actuation powered input motion excitation "
     "rotation speed velocity rpm controller control",
     _BODY: "crank rocker coupler link lever arm bar beam part piston block wheel shaft slider cam follower",
-    _FRAME: "marker frame point connector coordinate_system",
+    _FRAME: "frame point connector coordinate_system",
     _GEAR: "mimic coupling belt pulley pinion rack transmission",
     "a bearing is a JOINT, as in REVOLUTE JOINT": "hinge pin pivot bearing revolute_joint",
     "a guide is a JOINT, as in TRANSLATIONAL JOINT": "guide rail prismatic_joint",
