@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.closed.freedom import constraint_jacobian, scaled
+from linkwright.closed.freedom import constraint_jacobian
 from linkwright.constraints.rounded import Poses, closing_mechanism
 from linkwright.mechanism.bodies import body_motion
 from linkwright.mechanism.description import Description
@@ -95,7 +95,7 @@ def unsure(mech: Mechanism, q: Floats, t: Floats) -> NDArray[np.bool_]:
     rank = ranks.rank(range(sum(c.form.size for c in mech._maker.closings))) if ranks is not None else 0
     if ranks is None or not rank:
         return np.zeros(len(q), bool)
-    g = scaled(mech, constraint_jacobian(mech, q, t)[0])
+    g = mech._maker.without_units(constraint_jacobian(mech, q, t)[0])
     regular = float(_least(np.array([position.g for position in ranks.positions]), rank).max())
     angle = _least(np.where(np.isfinite(g), g, 0.0), rank) / regular
     step = np.max(np.abs(np.diff(q, axis=0)) / coordinate_units(mech.tree)[0], axis=1, initial=0.0)
