@@ -15,7 +15,7 @@ from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.model import Mechanism
 
 if TYPE_CHECKING:
-    from linkwright.constraints.kinematics import Kinematics, Motion
+    from linkwright.constraints.kinematics import Motion
     from linkwright.mechanism.description import Description
     from linkwright.mechanism.system import System
     from linkwright.results.solution import Solution
@@ -252,9 +252,8 @@ def kinematic(
     points: Floats,
     choice: Any,
     progress: Progress | None = None,
-    like: Kinematics | None = None,
 ) -> Solution:
-    """The motion that drivers prescribe; `like` is the same mechanism with other numbers, whose programs serve."""
+    """The motion that drivers prescribe."""
     from linkwright.constraints.kinematics import Kinematics
     from linkwright.results.solution import Solution
     from linkwright.results.status import Counters, Status
@@ -267,7 +266,7 @@ def kinematic(
 
         placed, begun = at_initial_state(mech, float(np.atleast_1d(points)[0]))
     placed = placed if placed.system == system else replace(placed, system=system)
-    motion = Kinematics(placed, like).motion(
+    motion = Kinematics(placed).motion(
         points,
         assembly_tolerance=system.assembly_tolerance,
         lu_tolerance=system.lu_tolerance,

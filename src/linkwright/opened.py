@@ -26,7 +26,6 @@ class Opened(Mechanism):
         super().__init__(base.description.with_parameters(dict(zip(names, values, strict=True))))
         self.base, self.names = base, tuple(names)
         self.values = np.array(values, dtype=np.float64)
-        self._kept["assembly"] = _assembly(base)
 
     def with_parameters(self, **values: float) -> Self:
         return Mechanism(self.description.with_parameters(values))  # type: ignore[return-value]
@@ -59,12 +58,3 @@ class Opened(Mechanism):
 
         lengths = Equations(self.description).sizes
         return Opened(shared, (*self.names, *sizes), [*self.values, *lengths])
-
-
-def _assembly(base: Mechanism) -> Any:
-    """The constraint equations of the base, whose programs serve for assembly."""
-    if "opened assembly" not in base._kept:
-        from linkwright.constraints.kinematics import Kinematics
-
-        base._kept["opened assembly"] = Kinematics(base.description) if base.nb else None
-    return base._kept["opened assembly"]

@@ -18,7 +18,7 @@ MAY = {
     "mechanism": {"spatial", "tape"},
     "formats": {"mechanism", "spatial"},
     "recursions": {"constraints", "mechanism", "spatial", "tape"},
-    "constraints": {"mechanism", "spatial", "tape"},
+    "constraints": {"kernels", "mechanism", "spatial", "tape"},
     "analysis": {"model", "sources", "constraints", "closed", "simulation", "acting", "results", "mechanism"},
     "acting": {"model", "closed", "programs", "results", "mechanism", "spatial"},
     "programs": {"mechanism", "spatial", "tape"},

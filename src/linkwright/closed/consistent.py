@@ -43,7 +43,7 @@ def assemble(mech: Mechanism, q: ArrayLike | None, fixed: Sequence[str], t: floa
     if q is None and d.start is not None:
         guess = as_drawn(mech)
     tolerance = (d.system or System()).assembly_tolerance
-    return assembled(mech.tree, guess, joints, t, tolerance, mech._kept.get("assembly"))
+    return assembled(mech.tree, guess, joints, t, tolerance)
 
 
 def as_drawn(mech: Mechanism) -> Floats:

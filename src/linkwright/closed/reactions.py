@@ -30,7 +30,7 @@ class Reacting:
 
     def __init__(self, mech: Mechanism) -> None:
         self.mech, self.description = mech, mech.description
-        self.equations = Kinematics(mech.description, mech._kept.get("assembly"))
+        self.equations = Kinematics(mech.description)
 
     @cached_property
     def solver(self) -> Reactions:

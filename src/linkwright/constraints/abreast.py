@@ -24,7 +24,6 @@ from linkwright.constraints.stops import TILTED
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.description import GROUND
 from linkwright.spatial.rotation import euler_parameters_matrix
-from linkwright.tape.program import Program
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -154,7 +153,7 @@ class _Group(Acceptance):
 
     def __init__(self, run: _Run, rows: Rows, start: Settled, free: bool) -> None:
         self.run, self.rows, self.free = run, rows, free
-        self.program: Program = run.programs.step(free)
+        self.program = run.programs.step(free)
         numbers = run.numbers
         self.inputs = some(numbers.inputs, rows)
         self.sizes = numbers.sizes[rows]
@@ -227,7 +226,7 @@ class _Group(Acceptance):
     def _same_branch(self, chosen: Rows, before: float, t: float) -> Flags:
         if self._branch is None:
             row, state = self.first
-            own = Kinematics(self.run.cases.one(int(row)), self.run.k)
+            own = Kinematics(self.run.cases.one(int(row)))
             self._branch = Branch(own.programs, state.q, state.angles, float(self.run.times[0]))
         parts = self._branch.parts
         if not parts:

@@ -196,7 +196,7 @@ class Settling:
     # -- joints that close the wrong way round --------------------------------------------------------------
     def _wrong_way(self, rows: Rows, q: Floats) -> Flags:
         records = self.numbers.inputs["records"][rows]
-        program = self.programs.program("gap", lambda layout: _gap(layout.equations))
+        program = self.programs.kernel("gap", lambda layout: _gap(layout.equations))
         found = in_lanes(program, {"q": q, "records": records}, len(rows))
         return next(iter(found.values()))[:, 0] > 1.0
 

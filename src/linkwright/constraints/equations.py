@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -76,14 +77,12 @@ class Equations:
     def drivers(self) -> tuple[int, ...]:
         return tuple(k for k, c in enumerate(self.constraints) if c.law is not None)
 
-    def alike(self, other: Equations) -> bool:
-        """Whether another mechanism's equations differ from these by numbers alone."""
-
-        def told(e: Equations) -> list[tuple[object, ...]]:
-            return [(c.group, c.form, c.bodies, len(c.record), c.law) for c in e.constraints]
-
-        named = list(self.description.parameters) == list(other.description.parameters)
-        return named and self.nb == other.nb and told(self) == told(other)
+    @cached_property
+    def structure(self) -> str:
+        """A digest of what the equations are but for the mechanism's numbers: what joins which bodies, and the laws."""
+        rows = [(c.group, c.form.key, c.form.names, c.bodies, len(c.record), repr(c.law)) for c in self.constraints]
+        text = repr(("constraint equations", self.nb, list(self.description.parameters), rows))
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
     def sizes(self) -> Floats:

@@ -48,17 +48,15 @@ class Motion:
 class Kinematics:
     """The constraint equations of a description and what follows from them."""
 
-    def __init__(self, description: Description, like: Kinematics | None = None) -> None:
-        """`like`: the same mechanism with other numbers perhaps, whose programs are then taken."""
+    def __init__(self, description: Description) -> None:
         self.description = description
         self.equations = Equations(description)
-        self._like = None if like is None or not like.equations.alike(self.equations) else like
         if not self.equations.nb:
             raise ModelError(f"{description.name!r} has no moving body; add one", element=description.name)
 
     @cached_property
     def programs(self) -> Programs:
-        return Programs(Layout(self.equations), None if self._like is None else self._like.programs)
+        return Programs(Layout(self.equations))
 
     def assemble(self, t: float, tolerance: float | None = None) -> Assembled:
         """The assembled state nearest to where the bodies are drawn; `tolerance` as in `assembly.assemble`."""

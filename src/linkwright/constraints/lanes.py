@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints.programs import named
-from linkwright.tape.program import Program
+from linkwright.kernels.kernel import Kernel
 
 Floats = NDArray[np.float64]
 LANES = 8  # a batch of fewer rows would run by other code, whose last bits may differ
 
 
-def in_lanes(program: Program, given: Mapping[str, Floats], n: int) -> dict[str, Floats]:
+def in_lanes(program: Kernel, given: Mapping[str, Floats], n: int) -> dict[str, Floats]:
     """The outputs of a program for n rows, by the code for many rows whatever n is."""
     if n >= LANES:
         return named(program, given)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.constraints.elimination import Solver
 from linkwright.constraints.recorded import (
     ITERATIONS,
@@ -21,6 +22,8 @@ from linkwright.constraints.recorded import (
     state_rates,
     unit,
 )
+from linkwright.kernels.kernel import Kernel
+from linkwright.kernels.program_cache import kernel
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import Ref, trace
 from linkwright.tape.functions import absolute, maximum, minimum, where
@@ -363,12 +366,11 @@ class _Step:
 
 
 class Programs:
-    """The compiled programs of one mechanism's equations; of one `like` it they are those of the other's."""
+    """The compiled programs of one mechanism's equations: equations that differ by numbers alone share them."""
 
-    def __init__(self, layout: Layout, like: Programs | None = None) -> None:
+    def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.numbers = numbers(layout.equations)
-        self._made: dict[str, Program] = {} if like is None else like._made
 
     @property
     def tolerance(self) -> float:
@@ -379,21 +381,20 @@ class Programs:
     def tolerance(self, value: float) -> None:
         self.numbers["tolerance"][0] = value
 
-    def program(self, name: str, make: Callable[[Layout], Program]) -> Program:
-        """A program of these equations, made once."""
-        if name not in self._made:
-            self._made[name] = make(self.layout)
-        return self._made[name]
+    def kernel(self, name: str, record: Callable[[Layout], Program]) -> Kernel:
+        """A program of these equations, by its name."""
+        layout = self.layout
+        return kernel(layout.equations.structure, name, lambda: record(layout), recent=True)
 
-    @property
-    def evaluation(self) -> Program:
+    @cached_property
+    def evaluation(self) -> Kernel:
         """The program of `evaluate`."""
-        return self.program("evaluation", evaluation)
+        return self.kernel("evaluation", evaluation)
 
-    @property
-    def correction(self) -> Program:
+    @cached_property
+    def correction(self) -> Kernel:
         """The program of `correct`."""
-        return self.program("correction", correction)
+        return self.kernel("correction", correction)
 
     def evaluate(self, q: Floats, angles: Floats, t: Floats, v: Floats) -> tuple[Floats, ...]:
         """The laws with their rates, the parts of J, Φ, J̇ v, and the angles counted at q."""
@@ -407,19 +408,18 @@ class Programs:
 
     def allowed(self, q: Floats, angles: Floats, t: Floats, motion: Floats) -> Floats:
         """The part of a motion (nb, 6) that the constraints allow."""
-        program = self.program("allowance", allowance)
-        return self._named(program, q=q, angles=angles, t=t, motion=motion)["allowed"]
+        return self._named(self.kernel("allowance", allowance), q=q, angles=angles, t=t, motion=motion)["allowed"]
 
-    def step(self, free: bool) -> Program:
+    def step(self, free: bool) -> Kernel:
         """The program of a step in time; for one with freedom left, of the least-norm motion."""
-        return self.program(f"step {free}", lambda layout: step(layout, free))
+        return self.kernel(f"step {free}", lambda layout: step(layout, free))
 
-    def _named(self, program: Program, **given: Floats) -> dict[str, Floats]:
+    def _named(self, program: Kernel, **given: Floats) -> dict[str, Floats]:
         """The outputs of a program by their names."""
         return named(program, {**self.numbers, **given})
 
 
-def named(program: Program, given: Mapping[str, Floats]) -> dict[str, Floats]:
+def named(program: Kernel, given: Mapping[str, Floats]) -> dict[str, Floats]:
     """The outputs of a program by their names, from inputs by theirs."""
     found = program(*(given[b.name] for b in program.inputs))
     results = found if isinstance(found, tuple) else (found,)

@@ -46,25 +46,25 @@ def coordinates(tree: Tree, state: Floats, near: Floats) -> Floats:
 
 
 def assembled(
-    tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: float | None, like: Kinematics | None = None
+    tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: float | None
 ) -> Floats:
     """The tree's coordinates nearest to q at which all constraints hold, with the joints `fixed` kept as they are.
 
-    Raises AssemblyError, which names what does not close. `like`: a mechanism whose programs may serve.
+    Raises AssemblyError, which names what does not close.
     """
     held = _held(tree.description, tree, q, fixed)
     try:
-        state = Kinematics(held, like).assemble(t, tolerance)
+        state = Kinematics(held).assemble(t, tolerance)
     except AssemblyError as error:
         names = [tree.description.joint_names[j] for j in fixed]
-        raise _in_own_names(error, names, free=bool(names) and _closes(tree, q, t, tolerance, like)) from None
+        raise _in_own_names(error, names, free=bool(names) and _closes(tree, q, t, tolerance)) from None
     return coordinates(tree, state.q, q)
 
 
-def _closes(tree: Tree, q: Floats, t: float, tolerance: float | None, like: Kinematics | None) -> bool:
+def _closes(tree: Tree, q: Floats, t: float, tolerance: float | None) -> bool:
     """Whether the mechanism can be assembled with no joint fixed."""
     try:
-        Kinematics(_held(tree.description, tree, q, ()), like).assemble(t, tolerance)
+        Kinematics(_held(tree.description, tree, q, ())).assemble(t, tolerance)
     except AssemblyError:
         return False
     return True

@@ -24,7 +24,6 @@ from linkwright.tape.build import record
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
-    from linkwright.constraints.kinematics import Kinematics
     from linkwright.model import Mechanism
     from linkwright.results.solution import Solution
 
@@ -75,19 +74,12 @@ class Kinematic:
         mech = self.mech.with_parameters(**dict(zip(self.names, values.tolist(), strict=True)))
         system = mech.description.system or System()
         try:
-            solution = kinematic(mech, system, self.times, system.freedom, like=self._programs_of)
+            solution = kinematic(mech, system, self.times, system.freedom)
         except AssemblyError as error:
             raise Undefined(str(error)) from None
         if not solution.status:
             raise Undefined(str(solution.status))
         return solution
-
-    @cached_property
-    def _programs_of(self) -> Kinematics:
-        """The analysis at the start, whose compiled programs serve at every other place."""
-        from linkwright.constraints.kinematics import Kinematics
-
-        return Kinematics(self.mech.description)
 
     # -- programs -----------------------------------------------------------------------------------------
     def _made(self, order: int) -> list[Any]:

@@ -7,6 +7,7 @@ shortcut in front of it for the plainest calls.
 from __future__ import annotations
 
 import ctypes
+import io
 import json
 import math
 import os
@@ -163,6 +164,33 @@ class Kernel:
         disk.write(name, signature.dumps())
         return signature
 
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """The inputs, in the order in which they are passed."""
+        return self.signature.inputs
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """The outputs, in the order in which they come back."""
+        return self.signature.outputs
+
+    @cached_property
+    def data(self) -> list[NDArray[Any]]:
+        """The numbers and columns that the code reads, from the cache or from the program."""
+        if not self.signature.has_data:
+            return []
+        name = disk.key(self._identity, "data")
+        content = disk.read(name)
+        if content is not None:
+            try:
+                return _arrays(content)
+            except (ValueError, EOFError):
+                pass  # a damaged entry: made anew
+        data = [np.ascontiguousarray(b.data) for b in self.program.buffers if b.role == "data"]
+        data += [np.ascontiguousarray(c) for c in self.program.columns]
+        disk.write(name, _packed(data))
+        return data
+
     @cached_property
     def _strides(self) -> list[int]:
         return [port.size for port in (*self.signature.inputs, *self.signature.outputs)]
@@ -238,6 +266,18 @@ class Kernel:
 
         return call(self, arrays, out)
 
+    def bound(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[[], None]:
+        """A function without arguments that computes one state from these arrays into those, again and again."""
+        from linkwright.kernels.bound import bound
+
+        return bound(self, inputs, outputs)
+
+    def marched(self, inputs: Sequence[Any], outputs: Sequence[Any], count: int) -> Callable[[int, int], None]:
+        """A function (begin, number) that computes states one after another, each from what the ones before left."""
+        from linkwright.kernels.bound import marched
+
+        return marched(self, inputs, outputs, count)
+
     @cached_property
     def reverse(self) -> Kernel:
         """The kernel of (inputs, adjoints of the outputs) → (outputs, adjoints of the inputs)."""
@@ -310,6 +350,22 @@ class Kernel:
             target[...] = value.reshape(target.shape)
 
 
+def _packed(arrays: Sequence[NDArray[Any]]) -> bytes:
+    """Arrays as bytes, one after another."""
+    file = io.BytesIO()
+    for array in arrays:
+        np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
+    return file.getvalue()
+
+
+def _arrays(content: bytes) -> list[NDArray[Any]]:
+    """What `_packed` made bytes of."""
+    file, arrays = io.BytesIO(content), []
+    while file.tell() < len(content):
+        arrays.append(np.lib.format.read_array(file, allow_pickle=False))
+    return arrays
+
+
 def _restored(identity: str, program: Program, seldom: bool = False) -> Kernel:
     return Kernel(identity, lambda: program, seldom=seldom)
 
@@ -327,11 +383,7 @@ class _Variant:
         except KernelError:
             self.code = load(kernel.object_code(width, anew=True), "kernel")
         self.scratch = s.scratch[width]
-        self.data: list[NDArray[Any]] = []
-        if s.has_data:
-            program = kernel.program
-            self.data = [np.ascontiguousarray(b.data) for b in program.buffers if b.role == "data"]
-            self.data += [np.ascontiguousarray(c) for c in program.columns]
+        self.data = kernel.data
         self._free, self._held = _FREE(self.code.address), _HELD(self.code.address)
         self._data_addresses = [d.ctypes.data for d in self.data]
         arrays = len(s.inputs) + len(s.outputs)

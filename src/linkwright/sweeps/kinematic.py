@@ -76,7 +76,7 @@ class Kinematic:
             if start is not None:
                 r = np.moveaxis(euler_parameters_matrix(start[:, 3:].T), -1, 0)
                 d = replace(d, start=Start(np.ones(d.nb, bool), r, start[:, :3]))
-            kinematics = Kinematics(d, self.model.kinematics)
+            kinematics = Kinematics(d)
             if k in found.open:
                 raise does_not_close(kinematics.programs, found.open[k], t)
             motion = kinematics.motion(

@@ -61,7 +61,7 @@ class StudyModel:
         mech = self.mechanism(values)
         if self.task.analysis == "kinematic":
             system = mech.description.system or System()
-            return kinematic(mech, system, times, settings.get("freedom", system.freedom), like=self.kinematics)
+            return kinematic(mech, system, times, settings.get("freedom", system.freedom))
         return analyse(mech, times=times, analysis=self.task.analysis, **settings)
 
     @cached_property
