@@ -123,11 +123,13 @@ UNITS = [
     *(Unit(1e-9, 1e-12, 1.7e-3), Unit(1e9, 1e12, 3.1e6), Unit(1e-9, 1e12, 3.1e6), Unit(1e9, 1e-12, 1.7e-3)),
 ]
 DRIVEN = ("driven slider-crank", "driven tree")
-FREE = ("geared slider-crank", "tree with springs")
+STOPPED = ("drivers that contradict", "a slide out of reach", "a law that jumps", "a law with a corner")
+FREE = ("geared slider-crank", "slider-crank", "tree with springs")
 QUESTIONS = {
     **dict.fromkeys(DRIVEN, ("kinematic", "analyse", "reactions", "dynamics", "equilibrium", "linearise")),
     **dict.fromkeys(FREE, ("analyse", "assemble", "state", "reactions", "dynamics", "equilibrium", "linearise")),
     "carriage": ("equilibrium", "equilibria", "linearise", "simulate"),
+    **dict.fromkeys(STOPPED, ("kinematic",)),
 }
 FAMILY = [(name, unit) for name in QUESTIONS for unit in UNITS]
 
@@ -153,7 +155,7 @@ def in_si(name: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(("name", "unit"), some(FAMILY, 6), ids=str)
+@pytest.mark.parametrize(("name", "unit"), some(FAMILY, 4), ids=str)
 def test_small_mechanisms_answer_alike_in_units_far_from_si(name: str, unit: Unit) -> None:
     """Motion, forces, messages, rest and modes: 1e-9 … 1e9 m, 1e-12 … 1e12 kg, 1e-3 … 1e6 s."""
     asked = Asked(family(name), unit)

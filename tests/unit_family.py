@@ -83,14 +83,24 @@ SPRING kt (joint = R, stiffness = 0.5, rest = 0.4);
 ENDMODEL
 """
 
+#: The slider-crank without the pinion.
+_PINION = ("GEAR", "SPRING kt", "BODY pinion", "REVOLUTE JOINT P", "TRIAD axle")
+PLAIN = "\n".join(line for line in RACK.splitlines() if not line.startswith(_PINION))
+
 CRANK = "DRIVER d (A.angle = 1 + 6*TIME);"
 SLIDE = "DRIVER d (S.shift = 0.1*sin(8*TIME)); DRIVER e (R.angle = 0.3*sin(5*TIME)); DRIVER f (E.angle = TIME^2);"
+REACH = "DRIVER d (S.shift = 0.2*cos(1) + sqrt(0.36 - (0.2*sin(1))^2) + 0.3*TIME);"
 TEXTS = {
     "geared slider-crank": RACK.format(analysis="DYNAMIC", driver=""),
     "driven slider-crank": RACK.format(analysis="INVERSE DYNAMIC", driver=CRANK),
+    "slider-crank": PLAIN.format(analysis="DYNAMIC", driver=""),
     "tree with springs": TREE.format(analysis="DYNAMIC", driver=""),
     "driven tree": TREE.format(analysis="INVERSE DYNAMIC", driver=SLIDE),
     "carriage": CARRIAGE,
+    "drivers that contradict": RACK.format(analysis="KINEMATIC", driver=f"{CRANK} DRIVER e (A.angle = 1 + 7*TIME);"),
+    "a slide out of reach": RACK.format(analysis="KINEMATIC", driver=REACH),
+    "a law that jumps": RACK.format(analysis="KINEMATIC", driver="DRIVER d (A.angle = 1 + 0.1*floor(TIME*7));"),
+    "a law with a corner": RACK.format(analysis="KINEMATIC", driver="DRIVER d (A.angle = 0.78 + abs(TIME - 0.22));"),
 }
 
 

@@ -62,7 +62,7 @@ def derivatives(question: Question) -> tuple[Array, Array, Array]:
     change = sum((x.T @ y for x, y in zip(response, multipliers, strict=True)), free)
     # Where equations are nearly dependent that elsewhere are not, rounding is all that is left of the answer.
     with np.errstate(invalid="ignore"):
-        change = change * where(regularity(question.maker, traversal, holds, g, blocks) <= SINGULAR, np.nan, 1.0)
+        change = change * where(regularity(question, traversal, holds, g, blocks) <= SINGULAR, np.nan, 1.0)
     return change[:, :nv], change[:, nv : 2 * nv], change[:, 2 * nv :]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.mechanism.lengths import shifts
 from linkwright.programs import Request
 from linkwright.recursions import assembly_loops, composite, constraint_space, coordinates
 from linkwright.recursions.articulated_body import velocities
@@ -20,7 +21,7 @@ from linkwright.recursions.holds import Hold, Surroundings, holds, together
 from linkwright.recursions.redundancy import Blocks, Redundancy, redundancy
 from linkwright.recursions.semidefinite import Elimination, Limits, Scales
 from linkwright.recursions.traversal import Unrolled
-from linkwright.spatial.algebra import Array, is_zero
+from linkwright.spatial.algebra import Array, dot, is_zero
 from linkwright.spatial.definite import RANK_TOLERANCE
 from linkwright.tape.block import Block
 from linkwright.tape.build import trace
@@ -163,13 +164,27 @@ def redundancy_of(maker: Maker) -> Redundancy:
     return redundancy(evaluate, move, maker.drawn, driven, nv)
 
 
-def regularity(maker: Maker, traversal: Unrolled, holds: Sequence[Hold], g: Sequence[Array], blocks: Blocks) -> Any:
+def _size(question: Question) -> Any:
+    """The mechanism's length, which grows with the distances between its joints where free parameters change these."""
+    maker, free = question.maker, question.parameters
+    d, tree = maker.description, maker.tree
+    origins = np.concatenate([d.pi, d.pj])
+    if not free or not origins.any() or not any(name in ("pi", "pj") for name, _ in d.bindings):
+        return maker.size
+    rows = [tree.row(name, j, free) for name in ("pi", "pj") for j in range(d.nj)]
+    return maker.size * np.sqrt(sum(dot(row, row) for row in rows) / float(np.sum(origins**2)))
+
+
+def regularity(
+    question: Question, traversal: Unrolled, holds: Sequence[Hold], g: Sequence[Array], blocks: Blocks
+) -> Any:
     """How far the equations are from being dependent that are not at regular positions: about the square of the least
     angle between one and the others, whatever the masses are."""
-    units = maker.rate_units
+    maker, size = question.maker, _size(question)
+    units = np.array([size if shift else 1.0 for shift in shifts(maker.tree)[1]])
     count = range(len(holds))
     k = {(i, j): (g[i] * units**2) @ g[j].T for i in count for j in count if i <= j}
-    sizes = [_scales(traversal, hold, units, maker.size) ** 2 for hold in holds]
+    sizes = [_scales(traversal, hold, units, size) ** 2 for hold in holds]
     limits = Limits(constraint_space.ROUNDING, RANK_TOLERANCE)
     return Elimination(k, [Scales(x, x) for x in sizes], limits, blocks).least
 
@@ -181,7 +196,7 @@ def _over(block: Block, inputs: Floats) -> Floats:
     return np.stack([np.broadcast_to(x, len(inputs)) for x in outputs], axis=1).astype(float)
 
 
-def _scales(traversal: Unrolled, hold: Hold, units: Floats, size: float) -> Array:
+def _scales(traversal: Unrolled, hold: Hold, units: Array, size: Any) -> Array:
     """How fast each equation changes if its ends move by a unit, turns counted by 1 and shifts by the size."""
     total: Array = np.zeros(hold.size)
     for _, columns in hold.ends[:1]:

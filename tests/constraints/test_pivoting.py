@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
+from scaled_models import scaled
 
 SAMPLE = Path(__file__).resolve().parents[2] / "examples/models/slider_crank.mks"
 
@@ -69,3 +70,14 @@ def test_joints_are_closed_to_rounding(sample):
         assert np.abs(sol.position(one) - sol.position(other)).max() < 1e-13, (one, other)
     assert np.abs(sol.position("block")[:, 1:]).max() < 1e-13
     assert np.abs(sol.position("block")[:, 0] - 8 - 3 * np.sin(sol.time)).max() < 1e-13
+
+
+@pytest.mark.parametrize("length", [1e-6, 1e6])
+def test_the_same_coordinates_are_held_in_every_unit_of_length(length: float) -> None:
+    """A slider-crank whose rod may turn about itself."""
+    mech = lw.load(SAMPLE)
+    times = np.linspace(0.0, 1.0, 11)
+    one, other = (lw.analyse(scaled(mech, x, 1.0), times=times, freedom="pivoting") for x in (1.0, length))
+    for body in ("pend1", "pend2", "block"):
+        np.testing.assert_allclose(other.velocity(body) / length, one.velocity(body), rtol=0.0, atol=1e-9)
+        np.testing.assert_allclose(other.angular_velocity(body), one.angular_velocity(body), rtol=0.0, atol=1e-9)

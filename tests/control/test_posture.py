@@ -8,6 +8,7 @@ import linkwright as lw
 from closed_mechanisms import four_bar, platform
 from linkwright.errors import ControlError, ModelError
 from scaled_models import scaled
+from unit_family import Asked, Unit, family
 
 
 def test_the_whole_state_follows_from_the_driven_joints_in_few_iterations() -> None:
@@ -121,3 +122,20 @@ def test_a_path_out_of_reach_stops_with_the_joints_in_its_sentence() -> None:
     run = lw.control.Loop(mech, lw.control.computed_torque(mech, 400.0, 40.0, reference)).run(1.0, q)
     assert run.status.reason == "no posture"
     assert "measured joints 'A', 'B' does not close from the last one, where 'C'" in run.status.message
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e9])
+def test_a_measured_slide_of_any_length_tells_the_crank(length: float) -> None:
+    """Turns and shifts together: neither rank, condition nor jump depends on the unit."""
+    states = []
+    for unit in (1.0, length):
+        asked = Asked(family("slider-crank"), Unit(length=unit))
+        q, _ = asked.mech.initial_state()
+        state = lw.control.ModelState(asked.mech, ["S"], guess=q)
+        state.start(q[state._q_at], np.array([0.3 * unit]))
+        for _ in range(4):
+            state.update(state.q[state._q_at] + 0.01 * unit, np.array([0.3 * unit]))
+        states.append(np.concatenate([state.q / asked.q_unit, state.v / asked.rate, state.drift / asked.rate]))
+        with pytest.raises(ControlError):
+            state.update(state.q[state._q_at] + 0.6 * unit, np.zeros(1))
+    np.testing.assert_allclose(*states, rtol=1e-8, atol=1e-8)

@@ -6,6 +6,7 @@ import pytest
 import linkwright as lw
 from linkwright.errors import AssemblyError, ModelError
 from linkwright.simulation.tolerances import tolerances
+from scaled_models import scaled
 
 OMEGA = 3.0
 
@@ -41,6 +42,19 @@ def test_a_small_force_from_rest_is_followed_as_well_as_a_large_one(amplitude):
     np.testing.assert_allclose(sol.q[:, 0] / amplitude, 1.0 - np.cos(OMEGA * sol.time), atol=1e-6)
 
 
+@pytest.mark.parametrize("time", [1e-6, 1e6])
+@pytest.mark.parametrize("start", ["displaced", "pushed off"])
+def test_an_oscillator_of_any_period_is_as_exact_as_one_of_seconds(time, start):
+    amplitude = 1e-9
+    one, other = (scaled(oscillator(), 1.0, 1.0, x) for x in (1.0, time))
+    pushed = start == "pushed off"
+    q0, v0 = (0.0, OMEGA * amplitude) if pushed else (amplitude, 0.0)
+    slow = lw.simulate(other, 5.0 * time, q0=[q0], v0=[v0 / time])
+    assert slow.counters.steps == lw.simulate(one, 5.0, q0=[q0], v0=[v0]).counters.steps
+    exact = (np.sin if pushed else np.cos)(OMEGA * slow.time / time)
+    np.testing.assert_allclose(slow.q[:, 0] / amplitude, exact, atol=1e-6)
+
+
 def test_small_shifts_beside_large_turns_are_followed():
     """A wheel makes whole turns while a slider beside it swings by a nanometre."""
     with lw.Builder("both") as b:
@@ -65,7 +79,7 @@ def test_a_mechanism_at_rest_takes_fewer_steps_than_one_that_moves():
 def test_a_given_absolute_tolerance_is_that_of_every_entry():
     mech = oscillator()
     state = np.zeros((3, 1))
-    chosen = tolerances(mech.tree, False, 1.0, 1e-8, 1e-3, tuple(state))
+    chosen = tolerances(mech.tree, False, 1.0, 5.0, 1e-8, 1e-3, tuple(state))
     np.testing.assert_array_equal(chosen.absolute(np.array([1e9, 0.0, 1e-9, 1.0])), [1e-3, 1e-3])
     few, many = (lw.simulate(mech, 5.0, q0=[1e-3], atol=atol).counters.steps for atol in (1e-3, None))
     assert few < many / 4

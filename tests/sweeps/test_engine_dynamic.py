@@ -170,3 +170,37 @@ def test_cases_pass_singular_positions_as_each_alone(tmp_path):
     assert isinstance(Engine(task).way, Dynamic)
     found = agree(task, np.array([[1.0, -0.5], [2.0, -0.4], [1.5, -0.3]]), 1e-7)
     assert np.all(found.arrays["turn.angle"][:, -1] > 0.2)
+
+
+SIZED = """MODEL sized
+SYSTEM ({} ANALYSIS, ending time = 0.5, print interval = 0.1);
+PARAMETER s = 1;
+GRAVITY (0, -9.81*s, 0);
+BODY g (ground);
+BODY crank (com = (0.1*s, 0, 0), mass = 1, inertia = (0.01*s^2, 0.01*s^2, 0.01*s^2));
+BODY rod (origin = (0.2*s, 0, 0), com = (0.3*s, 0, 0), mass = 1, inertia = (0.02*s^2, 0.02*s^2, 0.02*s^2));
+BODY block (origin = (0.8*s, 0, 0), h = (1, 0, 0), f = (0, 1, 0), mass = 2, inertia = (0.02*s^2, 0.02*s^2, 0.02*s^2));
+TRIAD tip (associated body = crank, origin = (0.2*s, 0, 0));
+TRIAD eye (associated body = rod, origin = (0.6*s, 0, 0));
+TRIAD pin (associated body = block, h = (0, 1, 0), f = (1, 0, 0));
+TRIAD rail (associated body = g, h = (1, 0, 0), f = (0, 1, 0));
+REVOLUTE JOINT A (triad = g, triad = crank);
+REVOLUTE JOINT B (triad = tip, triad = rod);
+CYLINDRICAL JOINT C (triad = eye, triad = pin);
+TRANSLATIONAL JOINT S (triad = rail, triad = block);
+SPRING k (joint = S, stiffness = 50, rest = 0.6*s, damping = 0.5);
+INITIAL (A.angle = 1);
+ENDMODEL
+"""
+
+
+@pytest.mark.parametrize("analysis", ["DYNAMIC", "STATIC"])
+def test_cases_a_million_times_as_large_move_and_rest_alike(tmp_path: Path, analysis: str) -> None:
+    """The programs that serve all cases of a study take its lengths from each case, not from the model as written."""
+    path = tmp_path / "sized.mks"
+    path.write_text(SIZED.format(analysis))
+    task = make_task(path, ("s",), ["A.angle", "shift = S.shift/s", "force = A.fx/s"])
+    found = Engine(task).run(np.array([[1.0], [1e-6], [1e6]]))
+    assert found.reasons == ["", "", ""]
+    for name, values in found.arrays.items():
+        np.testing.assert_allclose(values[1:], values[[0, 0]], rtol=1e-6, err_msg=name)

@@ -27,10 +27,10 @@ LARGEST = 300
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Stages of equal shape: where the entries of J stand in its store, and how columns are scaled."""
+    """Stages of equal shape: where the entries of J stand in its store, and what makes lengths of them."""
 
     gather: Ints  # (parts, rows, columns); the place behind the store's end is 0
-    scale: Floats  # (parts, 1, columns): the square root of W⁻¹
+    scale: Floats  # (parts, rows, columns): the arms of equations times the square root of W⁻¹
     rows: bool  # more columns than independent rows: the products are of rows
 
 
@@ -72,9 +72,10 @@ class Branch:
                             gather[row, first : first + 6] = np.arange(at + 6 * k, at + 6 * k + 6)
             scale = np.ones((len(bodies), 6))
             scale[:, 3:] /= e.sizes[bodies][:, None]
-            shapes.setdefault((*gather.shape, free), []).append((gather, scale.reshape(-1)))
+            whole = e.arms(e.size)[kept][:, None] * scale.reshape(-1)
+            shapes.setdefault((*gather.shape, free), []).append((gather, whole))
         return [
-            Parts(np.stack([g for g, _ in group]), np.stack([s for _, s in group])[:, None, :], free)
+            Parts(np.stack([g for g, _ in group]), np.stack([s for _, s in group]), free)
             for (_, _, free), group in shapes.items()
         ]
 

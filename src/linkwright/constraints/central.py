@@ -118,6 +118,11 @@ class CentralEquations(Equations):
             for row in range(central[at[c]].form.size)
         ]
 
+    def kept_arms(self) -> Floats:
+        """What makes lengths of the equations of `kept`: 1, and for angles and sines the mechanism's size."""
+        lengths = np.array([flag for c in self.kept for flag in c.form.lengths], dtype=bool)
+        return np.where(lengths, 1.0, self.size)
+
     def _effective(self, constraints: Sequence[Constraint]) -> list[tuple[int, ...]] | None:
         """For every constraint, which of its equations a motion in the plane can change; None if it must not be asked.
 

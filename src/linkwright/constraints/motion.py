@@ -203,7 +203,8 @@ class Stepper(Acceptance):
         """Whether the constraints hold at an interpolated state."""
         e, rest = self.programs.layout.equations, np.zeros_like(state.v)
         phi = self.programs.evaluate(state.q, state.angles, np.array([state.t]), rest)[2]
-        return bool(np.max(np.abs(phi), initial=0.0) <= max(INTERPOLATED * e.size, self.tolerance))
+        residual = float(np.max(np.abs(phi) * e.arms(e.size), initial=0.0))
+        return bool(residual <= max(INTERPOLATED * e.size, self.tolerance))
 
     def dependent(self, state: State) -> bool:
         """Whether equations are dependent that elsewhere are not.

@@ -14,13 +14,14 @@ from linkwright.constraints.central import CentralEquations
 from linkwright.constraints.central_layout import CentralLayout
 from linkwright.constraints.least_squares import GAPS
 from linkwright.mechanism.description import Description
+from linkwright.mechanism.lengths import coordinate_units
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
 from linkwright.tape.program import Program
 
 Floats = NDArray[np.float64]
-#: How far, in joint coordinates, one looks around, and how much smaller the least singular value of the equations must
-#: be than there.
+#: How far, in joint coordinates (rad, or parts of the mechanism's length), one looks around, and how much smaller the
+#: least singular value of the equations must be than there.
 AROUND, SMALLER = 0.03, 0.1
 #: Singular values below this part of the largest are none, in positions that are assembled to rounding.
 RANK = 1e-8
@@ -58,11 +59,14 @@ class _Position:
         return inertial.jacobian(self.layout, self.inputs)
 
     @cached_property
-    def _closing(self) -> Program:
+    def _undriven(self) -> CentralLayout:
         # Drivers would lead back to where they are now; the mechanism goes elsewhere without them.
         undriven = replace(self.tree.description, drivers=())
-        layout = CentralLayout(CentralEquations(Tree(undriven, self.tree.topology)))
-        return inertial.closing(layout, self.inputs[:1])
+        return CentralLayout(CentralEquations(Tree(undriven, self.tree.topology)))
+
+    @cached_property
+    def _closing(self) -> Program:
+        return inertial.closing(self._undriven, self.inputs[:1])
 
     def told(self, q: Floats) -> list[tuple[str, str]]:
         if self.e.count * self.e.nb * self.layout.width > DENSE:
@@ -107,10 +111,11 @@ class _Position:
     def _beside(self, q: Floats, seed: int) -> tuple[Floats, float]:
         """An assembled position not far away, and the gap that is left there, as a part of the mechanism's size."""
         rng, x = np.random.default_rng(seed), self.tree.coordinates
-        q = self._moved(q, AROUND * rng.choice([-1.0, 1.0], x.nv) * rng.uniform(0.5, 1.0, x.nv))
+        units, arms = coordinate_units(self.tree)[1], self._undriven.equations.kept_arms() / self.e.size
+        q = self._moved(q, AROUND * units * rng.choice([-1.0, 1.0], x.nv) * rng.uniform(0.5, 1.0, x.nv))
         for _ in range(10):
             dv, phi = self._closing(q)
-            size, gap = float(np.abs(dv).max(initial=0.0)), float(np.abs(phi).max(initial=0.0)) / self.e.size
+            size, gap = (float(np.max(np.abs(x), initial=0.0)) for x in (dv / units, phi * arms))
             if not size < 1.0 or gap < 1e-12:
                 break
             q = self._moved(q, dv)

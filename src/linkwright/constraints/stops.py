@@ -268,7 +268,7 @@ def _dependent(programs: Programs, state: State) -> list[Constraint]:
     for k, c in enumerate(e.constraints):
         size = float(np.max(share[e.first[k] : e.first[k + 1]]))
         if size > 0.2 * share.max():
-            members.append((c.law is None, -size, k))
+            members.append((c.law is None, -round(size / share.max(), 6), k))
     return [e.constraints[k] for _, _, k in sorted(members)]
 
 
@@ -288,4 +288,5 @@ def _asking(programs: Programs, q: Floats, angles: Floats, t: float) -> list[int
     sizes = [float(np.max(np.abs(rest[e.first[k] : e.first[k + 1]]))) for k in range(len(e.constraints))]
     most = max(sizes, default=0.0)
     found = [k for k, size in enumerate(sizes) if size > 0.05 * most > 0.0]
-    return sorted(found, key=lambda k: (e.constraints[k].law is None, -sizes[k]))
+    # Shares that rounding alone tells apart are equal: then the order is that of the file.
+    return sorted(found, key=lambda k: (e.constraints[k].law is None, -round(sizes[k] / most, 6)))

@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 #: Of an output's size, how much half the step may change it, where the step is chosen here.
 ACCURACY = 3e-5
 MOST = 2**22  # steps
-OPEN = 1e-16  # the sum of squares of the constraints before the last round
+OPEN = 1e-16  # the sum of squares of the constraints before the last round, lengths as parts of the mechanism's
 
 
 class Dynamic:

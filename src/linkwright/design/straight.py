@@ -25,7 +25,7 @@ class StraightParts(Parts):
             b.run(program, [given[port.name] for port in program.inputs], [dv, phi])
             b.run(self.integrate, [q, dv], [there])
             if k == ROUNDS - 1:
-                b.total(_squares, [phi], [], [size])
+                b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.maker.constraint_units, [], [size])
             q = there
         b.call(lambda s: s * 0.0 + float(ROUNDS), [size], [count])
         return size, count
