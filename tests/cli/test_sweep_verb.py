@@ -45,7 +45,7 @@ def test_a_study_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_p
     assert "holds a study already; --resume goes on with it, --overwrite begins anew" in again.err
     assert linkwright(capsys, *words, "--resume").out.splitlines()[1].endswith("6 were there already")
     other = linkwright(capsys, *words, "--resume", "--output-value", "pen.x")
-    assert "holds another study: the outputs differ" in other.err
+    assert "holds another study, which differs in the outputs" in other.err
 
 
 def test_draws_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

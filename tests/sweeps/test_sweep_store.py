@@ -1,6 +1,8 @@
 """A study's folder: goes on from what is good, refuses what is of another study, and is never half written."""
 
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.sweeps.batch import Batch
 from linkwright.sweeps.plan import Plan, make_plan
 from linkwright.sweeps.store import CHUNKS, Store
+from linkwright.sweeps.study import Study
 from linkwright.sweeps.task import Task
 
 TASK = Task("MODEL m", ("x",), (("y", "max(b.x)"),), "kinematic", (0.0, 1.0))
@@ -84,16 +87,16 @@ def test_chunks_of_another_study_are_not_taken(folder: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"outputs": (("y", "min(b.x)"),)}, "the outputs differ"),
-        ({"model": "MODEL n"}, "the model differs"),
-        ({"times": (0.0, 2.0)}, "the times differ"),
-        ({"settings": {"rtol": 1e-6}}, "the settings differ"),
-        ({"functions": {"f": len}}, "the functions differ"),
+        ({"outputs": (("y", "min(b.x)"),)}, "differs in the outputs"),
+        ({"model": "MODEL n"}, "differs in the model"),
+        ({"times": (0.0, 2.0)}, "differs in the times"),
+        ({"settings": {"rtol": 1e-6}}, "differs in the settings"),
+        ({"functions": {"f": len}}, "differs in the functions"),
     ],
 )
 def test_another_task_is_refused_with_what_differs(folder: Path, change: dict[str, Any], words: str) -> None:
     fields = {name: getattr(TASK, name) for name in Task.__dataclass_fields__}
-    with pytest.raises(LinkwrightError, match=f"holds another study: {words}; give the same as then"):
+    with pytest.raises(LinkwrightError, match=f"holds another study, which {words}; give the same to go on"):
         resumed(folder, Task(**{**fields, **change}))
 
 
@@ -111,10 +114,10 @@ def test_a_function_with_another_number_in_it_is_another_function(tmp_path: Path
 
 
 def test_other_values_are_refused_and_other_chunks_only_where_asked_for(folder: Path) -> None:
-    with pytest.raises(LinkwrightError, match="the number of cases, the values of 'x' differ"):
+    with pytest.raises(LinkwrightError, match="differs in the number of cases, the values of 'x';"):
         resumed(folder, cases=plan(8))
     assert resumed(folder, cases=plan(6, 3)).plan.chunk == 2
-    with pytest.raises(LinkwrightError, match="the chunk size differs"):
+    with pytest.raises(LinkwrightError, match="differs in the chunk size"):
         resumed(folder, cases=plan(6, 3), chunked=True)
 
 
@@ -177,3 +180,52 @@ def test_a_damaged_manifest_is_told(folder: Path, content: str) -> None:
     (folder / "manifest.json").write_text(content)
     with pytest.raises(LinkwrightError, match=r"manifest\.json: .*(anew|damaged)"):
         resumed(folder)
+
+
+def altered(change: Callable[[dict[str, Any]], Any]) -> Callable[[str], str]:
+    """The text of a manifest with an entry changed."""
+
+    def text(manifest: str) -> str:
+        plain = json.loads(manifest)
+        change(plain)
+        return json.dumps(plain)
+
+    return text
+
+
+ODD_MANIFESTS: dict[str, tuple[Callable[[str], str], str]] = {
+    "no text": (lambda text: "", "is damaged"),
+    "no object": (lambda text: "null", "does not have the entries of a study's manifest"),
+    "a list": (lambda text: "[1]", "does not have the entries of a study's manifest"),
+    "nested": (lambda text: "[" * 200_000 + "]" * 200_000, "is damaged"),
+    "long number": (lambda text: text.replace('"chunk": ', '"chunk": 1' + 5000 * "0"), "is damaged"),
+    "huge chunks": (altered(lambda m: m["plan"].update(chunk=10**18)), "does not fit the values"),
+    "negative chunks": (altered(lambda m: m["plan"].update(chunk=-1)), "has no plan of a study"),
+    "no plan": (altered(lambda m: m.update(plan=None)), "does not have the entries"),
+    "no task": (altered(lambda m: m.update(task=None)), "has no task of a study"),
+    "odd analysis": (altered(lambda m: m["task"].update(analysis="x\x1b[31m")), "no analysis named"),
+    "odd times": (altered(lambda m: m["task"].update(times=["x"])), "has no task of a study"),
+    "odd names": (altered(lambda m: m["task"].update(names=["a\nb"])), "does not fit the values"),
+    "of another version": (altered(lambda m: m.update(version=2)), "is not of the format"),
+}
+
+
+@pytest.mark.parametrize("case", ODD_MANIFESTS)
+def test_an_odd_manifest_is_named_with_what_to_do(folder: Path, case: str) -> None:
+    change, words = ODD_MANIFESTS[case]
+    file = folder / "manifest.json"
+    file.write_text(change(file.read_text()))
+    for read in (lambda: Study.open(folder), lambda: resumed(folder)):
+        with pytest.raises(LinkwrightError) as caught:
+            read()
+        message = str(caught.value)
+        assert message.startswith(f"{file}: ")
+        assert words in message
+        assert message.endswith("overwrite=True begins the study anew")
+        assert "object is not" not in message
+
+
+def test_names_of_a_study_are_shown_on_one_line(folder: Path) -> None:
+    file = folder / "manifest.json"
+    file.write_text(altered(lambda m: m["task"].update(outputs=[["a\nb\x1b[31m", "x"]]))(file.read_text()))
+    assert repr(Study.open(folder)).endswith(r"outputs a\nb\x1b[31m>")

@@ -13,6 +13,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from linkwright.base.text import on_one_line
 from linkwright.cli.run import ModelFile, _analysis, _times, as_options
 from linkwright.cli.screen import Interrupted, console, grid, load, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
@@ -147,7 +148,7 @@ def _report(study: Study, screen: Console, seconds: float) -> None:
     if bad:
         screen.print(f"{bad:,} of {len(study):,} cases failed:", soft_wrap=True)
         for reason, count in study.reason_counts[:8]:
-            screen.print(f"  {count:,} × {reason}", soft_wrap=True)
+            screen.print(f"  {count:,} × {on_one_line(reason)}", soft_wrap=True)
         screen.print()
 
 

@@ -125,8 +125,10 @@ def load(path: str | os.PathLike[str], *, links: bool = True) -> tuple[Task, Pla
         try:
             with h5py.File(stream, "r") as opened:
                 return _read(Stored(opened, file, os.fstat(stream.fileno()).st_size, _AGAIN))
-        except LinkwrightError:
-            raise
+        except LinkwrightError as error:
+            if isinstance(error, FormatError) and error.file is not None:
+                raise
+            raise FormatError(f"{error}; {_AGAIN}", file=file) from error
         except OSError as error:
             text = f"cannot be read: it is no NetCDF 4 file ({error}); give a file that Study.save wrote"
             raise FormatError(text, file=file) from error

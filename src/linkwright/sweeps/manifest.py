@@ -27,6 +27,7 @@ Floats = NDArray[np.float64]
 FORMAT, VERSION = "linkwright study", 1
 MANIFEST, VALUES = "manifest.json", "values.npy"
 _LARGEST_TEXT = 64 * 2**20
+_ANEW = "overwrite=True begins the study anew"
 #: What a study is made of, in the words of messages.
 _WORDS = {
     "model": "the model",
@@ -84,25 +85,36 @@ def read_manifest(folder: Path) -> tuple[Task, Plan, str]:
         with open_regular(file, links=False) as stream:
             content = stream.read(_LARGEST_TEXT + 1)
         if len(content) > _LARGEST_TEXT:
-            raise FormatError("is too large for a study's manifest; begin the study anew", file=str(file))
+            raise FormatError("is too large for a study's manifest; choose another folder", file=str(file))
         manifest = json.loads(content.decode("ascii"))
         if manifest["format"] != FORMAT or manifest["version"] != VERSION:
-            raise FormatError(f"is not of the format {FORMAT!r}, version {VERSION}; begin anew", file=str(file))
+            raise FormatError(f"is not of the format {FORMAT!r}, version {VERSION}; {_ANEW}", file=str(file))
         file = folder / VALUES
         values = _values(file)
         file = folder / MANIFEST
         task = Task.of(manifest["task"])
         plan = plan_of(manifest["plan"], values)
         if plan.digest != manifest["plan"]["digest"] or plan.names != task.names:
-            raise FormatError("does not fit the values beside it; begin the study anew", file=str(file))
+            raise FormatError(f"does not fit the values beside it; {_ANEW}", file=str(file))
         study = str(manifest["study"])
     except OSError as error:
         raise FormatError(f"cannot be read: {error.strerror}; is this a study's folder?", file=str(file)) from error
-    except LinkwrightError:
-        raise
+    except FormatError as error:
+        if error.file is not None:
+            raise
+        raise FormatError(f"{error}; {_ANEW}", file=str(file)) from error
+    except LinkwrightError as error:  # of a task with values that no study has
+        raise FormatError(f"is no study's ({error}); {_ANEW}", file=str(file)) from error
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise FormatError(f"does not have the entries of a study's manifest; {_ANEW}", file=str(file)) from error
     except DAMAGE as error:
-        raise FormatError(f"is damaged ({error}); begin the study anew", file=str(file)) from error
+        raise FormatError(f"is damaged ({_first_clause(error)}); {_ANEW}", file=str(file)) from error
     return task, plan, study
+
+
+def _first_clause(error: Exception) -> str:
+    """What is wrong, without the advice to programmers after it."""
+    return str(error).partition(";")[0]
 
 
 def plan_of(plain: Any, values: Floats) -> Plan:
@@ -119,7 +131,7 @@ def plan_of(plain: Any, values: Floats) -> Plan:
         and bool(np.isfinite(values).all())
     )
     if not fits:
-        raise FormatError("has no plan of a study; begin the study anew")
+        raise FormatError("has no plan of a study")
     values.flags.writeable = False
     return Plan(tuple(names), values, recipe, chunk)
 
@@ -144,5 +156,5 @@ def _values(path: Path) -> Floats:
         content = file.read(os.fstat(file.fileno()).st_size)
     values = array_of(content)
     if values.dtype != np.float64:
-        raise FormatError(f"has values of type {values.dtype}; begin the study anew", file=str(path))
+        raise FormatError(f"has values of type {values.dtype}; {_ANEW}", file=str(path))
     return values

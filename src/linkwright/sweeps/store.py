@@ -157,8 +157,7 @@ class Store:
         if chunked and plan.chunk != self.plan.chunk:
             differs.append("the chunk size")
         if differs:
-            verb = "differs" if len(differs) == 1 and not differs[0].endswith("s") else "differ"
-            text = f"{self.folder} holds another study: {', '.join(differs)} {verb}; give the same as then to go on"
+            text = f"{self.folder} holds another study, which differs in {', '.join(differs)}; give the same to go on"
             raise ModelError(f"{text}, or choose another folder, or overwrite=True")
         self.plan = plan
         self.study = study_digest(self.task, plan)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
+from linkwright.base.text import on_one_line
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.sweeps.batch import MISSING, Batch
 from linkwright.sweeps.plan import Plan, told
@@ -210,15 +211,15 @@ class Study:
         return rows
 
     def __repr__(self) -> str:
-        kept = ", ".join(self.outputs[:6]) + ", …" * (len(self.outputs) > 6)
-        return f"<Study {self.told()}; outputs {kept}>"
+        names = ", ".join(self.outputs[:6]) + ", …" * (len(self.outputs) > 6)
+        return f"<Study {self.told()}; outputs {on_one_line(names)}>"
 
     def told(self) -> str:
         """The study in words: how many cases of what, and how many of them failed or are still to be computed."""
         missing = self._batch.reasons.count(MISSING)
         failed = int((~self.ok).sum()) - missing
         ends = (f"; {failed:,} failed" if failed else "", f"; {missing:,} not computed yet" if missing else "")
-        return told(self.plan) + "".join(ends)
+        return on_one_line(told(self.plan)) + "".join(ends)
 
     def _repr_html_(self) -> str:
         from linkwright.display.markup import heading, line, shown, table

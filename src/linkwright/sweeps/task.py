@@ -81,8 +81,10 @@ class Task:
                 {_text(name): _number(x) for name, x in plain["parameters"].items()},
                 _text(plain["folder"]),
             )
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise FormatError(f"this is no task of a study ({error})") from error
+        except ValueError as error:
+            raise FormatError(f"has no task of a study ({error})") from error
+        except (LookupError, TypeError, AttributeError) as error:
+            raise FormatError("has no task of a study") from error
         if made.analysis not in get_args(AnalysisKind):
             raise NameNotFound("analysis", made.analysis, list(get_args(AnalysisKind)))
         return made
