@@ -47,8 +47,8 @@ def analyse(
 
     At a time point Newton's method ends when its last correction is at most `newton_tolerance` (a part of the bodies'
     sizes, and radians; by default 3e-9, after which rounding is left) and the constraints are met to
-    `constraint_tolerance` (m and rad; by default 1e-9 of the mechanism's size): of kinematic and inverse dynamic
-    analysis.
+    `constraint_tolerance` (m, angles by the arc they make at the mechanism's size; by default 1e-9 of that size): of
+    kinematic and inverse dynamic analysis.
 
     `times` overrides the model's times. `parameters` are other values for the model's parameters; a file is read with
     them, as by `linkwright run --set`. Forces are in `sol.series`. A run that cannot go on is returned as far as it
