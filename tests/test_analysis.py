@@ -87,6 +87,15 @@ def test_a_tolerance_of_newtons_method_that_cannot_be_is_refused(name: str, valu
         lw.analyse(SAMPLE, **{name: value})
 
 
+@pytest.mark.parametrize("value", [0.0, 1e-20])
+def test_two_tolerances_that_cannot_be_are_both_named(value: float) -> None:
+    with pytest.raises(LinkwrightError) as told:
+        lw.analyse(SAMPLE, newton_tolerance=value, constraint_tolerance=value)
+    words = str(told.value).replace("_", " ")
+    assert "newton tolerance" in words
+    assert "constraint tolerance" in words
+
+
 @pytest.mark.parametrize("kind", ["dynamic", "static"])
 @pytest.mark.parametrize("setting", [{"freedom": "pivoting"}, {"newton_tolerance": 1e-6}])
 def test_a_setting_of_kinematic_analysis_is_refused_elsewhere(kind: str, setting: dict) -> None:

@@ -79,8 +79,7 @@ def analyse(
     if asked and kind in ("dynamic", "static"):
         text = f"{kind} analysis takes no {next(iter(asked))!r}; it is a setting of kinematic analysis"
         raise ModelError(text, element=d.name)
-    tolerances: dict[str, Any] = {key: _tolerance(key, value) for key, value in asked.items() if key in newton}
-    system = replace(system, **tolerances)
+    system = replace(system, **_tolerances({key: value for key, value in asked.items() if key in newton}))
     notes = [*idle_settings(system, kind, choice), *remarks(d, kind, np.atleast_1d(points), mech.tree)]
     if kind == "dynamic":
         return _with_notes(_dynamic(mech, system, points, simulation, progress), notes)
@@ -94,10 +93,15 @@ def analyse(
     return _with_notes(kinematic(mech, system, points, choice, progress), notes)
 
 
-def _tolerance(name: str, value: Any) -> float:
-    if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not 0.0 < value < np.inf:
-        raise ModelError(f"{name} must be a finite number greater than zero, not {value!r}")
-    return float(value)
+def _tolerances(asked: dict[str, Any]) -> dict[str, Any]:
+    """Tolerances as numbers; an error names all that cannot be."""
+    problems = []
+    for name, value in asked.items():
+        if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not 0.0 < value < np.inf:
+            problems.append(f"{name} must be a finite number greater than zero, not {value!r}")
+    if problems:
+        raise ModelError("; ".join(problems))
+    return {name: float(value) for name, value in asked.items()}
 
 
 def _with_notes(solution: Solution, notes: Collection[str]) -> Solution:

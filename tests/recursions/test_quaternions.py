@@ -95,10 +95,20 @@ def test_euler_parameters_without_a_length_are_nan_in_their_state_alone(made: st
         np.testing.assert_array_equal(np.delete(a, 2, axis=0), np.delete(right, 2, axis=0))
 
 
-@pytest.mark.parametrize("length", [0.0, 1e-160, 1e160, np.inf, np.nan])
-def test_a_rotation_of_no_length_is_nan(length: float) -> None:
-    with np.errstate(all="ignore"):
-        assert np.isnan(quaternion_matrix(length * np.array([0.5, -0.5, 0.5, 0.5]))).all()
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("length", [0.0, 1e-160, 1e160, 1e200, np.inf, np.nan])
+def test_a_rotation_of_no_length_is_nan_without_a_warning(length: float) -> None:
+    assert np.isnan(quaternion_matrix(length * np.array([0.5, -0.5, 0.5, 0.5]))).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("length", [0.0, 1e-200, 5.0, 1e200])
+def test_initial_euler_parameters_are_refused_with_their_length_and_no_warning(length: float) -> None:
+    mech = lw.random_tree(2, 1, floating=True)
+    q = mech.neutral()
+    q[3:7] = length * np.array([0.5, -0.5, 0.5, 0.5])
+    with pytest.raises(LinkwrightError, match=rf"have length {length:g}; give 1".replace("+", r"\+")):
+        lw.simulate(mech, 0.1, q0=q)
 
 
 def test_a_rotation_is_one_at_every_length() -> None:

@@ -99,6 +99,8 @@ def test_a_plan_is_told_in_words() -> None:
         ({"m": lw.uniform(0, 1)}, {"cases": 0}, "cases is 0; give a whole number, at least 1"),
         ({"m": lw.uniform(0, 1)}, {"cases": 2.5}, "cases is 2.5"),
         ({"m": lw.uniform(0, 1)}, {"seed": -1}, "seed is -1"),
+        ({"m": [1.0, 2.0]}, {"seed": 3}, "seed=3 is of distributions, and every parameter is a list; leave seed out"),
+        ({"m": [1.0, 2.0]}, {"seed": 0}, "leave seed out"),
         ({"m": lw.uniform(0, 1)}, {"cases": 5, "draws": 5}, "both given"),
         ({f"p{k}": range(100) for k in range(9)}, {}, "is the most; take fewer values"),
     ],

@@ -40,7 +40,7 @@ def sweep(
         int | None, typer.Option(min=1, help="How many draws at every point of the grid.", show_default="100")
     ] = None,
     sampling: Annotated[str | None, typer.Option(help="'latin', 'sobol' or 'random'.", show_default="latin")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the draws.", show_default="0")] = None,
     output_value: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=EXPRESSION", help="What to keep: 'stroke=max(block.x)-min(block.x)', block.x."),

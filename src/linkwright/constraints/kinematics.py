@@ -183,12 +183,15 @@ class Kinematics:
     def _check_tolerances(self) -> None:
         """Refuse tolerances of Newton's method below rounding, at which it would never end."""
         system, size = self.description.system or System(), self.equations.size
+        problems = []
         for name, value, least in (
             ("newton tolerance", system.newton_tolerance, LEAST_TOLERANCE),
             ("constraint tolerance", system.constraint_tolerance, LEAST_TOLERANCE * size),
         ):
             if value is not None and not value >= least:
-                raise ModelError(f"the {name} {value:g} is below rounding; give {least:.1g} or more")
+                problems.append(f"the {name} {value:g} is below rounding; give {least:.1g} or more")
+        if problems:
+            raise ModelError("; ".join(problems))
 
     def _check_laws(self, times: Floats) -> tuple[int, Stop] | None:
         """The first time point at which a law has no value, if there is one after the first."""

@@ -396,7 +396,8 @@ class Spherical(JointKind):
         return np.array([1.0, 0.0, 0.0, 0.0])
 
     def checked(self, q: Array, joint: str) -> Array:
-        size = np.sqrt(q @ q)
+        largest = float(np.max(np.abs(q))) or 1.0  # so that no square is beyond numbers
+        size = largest * np.sqrt((q / largest) @ (q / largest))
         if not 0.5 < size < 2.0:
             raise ModelError(f"the Euler parameters of joint {joint!r} have length {size:g}; give 1", element=joint)
         return q / size

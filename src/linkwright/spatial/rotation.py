@@ -195,8 +195,8 @@ def quaternion_matrix(e: Array) -> Array:
 
 def squared_length(e: Array) -> Any:
     """|e|², or NaN where |e| is zero, not a number, or not between 1e-15 and 1e15."""
-    total = e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3]
     with np.errstate(all="ignore"):
+        total = e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3]
         return where(less(1e-30, total) * less(total, 1e30), total, np.nan)
 
 

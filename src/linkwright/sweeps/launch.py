@@ -42,7 +42,7 @@ def sweep(
     cases: int | None = None,
     draws: int | None = None,
     sampling: str | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     analysis: str | None = None,
     times: ArrayLike | None = None,
     fixed: Mapping[str, float] | None = None,
@@ -58,9 +58,9 @@ def sweep(
     """Run many cases of a mechanism, or of a model file, and keep what is asked for of each.
 
     `parameters` have lists of values, which form a grid, or distributions such as `lw.normal(1, 0.1)`, which are
-    drawn by `sampling`: "latin" (unless said), "sobol" or "random", with a `seed`. `draws` is how many draws there are
-    at every point of the grid; `cases` how many cases in all, the points of the grid taking turns. `fixed` gives other
-    parameters one value.
+    drawn by `sampling`: "latin" (unless said), "sobol" or "random", with a `seed` (0 unless given). `draws` is how many
+    draws there are at every point of the grid; `cases` how many cases in all, the points of the grid taking turns.
+    `fixed` gives other parameters one value.
 
     `outputs` are texts: "block.x" is a series, "stroke = max(block.x) - min(block.x)" one number a case; or functions
     of a case's `Solution`. Unless given, the positions of bodies are kept. `analysis`, `times` and further settings

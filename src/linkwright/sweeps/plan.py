@@ -66,7 +66,7 @@ def make_plan(
     cases: int | None = None,
     draws: int | None = None,
     sampling: str | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     chunk: int | None = None,
 ) -> Plan:
     """The plan of parameters with lists of values, or with distributions.
@@ -86,6 +86,9 @@ def make_plan(
     if not drawn and sampling not in (None, "grid"):
         text = f"sampling={sampling!r} is of distributions, and every parameter is a list"
         raise ModelError(f"{text}; leave sampling out, or draw values, as in lw.uniform(low, high)")
+    if not drawn and seed is not None:
+        text = f"seed={seed} is of distributions, and every parameter is a list"
+        raise ModelError(f"{text}; leave seed out, or draw values, as in lw.uniform(low, high)")
     if drawn and sampling == "grid":
         name = next(iter(drawn))
         text = f"{name!r} is a distribution, and sampling='grid' takes lists of values; use 'latin', 'sobol' or"
@@ -95,7 +98,7 @@ def make_plan(
     grid_row = where % points if turns else where // (many // points)
     draw_row = where if turns else where % (many // points)
     way = sampling or "latin"
-    spread = _spread(way, len(drawn), many if turns else many // points, seed) if drawn else np.zeros((1, 0))
+    spread = _spread(way, len(drawn), many if turns else many // points, seed or 0) if drawn else np.zeros((1, 0))
     columns = {}
     indices = np.unravel_index(grid_row, [len(x) for x in lists.values()]) if lists else ()
     for (name, x), index in zip(lists.items(), indices, strict=True):
@@ -110,7 +113,7 @@ def make_plan(
         "cases": many,
         "crossed": not turns,
         "sampling": way if drawn else "grid",
-        "seed": seed if drawn else 0,
+        "seed": int(seed or 0),
     }
     return Plan(names, values, _listed(recipe), chunk or default_chunk(many))
 
@@ -184,8 +187,7 @@ def _check(parameters: Mapping[str, Any], cases: Any, draws: Any, sampling: str 
     if sampling is not None and sampling not in SAMPLINGS:
         raise NameNotFound("sampling", str(sampling), list(SAMPLINGS))
     for name, x, least in (("cases", cases, 1), ("draws", draws, 1), ("chunk", chunk, 1), ("seed", seed, 0)):
-        given = x is not None or name == "seed"
-        if given and (isinstance(x, bool) or not isinstance(x, int | np.integer) or x < least):
+        if x is not None and (isinstance(x, bool) or not isinstance(x, int | np.integer) or x < least):
             raise ModelError(f"{name} is {x!r}; give a whole number, at least {least}")
     if cases is not None and draws is not None:
         raise ModelError("cases and draws are both given; cases is the number in all, draws that at each grid point")

@@ -181,12 +181,12 @@ class Reader(Loads):
         a = self.attributes(replace(s, items=tuple(rest)), "SYSTEM", (*_TIMES, "method", "freedom", "angle unit"))
         for label, key in _TIMES.items():
             item = a.get(label)
-            if item is not None:
-                settings[key] = self.scope.constant(item.value)
-                if key in _POSITIVE and not settings[key] > 0.0:
-                    raise Fault(item.value, f"the {label} is not positive")
-                if key == "newton_tolerance" and settings[key] < LEAST_TOLERANCE:
-                    raise Fault(item.value, f"the {label} is below rounding; give {LEAST_TOLERANCE:g} or more")
+            if item is None:
+                continue
+            try:
+                settings[key] = self._setting(item, label, key)
+            except Fault as fault:  # of this setting alone: the others are read too
+                self.problems.add_fault(fault)
         start, end = settings.get("start", 0.0), settings.get("end", 1.0)
         if start > end:
             raise Fault(
@@ -206,6 +206,15 @@ class Reader(Loads):
             settings["freedom"] = _choice(freedom, _FREEDOM)
         if unit is not None:
             self.unit = _choice(unit, _ANGLES)
+
+    def _setting(self, item: Item, label: str, key: str) -> float:
+        """The number of a setting."""
+        value = self.scope.constant(item.value)
+        if key in _POSITIVE and not value > 0.0:
+            raise Fault(item.value, f"the {label} is not positive")
+        if key == "newton_tolerance" and value < LEAST_TOLERANCE:
+            raise Fault(item.value, f"the {label} is below rounding; give {LEAST_TOLERANCE:g} or more")
+        return float(value)
 
     def _analysis(self, item: Item, kind: str, settings: dict[str, Any]) -> None:
         if "analysis" in settings:
