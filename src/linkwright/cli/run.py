@@ -172,11 +172,14 @@ def extremes(solution: Solution) -> Table:
     """For every body (the first of many) where it goes, and how fast."""
     rows: list[tuple[Any, ...]] = [("body", "x from … to", "y from … to", "z from … to", "speed to", "turning to")]
     names = solution.description.body_names
+    length = solution.description.length_scale
+    motion = {name: getattr(solution, name) for name in ("velocity", "angular_velocity")}
+    speeds, turns = (max((_size(x(name)) for name in names[:20]), default=0.0) for x in motion.values())
     for name in names[:20]:
         place, speed = solution.position(name), np.linalg.norm(solution.velocity(name), axis=1)
         turning = np.linalg.norm(solution.angular_velocity(name), axis=1)
-        ranges = [f"{_tidy(place[:, k].min())} … {_tidy(place[:, k].max())}" for k in range(3)]
-        rows.append((name, *ranges, f"{_tidy(speed.max())} m/s", f"{_tidy(turning.max())} rad/s"))
+        ranges = [f"{_tidy(x.min(), length)} … {_tidy(x.max(), length)}" for x in place.T]
+        rows.append((name, *ranges, f"{_tidy(speed.max(), speeds)} m/s", f"{_tidy(turning.max(), turns)} rad/s"))
     if len(names) > 20:
         rows.append((f"… {len(names) - 20} more", "", "", "", "", ""))
     return grid(*rows)
@@ -186,27 +189,35 @@ def largest(solution: Solution) -> Table:
     """The forces of drivers, elements, ties and joints (the first of many): from where to where."""
     rows: list[tuple[Any, ...]] = [("force", "from … to", "at the end")]
     joints: dict[str, list[Any]] = {}
+    units = {x.unit: 0.0 for x in solution.series.values()}
+    for series in solution.series.values():
+        units[series.unit] = max(units[series.unit], _size(series.values))
     for name, series in solution.series.items():
         stem, _, part = name.rpartition(".")
         if part in ("fx", "fy", "fz", "mx", "my", "mz"):
             joints.setdefault(f"{stem}.{part[0]}", []).append(series)
             continue
-        x = series.values
-        rows.append((name, f"{_tidy(x.min())} … {_tidy(x.max())} {series.unit}", f"{_tidy(x[-1])} {series.unit}"))
+        x, unit = series.values, series.unit
+        low, high, last = (_tidy(value, units[unit]) for value in (x.min(), x.max(), x[-1]))
+        rows.append((name, f"{low} … {high} {unit}", f"{last} {unit}"))
     for name, parts in joints.items():
         size = np.linalg.norm([part.values for part in parts], axis=0)
         word = "|force|" if name.endswith(".f") else "|moment|"
         unit = parts[0].unit
-        rows.append(
-            (f"{name[:-2]} {word}", f"{_tidy(size.min())} … {_tidy(size.max())} {unit}", f"{_tidy(size[-1])} {unit}")
-        )
+        low, high, last = (_tidy(value, units[unit]) for value in (size.min(), size.max(), size[-1]))
+        rows.append((f"{name[:-2]} {word}", f"{low} … {high} {unit}", f"{last} {unit}"))
     if len(rows) > 31:
         rows = [*rows[:31], (f"… {len(rows) - 31} more", "", "")]
     return grid(*rows)
 
 
-def _tidy(x: float) -> str:
-    return f"{0.0 if abs(x) < 1e-12 else x:.4g}"
+def _size(values: Any) -> float:
+    return float(np.max(np.abs(values), initial=0.0))
+
+
+def _tidy(x: float, largest: float) -> str:
+    """A number to four digits; what is rounding beside the largest of its kind is zero."""
+    return f"{0.0 if abs(x) < 1e-12 * largest else x:.4g}"
 
 
 def as_options(text: str) -> str:

@@ -17,6 +17,7 @@ from linkwright.base.locks import cached_property
 from linkwright.closed.conditions import Conditions
 from linkwright.design.recorded import Recorded
 from linkwright.errors import ModelError
+from linkwright.mechanism.lengths import coordinate_units
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
 from linkwright.tape.functions import arctan2
@@ -179,8 +180,9 @@ class Beginning:
     def _compare(self, values: Floats, q: Floats, v: Floats, first: Floats) -> None:
         """The start that differences of two drawings find must be the one that the derivatives tell."""
         r = self.r
+        units = np.concatenate(coordinate_units(r.mech.tree))
         for k, name in enumerate(r.free):
-            step = 1e-5 * max(abs(float(values[k])), 1e-3)
+            step = 1e-5 * (abs(float(values[k])) or 1e-3)
             ends = []
             for sign in (1.0, -1.0):
                 moved = values.copy()
@@ -191,8 +193,10 @@ class Beginning:
                     )
                 )
             found = (ends[0] - ends[1]) / (2.0 * step)
-            size = max(float(np.abs(found).max(initial=0.0)), float(np.abs(first[:, k]).max(initial=0.0)), 1e-9)
-            if float(np.abs(found - first[:, k]).max(initial=0.0)) > AGREES * size:
+            size = max(float(np.abs(x / units).max(initial=0.0)) for x in (found, first[:, k]))
+            # What rounding of the states makes of differences is none.
+            rounding = 1e-12 * max(1.0, float(np.abs(ends[0] / units).max(initial=0.0))) / step
+            if float(np.abs((found - first[:, k]) / units).max(initial=0.0)) > AGREES * size + rounding:
                 raise ModelError(
                     f"parameter {name!r} moves where the motion begins, and the initial conditions do not tell how; "
                     "give INITIAL values for what can move freely",

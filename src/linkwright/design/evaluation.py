@@ -49,7 +49,7 @@ class Limit:
         """What it is measured by."""
         finite = [abs(x) for x in (self.lower, self.upper) if np.isfinite(x)]
         span = self.upper - self.lower
-        return float(span) if np.isfinite(span) and span > 0 else max(*finite, 1e-6) if any(finite) else 1.0
+        return float(span) if np.isfinite(span) and span > 0 else max(finite) if any(finite) else 1.0
 
 
 @dataclass(eq=False)
@@ -188,7 +188,7 @@ class Evaluations:
         good = self._good
         assert good is not None
         away = np.asarray(z) - good.z
-        height = WALL * max(self._largest, 1e-12)
+        height = WALL * (self._largest or 1.0)
         return good.value + height * (1.0 + float(away @ away)), 2.0 * height * away
 
     def residuals(self, z: Floats) -> Floats:

@@ -207,7 +207,7 @@ def _said(solver: str, e: Evaluations, z: Floats, tolerance: float, iterations: 
     else:
         options |= {"ftol": tolerance, "gtol": tolerance}
     # An objective that is nothing at its start is measured by how it changes.
-    size = max(abs(e.value(z)), 1e-3 * float(np.linalg.norm(e.gradient(z))), 1e-12)
+    size = max(abs(e.value(z)), 1e-3 * float(np.linalg.norm(e.gradient(z)))) or 1.0
     found = optimize.minimize(
         lambda x: e.value(x) / size,
         z,
@@ -293,7 +293,7 @@ def _status(e: Evaluations, first: Point, best: Point, solver: str, message: str
         advice = "raise iterations=..., or start elsewhere" if "stopped after" in message else ""
         return Status(False, f"best of {e.count} evaluations; {message}", "not converged", advice=advice)
     gained = first.value - best.value
-    if first.overstepped <= e.within and gained <= GAIN * max(abs(first.value), 1e-12):
+    if first.overstepped <= e.within and gained <= GAIN * abs(first.value):
         text = f"nothing to gain: the start is as good as any place near it, found by {solver}"
         return Status(
             True, text, "nothing to gain", advice="try several starts, or wider bounds" if e.count > 1 else ""

@@ -68,7 +68,7 @@ def space_of(known: Mapping[str, float], parameters: Any) -> Space:
             raise ModelError(text, element=name)
         whole = np.isfinite(low) and np.isfinite(high)
         start = float(np.clip(start, low, high))
-        rows.append((start, low, high, high - low if whole else max(abs(start), 1e-6) if start else 1.0))
+        rows.append((start, low, high, high - low if whole else abs(start) or 1.0))
     start_, lower, upper, scale = np.array(rows, dtype=float).T
     return Space(tuple(given), start_, lower, upper, scale)
 

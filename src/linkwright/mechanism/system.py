@@ -23,12 +23,13 @@ LEAST_TOLERANCE = 1e-14
 class System:
     """An analysis, as `SYSTEM (...)` in a model file says it.
 
-    Times are in seconds. The assembly tolerance (m) is the gap that assembly may leave, and never more than
-    1e-3 of the mechanism's size (None: that alone). Newton's method ends at a time point when its last correction is
-    below the Newton tolerance, a part of the bodies' sizes (of a turn: radians), and the constraints are met to the
-    constraint tolerance (m, angles by the arc they make at the mechanism's size; None: 1e-9 of it). The LU tolerance is the pivot, as a part of
-    its row, below which `pivoting` takes an equation for dependent. Simulation has its `method`, relative and absolute
-    tolerances, and `dt`, the step; None leaves the step to the method, and the absolute tolerance to the relative one.
+    Times are in seconds. The assembly tolerance (m) is the gap that assembly may leave, and never more than 1e-3 of the
+    mechanism's size (None: that alone). Newton's method ends at a time point when its last correction is below the
+    Newton tolerance, a part of the bodies' sizes (of a turn: radians), and the constraints are met to the constraint
+    tolerance (m, angles by the arc they make at the mechanism's size; None: 1e-9 of that size). The LU tolerance is the
+    pivot, as a part of its row, below which `pivoting` takes an equation for dependent. Simulation has its `method`,
+    relative and absolute tolerances, and `dt`, the step; None leaves the step to the method, and the absolute tolerance
+    to the relative one.
     """
 
     analysis: AnalysisKind = "kinematic"

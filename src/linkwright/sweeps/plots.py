@@ -75,7 +75,7 @@ def _chosen(study: Study, names: str | list[str] | None) -> tuple[list[str], lis
 def _moves(values: Floats) -> bool:
     """Whether a series is more than one number and rounding."""
     x = values[np.isfinite(values)]
-    return len(x) > 0 and bool(np.ptp(x) > 1e-9 * (1.0 + np.abs(x).max()))
+    return len(x) > 0 and bool(np.ptp(x) > 1e-9 * np.abs(x).max())
 
 
 def _fitting(study: Study, scalars: list[str]) -> str:
