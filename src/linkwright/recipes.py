@@ -37,7 +37,7 @@ from linkwright.recursions.methods import METHODS
 from linkwright.recursions.rolled import Rolled, rate_parents
 from linkwright.recursions.traversal import SingularLink, Traversal, Unrolled
 from linkwright.spatial.algebra import Array, cross, is_zero
-from linkwright.tape.block import with_every_input
+from linkwright.tape.block import spoiled_together, with_every_input
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.derivative_block import Directions, push_forward
 from linkwright.tape.program import ITEM, Each, Method, Program, Solve
@@ -442,6 +442,9 @@ def record(maker: Maker, request: Request) -> Program:
     block, out_shapes, single = _traced(maker, function, shapes)
     if "frame" not in SPECS[request.function].options:
         block = with_every_input(block)
+    if out_shapes == [(len(maker.rate_units),)]:  # an answer of one number a rate
+        first = sum(int(np.prod(shapes[n])) for n in names[: names.index("q")])
+        block = spoiled_together(block, [range(first + k, first + k + 4) for k in maker.tree.euler_parameters])
     builder = ProgramBuilder(request.function)
     inputs = [builder.input(n, s) for n, s in shapes.items()]
     outputs = [builder.output(n, s) for n, s in zip(SPECS[request.function].outputs, out_shapes, strict=True)]

@@ -95,6 +95,32 @@ def test_euler_parameters_without_a_length_are_nan_in_their_state_alone(made: st
         np.testing.assert_array_equal(np.delete(a, 2, axis=0), np.delete(right, 2, axis=0))
 
 
+def test_an_answer_is_nan_as_a_whole_also_where_it_is_zero_by_structure() -> None:
+    """Gravity has no moment about an axis through a mass centre, whichever way the body is turned."""
+    with lw.Builder("bodies") as b:
+        for name, kind, com in (
+            ("a", "free", (0.1, 0, 0)),
+            ("b", "spherical", (0, 0, 0.2)),
+            ("c", "revolute", (0, 0, 0)),
+        ):
+            b.joint(kind, b.ground, b.body(name, 1.0, com, (0.1, 0.2, 0.25)), f"joint {name}")
+    mech = b.build()
+    rng = np.random.default_rng(0)
+    q, v = mech.integrate(mech.neutral(), rng.standard_normal(mech.nv)), rng.standard_normal(mech.nv)
+    assert np.count_nonzero(mech.gravity_forces(q) == 0.0) >= 3
+    for at in quaternions(mech):
+        none = q.copy()
+        none[at] = 0.0
+        answers = (
+            mech.gravity_forces(none),
+            mech.bias_forces(none, v),
+            mech.forward_dynamics(none, v, v),
+            mech.inverse_dynamics(none, v, v),
+        )
+        for answer in answers:
+            assert np.isnan(answer).all()
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("length", [0.0, 1e-160, 1e160, 1e200, np.inf, np.nan])
 def test_a_rotation_of_no_length_is_nan_without_a_warning(length: float) -> None:

@@ -56,7 +56,7 @@ class Recorded:
 
     def rate(self, q: Array, v: Array) -> Array:
         """q̇."""
-        if self.nq == self.nv and not self.quaternions:
+        if self.nq == self.nv and not self.maker.tree.euler_parameters:
             return v
         none = np.zeros(len(self.free))
         return np.asarray(coordinates.rate(self.question(q, v, 0.0, none).traversal()))
@@ -64,7 +64,7 @@ class Recorded:
     def moved(self, q: Array, x: Array) -> Array:
         """q moved by x: a chart about q that is smooth to every order."""
         made = list(q + self.rate(q, x))
-        for at in self.quaternions:
+        for at in self.maker.tree.euler_parameters:
             e = made[at : at + 4]
             size = np.sqrt(dot(e, e))
             made[at : at + 4] = [entry / size for entry in e]

@@ -95,6 +95,13 @@ class Tree:
         return [self.kind(i) for i in range(self.n)]
 
     @cached_property
+    def euler_parameters(self) -> list[int]:
+        """Where Euler parameters begin in q."""
+        x = self.coordinates
+        free = (i for i, kind in enumerate(self.kinds) if not kind.paired and not x.follows[i])
+        return [int(x.q_at[i]) + self.kinds[i].nq - 4 for i in free]
+
+    @cached_property
     def coordinates(self) -> Coordinates:
         d, t = self.description, self.topology
         nq = np.array([k.nq for k in KIND_LIST], np.int32)[self.kind_numbers]

@@ -66,14 +66,6 @@ class Parts:
         return self._program("integrate")
 
     @cached_property
-    def quaternions(self) -> list[int]:
-        """Where Euler parameters begin in q."""
-        tree = self.maker.tree
-        x = tree.coordinates
-        own = (i for i, kind in enumerate(tree.kinds) if not kind.paired and not x.follows[i])
-        return [int(x.q_at[i]) + tree.kinds[i].nq - 4 for i in own]
-
-    @cached_property
     def entries(self) -> tuple[Entries, Entries]:
         """Which entries of q and of v are shifts."""
         return entries_of(self.maker.tree)
@@ -166,7 +158,7 @@ class Parts:
 
     def _normalise(self, b: Composer, q: Ref, q_out: Ref) -> None:
         b.copy(q, q_out)
-        at = self.quaternions
+        at = self.maker.tree.euler_parameters
         if not at:
             return
         step = (1, b.column(at))

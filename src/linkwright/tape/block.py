@@ -188,6 +188,37 @@ def finish(recorder: Recorder, n_inputs: int, outputs: Sequence[Scalar]) -> Bloc
     )
 
 
+def spoiled_together(block: Block, groups: Sequence[Sequence[int]]) -> Block:
+    """The same block, but where an output is NaN for one of these groups of inputs, all outputs are.
+
+    An output may not depend on Euler parameters that others depend on (a moment of gravity about an axis through the
+    mass centre): where these have no length, an answer is NaN as a whole. y − y is 0 for finite y.
+    """
+    first, base = block.first_input, block.first_operation
+    outputs = block.outputs.tolist()
+    op, args = block.op.tolist(), block.args.tolist()
+    for group in groups:
+        depends = np.zeros(base + len(block.op), bool)
+        depends[[first + k for k in group]] = True
+        for k, (code, *operands) in enumerate(block.rows()):
+            depends[base + k] = depends[operands[: O.OPERATIONS[code].arity]].any()
+        one = next((x for x in block.outputs.tolist() if depends[x]), None)
+        lacking = np.flatnonzero(~depends[block.outputs]).tolist()
+        if one is None or not lacking:
+            continue
+        op.append(O.SUB)
+        args.append([one, one, 0])
+        nothing = base + len(op) - 1
+        for k in lacking:
+            op.append(O.ADD)
+            args.append([outputs[k], nothing, 0])
+            outputs[k] = base + len(op) - 1
+    if len(op) == len(block.op):
+        return block
+    codes, operands_of = np.array(op, dtype=np.uint8), np.array(args, dtype=np.int32)
+    return Block(block.constants, block.n_inputs, codes, operands_of, np.array(outputs, dtype=np.int32), block.tables)
+
+
 def with_every_input(block: Block) -> Block:
     """The same block, but an input that it does not use spoils its outputs where it is NaN or infinite.
 
