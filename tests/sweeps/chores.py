@@ -18,7 +18,7 @@ from linkwright.sweeps.plan import Plan, make_plan
 from linkwright.sweeps.task import Task
 from linkwright.tape.preparing import preparing
 
-DEADLY, CRASHING, ENDING = 13.0, 30.0, 31.0
+DEADLY, CRASHING, ENDING, WAITING = 13.0, 30.0, 31.0, 20.0
 
 
 def task(folder: Path, pause: float = 0.0) -> Task:
@@ -76,6 +76,22 @@ def square_or_wait(text: str, values: Any) -> dict[str, Any]:
     while DEADLY in values:
         time.sleep(3600)
     return square(text, values)
+
+
+def square_then_wait(text: str, values: Any) -> dict[str, Any]:
+    """The same, but values from WAITING on wait for ever: whoever stops the study finds it unfinished."""
+    outcome = square(text, values)
+    while values[0, 0] >= WAITING:
+        time.sleep(3600)
+    return outcome
+
+
+def square_when_allowed(text: str, values: Any) -> dict[str, Any]:
+    """The same, but values from WAITING on wait until the file "go" is in the folder."""
+    outcome = square(text, values)
+    while values[0, 0] >= WAITING and not (Path(json.loads(text)["folder"]) / "go").exists():
+        time.sleep(0.05)
+    return outcome
 
 
 # -- without a task ---------------------------------------------------------------------------------------------

@@ -20,13 +20,13 @@ from linkwright.sweeps.store import CHUNKS, Store
 DRIVER = """
 import sys
 from pathlib import Path
-from chores import plan, square, task
+from chores import plan, square_then_wait, task
 from linkwright.sweeps.pools import Cores
 from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import Store
 folder = Path(sys.argv[1])
-given, cases = task(folder, pause=0.25), plan(40, 2)
-runner = Runner(given, cases, Store.begin(folder / "study", given, cases), compute=square)
+given, cases = task(folder), plan(40, 2)
+runner = Runner(given, cases, Store.begin(folder / "study", given, cases), compute=square_then_wait)
 pool = Cores(2)
 try:
     runner.work(pool, runner.left)
@@ -47,11 +47,11 @@ def driver_stopped(folder: Path, by: signal.Signals) -> int:
     run = subprocess.Popen(
         [sys.executable, "-c", DRIVER, str(folder)], env={**os.environ, "PYTHONPATH": paths}, stderr=subprocess.PIPE
     )
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while len(stored(folder)) < 5 and run.poll() is None and time.monotonic() < until:
         time.sleep(0.01)
     run.send_signal(by)
-    _, told = run.communicate(timeout=60)
+    _, told = run.communicate(timeout=300)
     assert b"Traceback" not in told
     return run.returncode
 
@@ -65,7 +65,7 @@ def gone(pid: int) -> bool:
 
 
 def assert_gone(workers: set[int]) -> None:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while not all(map(gone, workers)) and time.monotonic() < until:
         time.sleep(0.05)
     assert workers
@@ -79,9 +79,9 @@ def test_a_stopped_driver_is_resumed_and_nothing_finished_is_computed_again(tmp_
     assert code == (-9 if by == signal.SIGKILL else 130)
     assert_gone({pid for _, pid in logged(tmp_path)})  # a killed driver cannot end its workers: they do it themselves
     before, begun = stored(tmp_path), len(logged(tmp_path))
-    assert 5 <= len(before) < 20
+    assert 5 <= len(before) <= 10  # the cases after them wait for ever
 
-    given, cases = task(tmp_path, pause=0.25), plan(40, 2)
+    given, cases = task(tmp_path), plan(40, 2)
     store = Store.begin(tmp_path / "study", given, cases, resume=True)
     runner = Runner(task(tmp_path), cases, store, compute=square)
     assert set(runner.batches) == set(before)
