@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
-from linkwright.mechanism.lengths import coordinate_units, shifts
+from linkwright.constraints.gear_rates import joint_rates
+from linkwright.mechanism.lengths import body_lengths, coordinate_units, shifts
 from linkwright.mechanism.quantities import Quantity, turns
 
 if TYPE_CHECKING:
@@ -60,8 +61,13 @@ class Conditions:
 
     @cached_property
     def columns(self) -> Floats:
-        """(nv,): the same of the mechanism's rates."""
-        return coordinate_units(self.mech.tree)[1]
+        """(nv,): the same of the mechanism's rates; those that gears make fast by as much more."""
+        tree = self.mech.tree
+        units, rates = coordinate_units(tree)[1].copy(), joint_rates(tree.description, body_lengths(tree.description))
+        for i, j in enumerate(tree.topology.joint.tolist() if rates else ()):
+            if j in rates and not tree.coordinates.follows[i] and tree.kinds[i].nv == 1:
+                units[int(tree.coordinates.v_at[i])] *= max(rates[j], 1.0)
+        return units
 
     @cached_property
     def turning(self) -> Flags:

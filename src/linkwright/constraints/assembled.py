@@ -48,6 +48,8 @@ def settle(programs: Programs, q: Floats, angles: Floats | None, t: float) -> As
     """Damped Newton from a state: least changes of q, each accepted only if the misses become smaller."""
     e = programs.layout.equations
     turns = counted_at_start(e, q, t) if angles is None else angles
+    slow = np.minimum(1.0, 1.0 / e.units[:, :1])  # what gears make fast may go far
+    recount = angles is None and bool(e.description.mimics)
     at = np.array([t])
     rest = np.zeros((e.nb, 6))
     _, jacobian, phi, _, turns = programs.evaluate(q, turns, at, rest)
@@ -59,11 +61,12 @@ def settle(programs: Programs, q: Floats, angles: Floats | None, t: float) -> As
         done += 1
         idle += 1
         _, delta, _, _ = programs.correct(q, turns, at, np.array([damping]))
-        turn = float(np.max(np.abs(delta[:, 3:]), initial=0.0))
-        shift = float(np.max(np.abs(delta[:, :3]), initial=0.0)) / e.size
+        turn = float(np.max(np.abs(delta[:, 3:]) * slow, initial=0.0))
+        shift = float(np.max(np.abs(delta[:, :3]) * slow, initial=0.0)) / e.size
         short = min(1.0, TURN / max(turn, 1e-300), SHIFT / max(shift, 1e-300))
         ahead = np.ascontiguousarray(moved(q.T, short * delta.T).T)
-        _, _, phi, _, turns_ahead = programs.evaluate(ahead, turns, at, rest)
+        before = counted_at_start(e, ahead, t) if recount else turns
+        _, _, phi, _, turns_ahead = programs.evaluate(ahead, before, at, rest)
         wanted = float(np.sum((phi / norms) ** 2))
         tiny = max(turn, shift) < 1e-13
         if wanted < (1.0 - FALL) * merit:

@@ -33,8 +33,8 @@ class CaseNumbers:
     @cached_property
     def inputs(self) -> dict[str, Floats]:
         """The inputs of an analysis' programs that hold numbers."""
-        weights = np.ones((len(self), self.e.nb, 6))
-        weights[:, :, 3:] /= self.sizes[:, :, None] ** 2
+        weights = np.tile(self.e.units**2, (len(self), 1, 1))
+        weights[:, :, 3:] *= (self.e.sizes / self.sizes)[:, :, None] ** 2
         table = self.cases.table if self.cases.table.shape[1] else np.zeros((len(self), 1))
         return {
             "records": self.records,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from linkwright.base.locks import cached_property
 from linkwright.constraints import forms
 from linkwright.constraints.forms import Form
+from linkwright.constraints.gear_rates import twist_units
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import Driver, PointOnLine, Rod
@@ -88,6 +89,11 @@ class Equations:
     def sizes(self) -> Floats:
         """A length for each body, by which turns are weighed against shifts."""
         return body_lengths(self.description)
+
+    @cached_property
+    def units(self) -> Floats:
+        """(nb, 6): by what the twist of each body is measured where shifts and turns of all are compared."""
+        return twist_units(self.description, self.sizes)
 
     @property
     def size(self) -> float:

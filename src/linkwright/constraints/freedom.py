@@ -67,7 +67,7 @@ def freedom(
     _, jacobian, _, _, _ = programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
     if e.count * 6 * e.nb <= DENSE:
         j = layout.dense(jacobian)
-        j[:, np.arange(6 * e.nb) % 6 >= 3] /= np.repeat(e.sizes, 3)
+        j = j * e.units.reshape(-1)
         basis, dependent = independent_rows(j, max(DEPENDENT, np.sqrt(10.0 * programs.tolerance)))
         rank = len(basis)
         rest = np.eye(6 * e.nb) - basis.T @ basis
@@ -113,8 +113,7 @@ def independent_rows(j: Floats, tolerance: float) -> tuple[Floats, list[int]]:
 def _random_freedom(programs: Programs, q: Floats, angles: Floats, t: float) -> Floats:
     """A few random motions with all parts that the constraints forbid taken away."""
     e = programs.layout.equations
-    lengths = np.ones((e.nb, 6))
-    lengths[:, 3:] = e.sizes[:, None]
+    lengths = 1.0 / e.units
     rng = np.random.default_rng(0)
     found = []
     for _ in range(3):

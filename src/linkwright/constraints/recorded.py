@@ -101,12 +101,10 @@ class Layout:
 
 def numbers(e: Equations) -> dict[str, Floats]:
     """The inputs that hold a mechanism's numbers: records, W⁻¹, sizes, arms, parameters, tolerances."""
-    weights = np.ones((e.nb, 6))
-    weights[:, 3:] /= e.sizes[:, None] ** 2
     parameters = list(e.description.parameters.values())
     return {
         "records": np.concatenate([c.record for c in e.constraints] or [np.zeros(1)]),
-        "weights": weights,
+        "weights": e.units**2,
         "lengths": e.sizes.copy(),
         "arms": e.arms(e.size) if e.count else np.ones(1),
         "parameters": np.array(parameters or [0.0], dtype=np.float64),
