@@ -201,8 +201,10 @@ def _scales(traversal: Unrolled, hold: Hold, units: Array, size: Any) -> Array:
     total: Array = np.zeros(hold.size)
     for _, columns in hold.ends[:1]:
         total = total + size**2 * np.sum(columns[:3] ** 2, axis=0) + np.sum(columns[3:] ** 2, axis=0)
+    x = traversal.coordinates
     for d in hold.direct:
-        total = total + (d.row * units[int(traversal.coordinates.v_at[d.position]) + d.index]) ** 2
+        ratio = float(x.ratio[d.position]) if x.follows[d.position] else 1.0  # of a follower to the rate that it shares
+        total = total + (ratio * d.row * units[int(x.v_at[d.position]) + d.index]) ** 2
     return np.array([1.0 if is_zero(x) else np.sqrt(x) for x in total])
 
 

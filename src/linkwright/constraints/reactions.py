@@ -59,15 +59,16 @@ class Reactions:
         """λ = R⁻¹ μ, with μ of least norm."""
         e, layout = self.equations, self.programs.layout
         inverse = [self._scale(k, c, states, jacobian) for k, c in enumerate(e.constraints)]
-        arms = np.repeat([1.0, e.size], 3)  # moments count as forces with this arm
-        right = (wanted / arms).reshape(len(wanted), -1)
+        # Moments count as forces with an arm of the mechanism's size, and all by how fast gears make a body.
+        units = e.units[:, :1] / np.repeat([1.0, e.size], 3)
+        right = (wanted * units).reshape(len(wanted), -1)
+        rows_at, bodies = layout.entries
         if e.count * 6 * e.nb > DENSE:
-            rows = zip(layout.parts(jacobian) / arms, right, strict=True)
+            rows = zip(layout.parts(jacobian) * units[bodies], right, strict=True)
             found = np.stack([self._by_iteration(j, w, [r[n] for r in inverse]) for n, (j, w) in enumerate(rows)])
         else:
             whole = np.zeros((len(states), e.count, e.nb, 6))
-            rows_at, bodies = layout.entries
-            whole[:, rows_at, bodies] = layout.parts(jacobian) / arms
+            whole[:, rows_at, bodies] = layout.parts(jacobian) * units[bodies]
             j = whole.reshape(len(states), e.count, -1)
             for k, r in enumerate(inverse):
                 own = slice(int(e.first[k]), int(e.first[k + 1]))

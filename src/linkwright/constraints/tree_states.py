@@ -45,9 +45,7 @@ def coordinates(tree: Tree, state: Floats, near: Floats) -> Floats:
     return q
 
 
-def assembled(
-    tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: float | None
-) -> Floats:
+def assembled(tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: float | None) -> Floats:
     """The tree's coordinates nearest to q at which all constraints hold, with the joints `fixed` kept as they are.
 
     Raises AssemblyError, which names what does not close.
