@@ -101,3 +101,13 @@ def test_a_law_that_jumps_once_needs_no_note() -> None:
     )
     assert sol.status
     assert not sol.status.notes
+
+
+@pytest.mark.parametrize("stiffness", [1e4, 1e6])
+def test_a_stiff_stop_is_short_steps_and_no_jump(stiffness: float) -> None:
+    def stop(t, q, v):
+        return -stiffness * lw.maximum(q - 0.5, 0.0)
+
+    sol = lw.simulate(oscillator(), 60.0, q0=[-1.0], v0=[0.0], tau=stop)
+    assert sol.status
+    assert not sol.status.notes
