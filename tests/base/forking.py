@@ -1,4 +1,4 @@
-"""Forks while other threads compile and read models: prints the exit status of each child."""
+"""Forks while other threads import, compile and read models: prints the exit status of each child."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def work_on(first: int) -> None:
         seed += 1
 
 
-work(0)  # modules are loaded: Python's own locks of imports are not what this is about
+# Nothing is loaded before: the first forks meet threads that import, too.
 for k in range(2):
     threading.Thread(target=work_on, args=(1000 * (k + 1),), daemon=True).start()
 for n in range(5):
