@@ -6,7 +6,8 @@ wrenches are linear part first, in body axes unless said otherwise. SI units, ra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from linkwright.base.checks import real_array
 from linkwright.base.locks import Lock, cached_property
 from linkwright.described import Described
 from linkwright.errors import KernelError, ModelError, NameNotFound, ShapeError
+from linkwright.kernels import program_cache
 from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.libraries import on_device
@@ -29,6 +31,8 @@ from linkwright.views import Body, DofReport, Joint
 
 if TYPE_CHECKING:
     from linkwright.closed.linear import Linearised
+    from linkwright.closed.reactions import Reacting
+    from linkwright.closed.rounding import Closing
     from linkwright.closed.statics import Equilibrium
 
 Floats = NDArray[np.float64]
@@ -42,7 +46,9 @@ class Mechanism(Described):
         self._kernels: dict[Request, Kernel] = {}
         self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
         self._programs: dict[Request, Program] = {}
-        self._kept: dict[Any, Any] = {}  # what is made of it elsewhere and lasts as long as it
+        self._further: OrderedDict[Hashable, Kernel] = OrderedDict()  # of programs that are no function of it
+        self._variants: dict[str, Mechanism] = {}  # changed in one respect, by the name of the change
+        self.weighed_with_sizes: tuple[Mechanism, list[str]] | None = None  # with sizes of bodies as parameters
         self._lock = Lock()
 
     def __getstate__(self) -> Description:
@@ -98,11 +104,29 @@ class Mechanism(Described):
                 return kernel
             self._maker.check(request)
             form = "rolled" if self._maker.rolls(request) else "unrolled"
-            identity = f"{self.description.digest} {request} {form}"
             maker = self._maker  # not the mechanism: it dies with its last name, and its kernels' memory with it
             plain = (lambda: maker.program(request)) if form == "rolled" else None
-            kernel = Kernel(identity, lambda: maker.program(request, packed=True), plain=plain)
+            kernel = program_cache.kernel(
+                self.description.digest, (request, form), lambda: maker.program(request, packed=True), plain=plain
+            )
             self._kernels[asked] = self._kernels[request] = kernel
+        return kernel
+
+    def kernel(self, request: Hashable, record: Callable[[], Program], *, seldom: bool = False) -> Kernel:
+        """The kernel of a program about this mechanism that is no function of it: a step in time, a frame's motion.
+
+        The request tells the programs of a mechanism apart, in other processes by its `repr`. `record` makes the
+        program where no cache has its code; `seldom` is for code that runs a few times. The last ones are kept.
+        """
+        with self._lock:
+            kernel = self._further.get(request)
+            if kernel is None:
+                kernel = program_cache.kernel(self.description.digest, request, record, seldom=seldom)
+                self._further[request] = kernel
+                if len(self._further) > _FURTHER:
+                    self._further.popitem(last=False)
+            else:
+                self._further.move_to_end(request)
         return kernel
 
     def _array(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Floats:
@@ -140,10 +164,9 @@ class Mechanism(Described):
 
     def _changed(self, name: str, change: Callable[[Description], Description]) -> Mechanism:
         """The mechanism with a changed description, made once and kept by the name of the change."""
-        if name not in self._kept:
-            self._kept[name] = Mechanism(change(self.description))
-        kept: Mechanism = self._kept[name]
-        return kept
+        if name not in self._variants:
+            self._variants[name] = Mechanism(change(self.description))
+        return self._variants[name]
 
     # -- coordinates ----------------------------------------------------------------------------------
     def neutral(self) -> Floats:
@@ -214,6 +237,20 @@ class Mechanism(Described):
         """What the initial conditions name, at a state, and how fast it changes."""
         values, slopes = self._answer(Request("initial_values"), q, v)
         return values, slopes
+
+    @cached_property
+    def closing_mechanism(self) -> Closing:
+        """The mechanism that is simulated: this one, or the nearest whose loops close where rounded numbers do not."""
+        from linkwright.closed.rounding import closing
+
+        return closing(self)
+
+    @cached_property
+    def reacting(self) -> Reacting:
+        """What tells the reactions of a closed mechanism along its motions."""
+        from linkwright.closed.reactions import Reacting
+
+        return Reacting(self)
 
     @cached_property
     def _weighed(self) -> Mechanism:
@@ -403,6 +440,7 @@ class Mechanism(Described):
         return self._array(Request("momentum"), q, v)
 
 
+_FURTHER = 256  # kernels of other programs that a mechanism keeps
 _LONG = 1_000_000  # operations from which the way to a kernel does not count, and threads may share its work
 
 

@@ -43,7 +43,7 @@ class Opened(Mechanism):
     @cached_property
     def _weighed(self) -> Mechanism:
         """With geometry for masses, whose sizes are parameters too."""
-        if "weighed" not in self.base._kept:
+        if self.base.weighed_with_sizes is None:
             own = self.base._weighed.description
             sizes = [f"size of {name}" for name in own.body_names]
             bindings = {
@@ -52,8 +52,8 @@ class Opened(Mechanism):
             lengths = np.sqrt(own.inertia[:, 0])
             parameters = {**own.parameters, **dict(zip(sizes, lengths.tolist(), strict=True))}
             made = replace(own, parameters=parameters, bindings={**own.bindings, **bindings})
-            self.base._kept["weighed"] = Mechanism(made), sizes
-        shared, sizes = self.base._kept["weighed"]
+            self.base.weighed_with_sizes = Mechanism(made), sizes
+        shared, sizes = self.base.weighed_with_sizes
         from linkwright.constraints.equations import Equations
 
         lengths = Equations(self.description).sizes

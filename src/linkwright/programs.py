@@ -243,9 +243,15 @@ class Maker:
     @cached_property
     def redundancy(self) -> Redundancy:
         """Which of the equations of a closed mechanism repeat others."""
-        from linkwright.recipes import redundancy_of
+        from linkwright.kernels.kernel import stored_arrays
+        from linkwright.recursions.redundancy import Redundancy
 
-        return redundancy_of(self)
+        def arrays() -> list[NDArray[np.float64]]:
+            from linkwright.recipes import redundancy_of
+
+            return redundancy_of(self).arrays()
+
+        return Redundancy.of_arrays(stored_arrays(self.description.digest, "redundancy", arrays))
 
     @cached_property
     def drawn(self) -> NDArray[np.float64]:

@@ -5,8 +5,10 @@ NumPy's own reader takes the header for Python's text, and allocates what it say
 
 from __future__ import annotations
 
+import io
 import math
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -30,3 +32,23 @@ def array_of(content: bytes) -> NDArray[Any]:
         raise ValueError("an array is not of the size that it should be")
     numbers = np.frombuffer(content, kind, offset=end).astype(kind.newbyteorder("="))
     return np.asarray(numbers.reshape(shape, order="F" if head[3] == b"True" else "C"), order="C")
+
+
+def packed(arrays: Iterable[NDArray[Any]]) -> bytes:
+    """Arrays as bytes: each as a `.npy` file, behind its length in eight bytes."""
+    parts = []
+    for array in arrays:
+        file = io.BytesIO()
+        np.lib.format.write_array(file, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+        parts += [len(file.getvalue()).to_bytes(8, "little"), file.getvalue()]
+    return b"".join(parts)
+
+
+def unpacked(content: bytes) -> list[NDArray[Any]]:
+    """The arrays that `packed` made bytes of; a ValueError for other bytes."""
+    arrays, at = [], 0
+    while at < len(content):
+        end = at + 8 + int.from_bytes(content[at : at + 8], "little")
+        arrays.append(array_of(content[at + 8 : end]))
+        at = end
+    return arrays

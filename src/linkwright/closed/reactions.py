@@ -208,7 +208,4 @@ def exerted(mech: Mechanism, q: Floats, v: Floats, a: Floats, tau: Floats, t: Fl
     """What `Reacting.at` finds along a motion q, v, a (T, ·)."""
     from linkwright.mechanism.bodies import body_motion
 
-    if "reactions" not in mech._kept:
-        mech._kept["reactions"] = Reacting(mech)
-    reacting: Reacting = mech._kept["reactions"]
-    return reacting.at(body_motion(mech.description, q, v, a), t, q, v, a, tau)
+    return mech.reacting.at(body_motion(mech.description, q, v, a), t, q, v, a, tau)

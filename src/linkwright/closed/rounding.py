@@ -35,13 +35,7 @@ class Closing:
 def closing(mech: Mechanism) -> Closing:
     """The mechanism itself where its loops close; else the nearest one whose loops do, if it is within rounding."""
     gap = mech._maker.gap if mech.closed else 0.0
-    if not gap:
-        return Closing(mech)
-    key = ("closing",)
-    if key not in mech._kept:
-        mech._kept[key] = _nearest(mech, gap)
-    kept: Closing = mech._kept[key]
-    return kept
+    return _nearest(mech, gap) if gap else Closing(mech)
 
 
 def _nearest(mech: Mechanism, gap: float) -> Closing:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.kernels.kernel import Kernel
 from linkwright.tape.build import record
 from linkwright.tape.program import Program
 
@@ -14,13 +16,13 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
 
-def _kept(mech: Mechanism, key: tuple[Any, ...], make: Callable[[], Program]) -> Program:
-    """A program of a mechanism, made once and kept with it."""
-    found = mech._kept.get(key)
-    if found is None:
-        found = mech._kept.setdefault(key, make())
-    program: Program = found
-    return program
+@dataclass(frozen=True)
+class KinematicsRequest:
+    """Which program of this module: its name, the frame that it is about, the free parameters."""
+
+    name: str
+    frame: str = ""
+    free: tuple[str, ...] = ()
 
 
 def coordinate_rates(mech: Mechanism) -> Callable[[Any, Any], Any]:
@@ -30,7 +32,7 @@ def coordinate_rates(mech: Mechanism) -> Callable[[Any, Any], Any]:
     return mech.program("rate", form="unrolled")
 
 
-def frame_motion(mech: Mechanism, frame: str, free: tuple[str, ...] = ()) -> Program:
+def frame_motion(mech: Mechanism, frame: str, free: tuple[str, ...] = ()) -> Kernel:
     """q, v, a [, p] → pose (4, 4), twist (6) and its rate (6) of a frame: of its origin, in ground's axes.
 
     The first three numbers of the rate are the acceleration of the origin, the others the angular acceleration.
@@ -48,10 +50,10 @@ def frame_motion(mech: Mechanism, frame: str, free: tuple[str, ...] = ()) -> Pro
 
         return record(motion, mech.nq, mech.nv, mech.nv, *([len(free)] if free else []), name=f"motion of {frame}")
 
-    return _kept(mech, ("frame motion", frame, free), make)
+    return mech.kernel(KinematicsRequest("frame motion", frame, free), make)
 
 
-def loop_kinematics(mech: Mechanism) -> Program:
+def loop_kinematics(mech: Mechanism) -> Kernel:
     """q, v → Φ (m), G (m, nv) and the drift Ġv (m) of a closed mechanism's constraints: Φ̇ = G v, Φ̈ = G a + drift."""
 
     def make() -> Program:
@@ -67,10 +69,10 @@ def loop_kinematics(mech: Mechanism) -> Program:
 
         return record(kinematics, mech.nq, mech.nv, name="loop kinematics")
 
-    return _kept(mech, ("loop kinematics",), make)
+    return mech.kernel(KinematicsRequest("loop kinematics"), make)
 
 
-def frame_kinematics(mech: Mechanism, frame: str) -> Program:
+def frame_kinematics(mech: Mechanism, frame: str) -> Kernel:
     """q, v → pose (4, 4), Jacobian (6, nv), twist (6) and the drift J̇v (6) of a frame, in ground's axes."""
 
     def make() -> Program:
@@ -85,4 +87,4 @@ def frame_kinematics(mech: Mechanism, frame: str) -> Program:
 
         return record(kinematics, mech.nq, mech.nv, name=f"kinematics of {frame}")
 
-    return _kept(mech, ("frame kinematics", frame), make)
+    return mech.kernel(KinematicsRequest("frame kinematics", frame), make)

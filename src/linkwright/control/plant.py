@@ -18,7 +18,6 @@ from linkwright.simulation.beginning import MOVED, is_near
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.held import HeldKernels
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
-from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -48,7 +47,7 @@ class Plant:
         self.rounds = 0.0  # of projection, all together
         self._settings = np.zeros(3)
         self._next = np.zeros(mech.nq), np.zeros(mech.nv), np.zeros(mech.nv)
-        self._kernels = HeldKernels.of(mech, tableau_of(method), self.free)
+        self._kernels = HeldKernels(mech, tableau_of(method), self.free)
         self._more = [self.p] if self.free else []
         inputs = [self.q, self.v, self._settings, self.tau, *self._more]
         self._run = bound(self._kernels.advance, inputs, [*self._next, self.summary])
@@ -128,7 +127,7 @@ class Plant:
 
     def observer(self, frame: str) -> tuple[Callable[[], None], Floats, Floats, Floats]:
         """A function that puts pose (4, 4), twist (6) and its rate (6) of a frame, in ground's axes, into arrays."""
-        program: Program = frame_motion(self.mech, frame, self.free)
+        program = frame_motion(self.mech, frame, self.free)
         outputs = np.zeros((4, 4)), np.zeros(6), np.zeros(6)
         return program.bound([self.q, self.v, self.a, *self._more], list(outputs)), *outputs
 

@@ -7,7 +7,6 @@ shortcut in front of it for the plainest calls.
 from __future__ import annotations
 
 import ctypes
-import io
 import json
 import math
 import os
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import packed, unpacked
 from linkwright.base.checks import exact_array, real_array, whole_number
 from linkwright.base.locks import Lock, cached_property
 from linkwright.base.memory import check_memory, empty
@@ -179,17 +179,7 @@ class Kernel:
         """The numbers and columns that the code reads, from the cache or from the program."""
         if not self.signature.has_data:
             return []
-        name = disk.key(self._identity, "data")
-        content = disk.read(name)
-        if content is not None:
-            try:
-                return _arrays(content)
-            except (ValueError, EOFError):
-                pass  # a damaged entry: made anew
-        data = [np.ascontiguousarray(b.data) for b in self.program.buffers if b.role == "data"]
-        data += [np.ascontiguousarray(c) for c in self.program.columns]
-        disk.write(name, _packed(data))
-        return data
+        return stored_arrays(self._identity, "data", lambda: _data(self.program))
 
     @cached_property
     def _strides(self) -> list[int]:
@@ -350,19 +340,23 @@ class Kernel:
             target[...] = value.reshape(target.shape)
 
 
-def _packed(arrays: Sequence[NDArray[Any]]) -> bytes:
-    """Arrays as bytes, one after another."""
-    file = io.BytesIO()
-    for array in arrays:
-        np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
-    return file.getvalue()
+def _data(program: Program) -> list[NDArray[Any]]:
+    """The numbers and columns of a program, in the order in which its code takes them."""
+    data = [b.data for b in program.buffers if b.data is not None]
+    return [np.ascontiguousarray(array) for array in (*data, *program.columns)]
 
 
-def _arrays(content: bytes) -> list[NDArray[Any]]:
-    """What `_packed` made bytes of."""
-    file, arrays = io.BytesIO(content), []
-    while file.tell() < len(content):
-        arrays.append(np.lib.format.read_array(file, allow_pickle=False))
+def stored_arrays(content: str, request: str, compute: Callable[[], list[NDArray[Any]]]) -> list[NDArray[Any]]:
+    """Arrays that follow from some content, by what is asked: from the cache on disk, or computed now."""
+    name = disk.key(content, request)
+    stored = disk.read(name)
+    if stored is not None:
+        try:
+            return unpacked(stored)
+        except ValueError:
+            pass  # a damaged entry: made anew
+    arrays = compute()
+    disk.write(name, packed(arrays))
     return arrays
 
 

@@ -18,7 +18,7 @@ from linkwright.spatial.algebra import cross
 from linkwright.spatial.rotation import euler_parameters
 
 if TYPE_CHECKING:
-    from linkwright.tape.program import Program
+    from linkwright.kernels.kernel import Kernel
 
 Floats = NDArray[np.float64]
 AT_ONCE = 50_000  # bodies times points that are computed together
@@ -123,8 +123,9 @@ def _motion(
 
 
 @cache
-def _joint(kind: JointKind, turned: bool) -> Program:
+def _joint(kind: JointKind, turned: bool) -> Kernel:
     """q, v, a, pitch of a joint → its rotation and shift, its twist, and how that changes, seen from the parent."""
+    from linkwright.kernels.program_cache import kernel
     from linkwright.tape.build import record
 
     seen = reverse(kind) if turned else kind
@@ -137,7 +138,8 @@ def _joint(kind: JointKind, turned: bool) -> Program:
         change = s @ a + seen.subspace_rate(terms, pitch, v) if seen.nv else np.zeros(6)
         return r, np.asarray(seen.shift(terms, pitch)), twist, change
 
-    return record(joint, kind.nq, kind.nv, kind.nv, (), name=f"motion of a joint, {seen.name}")
+    name = f"motion of a joint, {seen.name}"
+    return kernel("joint", (name, turned), lambda: record(joint, kind.nq, kind.nv, kind.nv, (), name=name))
 
 
 def _trailing(x: Floats) -> Floats:

@@ -65,6 +65,16 @@ class Redundancy:
     def __init__(self, positions: Sequence[Position]) -> None:
         self.positions = tuple(positions)
 
+    @classmethod
+    def of_arrays(cls, arrays: Sequence[Floats]) -> Redundancy:
+        """What `arrays` gave numbers of."""
+        gaps, *jacobians = arrays
+        return cls([Position(g, gap) for g, gap in zip(jacobians, gaps.tolist(), strict=True)])
+
+    def arrays(self) -> list[Floats]:
+        """The gaps of the positions, and G of each."""
+        return [np.array([p.gap for p in self.positions]), *(p.g for p in self.positions)]
+
     @property
     def gap(self) -> float:
         """What rounded numbers leave open in redundant loops, as a part of the mechanism's size."""

@@ -50,7 +50,7 @@ class Simulations:
 
     def __init__(self, mech: Mechanism, names: tuple[str, ...], settings: Settings) -> None:
         self.mech, self.names, self.settings = mech, names, settings
-        self.kernels, self.tableau = Kernels.opened(mech, names), tableau_of(settings.method)
+        self.kernels, self.tableau = Kernels(mech, free=names), tableau_of(settings.method)
         assert settings.times is not None
         self.times = settings.times
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.composer import Composer
+from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.parts import Parts
-from linkwright.simulation.steps import Stages, ending
+from linkwright.simulation.steps import Stages
 from linkwright.simulation.tableaux import Tableau
 from linkwright.tape.functions import less_equal, maximum
 from linkwright.tape.program import Loop, Program
@@ -26,23 +26,13 @@ MOST = 2**30  # steps of one call
 
 
 class HeldKernels:
-    """The kernels of a mechanism under held forces: `begin` and `advance`, kept with the mechanism."""
+    """The kernels of a mechanism under held forces: `begin` and `advance`."""
 
-    def __init__(self, mech: Mechanism, tableau: Tableau, free: tuple[str, ...]) -> None:
-        maker, made = mech._maker, dict[str, Parts]()
-
-        def parts() -> Parts:
-            return made.setdefault("parts", Parts(maker, free=free))
-
-        identity = f"{mech.description.digest} held {free}"
-        self.begin = Kernel(f"{identity} begin", lambda: ending(parts()), seldom=True)
-        self.advance = Kernel(f"{identity} {tableau.name}", lambda: held_steps(parts(), tableau))
-
-    @classmethod
-    def of(cls, mech: Mechanism, tableau: Tableau, free: tuple[str, ...] = ()) -> HeldKernels:
-        """Those of a mechanism, made at the first call."""
-        found: HeldKernels = mech._kept.setdefault(("held", tableau.name, free), cls(mech, tableau, free))
-        return found
+    def __init__(self, mech: Mechanism, tableau: Tableau, free: tuple[str, ...] = ()) -> None:
+        kernels = Kernels(mech, free=free)
+        recording = kernels.recording
+        self.begin = kernels.ending()
+        self.advance = kernels.kernel("held steps", tableau, lambda: held_steps(recording.parts, tableau))
 
 
 def held_steps(parts: Parts, tableau: Tableau) -> Program:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.locks import cached_property
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.tableaux import Tableau
 from linkwright.tape.program import Program
@@ -18,91 +20,78 @@ if TYPE_CHECKING:
     from linkwright.simulation.parts import Parts
 
 Floats = NDArray[np.float64]
-_LAWS = 16  # laws whose compiled steps a mechanism keeps
 LANES = 8  # a batch of fewer states would run by other code, whose last bits may differ
+
+
+@dataclass(frozen=True)
+class StepRequest:
+    """Which program of a simulation: its name in `steps`, the tableau, the law by its digest, the free parameters."""
+
+    name: str
+    tableau: str = ""
+    law: str = ""
+    free: tuple[str, ...] = ()
+    conserving: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """What the programs of a simulation are recorded from; not the mechanism, which keeps the kernels."""
+
+    maker: Maker
+    law: Program | None
+    free: tuple[str, ...]
+    conserving: bool
+
+    @cached_property
+    def parts(self) -> Parts:
+        from linkwright.simulation.parts import Parts
+
+        return Parts(self.maker, self.law, self.free, conserving=self.conserving)
 
 
 class Kernels:
     """The kernels for one mechanism and, where the joint forces have a recorded law, that law.
 
-    Parameters in `free` are a last input p of those that they take part in.
+    Parameters in `free` are a last input p of those that they take part in. With `conserving`, steps keep the energy.
     """
 
     def __init__(
-        self, maker: Maker, digest: str, law: Program | None, free: tuple[str, ...] = (), *, conserving: bool = False
+        self, mech: Mechanism, law: Program | None = None, free: tuple[str, ...] = (), *, conserving: bool = False
     ) -> None:
-        self._maker, self._law, self._free, self.conserving = maker, law, free, conserving
-        self._identity = f"{digest} simulation {'' if law is None else law.digest}{f' {free}' if free else ''}"
-        self._identity += " conserving" if conserving else ""
-        self._kernels: dict[str, Kernel] = {}
-        self._parts: Parts | None = None
-        x = maker.tree.coordinates
+        self._mech, self.recording = mech, Recording(mech._maker, law, free, conserving)
+        self._law = "" if law is None else law.digest
+        x = mech.tree.coordinates
         self.nq, self.nv = x.nq, x.nv
-        self.plain = x.nq == x.nv and not maker.closed  # q̇ = v, and every state is possible
-        self.closed, self.has_law = bool(maker.closed), law is not None
-
-    @classmethod
-    def opened(cls, mech: Mechanism, free: tuple[str, ...], law: Program | None = None) -> Kernels:
-        """Those of a mechanism whose parameters `free` stay open."""
-        if not free:
-            return cls.of(mech, law)
-        key = ("opened simulation", free, None if law is None else law.digest)
-        kept: Kernels = mech._kept.setdefault(key, cls(mech._maker, mech.description.digest, law, free))
-        return kept
-
-    @classmethod
-    def of(cls, mech: Mechanism, law: Program | None, *, conserving: bool = False) -> Kernels:
-        """Those of a mechanism, made at the first call; of steps that keep the energy, if they are `conserving`."""
-        if conserving:
-            keeping: Kernels = mech._kept.setdefault(
-                ("conserving simulation",), cls(mech._maker, mech.description.digest, None, conserving=True)
-            )
-            return keeping
-        key = ("simulation", None if law is None else law.digest)
-        made: Kernels | None = mech._kept.get(key)
-        if made is None:
-            laws = [k for k in list(mech._kept) if k[0] == "simulation" and k[1] is not None]
-            for old in laws[: max(0, len(laws) - _LAWS + 1)]:  # a study may have a law for every case
-                mech._kept.pop(old, None)
-            kept: Kernels = mech._kept.setdefault(key, cls(mech._maker, mech.description.digest, law))
-            return kept
-        return made
+        self.plain = x.nq == x.nv and not mech.closed  # q̇ = v, and every state is possible
+        self.closed, self.has_law, self.conserving = mech.closed, law is not None, conserving
+        self.rate_units: Floats = mech._maker.rate_units  # (nv,): the unit of each rate
 
     @property
     def parts(self) -> Parts:
-        if self._parts is None:
-            from linkwright.simulation.parts import Parts
-
-            self._parts = Parts(self._maker, self._law, self._free, conserving=self.conserving)
-        return self._parts
-
-    @property
-    def rate_units(self) -> Floats:
-        """(nv,): the unit of each rate."""
-        return self._maker.rate_units
+        parts: Parts = self.recording.parts
+        return parts
 
     def _kernel(self, name: str, tableau: Tableau | None) -> Kernel:
-        key = name if tableau is None else f"{name} {tableau.name}"
-        kernel = self._kernels.get(key)
-        if kernel is None:
+        recording = self.recording
 
-            def make() -> Program:
-                from linkwright.simulation import steps
+        def record() -> Program:
+            from linkwright.simulation import steps
 
-                recorder = getattr(steps, name)
-                program: Program = recorder(self.parts) if tableau is None else recorder(self.parts, tableau)
-                return program
+            recorder = getattr(steps, name)
+            arguments = (recording.parts,) if tableau is None else (recording.parts, tableau)
+            program: Program = recorder(*arguments)
+            return program
 
-            seldom = name == "ending"
-            kernel = self._kernels.setdefault(key, Kernel(f"{self._identity} {key}", make, seldom=seldom))
-        return kernel
+        return self.kernel(name, tableau, record, seldom=name == "ending")
 
-    def other(self, name: str, make: Callable[[], Program]) -> Kernel:
-        """A kernel of another program, made and kept under its name."""
-        kernel = self._kernels.get(name)
-        if kernel is None:
-            kernel = self._kernels.setdefault(name, Kernel(f"{self._identity} {name}", make))
-        return kernel
+    def kernel(
+        self, name: str, tableau: Tableau | None, record: Callable[[], Program], *, seldom: bool = False
+    ) -> Kernel:
+        """The kernel of a program by its name and tableau; `record` makes it, and must not hold the mechanism."""
+        r = self.recording
+        request = StepRequest(name, "" if tableau is None else tableau.name, self._law, r.free, r.conserving)
+        return self._mech.kernel(request, record, seldom=seldom)
 
     # Each is a program of `steps` of the same name.
     def fixed_step(self, tableau: Tableau) -> Kernel:

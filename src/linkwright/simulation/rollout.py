@@ -100,7 +100,7 @@ def rollout(
     free, p, shape = _parameters(mech, parameters or {}, q.shape[:-1])
     q, v = (np.array(np.broadcast_to(x, (*shape, x.shape[-1]))).reshape(-1, x.shape[-1]) for x in (q, v))
     law, force, given = forces_of(mech, tau, shape, steps, q, v, t_start)
-    kernels, tableau = Kernels.opened(mech, free, law), tableau_of(method)
+    kernels, tableau = Kernels(mech, law, free), tableau_of(method)
     names, function = outputs_of(mech, outputs, q, v, t_start)
     store = _Store(names, function, len(q), steps, every, mech)
     work = _Work(kernels, tableau, q, v, dt, t_start, p, anew=given is not None)
@@ -311,5 +311,5 @@ class _Store:
 
 
 def _kernel(kernels: Kernels, tableau: Tableau, *, anew: bool) -> Kernel:
-    name = f"many steps {tableau.name}{' with new forces' if anew else ''}"
-    return kernels.other(name, lambda: many_steps(kernels.parts, tableau, anew=anew))
+    name, recording = f"many steps{' with new forces' if anew else ''}", kernels.recording
+    return kernels.kernel(name, tableau, lambda: many_steps(recording.parts, tableau, anew=anew))

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -121,8 +122,11 @@ class _Code:
         del self.mech  # which keeps this
 
 
+_codes: WeakKeyDictionary[Mechanism, dict[Any, _Code]] = WeakKeyDictionary()
+
+
 def _code(mech: Mechanism, key: tuple[Any, ...], make: Callable[[], _Code]) -> _Code:
-    kept: dict[Any, _Code] = mech._kept.setdefault("rollouts on a device", {})
+    kept = _codes.setdefault(mech, {})
     found = kept.pop(key, None) or make()
     while len(kept) >= _PROGRAMS:
         kept.pop(next(iter(kept)), None)

@@ -61,7 +61,7 @@ class Run:
         else:
             self.tau = force_of(tau, mech.nv)
         program = None if self.law is None else self.law.program
-        self.kernels = Kernels.of(mech, program, conserving=settings.conserve is not None)
+        self.kernels = Kernels(mech, program, conserving=settings.conserve is not None)
         self.given = q, v
         first = first_point(mech, self.kernels, settings.start, q, v, self.law, self.tau, self.notes)
         self.engine = engine_of(mech, self.kernels, settings, first, self.law, self.tau)

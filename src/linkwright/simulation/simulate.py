@@ -68,7 +68,6 @@ def simulate(
     motions under gravity alone, without tau, drivers and force elements. It takes nothing from the other errors of a
     step: these are as rtol says.
     """
-    from linkwright.closed.rounding import closing
     from linkwright.simulation.beginning import Settings
     from linkwright.simulation.run import Run
 
@@ -100,7 +99,7 @@ def simulate(
         raise ModelError(f"progress is called with the seconds done and all seconds: give a function, not {progress!r}")
     if checkpoint is not None and not isinstance(checkpoint, str | PathLike):
         raise ModelError(f"checkpoint is the path of a file, not {checkpoint!r}")
-    rounding = closing(given)
+    rounding = given.closing_mechanism
     mech = rounding.mechanism
     q, v, notes = _state(mech, q0, v0, start)
     run = Run(mech, settings, q, v, tau, _events(events), may_record=record, model=given.description.digest)
