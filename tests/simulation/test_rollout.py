@@ -180,5 +180,5 @@ def test_bad_arguments_are_named() -> None:
 @pytest.mark.parametrize("dt", [0.0, -1.0, np.inf, np.nan, "fast", None, [0.1]], ids=str)
 def test_a_step_that_is_no_length_of_time_is_told(dt):
     mech = lw.chain(1)
-    with pytest.raises(ModelError, match="dt must be a (finite )?number"):
+    with pytest.raises(ModelError, match=r"dt must be a (finite )?number"):
         lw.rollout(mech, mech.neutral(), np.zeros(mech.nv), dt=dt, steps=1)
