@@ -14,6 +14,10 @@ LEFT_OUT = {
     "mypy": "lint has no lowest version",
     "ruff": "lint has no lowest version",
 }
+#: What comes with the others and is newer than they know, and why it is held back.
+HELD_BACK = {
+    "pyparsing": ("<3.3", "it deprecates what Matplotlib 3.8 calls, and examples run with deprecations as errors"),
+}
 _DECLARED = re.compile(r"([\w.-]+)>=([\d.]+)(?:,<[\d.]+)?")
 
 
@@ -32,3 +36,4 @@ def lowest() -> dict[str, str]:
 
 if __name__ == "__main__":
     print("\n".join(f"{name}=={version}" for name, version in lowest().items()))
+    print("\n".join(f"{name}{bound}" for name, (bound, _) in HELD_BACK.items()))

@@ -18,7 +18,15 @@ def _briefly(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_robot_demo_shows_a_table_dynamics_and_speed(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = linkwright(capsys, "demo", "robot")
     assert outcome.code == 0, outcome.err
-    for part in ("panda_joint7", "degrees of freedom", "gives tau back", "Pinocchio", "the same accelerations"):
+    for part in ("panda_joint7", "degrees of freedom", "gives tau back", "forward_dynamics, one call"):
+        assert part in outcome.out
+
+
+def test_the_robot_demo_compares_itself_with_pinocchio(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pinocchio", reason="Pinocchio is the peer: pip install pin")
+    outcome = linkwright(capsys, "demo", "robot")
+    assert outcome.code == 0, outcome.err
+    for part in ("Pinocchio", "ratio", "the same accelerations"):
         assert part in outcome.out
 
 

@@ -8,7 +8,7 @@ from checkout import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from lowest import LEFT_OUT, lowest
+from lowest import HELD_BACK, LEFT_OUT, lowest
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -30,6 +30,11 @@ def test_a_package_has_one_lowest_version() -> None:
     for requirement in declared:
         by_name.setdefault(requirement.split(">")[0], set()).add(requirement)
     assert not {name: found for name, found in by_name.items() if len(found) > 1}
+
+
+def test_no_package_that_is_declared_is_held_back() -> None:
+    extras = PROJECT["optional-dependencies"]
+    assert not set(HELD_BACK) & names(PROJECT["dependencies"]).union(*(names(x) for x in extras.values()))
 
 
 def test_the_makefile_tests_with_them() -> None:

@@ -247,6 +247,22 @@ def test_the_tape_s_own_functions_work_on_floats_and_on_scalars(function):
     np.testing.assert_allclose(np.array(block.evaluate(x)), function(x), rtol=1e-14)
 
 
+def test_a_block_in_float32_rounds_constants_comparisons_and_tables_to_it():
+    spline = Table.spline([-1.0, 0.0, 1.0], [0.5, -1.0, 2.0])
+    x = np.array([-0.7, 0.1], dtype=np.float32)
+    block, _, _ = trace(
+        lambda x: np.array([x[0] / 3.0, x[0] * 1e40, F.greater(x[0], 0.0) / 3.0, F.table(x[0], spline) + 1e-9]), [(1,)]
+    )
+    with np.errstate(over="ignore"):
+        values = block.evaluate([x], np.float32)
+    assert [value.dtype for value in values] == [np.float32] * 4
+    third = np.float32(1.0) / np.float32(3.0)
+    np.testing.assert_array_equal(values[0], x / np.float32(3.0))
+    np.testing.assert_array_equal(values[1], [-np.inf, np.inf])
+    np.testing.assert_array_equal(values[2], [0.0, third])
+    np.testing.assert_array_equal(values[3], spline(x).astype(np.float32))
+
+
 def test_an_array_beside_a_scalar_broadcasts(xy):
     x, _ = xy
     array = np.array([1.0, 2.0])

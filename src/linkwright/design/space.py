@@ -49,7 +49,7 @@ class Space:
                 raise ModelError(f"{text}; give {{{name!r}: (lower, upper)}}", element=name)
         from scipy.stats import qmc  # type: ignore[import-untyped]
 
-        spread = qmc.LatinHypercube(len(self.names), rng=np.random.default_rng(seed)).random(count - 1)
+        spread = qmc.LatinHypercube(len(self.names), seed=np.random.default_rng(seed)).random(count - 1)
         return own + [self.place(self.lower + x * (self.upper - self.lower)) for x in spread]
 
 

@@ -132,7 +132,7 @@ def _in_float32(block: Block, inputs: Sequence[Floats], outputs: Sequence[Floats
     """The error of the same operations in float32."""
     columns = [x[:, k].astype(np.float32) for x in inputs for k in range(x.shape[1])]
     with np.errstate(all="ignore"):
-        values = block.evaluate(columns)
+        values = block.evaluate(columns, np.float32)
     found, at = [], 0
     for y in outputs:
         part = [np.broadcast_to(values[at + k], len(y)) for k in range(y.shape[1])]

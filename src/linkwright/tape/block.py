@@ -72,20 +72,25 @@ class Block:
         """(op, a, b, c) of each operation, as Python numbers for loops over the block."""
         return list(zip(self.op.tolist(), *self.args.T.tolist(), strict=True))
 
-    def evaluate(self, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs for inputs that are numbers or arrays of one shape (for recorded scalars: `replay`)."""
-        values: list[Any] = [*self.constants.tolist(), *inputs]
+    def evaluate(self, inputs: Sequence[Any], dtype: type[np.floating[Any]] | None = None) -> list[Any]:
+        """The outputs for inputs that are numbers or arrays of one shape (for recorded scalars: `replay`).
+
+        With a `dtype`, constants and results of operations are rounded to it, as in code that has no other.
+        """
+        constants = self.constants.tolist() if dtype is None else list(self.constants.astype(dtype))
+        values: list[Any] = [*constants, *inputs]
         table = O.OPERATIONS
         for op, a, b, c in self.rows():
             arity = table[op].arity
             if op == O.TABLE:
-                values.append(self.tables[b](values[a]))
+                value = self.tables[b](values[a])
             elif arity == 2:
-                values.append(table[op].value(values[a], values[b]))
+                value = table[op].value(values[a], values[b])
             elif arity == 1:
-                values.append(table[op].value(values[a]))
+                value = table[op].value(values[a])
             else:
-                values.append(table[op].value(values[a], values[b], values[c]))
+                value = table[op].value(values[a], values[b], values[c])
+            values.append(value if dtype is None else np.asarray(value, dtype))
         return [values[k] for k in self.outputs.tolist()]
 
     def replay(self, recorder: Recorder, inputs: Sequence[Scalar]) -> list[Scalar]:

@@ -138,8 +138,8 @@ def _label_places(made: Map, lines: Any, shown: Any) -> list[tuple[float, float]
     depth = _depth(~np.ma.getmaskarray(shown))
     near = 0.07 * max(depth.shape)
     found: list[tuple[float, float]] = []
-    for segments in lines.allsegs:
-        points = np.concatenate([np.zeros((0, 2)), *(one for one in segments if len(one) > 1)])
+    for contour in lines.get_paths():
+        points = contour.vertices
         cells = np.stack([np.interp(points[:, 0], x, np.arange(len(x))), np.interp(points[:, 1], y, np.arange(len(y)))])
         deep = depth[np.rint(cells[1]).astype(int), np.rint(cells[0]).astype(int)]
         for px, py in found:
