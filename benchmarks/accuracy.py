@@ -16,7 +16,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 import linkwright as lw
-from linkwright.programs import FORWARD_METHODS
+from linkwright.dynamics.functions import FORWARD_METHODS
 from linkwright.recursions import articulated_body, assembly_loops
 from linkwright.recursions.redundancy import Blocks, Redundancy
 from linkwright.recursions.traversal import Unrolled

@@ -27,7 +27,7 @@ import numpy as np
 
 import linkwright as lw
 from chain_work import PEERS
-from linkwright.programs import FORWARD_METHODS
+from linkwright.dynamics.functions import FORWARD_METHODS
 from table import cpu, replace_section
 
 HERE = Path(__file__).resolve().parent

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import linkwright as lw
-from linkwright.programs import FORWARD_METHODS
+from linkwright.dynamics.functions import FORWARD_METHODS
 from linkwright.recursions.generic import generic_forward_dynamics, grouped
 from table import replace_section
 

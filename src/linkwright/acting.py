@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.elements import JointForce, PointForce
 from linkwright.mechanism.quantities import turns
 from linkwright.mechanism.topology import reacting_bodies
-from linkwright.programs import Request
 from linkwright.results.series import Series
 from linkwright.spatial.rotation import euler_parameters_matrix
 

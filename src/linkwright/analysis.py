@@ -57,12 +57,14 @@ def analyse(
     from linkwright.constraints.motion import times_of
     from linkwright.constraints.remarks import remarks
     from linkwright.mechanism.system import AnalysisKind, System, idle_settings
-    from linkwright.sources import load
+    from linkwright.sources import LoadOptions, load
 
     if isinstance(mechanism, Mechanism):
         mech = mechanism.with_parameters(**parameters) if parameters else mechanism
     else:  # its reader alone knows the parameters that depend on others
-        mech = load(path_text("a model file", mechanism), **({"parameters": parameters} if parameters else {}))
+        mech = load(
+            path_text("a model file", mechanism), **({"parameters": parameters} if parameters else LoadOptions())
+        )
     d = mech.description
     system: System = d.system or System()
     kind = analysis or system.analysis

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.dynamics.functions import Request
 from linkwright.mechanism.lengths import shifts
-from linkwright.programs import Request
 from linkwright.recursions import assembly_loops, composite, constraint_space, coordinates
 from linkwright.recursions.articulated_body import velocities
 from linkwright.recursions.constraint_space import gradient

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwright.base.checks import real_array
 from linkwright.base.locks import Lock, cached_property
 from linkwright.described import Described
+from linkwright.dynamics.functions import FUNCTIONS, ForwardMethod, FunctionName, ProgramForm, Reference, Request
 from linkwright.errors import KernelError, ModelError, NameNotFound, ShapeError
 from linkwright.kernels import program_cache
 from linkwright.kernels.callpath import shortcut
@@ -24,7 +25,6 @@ from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.libraries import on_device
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.kinds import KIND_LIST
-from linkwright.programs import SPECS, Request
 from linkwright.tape.program import Program
 from linkwright.tape.scalar import has_scalars
 from linkwright.views import Body, DofReport, Joint
@@ -61,22 +61,22 @@ class Mechanism(Described):
     # -- programs -------------------------------------------------------------------------------------
     def program(
         self,
-        function: str,
+        function: FunctionName,
         *,
-        method: str | None = None,
+        method: ForwardMethod | None = None,
         wrenches: bool = False,
         frame: str = "",
-        reference: str = "",
+        reference: Reference | Literal[""] = "",
         free: Sequence[str] = (),
-        form: str = "",
+        form: ProgramForm | Literal[""] = "",
     ) -> Program:
         """The tape behind a method; parameters in `free` become the entries of a last input p.
 
         `form` is "unrolled" or "rolled" (a loop over links), by default what suits the number of links.
         """
-        if function not in SPECS:
-            raise NameNotFound("function", function, list(SPECS))
-        if "reference" in SPECS[function].options:
+        if function not in FUNCTIONS:
+            raise NameNotFound("function", function, list(FUNCTIONS))
+        if "reference" in FUNCTIONS[function].options:
             reference = reference or "body"
         request = Request(function, method or "", wrenches, frame, reference, tuple(free), form)
         request = self._maker.resolved(request)
@@ -144,7 +144,7 @@ class Mechanism(Described):
         kernel = self._kernel(request)
         if has_scalars(*arrays):
             return kernel.program(*arrays)
-        if self._maker.needs_time and SPECS[request.function].forces:
+        if self._maker.needs_time and FUNCTIONS[request.function].forces:
             return kernel(*arrays, t, out=out)
         name = request.function
         if type(t) is not float:
@@ -278,7 +278,7 @@ class Mechanism(Described):
         *,
         t: ArrayLike = 0.0,
         wrenches: ArrayLike | None = None,
-        method: str | None = None,
+        method: ForwardMethod | None = None,
         out: Floats | None = None,
     ) -> Floats:
         """The joint accelerations that tau (and wrenches (..., nb, 6) on the bodies) cause.
@@ -408,7 +408,7 @@ class Mechanism(Described):
         """The pose (..., 4, 4) of a frame in ground."""
         return self._array(Request("pose", frame=frame), q)
 
-    def jacobian(self, q: ArrayLike, frame: str, reference: str = "body") -> Floats:
+    def jacobian(self, q: ArrayLike, frame: str, reference: Reference = "body") -> Floats:
         """(..., 6, nv): the frame's twist is J v.
 
         Reference "body": at the frame's origin in its axes; "aligned": at its origin in ground axes;
@@ -417,7 +417,7 @@ class Mechanism(Described):
         request = Request("jacobian", frame=frame, reference=reference)
         return self._array(request, q)
 
-    def twist(self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = "body") -> Floats:
+    def twist(self, q: ArrayLike, v: ArrayLike, frame: str, reference: Reference = "body") -> Floats:
         """The twist (..., 6) of a frame; the references are those of `jacobian`."""
         request = Request("twist", frame=frame, reference=reference)
         return self._array(request, q, v)
@@ -448,27 +448,7 @@ def _one_state(arrays: Sequence[Any]) -> bool:
     return isinstance(arrays[0], np.ndarray) and arrays[0].ndim == 1
 
 
-#: Functions without a method of their name, or whose method takes options that the short way does not know.
-_OTHER = (
-    "forward_dynamics",
-    "pose",
-    "jacobian",
-    "twist",
-    "reactions",
-    "gear_forces",
-    "rate",
-    "closing",
-    "settling",
-    "tree_forces",
-    "applied_forces",
-    "force_values",
-    "initial_values",
-)
 #: The requests of plain calls, which have a native shortcut.
-_PLAIN = {
-    **{name: Request(name) for name in SPECS if name not in _OTHER},
-    "forward_dynamics": Request("forward_dynamics"),
-    "reactions": Request("reactions"),
-}
+_PLAIN = {name: Request(name) for name, function in FUNCTIONS.items() if function.plain}
 
 __all__ = ["Body", "DofReport", "Joint", "Mechanism"]

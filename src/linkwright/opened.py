@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import Name
 from linkwright.model import Mechanism
-from linkwright.programs import SPECS, Request
 
 Floats = NDArray[np.float64]
 _MOVING = ("integrate", "difference", "rate")  # what moves coordinates alone has no parameters
@@ -34,7 +34,7 @@ class Opened(Mechanism):
         if request.function in _MOVING:
             return self.base._answer(request, *arrays, out=out)
         kernel = self.base._kernel(replace(request, free=self.names))
-        time = (t,) if self._maker.needs_time and SPECS[request.function].forces else ()
+        time = (t,) if self._maker.needs_time and FUNCTIONS[request.function].forces else ()
         return kernel(*arrays, *time, self.values, out=out)
 
     def _changed(self, name: str, change: Callable[[Description], Description]) -> Mechanism:

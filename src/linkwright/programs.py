@@ -7,7 +7,7 @@ constants folded; beyond, it is rolled into loops over links.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.dynamics.functions import FORMS, FORWARD_METHODS, FUNCTIONS, REFERENCES, Request
 from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import AppliedWrench, JointForce, laws_of
@@ -46,89 +47,13 @@ UNROLL_BY_NAME_AT_MOST = 256
 MASSES = "virtual-work"
 #: The ways that have this form: one constraint after another, or in rounds of those that do not touch each other.
 OF_MASSES = (MASSES, "assembly")
-#: The ways to forward dynamics; the first is the default.
-FORWARD_METHODS = ("articulated-body", "diagonal", "triangular", "mass-matrix", "virtual-work", "assembly")
 CLOSED_METHODS = ("articulated-body", "virtual-work", "assembly", "mass-matrix")  # those that can close loops
 FREE_BODY_METHODS = ("virtual-work", "assembly")  # those that ask every body for a whole inertia, assembly with loops
 #: Gaps of rounded numbers are measured by so many times themselves: they count as 2e-9 of the mechanism's length.
 ROUNDED = 5e8
 FEW_RATES = 12  # of closed mechanisms whose derivatives compile in seconds
-REFERENCES = ("body", "world", "aligned")
-FORMS = ("unrolled", "rolled")
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is asked: a function of the mechanism and its options."""
-
-    function: str
-    method: str = ""
-    wrenches: bool = False
-    frame: str = ""
-    reference: str = ""
-    free: tuple[str, ...] = ()
-    form: str = ""  # "unrolled" or "rolled" where the caller insists
-
-
-@dataclass(frozen=True)
-class Spec:
-    """What is known of a function before it is recorded."""
-
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    rolls: bool = True  # whether it has a rolled form
-    dense: int = 0  # related pairs of links beyond which it is refused, 0 for none
-    forces: bool = False  # whether force elements take part
-    loops: bool = False  # whether the spanning tree's answer holds for closed loops too
-    closed: bool = False  # whether loops, ties and drivers take part
-    options: tuple[str, ...] = ()
-
-
-SPECS: dict[str, Spec] = {
-    "forward_dynamics": Spec(("q", "v", "tau"), ("a",), forces=True, closed=True, options=("method", "wrenches")),
-    "inverse_dynamics": Spec(("q", "v", "a"), ("tau",), forces=True, options=("wrenches",)),
-    "tree_forces": Spec(("q", "v", "a"), ("tau",), forces=True, loops=True, options=("wrenches",)),
-    "bias_forces": Spec(("q", "v"), ("h",), forces=True, loops=True, options=("wrenches",)),
-    "gravity_forces": Spec(("q",), ("g",), loops=True),
-    "mass_matrix": Spec(("q",), ("M",), loops=True),
-    "reactions": Spec(
-        ("q", "v", "tau"),
-        ("wrenches",),
-        rolls=False,
-        dense=200_000,
-        forces=True,
-        options=("method", "wrenches"),
-    ),
-    "gear_forces": Spec(("q", "v", "tau"), ("forces",), rolls=False, forces=True, options=("method",)),
-    "constraint_forces": Spec(("q", "v", "tau"), ("lambda",), forces=True, closed=True, options=("method", "wrenches")),
-    "closing": Spec(("q",), ("dv", "phi"), forces=True, closed=True, options=("method",)),
-    "settling": Spec(("q", "v"), ("dv", "rate"), forces=True, closed=True, options=("method",)),
-    "inverse_dynamics_derivatives": Spec(
-        ("q", "v", "a"), ("dtau_dq", "dtau_dv", "M"), rolls=False, dense=5_000, forces=True
-    ),
-    "forward_dynamics_derivatives": Spec(
-        ("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), rolls=False, dense=5_000, forces=True, closed=True
-    ),
-    "applied_forces": Spec(("q", "v"), ("wrenches", "forces"), rolls=False, forces=True, loops=True),
-    "pose": Spec(("q",), ("pose",), loops=True, options=("frame",)),
-    "jacobian": Spec(("q",), ("jacobian",), rolls=False, dense=200_000, loops=True, options=("frame", "reference")),
-    "twist": Spec(("q", "v"), ("twist",), loops=True, options=("frame", "reference")),
-    "kinetic_energy": Spec(("q", "v"), ("energy",), loops=True),
-    "potential_energy": Spec(("q",), ("energy",), loops=True),
-    "center_of_mass": Spec(("q",), ("center",), loops=True),
-    "momentum": Spec(("q", "v"), ("momentum",), loops=True),
-    "integrate": Spec(("q", "dv"), ("q",), loops=True),
-    "difference": Spec(("q", "q1"), ("dv",), loops=True),
-    "rate": Spec(("q", "v"), ("rate",), loops=True),
-    "force_values": Spec(("q", "v"), ("forces",), rolls=False, forces=True, loops=True),
-    "initial_values": Spec(("q", "v"), ("values", "slopes"), rolls=False, loops=True),
-}
-#: What mechanisms with loops, ties and drivers answer by a method alone, and what to ask instead of its program.
-METHOD_ALONE = {
-    "inverse_dynamics": "call mech.inverse_dynamics, or take the program 'tree_forces' of the spanning tree alone",
-    "reactions": "call mech.reactions, or take the program 'constraint_forces'",
-    "gear_forces": "take the series of an analysis, or the program 'constraint_forces'",
-}
 #: What has a rolled form for mechanisms with loops, ties, drivers, couplings and force elements.
 CLOSED = ("forward_dynamics", "constraint_forces", "closing", "settling")
 
@@ -220,7 +145,7 @@ class Maker:
     @cached_property
     def derivable(self) -> bool:
         """Whether the derivatives of forward dynamics can be laid out, and compiled within seconds."""
-        few = self._pairs <= SPECS["forward_dynamics_derivatives"].dense and not self.carried_by_constraints
+        few = self._pairs <= FUNCTIONS["forward_dynamics_derivatives"].dense and not self.carried_by_constraints
         return few and (not self.closed or (self.tree.coordinates.nv <= FEW_RATES and not self.rotors))
 
     @property
@@ -348,7 +273,7 @@ class Maker:
     # -- programs -----------------------------------------------------------------------------------------
     def check(self, request: Request) -> None:
         """Refuse options that the function does not take, and names that are not there, before anything is made."""
-        takes = SPECS[request.function].options
+        takes = FUNCTIONS[request.function].options
         for option in ("method", "wrenches", "frame", "reference"):
             if getattr(request, option) and option not in takes:
                 known = f"it takes {', '.join(takes)}" if takes else "it takes none of them"
@@ -367,7 +292,7 @@ class Maker:
 
     def resolved(self, request: Request) -> Request:
         """The request with the method that it is answered by, where none is named."""
-        if request.method or "method" not in SPECS[request.function].options:
+        if request.method or "method" not in FUNCTIONS[request.function].options:
             return request
         if self.rolls(request) and self.as_masses(request):
             return replace(request, method=MASSES)
@@ -400,7 +325,7 @@ class Maker:
         x = self.tree.coordinates
         sizes: dict[str, tuple[int, ...]] = {"q": (x.nq,), "q1": (x.nq,)}
         sizes |= dict.fromkeys(("v", "a", "tau", "dv"), (x.nv,))
-        spec = SPECS[request.function]
+        spec = FUNCTIONS[request.function]
         shapes = {name: sizes[name] for name in spec.inputs}
         if request.wrenches:
             shapes["wrenches"] = (self.tree.n, 6)
@@ -421,7 +346,7 @@ class Maker:
 
     def program(self, request: Request, *, packed: bool = False) -> Program:
         """Record the program of a request; a loop may be `packed` into less memory, without derivatives."""
-        spec, request = SPECS[request.function], self.resolved(request)
+        spec, request = FUNCTIONS[request.function], self.resolved(request)
         if self.closed and not spec.loops:
             self._check_closed(request)
         if request.function in ("constraint_forces", "closing", "settling") and not self.closed:
@@ -446,10 +371,11 @@ class Maker:
         """Refuse what cannot be answered for closed mechanisms."""
         first = self.closings[0]
         does = {"joint": "closes a loop", "driver": "prescribes a motion"}.get(first.group, "holds bodies together")
-        if request.function in METHOD_ALONE:
-            text = f"{first} {does}; {request.function} is no single program then: {METHOD_ALONE[request.function]}"
+        instead = FUNCTIONS[request.function].instead
+        if instead:
+            text = f"{first} {does}; {request.function} is no single program then: {instead}"
             raise ModelError(text, element=first.name)
-        if not SPECS[request.function].closed:
+        if not FUNCTIONS[request.function].closed:
             text = f"{first} {does}; {request.function} is for mechanisms without loops, ties and drivers so far"
             raise ModelError(text, element=first.name)
         if request.method and request.method not in CLOSED_METHODS:
@@ -532,7 +458,7 @@ class Maker:
 
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
-        spec = SPECS[request.function]
+        spec = FUNCTIONS[request.function]
         if self.as_masses(request):
             named = request.method not in ("", *OF_MASSES)
             most = UNROLL_BY_NAME.get(request.method, UNROLL_BY_NAME_AT_MOST) if named else UNROLL

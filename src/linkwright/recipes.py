@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from linkwright import closed_derivatives
 from linkwright import closed_recipes as closed
 from linkwright.base.locks import cached_property
-from linkwright.closed_derivatives import derivatives as closed_derivatives
 from linkwright.closed_recipes import redundancy_of as redundancy_of
 from linkwright.constraints import inertial
+from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.errors import ModelError
 from linkwright.mechanism.contraction import Contraction
 from linkwright.mechanism.elements import JointForce, laws_of
 from linkwright.mechanism.quantities import Quantity, quantities
-from linkwright.programs import SPECS, Maker, Request
+from linkwright.programs import Maker
 from linkwright.recursions import (
     assembly,
     composite,
     coordinates,
     derivatives,
     elements,
+    gears,
     kinematics,
+    measuring,
     newton_euler,
 )
 from linkwright.recursions.determined import contraction, undetermined
 from linkwright.recursions.factor import Factor, ZeroPivot, factorise
-from linkwright.recursions.gears import gear_forces, without_gears
 from linkwright.recursions.holds import OpenLoop
 from linkwright.recursions.levels import RolledSheet, UnrolledSheet
-from linkwright.recursions.measuring import force_values, initial_values, measure
 from linkwright.recursions.methods import METHODS
 from linkwright.recursions.rolled import Rolled, rate_parents
 from linkwright.recursions.traversal import SingularLink, Traversal, Unrolled
@@ -65,7 +66,7 @@ class Question:
 
     def measured(self, wanted: Sequence[Quantity]) -> dict[str, Any]:
         """The values of quantities, by their keys."""
-        return measure(self.traversal(), wanted, self.maker, self.parameters) if wanted else {}
+        return measuring.measure(self.traversal(), wanted, self.maker, self.parameters) if wanted else {}
 
     def traversal(self, only: Sequence[int] | None = None, **inputs: Array) -> Unrolled:
         """A fresh unrolled traversal over these inputs."""
@@ -121,16 +122,6 @@ class Question:
         return tau if extra is None else tau + extra
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """How a function is recorded: the unrolled form, and the rolled one if it has one."""
-
-    record: Callable[[Question], Any]
-    rolled: Callable[[Traversal, Maker, Request], Any] | None = None
-    still: tuple[str, ...] = ()  # inputs of the recursion that are zero in the rolled form
-    finish: Callable[[Maker, Request, dict[str, tuple[int, ...]]], Program] | None = None  # of trees
-
-
 def to_body(record: Mapping[str, Any], wrench: Array) -> Array:
     """A wrench at the link frame in its axes, at the body frame in its axes."""
     r, p = np.asarray(record["frame_r"]), np.asarray(record["frame_p"])
@@ -138,7 +129,7 @@ def to_body(record: Mapping[str, Any], wrench: Array) -> Array:
     return np.concatenate([force, r @ wrench[3:] + cross(p, force)])
 
 
-def _forward(question: Question) -> Array:
+def forward_dynamics(question: Question) -> Array:
     maker, gravity = question.maker, question.gravity
     if maker.closed:
         return closed.accelerations(question)[0]
@@ -149,6 +140,10 @@ def _forward(question: Question) -> Array:
         sheet = UnrolledSheet(question.traversal(tau=tau))
         return assembly.forward_dynamics(sheet, _contraction(maker), gravity, wrenches=wrenches)
     return METHODS[name](question.traversal(tau=tau, a=still), gravity, wrenches=wrenches)
+
+
+def forward_dynamics_rolled(traversal: Traversal, maker: Maker, request: Request) -> Any:
+    return METHODS[request.method](traversal, maker.gravity({}), wrenches=request.wrenches)
 
 
 def _contraction(maker: Maker) -> Contraction:
@@ -164,7 +159,7 @@ def _contraction(maker: Maker) -> Contraction:
         ) from None
 
 
-def _inverse(question: Question, **zeros: Array) -> Array:
+def inverse_dynamics(question: Question, **zeros: Array) -> Array:
     wrenches = question.applied()
     t = question.traversal(**zeros)
     tau = newton_euler.inverse_dynamics(t, question.gravity, wrenches=wrenches)
@@ -172,15 +167,15 @@ def _inverse(question: Question, **zeros: Array) -> Array:
     return tau if extra is None else tau - extra
 
 
-def _inverse_rolled(traversal: Traversal, maker: Maker, request: Request) -> Any:
+def inverse_dynamics_rolled(traversal: Traversal, maker: Maker, request: Request) -> Any:
     return newton_euler.inverse_dynamics(traversal, maker.gravity({}), wrenches=request.wrenches)
 
 
-def _bias(question: Question) -> Array:
-    return _inverse(question, a=np.zeros(question.maker.tree.coordinates.nv))
+def bias_forces(question: Question) -> Array:
+    return inverse_dynamics(question, a=np.zeros(question.maker.tree.coordinates.nv))
 
 
-def _gravity_forces(question: Question) -> Array:
+def gravity_forces(question: Question) -> Array:
     zero = np.zeros(question.maker.tree.coordinates.nv)
     return newton_euler.inverse_dynamics(question.traversal(v=zero, a=zero), question.gravity)
 
@@ -213,7 +208,14 @@ def _weighty(function: Callable[[Traversal], Any]) -> Callable[[Traversal, Maker
     return checked
 
 
-_center, _momentum = _weighty(kinematics.center_of_mass), _weighty(kinematics.momentum)
+center_of_mass, momentum = _weighty(kinematics.center_of_mass), _weighty(kinematics.momentum)
+
+
+pose, pose_rolled = _in_frame(kinematics.frame_pose), _in_frame_rolled(kinematics.frame_pose)
+twist, twist_rolled = _in_frame(kinematics.frame_twist), _in_frame_rolled(kinematics.frame_twist)
+jacobian = _in_frame(kinematics.frame_jacobian)
+constraint_forces, closing, velocity_projection = closed.constraint_forces, closed.closing, closed.settling
+closed_forward_derivatives = closed_derivatives.derivatives
 
 
 def _refuse_massless(maker: Maker) -> None:
@@ -221,20 +223,25 @@ def _refuse_massless(maker: Maker) -> None:
         raise ModelError("no body has mass, so there is no centre of mass; give the bodies masses")
 
 
-def _reactions(question: Question) -> Array:
+def reactions(question: Question) -> Array:
     """The wrench of each joint on its body, at the body frame in its axes; what gears exert is not in it."""
     t, forces = _geared(question)
-    return np.stack([to_body(link.record, f) for link, f in zip(t.links, without_gears(t, forces), strict=True)])
+    return np.stack([to_body(link.record, f) for link, f in zip(t.links, gears.without_gears(t, forces), strict=True)])
 
 
 def _geared(question: Question) -> tuple[Unrolled, list[Any]]:
     """Newton's and Euler's equations of the links as tau moves them, and the forces of their gears."""
-    t = question.traversal(a=_forward(question))
+    t = question.traversal(a=forward_dynamics(question))
     newton_euler.joint_forces(t, question.gravity, wrenches=question.applied())
-    return t, gear_forces(t, question.joint_laws() if question.maker.coupled else {})
+    return t, gears.gear_forces(t, question.joint_laws() if question.maker.coupled else {})
 
 
-def _applied_forces(question: Question) -> tuple[Array, Array]:
+def gear_forces(question: Question) -> Array:
+    """The force of each gear on its follower's coordinate."""
+    return np.array(_geared(question)[1])
+
+
+def applied_forces(question: Question) -> tuple[Array, Array]:
     """The wrenches of force elements on bodies, at their frames in their axes, and the forces of joint laws.
 
     The latter are on each joint's own rates, as `Tree.own_rates` has them: followers and loops have theirs.
@@ -249,7 +256,7 @@ def _applied_forces(question: Question) -> tuple[Array, Array]:
     return wrenches, np.array([laws.get(rate, 0.0) for rate in rates])
 
 
-def _inverse_derivatives(question: Question) -> Any:
+def inverse_dynamics_derivatives(question: Question) -> Any:
     a = question.inputs["a"]
     if question.maker.has_pair_derivatives:
         return derivatives.inverse_dynamics_derivatives(question.traversal(), question.gravity, a)
@@ -264,7 +271,7 @@ def _forward_derivative_parts(question: Question) -> tuple[Any, Factor, Any, Any
         return derivatives.forward_dynamics_parts(question.traversal(), question.gravity, tau)
     m = composite.mass_matrix(question.traversal())
     factor = factorise(m)
-    h = _bias(question)
+    h = bias_forces(question)
     a = factor.solve([tau[k] - h[k] for k in range(len(h))])
     return m, factor, *_tape_derivatives(question, np.array(a))
 
@@ -279,7 +286,8 @@ def _tape_derivatives(question: Question, a: Array) -> tuple[list[list[Any]], li
     shapes = maker.shapes(request)
     names = list(shapes)
     block, _, _ = trace(
-        lambda *arrays: _inverse(Question(maker, request, dict(zip(names, arrays, strict=True)))), list(shapes.values())
+        lambda *arrays: inverse_dynamics(Question(maker, request, dict(zip(names, arrays, strict=True)))),
+        list(shapes.values()),
     )
     q = inputs["q"]
     recorder: Recorder = q.reshape(-1)[0].recorder
@@ -299,7 +307,7 @@ def _tape_derivatives(question: Question, a: Array) -> tuple[list[list[Any]], li
     return dq, dv
 
 
-def _forward_derivatives(maker: Maker, request: Request, shapes: dict[str, tuple[int, ...]]) -> Program:
+def forward_dynamics_derivatives(maker: Maker, request: Request, shapes: dict[str, tuple[int, ...]]) -> Program:
     """∂a/∂q, ∂a/∂v, ∂a/∂tau: one block for M's factors and ∂τ, then M⁻¹ on all columns at once."""
     nv = maker.tree.coordinates.nv
     names = list(shapes)
@@ -341,46 +349,41 @@ def _scatter(builder: ProgramBuilder, solution: Ref, outputs: list[Ref], nv: int
     builder.add(Each(nv, (builder.case(block, [source], targets),)))
 
 
-def _both(function: Callable[[Traversal, Maker], Any]) -> dict[str, Any]:
-    """A recursion that is recorded the same way unrolled and rolled."""
-    return {"record": lambda q: function(q.traversal(), q.maker), "rolled": lambda t, m, r: function(t, m)}
+# -- recorders of single lines ---------------------------------------------------------------------------
+def mass_matrix(traversal: Traversal, maker: Maker) -> Any:
+    return composite.mass_matrix(traversal)
 
 
-RECIPES: dict[str, Recipe] = {
-    "forward_dynamics": Recipe(
-        _forward,
-        lambda t, m, r: METHODS[r.method](t, m.gravity({}), wrenches=r.wrenches),
-        still=("a",),
-    ),
-    "inverse_dynamics": Recipe(_inverse, _inverse_rolled),
-    "tree_forces": Recipe(_inverse, _inverse_rolled),
-    "bias_forces": Recipe(_bias, _inverse_rolled, still=("a",)),
-    "gravity_forces": Recipe(_gravity_forces, _inverse_rolled, still=("v", "a")),
-    "mass_matrix": Recipe(**_both(lambda t, m: composite.mass_matrix(t))),
-    "reactions": Recipe(_reactions),
-    "gear_forces": Recipe(lambda q: np.array(_geared(q)[1])),
-    "constraint_forces": Recipe(closed.constraint_forces),
-    "closing": Recipe(closed.closing),
-    "settling": Recipe(closed.settling),
-    "inverse_dynamics_derivatives": Recipe(_inverse_derivatives),
-    "forward_dynamics_derivatives": Recipe(closed_derivatives, finish=_forward_derivatives),
-    "applied_forces": Recipe(_applied_forces),
-    "pose": Recipe(_in_frame(kinematics.frame_pose), _in_frame_rolled(kinematics.frame_pose)),
-    "jacobian": Recipe(_in_frame(kinematics.frame_jacobian)),
-    "twist": Recipe(_in_frame(kinematics.frame_twist), _in_frame_rolled(kinematics.frame_twist)),
-    "kinetic_energy": Recipe(**_both(lambda t, m: kinematics.kinetic_energy(t))),
-    "potential_energy": Recipe(
-        lambda q: kinematics.potential_energy(q.traversal(), q.gravity),
-        lambda t, m, r: kinematics.potential_energy(t, m.gravity({})),
-    ),
-    "center_of_mass": Recipe(**_both(_center)),
-    "momentum": Recipe(**_both(_momentum)),
-    "integrate": Recipe(**_both(lambda t, m: coordinates.integrate(t))),
-    "difference": Recipe(**_both(lambda t, m: coordinates.difference(t))),
-    "force_values": Recipe(lambda q: force_values(q.maker.description.elements, q.names, q.measured)),
-    "initial_values": Recipe(lambda q: initial_values(q.maker.description.initial, q.measured)),
-    "rate": Recipe(**_both(lambda t, m: coordinates.rate(t))),
-}
+def kinetic_energy(traversal: Traversal, maker: Maker) -> Any:
+    return kinematics.kinetic_energy(traversal)
+
+
+def potential_energy(question: Question) -> Any:
+    return kinematics.potential_energy(question.traversal(), question.gravity)
+
+
+def potential_energy_rolled(traversal: Traversal, maker: Maker, request: Request) -> Any:
+    return kinematics.potential_energy(traversal, maker.gravity({}))
+
+
+def integrate(traversal: Traversal, maker: Maker) -> Any:
+    return coordinates.integrate(traversal)
+
+
+def difference(traversal: Traversal, maker: Maker) -> Any:
+    return coordinates.difference(traversal)
+
+
+def coordinate_rates(traversal: Traversal, maker: Maker) -> Any:
+    return coordinates.rate(traversal)
+
+
+def force_values(question: Question) -> Any:
+    return measuring.force_values(question.maker.description.elements, question.names, question.measured)
+
+
+def initial_values(question: Question) -> Any:
+    return measuring.initial_values(question.maker.description.initial, question.measured)
 
 
 def _traced(maker: Maker, function: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]]) -> Any:
@@ -399,7 +402,7 @@ def _traced(maker: Maker, function: Callable[..., Any], shapes: Mapping[str, tup
 
 def _refuse_undetermined(maker: Maker, request: Request) -> None:
     """Forces must tell every joint's acceleration; with free parameters, only recording finds out."""
-    spec = SPECS[request.function]
+    spec = FUNCTIONS[request.function]
     if ("tau" in spec.inputs or spec.closed) and not request.free:
         masses = maker.rolls(request) and maker.as_masses(request)
         position = None if masses and maker.carried_by_constraints else undetermined(maker.tree)
@@ -431,23 +434,25 @@ def determined_by_constraints(maker: Maker) -> bool:
 def record(maker: Maker, request: Request) -> Program:
     """The program of a request with every link's arithmetic laid out and its constants folded."""
     _refuse_undetermined(maker, request)
-    recipe, shapes = RECIPES[request.function], maker.shapes(request)
-    if recipe.finish is not None and not maker.closed:
-        return recipe.finish(maker, request, shapes)
+    row, shapes = FUNCTIONS[request.function], maker.shapes(request)
+    if row.of_tree is not None and not maker.closed:
+        program: Program = row.of_tree(maker, request, shapes)
+        return program
     names = list(shapes)
 
     def function(*arrays: Array) -> Any:
-        return recipe.record(Question(maker, request, dict(zip(names, arrays, strict=True))))
+        question = Question(maker, request, dict(zip(names, arrays, strict=True)))
+        return row.unrolled(question)
 
     block, out_shapes, single = _traced(maker, function, shapes)
-    if "frame" not in SPECS[request.function].options:
+    if "frame" not in FUNCTIONS[request.function].options:
         block = with_every_input(block)
     if out_shapes == [(len(maker.rate_units),)]:  # an answer of one number a rate
         first = sum(int(np.prod(shapes[n])) for n in names[: names.index("q")])
         block = spoiled_together(block, [range(first + k, first + k + 4) for k in maker.tree.euler_parameters])
     builder = ProgramBuilder(request.function)
     inputs = [builder.input(n, s) for n, s in shapes.items()]
-    outputs = [builder.output(n, s) for n, s in zip(SPECS[request.function].outputs, out_shapes, strict=True)]
+    outputs = [builder.output(n, s) for n, s in zip(FUNCTIONS[request.function].outputs, out_shapes, strict=True)]
     builder.add(Each(1, (builder.case(block, inputs, outputs),)))
     return builder.build(single=single)
 
@@ -455,21 +460,20 @@ def record(maker: Maker, request: Request) -> Program:
 def record_rolled(maker: Maker, request: Request, *, packed: bool) -> Program:
     """The program of a request as loops over links; `packed` for kernels, that only ask for the answer."""
     _refuse_undetermined(maker, request)
-    recipe = RECIPES[request.function]
-    assert recipe.rolled is not None
+    row = FUNCTIONS[request.function]
     builder = ProgramBuilder(request.function)
     inputs = {name: builder.input(name, shape) for name, shape in maker.shapes(request).items()}
     if "wrenches" in inputs:
         inputs["wrench"] = inputs["wrenches"]
-    output = SPECS[request.function].outputs[0]
+    output = FUNCTIONS[request.function].outputs[0]
     if request.method == "assembly":
         sheet = RolledSheet(maker.tree, builder, inputs)
         tree, gravity = _contraction(maker), maker.gravity({})
         result = assembly.forward_dynamics(sheet, tree, gravity, wrenches=request.wrenches)
         sheet.finish(result, output)
     else:
-        traversal = Rolled(maker.tree, builder, inputs, recipe.still, packed=packed)
-        result = recipe.rolled(traversal, maker, request)
+        traversal = Rolled(maker.tree, builder, inputs, row.zero, packed=packed)
+        result = row.loop(traversal, maker, request)
         traversal.finish(result, output)
     return builder.build(single=True)
 

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from linkwright.base.checks import path_text
 from linkwright.model import Mechanism
 from linkwright.tape.program import Program
 
 
-def load(path: str | PathLike[str], **options: Any) -> Mechanism:
+class LoadOptions(TypedDict, total=False):
+    """The options of model files; each format takes those of its reader."""
+
+    parameters: Mapping[str, float | str]
+    base: Literal["fixed", "floating"]
+    mimic: Literal["follow", "independent"]
+    fixed: Literal["merge", "keep"]
+    friction: Literal["ignore", "apply"]
+    angles: Literal["exact turns", "as written"]
+    equality: Literal["hold", "ignore"]
+    actuators: Literal["mark", "apply"]
+    keyframe: str | int
+    folders: Sequence[str | PathLike[str]]
+    trust: bool
+    arguments: Mapping[str, Any]
+
+
+def load(path: str | PathLike[str], **options: Unpack[LoadOptions]) -> Mechanism:
     """The mechanism in a file; options are those of its format.
 
     `.mks` (parameters={name: value}), `.dh.toml`, `.urdf` (base="fixed"|"floating", mimic="follow"|"independent",

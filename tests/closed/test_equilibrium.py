@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
 
 import linkwright as lw
 from closed_mechanisms import four_bar, platform
-from linkwright import model
 from linkwright.closed.statics import NoEquilibrium, frozen
+from linkwright.kernels import program_cache
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.elements import JointForce
 from linkwright.mechanism.expression import Name
@@ -118,7 +119,8 @@ def test_equilibria_at_many_times_share_their_code(monkeypatch) -> None:
         made.append(arguments)
         return Kernel(*arguments, **options)
 
-    monkeypatch.setattr(model, "Kernel", counted)
+    monkeypatch.setattr(program_cache, "_kernels", WeakValueDictionary())  # none of other tests' kernels
+    monkeypatch.setattr(program_cache, "Kernel", counted)
     mech.equilibrium(t=0.1)
     before = len(made)
     assert before

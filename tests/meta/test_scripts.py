@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from checkout import ROOT, python, python_blocks
 
-from linkwright.programs import FORWARD_METHODS
+from linkwright.dynamics.functions import FORWARD_METHODS
 
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.programs import FORWARD_METHODS, UNROLL
+from linkwright.dynamics.functions import FORWARD_METHODS
+from linkwright.programs import UNROLL
 
 
 def drift(mech: lw.Mechanism, method: str, seconds: float, steps: int) -> float:

@@ -10,9 +10,10 @@ import pytest
 from test_identities import MOVING, numbers, states, turned_round
 
 import linkwright as lw
+from linkwright.dynamics.functions import FORWARD_METHODS
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.mechanism.kinds import KINDS
-from linkwright.programs import CLOSED_METHODS, FORWARD_METHODS, FREE_BODY_METHODS
+from linkwright.programs import CLOSED_METHODS, FREE_BODY_METHODS
 from linkwright.recursions.methods import METHODS
 from robots import relative
 

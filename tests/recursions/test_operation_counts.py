@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import linkwright as lw
+from linkwright.dynamics.functions import FORWARD_METHODS
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.generate import random_tree
 from linkwright.model import Mechanism
-from linkwright.programs import FORWARD_METHODS, Maker
+from linkwright.programs import Maker
 from linkwright.recursions.generic import GIVEN, generic_forward_dynamics
 from linkwright.recursions.link import Link
 from linkwright.recursions.traversal import Unrolled

@@ -7,10 +7,11 @@ import pytest
 
 import linkwright as lw
 from closed_mechanisms import pen_on_line, rssr, state
+from linkwright.dynamics.functions import FORMS, FORWARD_METHODS, FUNCTIONS
 from linkwright.errors import LinkwrightError
 from linkwright.kernels import numpy_backend
 from linkwright.mechanism.kinds import KINDS
-from linkwright.programs import CLOSED_METHODS, FORMS, FORWARD_METHODS, SPECS
+from linkwright.programs import CLOSED_METHODS
 from linkwright.spatial.rotation import quaternion_matrix
 
 CLOSED_ALONE = ("closing", "settling", "constraint_forces")
@@ -46,9 +47,9 @@ def states(mech: lw.Mechanism, batch: int, seed: int = 3) -> dict[str, np.ndarra
 
 def answers(mech: lw.Mechanism, function: str, given: dict[str, np.ndarray], **options: str) -> list[np.ndarray] | None:
     """The outputs by NumPy; None where a mechanism has no such program."""
-    if "frame" in SPECS[function].options:
+    if "frame" in FUNCTIONS[function].options:
         options["frame"] = mech.bodies[-1].name
-    if "reference" in SPECS[function].options:
+    if "reference" in FUNCTIONS[function].options:
         options["reference"] = "world"
     try:
         program = mech.program(function, **options)
@@ -58,12 +59,12 @@ def answers(mech: lw.Mechanism, function: str, given: dict[str, np.ndarray], **o
 
 
 def asked(mech: lw.Mechanism, function: str) -> list[dict[str, str]]:
-    methods = (CLOSED_METHODS if mech.closed else FORWARD_METHODS) if "method" in SPECS[function].options else ("",)
+    methods = (CLOSED_METHODS if mech.closed else FORWARD_METHODS) if "method" in FUNCTIONS[function].options else ("",)
     return [{"method": m, "form": form} for m in methods for form in FORMS]
 
 
 @pytest.mark.parametrize("made", MADE)
-@pytest.mark.parametrize("function", SPECS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_no_answer_depends_on_the_length_of_euler_parameters(made: str, function: str) -> None:
     mech = MADE[made]()
     given = states(mech, 3)

@@ -9,9 +9,10 @@ import pytest
 from test_identities import numbers, states
 
 import linkwright as lw
+from linkwright.dynamics.functions import Request
 from linkwright.kernels import numpy_backend, scratch
 from linkwright.mechanism.topology import span
-from linkwright.programs import Maker, Request
+from linkwright.programs import Maker
 from linkwright.recursions.layout import Field, layout, slots
 from linkwright.recursions.methods import METHODS
 from robots import relative

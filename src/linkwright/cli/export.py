@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -61,14 +61,14 @@ def export(
     argument: Arguments = None,
 ) -> None:
     """Write a function of MODEL, with all its numbers, as files that need nothing else."""
+    from linkwright.dynamics.functions import FUNCTIONS
     from linkwright.exports.export import check_language, single_text
     from linkwright.exports.export import export as write
     from linkwright.exports.subject import STEP, subject
-    from linkwright.programs import SPECS
 
     check_language(to, precision, arduino, output)
-    if function not in SPECS and function != STEP:
-        raise NameNotFound("function", function, [*SPECS, STEP])
+    if function not in FUNCTIONS and function != STEP:
+        raise NameNotFound("function", function, [*FUNCTIONS, STEP])
     loaded = load(model, base=base, mimic=mimic, **file_options(folder, trust, argument))
     if function in ("pose", "jacobian", "twist"):
         if not frame:
@@ -82,7 +82,7 @@ def export(
         sys.stdout.write(text)
         return
     more: dict[str, Any] = {"precision": precision, "arduino": arduino, "overwrite": overwrite}
-    made = write(loaded.mechanism, output, function, to, **options, **more)
+    made = write(loaded.mechanism, output, cast(Any, function), cast(Any, to), **options, **more)
     _tell(loaded)
     screen = console()
     screen.print(f"{output}: {made.subject.program!r}"[:-1].replace(": <Program ", ": ", 1), soft_wrap=True)

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.control.motion import frame_kinematics, loop_kinematics
 from linkwright.control.plant import joint_positions
+from linkwright.dynamics.functions import Request
 from linkwright.errors import AssemblyError, ControlError, ModelError
-from linkwright.programs import Request
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism

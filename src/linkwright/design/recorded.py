@@ -10,7 +10,7 @@ import numpy as np
 from linkwright.base.locks import cached_property
 from linkwright.closed_recipes import holds_of, moving
 from linkwright.design.quantities import Leaf
-from linkwright.programs import Request
+from linkwright.dynamics.functions import Request
 from linkwright.recipes import Question
 from linkwright.recursions import coordinates
 from linkwright.spatial.algebra import Array, dot

@@ -6,10 +6,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from linkwright.base.checks import path_text
 from linkwright.base.files import check_place, write_text
+from linkwright.dynamics.functions import ForwardMethod, FunctionName, Reference
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.exports.folder import check_folder, write_folder
 from linkwright.exports.subject import Subject, subject
@@ -18,6 +19,7 @@ from linkwright.exports.vectors import LEAST_IN_PYTHON, Vectors, vectors
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
+Language = Literal["c", "cuda", "casadi", "jax", "sympy"]
 #: Each language with the ending of its files.
 LANGUAGES = {"c": ".c", "cuda": ".cu", "casadi": ".py", "jax": ".py", "sympy": ".py"}
 PRECISIONS = ("float64", "float32")
@@ -40,13 +42,13 @@ class Exported:
 def export(
     mech_or_path: Mechanism | str | os.PathLike[str],
     path: str | os.PathLike[str],
-    function: str = "forward_dynamics",
-    to: str = "c",
+    function: FunctionName | Literal["step"] = "forward_dynamics",
+    to: Language = "c",
     *,
     name: str | None = None,
-    method: str | None = None,
+    method: ForwardMethod | None = None,
     frame: str = "",
-    reference: str = "",
+    reference: Reference | Literal[""] = "",
     wrenches: bool = False,
     free: Sequence[str] = (),
     dt: float | None = None,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from linkwright.dynamics.functions import FunctionName
 from linkwright.exports.subject import Subject
 from linkwright.tape.block import Block
 from linkwright.tape.build import record
@@ -13,7 +15,7 @@ from linkwright.tape.program import Program
 from linkwright.tape.straight import straightened
 
 #: Functions whose derivatives have a recursion of their own, and its outputs by input.
-_ANALYTIC = {
+_ANALYTIC: dict[str, tuple[FunctionName, dict[str, Any]]] = {
     "forward_dynamics": ("forward_dynamics_derivatives", {"q": "da_dq", "v": "da_dv", "tau": "da_dtau"}),
     "inverse_dynamics": ("inverse_dynamics_derivatives", {"q": "dtau_dq", "v": "dtau_dv", "a": "M"}),
 }

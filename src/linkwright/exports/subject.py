@@ -6,46 +6,18 @@ import keyword
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from linkwright.base.checks import positive_number
+from linkwright.dynamics.functions import ARRAYS, FUNCTIONS, FunctionName
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.kernels.ctext_names import function_name
-from linkwright.programs import SPECS
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
 STEP = "step"
-#: What each array holds, with its unit.
-MEANINGS = {
-    "q": "joint coordinates: rad and m, Euler parameters e0..e3 (scalar first)",
-    "q1": "joint coordinates of the second state, as q",
-    "v": "joint rates: rad/s and m/s",
-    "a": "joint accelerations: rad/s² and m/s²",
-    "tau": "joint forces: N m and N",
-    "h": "joint forces that hold the state without acceleration: N m and N",
-    "g": "joint forces that hold the weight: N m and N",
-    "dv": "rates held for a unit of time: rad and m",
-    "M": "mass matrix: kg m², kg m and kg",
-    "t": "time: s",
-    "wrenches": "force (N) and moment (N m) on each body, in its own axes",
-    "da_dq": "∂a/∂q, by changes of q as rates make them",
-    "da_dv": "∂a/∂v",
-    "da_dtau": "∂a/∂tau",
-    "dtau_dq": "∂tau/∂q, by changes of q as rates make them",
-    "dtau_dv": "∂tau/∂v",
-    "pose": "the frame's pose in ground: a 4 × 4 matrix",
-    "jacobian": "the frame's twist (linear first) for each unit rate",
-    "twist": "the frame's velocity (m/s) and angular velocity (rad/s)",
-    "energy": "energy: J",
-    "center": "centre of mass in ground's axes: m",
-    "momentum": "linear (kg m/s) and angular momentum (kg m²/s)",
-    "q_next": "joint coordinates after the step, as q",
-    "v_next": "joint rates after the step, as v",
-    "rate": "time derivative of q",
-}
 _UNITS = {"revolute": "rad", "prismatic": "m", "screw": "rad"}
 _UNITS |= {"cylindrical": "rad, m", "universal": "rad, rad", "planar": "m, m, rad"}
 _UNITS |= {"spherical": "e0 e1 e2 e3; rates: rad/s in body axes", "free": "x y z (m), e0 e1 e2 e3; rates in body axes"}
@@ -79,7 +51,7 @@ class Subject:
         if array == "p":
             values = self.mech.parameters
             return "parameters: " + ", ".join(f"{plain(name)} (nominal {values[name]!r})" for name in self.free)
-        return MEANINGS.get(array, array)
+        return ARRAYS.get(array, array)
 
     def order(self) -> list[tuple[str, str, str, str, str]]:
         """(joint, kind, its places in q, its places in v, units), of the joints that have coordinates."""
@@ -113,14 +85,15 @@ def subject(
     dt: float | None = None,
 ) -> Subject:
     """The program of a function, or of a step in time, under a name that every language takes."""
-    if function not in SPECS and function != STEP:
-        raise NameNotFound("function", function, [*SPECS, STEP])
+    if function not in FUNCTIONS and function != STEP:
+        raise NameNotFound("function", function, [*FUNCTIONS, STEP])
     chosen = checked_name(("time_step" if function == STEP else function) if name is None else name)
     free = (free,) if isinstance(free, str) else tuple(free)
     if function != STEP:
         if dt is not None:
             raise LinkwrightError(f"dt is the length of a step; {function} has none (function='step' has)")
-        program = mech.program(function, method=method, wrenches=wrenches, frame=frame, reference=reference, free=free)
+        asked: Any = {"method": method, "wrenches": wrenches, "frame": frame, "reference": reference, "free": free}
+        program = mech.program(cast(FunctionName, function), **asked)
     else:
         from linkwright.exports.step import step_program
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from linkwright.dynamics.functions import Request
 from linkwright.mechanism.elements import JointForce, PointForce
-from linkwright.programs import Request
 from linkwright.results.status import Status
 from linkwright.simulation.control import CLOSED
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.dynamics.functions import Request
 from linkwright.mechanism.elements import JointForce, PointForce
-from linkwright.programs import Request
 from linkwright.results.status import Status
 from linkwright.simulation.engines import Work
 from linkwright.simulation.laws import Law

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwright.base.locks import cached_property
-from linkwright.programs import SPECS, Maker, Request
+from linkwright.dynamics.functions import FUNCTIONS, Request
+from linkwright.programs import Maker
 from linkwright.simulation.composer import Composer
 from linkwright.simulation.control import CLOSED, ROUNDS
 from linkwright.simulation.tolerances import Entries, entries_of
@@ -46,7 +47,7 @@ class Parts:
 
     def _program(self, function: str) -> Program:
         if function not in self._made:
-            free = self.free if SPECS[function].forces else ()  # what moves coordinates alone has no parameters
+            free = self.free if FUNCTIONS[function].forces else ()  # what moves coordinates alone has no parameters
             self._made[function] = self.maker.program(Request(function, free=free), packed=True)
         return self._made[function]
 

@@ -142,9 +142,9 @@ def _mechanism(given: Any, parameters: Mapping[str, float] | None) -> Mechanism:
     values = dict(parameters or {})
     if isinstance(given, Mechanism):
         return given.with_parameters(**values) if values else given
-    from linkwright.sources import load
+    from linkwright.sources import LoadOptions, load
 
-    return load(fspath(given), **({"parameters": values} if values else {}))
+    return load(fspath(given), **({"parameters": values} if values else LoadOptions()))
 
 
 def _state(mech: Mechanism, q0: Any, v0: Any, t: float) -> tuple[Floats, Floats, tuple[str, ...]]:

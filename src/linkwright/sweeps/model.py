@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.mechanism.description import BODY_ARRAYS, JOINT_ARRAYS, Description
 from linkwright.mechanism.elements import Rod, laws_of
 from linkwright.mechanism.system import System
 from linkwright.model import Mechanism
 from linkwright.opened import Opened
-from linkwright.programs import Request
 from linkwright.sweeps.task import Task
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.base.locks import cached_property
+from linkwright.dynamics.functions import Request
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description
-from linkwright.programs import Maker, Request
+from linkwright.programs import Maker
 from linkwright.symbolic.formula import Role, Symbol
 from linkwright.symbolic.printing.count import Operations, counted
 from linkwright.symbolic.steps import Step, Steps, steps

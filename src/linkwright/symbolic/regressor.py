@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.dynamics.functions import Request
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.placement import snap
 from linkwright.mechanism.topology import Topology
 from linkwright.mechanism.tree import Tree
-from linkwright.programs import Maker, Request
+from linkwright.programs import Maker
 from linkwright.spatial.rotation import Turn
 from linkwright.symbolic.literal import LETTERS, MOTOR, moving, weighing
 from linkwright.tape.block import Block, finish

@@ -1,0 +1,1 @@
+"""Dynamics: the table of a mechanism's functions."""

@@ -1,0 +1,392 @@
+"""The functions of a mechanism, one row each: inputs, outputs, options, what takes part, how it is recorded.
+
+Everything that asks about a function reads this table: the methods and their checks, the recorders, exports, the
+command line and the documentation. It does not record: recorders are named here and imported when they are called,
+since code that a cache has needs no recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal, get_args
+
+#: The ways to forward dynamics; the first is the default.
+ForwardMethod = Literal["articulated-body", "diagonal", "triangular", "mass-matrix", "virtual-work", "assembly"]
+#: Where a twist or a Jacobian is taken: at the frame in its axes, at ground's origin, at the frame in ground's axes.
+Reference = Literal["body", "world", "aligned"]
+#: A program with every link's arithmetic laid out, or a loop over links.
+ProgramForm = Literal["unrolled", "rolled"]
+
+FORWARD_METHODS: tuple[ForwardMethod, ...] = get_args(ForwardMethod)
+REFERENCES: tuple[Reference, ...] = get_args(Reference)
+FORMS: tuple[ProgramForm, ...] = get_args(ProgramForm)
+
+FunctionName = Literal[
+    "forward_dynamics",
+    "inverse_dynamics",
+    "tree_forces",
+    "bias_forces",
+    "gravity_forces",
+    "mass_matrix",
+    "reactions",
+    "gear_forces",
+    "constraint_forces",
+    "closing",
+    "settling",
+    "inverse_dynamics_derivatives",
+    "forward_dynamics_derivatives",
+    "applied_forces",
+    "pose",
+    "jacobian",
+    "twist",
+    "kinetic_energy",
+    "potential_energy",
+    "center_of_mass",
+    "momentum",
+    "integrate",
+    "difference",
+    "rate",
+    "force_values",
+    "initial_values",
+]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked: a function of the mechanism and its options."""
+
+    function: str
+    method: str = ""
+    wrenches: bool = False
+    frame: str = ""
+    reference: str = ""
+    free: tuple[str, ...] = ()
+    form: str = ""  # "unrolled" or "rolled" where the caller insists
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """A function of `recipes` by its name, imported when it is called."""
+
+    name: str
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        found: Callable[..., Any] = getattr(import_module("linkwright.recipes"), self.name)
+        return found
+
+
+@dataclass(frozen=True)
+class Function:
+    """A row of the table.
+
+    `record` records the unrolled form from a recording context, and `rolled` the loop over links from (traversal,
+    structure, request); where a recursion is the same both ways, `both` records it from (traversal, structure).
+    """
+
+    sentence: str  # what it gives, for a person
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    record: Recorder | None = None
+    rolled: Recorder | None = None
+    both: Recorder | None = None
+    of_tree: Recorder | None = None  # records the whole program of a tree, in place of `record`
+    zero: tuple[str, ...] = ()  # inputs of the recursion that are zero in the rolled form
+    rolls: bool = False  # whether it has a rolled form of trees, or of free bodies
+    dense: int = 0  # related pairs of links beyond which it is refused, 0 for none
+    forces: bool = False  # whether force elements take part
+    loops: bool = False  # whether the spanning tree's answer holds for closed loops too
+    closed: bool = False  # whether loops, rods and drivers take part
+    options: tuple[str, ...] = ()
+    plain: bool = True  # whether the method of this name is this function and no more: its plain calls have a shortcut
+    instead: str = ""  # what to ask of a closed mechanism, which answers by its method alone
+
+    def __post_init__(self) -> None:
+        assert (self.record is None) != (self.both is None)
+
+    def unrolled(self, context: Any) -> Any:
+        """Record the function with every link's arithmetic laid out, from a recording context."""
+        if self.record is not None:
+            return self.record(context)
+        assert self.both is not None
+        return self.both(context.traversal(), context.maker)
+
+    def loop(self, traversal: Any, structure: Any, request: Request) -> Any:
+        """Record the function as a loop over links."""
+        if self.both is not None:
+            return self.both(traversal, structure)
+        assert self.rolled is not None
+        return self.rolled(traversal, structure, request)
+
+
+def _same(name: str) -> dict[str, Any]:
+    """A recursion that is recorded the same way unrolled and rolled."""
+    return {"both": Recorder(name), "rolls": True}
+
+
+_LOOPS = "for mechanisms with loops, rods or drivers"
+
+FUNCTIONS: dict[str, Function] = {
+    "forward_dynamics": Function(
+        "the joint accelerations that joint forces and wrenches on bodies cause",
+        ("q", "v", "tau"),
+        ("a",),
+        Recorder("forward_dynamics"),
+        Recorder("forward_dynamics_rolled"),
+        zero=("a",),
+        rolls=True,
+        forces=True,
+        closed=True,
+        options=("method", "wrenches"),
+    ),
+    "inverse_dynamics": Function(
+        "the joint forces that joint accelerations need",
+        ("q", "v", "a"),
+        ("tau",),
+        Recorder("inverse_dynamics"),
+        Recorder("inverse_dynamics_rolled"),
+        rolls=True,
+        forces=True,
+        options=("wrenches",),
+        instead="call mech.inverse_dynamics, or take the program 'tree_forces' of the spanning tree alone",
+    ),
+    "tree_forces": Function(
+        "the same of the spanning tree, without its loop constraints",
+        ("q", "v", "a"),
+        ("tau",),
+        Recorder("inverse_dynamics"),
+        Recorder("inverse_dynamics_rolled"),
+        rolls=True,
+        forces=True,
+        loops=True,
+        options=("wrenches",),
+        plain=False,
+    ),
+    "bias_forces": Function(
+        "h of M a + h = tau: velocity products, gravity and force elements",
+        ("q", "v"),
+        ("h",),
+        Recorder("bias_forces"),
+        Recorder("inverse_dynamics_rolled"),
+        zero=("a",),
+        rolls=True,
+        forces=True,
+        loops=True,
+        options=("wrenches",),
+    ),
+    "gravity_forces": Function(
+        "the joint forces that hold the mechanism still against gravity",
+        ("q",),
+        ("g",),
+        Recorder("gravity_forces"),
+        Recorder("inverse_dynamics_rolled"),
+        zero=("v", "a"),
+        rolls=True,
+        loops=True,
+    ),
+    "mass_matrix": Function("the mass matrix M", ("q",), ("M",), loops=True, **_same("mass_matrix")),
+    "reactions": Function(
+        "the wrench of each joint on its body, at the body frame in its axes",
+        ("q", "v", "tau"),
+        ("wrenches",),
+        Recorder("reactions"),
+        dense=200_000,
+        forces=True,
+        options=("method", "wrenches"),
+        instead="call mech.reactions, or take the program 'constraint_forces'",
+    ),
+    "gear_forces": Function(
+        "the force of each gear on its follower's coordinate",
+        ("q", "v", "tau"),
+        ("forces",),
+        Recorder("gear_forces"),
+        forces=True,
+        options=("method",),
+        plain=False,
+        instead="take the series of an analysis, or the program 'constraint_forces'",
+    ),
+    "constraint_forces": Function(
+        f"the multipliers λ of M a + h = tau + Gᵀ λ, {_LOOPS}",
+        ("q", "v", "tau"),
+        ("lambda",),
+        Recorder("constraint_forces"),
+        rolls=True,
+        forces=True,
+        closed=True,
+        options=("method", "wrenches"),
+    ),
+    "closing": Function(
+        f"the least change of q that closes the loops to first order, and what is open, {_LOOPS}",
+        ("q",),
+        ("dv", "phi"),
+        Recorder("closing"),
+        rolls=True,
+        forces=True,
+        closed=True,
+        options=("method",),
+        plain=False,
+    ),
+    "settling": Function(
+        f"the least change of v that keeps the loops closed, and how fast they open, {_LOOPS}",
+        ("q", "v"),
+        ("dv", "rate"),
+        Recorder("velocity_projection"),
+        rolls=True,
+        forces=True,
+        closed=True,
+        options=("method",),
+        plain=False,
+    ),
+    "inverse_dynamics_derivatives": Function(
+        "∂tau/∂q, ∂tau/∂v and ∂tau/∂a; q varies in tangent space",
+        ("q", "v", "a"),
+        ("dtau_dq", "dtau_dv", "M"),
+        Recorder("inverse_dynamics_derivatives"),
+        dense=5_000,
+        forces=True,
+    ),
+    "forward_dynamics_derivatives": Function(
+        "∂a/∂q, ∂a/∂v and ∂a/∂tau; q varies in tangent space",
+        ("q", "v", "tau"),
+        ("da_dq", "da_dv", "da_dtau"),
+        Recorder("closed_forward_derivatives"),
+        of_tree=Recorder("forward_dynamics_derivatives"),
+        dense=5_000,
+        forces=True,
+        closed=True,
+    ),
+    "applied_forces": Function(
+        "the wrenches of force elements on bodies, and their forces on each joint's own rates",
+        ("q", "v"),
+        ("wrenches", "forces"),
+        Recorder("applied_forces"),
+        forces=True,
+        loops=True,
+        plain=False,
+    ),
+    "pose": Function(
+        "the pose of a frame in ground",
+        ("q",),
+        ("pose",),
+        Recorder("pose"),
+        Recorder("pose_rolled"),
+        rolls=True,
+        loops=True,
+        options=("frame",),
+        plain=False,
+    ),
+    "jacobian": Function(
+        "J of a frame, whose twist is J v",
+        ("q",),
+        ("jacobian",),
+        Recorder("jacobian"),
+        dense=200_000,
+        loops=True,
+        options=("frame", "reference"),
+        plain=False,
+    ),
+    "twist": Function(
+        "the twist of a frame",
+        ("q", "v"),
+        ("twist",),
+        Recorder("twist"),
+        Recorder("twist_rolled"),
+        rolls=True,
+        loops=True,
+        options=("frame", "reference"),
+        plain=False,
+    ),
+    "kinetic_energy": Function("the kinetic energy", ("q", "v"), ("energy",), loops=True, **_same("kinetic_energy")),
+    "potential_energy": Function(
+        "the energy in gravity, zero at ground's origin",
+        ("q",),
+        ("energy",),
+        Recorder("potential_energy"),
+        Recorder("potential_energy_rolled"),
+        rolls=True,
+        loops=True,
+    ),
+    "center_of_mass": Function(
+        "the centre of mass of the moving bodies, in ground",
+        ("q",),
+        ("center",),
+        loops=True,
+        **_same("center_of_mass"),
+    ),
+    "momentum": Function(
+        "linear momentum, and angular momentum about the centre of mass, in ground's axes",
+        ("q", "v"),
+        ("momentum",),
+        loops=True,
+        **_same("momentum"),
+    ),
+    "integrate": Function(
+        "the q reached from q by rates held for a unit of time", ("q", "dv"), ("q",), loops=True, **_same("integrate")
+    ),
+    "difference": Function(
+        "the rates that lead from one q to another in a unit of time",
+        ("q", "q1"),
+        ("dv",),
+        loops=True,
+        **_same("difference"),
+    ),
+    "rate": Function(
+        "the time derivative of q", ("q", "v"), ("rate",), loops=True, plain=False, **_same("coordinate_rates")
+    ),
+    "force_values": Function(
+        "the value of each force element's law",
+        ("q", "v"),
+        ("forces",),
+        Recorder("force_values"),
+        forces=True,
+        loops=True,
+        plain=False,
+    ),
+    "initial_values": Function(
+        "what the initial conditions name, and how fast it changes",
+        ("q", "v"),
+        ("values", "slopes"),
+        Recorder("initial_values"),
+        loops=True,
+        plain=False,
+    ),
+}
+
+#: What each array holds, with its unit.
+ARRAYS = {
+    "q": "joint coordinates: rad and m, Euler parameters e0..e3 (scalar first)",
+    "q1": "joint coordinates of the second state, as q",
+    "v": "joint rates: rad/s and m/s",
+    "a": "joint accelerations: rad/s² and m/s²",
+    "tau": "joint forces: N m and N",
+    "h": "joint forces that hold the state without acceleration: N m and N",
+    "g": "joint forces that hold the weight: N m and N",
+    "dv": "rates held for a unit of time: rad and m",
+    "M": "mass matrix: kg m², kg m and kg",
+    "t": "time: s",
+    "wrenches": "force (N) and moment (N m) on each body, in its own axes",
+    "forces": "forces: N m and N",
+    "lambda": "multipliers of the constraint equations: N m and N",
+    "phi": "the constraint equations' values: rad and m",
+    "values": "the quantities of the initial conditions: rad and m",
+    "slopes": "their rates: rad/s and m/s",
+    "da_dq": "∂a/∂q, by changes of q as rates make them",
+    "da_dv": "∂a/∂v",
+    "da_dtau": "∂a/∂tau",
+    "dtau_dq": "∂tau/∂q, by changes of q as rates make them",
+    "dtau_dv": "∂tau/∂v",
+    "pose": "the frame's pose in ground: a 4 × 4 matrix",
+    "jacobian": "the frame's twist (linear first) for each unit rate",
+    "twist": "the frame's velocity (m/s) and angular velocity (rad/s)",
+    "energy": "energy: J",
+    "center": "centre of mass in ground's axes: m",
+    "momentum": "linear (kg m/s) and angular momentum (kg m²/s)",
+    "q_next": "joint coordinates after the step, as q",
+    "v_next": "joint rates after the step, as v",
+    "rate": "time derivative of q",
+}
