@@ -276,7 +276,7 @@ def put(name, content):
 @pytest.mark.parametrize("content", [b"", b"no object code", b"\x7fELF" + bytes(60)])
 def test_an_entry_that_is_no_object_code_is_compiled_anew(folder, content):
     kernel = compiled(program())
-    name = cache.key(kernel._identity, "1", *llvm_backend.cpu())
+    name = cache.key(kernel.identity, "1", *llvm_backend.cpu())
     put(name, content)
     np.testing.assert_allclose(kernel(X), wave(X), rtol=1e-15)
     assert cache.read(name) != content
@@ -285,7 +285,7 @@ def test_an_entry_that_is_no_object_code_is_compiled_anew(folder, content):
 
 def test_object_code_of_another_function_is_compiled_anew(folder):
     kernel = compiled(program())
-    name = cache.key(kernel._identity, "1", *llvm_backend.cpu())
+    name = cache.key(kernel.identity, "1", *llvm_backend.cpu())
     put(name, llvm_backend.object_code("define void @other() {\n  ret void\n}\n"))
     np.testing.assert_allclose(kernel(X), wave(X), rtol=1e-15)
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
 from linkwright.design.beginning import Beginning
-from linkwright.design.recorded import Recorded
-from linkwright.design.rows import Rows, Series, Undefined
+from linkwright.design.recorded import DesignRequest, Recorded, kernel
+from linkwright.design.rows import Rows, Series, Undefined, second_derivatives
 from linkwright.design.straight import StraightParts
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
+from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.held import held_steps
 from linkwright.simulation.steps import ending, fixed_step
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
@@ -60,9 +61,7 @@ class Dynamic:
         self.labels, self.method, self.dt = tuple(labels), method, dt
         self.recorded = Recorded(mech, names)
         self.parts = StraightParts(mech._maker, free=self.names)
-        self.beginning = Beginning(self.recorded, float(times[0]))
-        self._pushed: dict[tuple[str, int], Program] = {}
-        self._pulled: dict[str, tuple[Program, Program]] = {}
+        self.beginning = Beginning(mech, self.recorded, float(times[0]))
 
     def __call__(self, values: Floats, order: int) -> Rows:
         if self.dt is None:
@@ -137,15 +136,16 @@ class Dynamic:
         run.state = [np.ascontiguousarray(x[0]) for x in found[:3]]
         return float(found[3][0][0]) if own > 3 else 0.0
 
-    def _program(self, name: str, order: int) -> Program:
+    def _program(self, name: str, order: int) -> Kernel:
         """A program, or with its derivatives in given directions."""
-        if (name, order) not in self._pushed:
-            if order:
-                made = self._program(name, order - 1).forward()
-            else:
-                made = ending(self.parts) if name == "begin" else held_steps(self.parts, tableau_of(self.method))
-            self._pushed[name, order] = made
-        return self._pushed[name, order]
+        if order:
+            return self._program(name, order - 1).forward
+        parts, tableau = self.parts, tableau_of(self.method)
+
+        def steps() -> Program:
+            return ending(parts) if name == "begin" else held_steps(parts, tableau)
+
+        return self.mech.kernel(DesignRequest(name, self.names, method=self.method), steps)
 
     # -- in reverse -------------------------------------------------------------------------------------------
     def pulled(self, values: Floats, seeded: Callable[[Rows], tuple[Floats, Floats]]) -> tuple[Rows, Floats]:
@@ -155,10 +155,10 @@ class Dynamic:
         run = self._begun(values, 1, only_start=True)
         tau = np.zeros(self.mech.nv)
         start = [*run.state, np.array(self.times[0]), tau, values]
-        state = self._closed(self._straight("begin")[0](*start), float(self.times[0]))
+        state = self._closed(self._straight("begin")(*start), float(self.times[0]))
         kept: list[list[Any]] = []  # what every step was given
         samples, rows = [len(kept)], [np.concatenate([*state, values])]
-        step = self._straight("step")[0]
+        step = self._straight("step")
         for t0, t1 in zip(self.times[:-1], self.times[1:], strict=True):
             number = max(1, int(np.ceil((t1 - t0) / self.dt * (1.0 - 1e-9))))
             h = (t1 - t0) / number
@@ -172,7 +172,7 @@ class Dynamic:
         if not np.isfinite(found.values).all():
             raise Undefined("the motion has no finite numbers; take smaller steps, or other parameters")
         seeds, gradient = seeded(found)
-        bars = np.einsum("otr,trz->toz", seeds, self._first(z, self.times))  # (T, o, z)
+        bars = np.einsum("otr,trz->toz", seeds, self._outputs.jacobian()(z, self.times))  # (T, o, z)
         cuts = np.cumsum([len(x) for x in state])
         adjoint = [np.zeros((len(gradient), len(x))) for x in state]
         for j in range(len(self.times) - 1, -1, -1):
@@ -195,51 +195,43 @@ class Dynamic:
 
     def _back(self, name: str, given: list[Any], adjoint: list[Floats]) -> tuple[list[Floats], Floats]:
         """Adjoints of a program's state and parameters from those of the state after it."""
-        program, reverse = self._straight(name)
+        program = self._straight(name)
         rest = [np.zeros((len(adjoint[0]), *port.shape)) for port in program.outputs[3:]]
-        found = reverse(*given, *adjoint, *rest)[len(program.outputs) :]
+        found = program.reverse(*given, *adjoint, *rest)[len(program.outputs) :]
         states = 3 if name == "step" else 2
         return [np.ascontiguousarray(x) for x in found[:states]], np.asarray(found[-1])
 
-    def _straight(self, name: str) -> tuple[Program, Program]:
-        """A step, or the beginning, as one block, and its reverse."""
-        if name not in self._pulled:
-            made = ending(self.parts) if name == "begin" else fixed_step(self.parts, tableau_of(self.method))
-            block = record(lambda *x: made(*x), *(port.shape for port in made.inputs), name=name)
-            self._pulled[name] = block, block.reverse()
-        return self._pulled[name]
+    def _straight(self, name: str) -> Kernel:
+        """A step, or the beginning, as one block."""
+        parts, tableau = self.parts, tableau_of(self.method)
+
+        def block() -> Program:
+            program = ending(parts) if name == "begin" else fixed_step(parts, tableau)
+            return record(lambda *x: program(*x), *(port.shape for port in program.inputs), name=name)
+
+        return self.mech.kernel(DesignRequest(f"straight {name}", self.names, method=self.method), block)
 
     # -- rows -------------------------------------------------------------------------------------------------
     @cached_property
-    def _outputs(self) -> Program:
+    def _outputs(self) -> Kernel:
         """[q, v, a, p], t → rows."""
         r, series = self.recorded, self.series
-        nq, nv, k = r.nq, r.nv, len(self.names)
+        nq, nv, k = r.nq, r.nv, len(r.free)
 
         def measured(q: Array, v: Array, t: Any, p: Array) -> Array:
             return r.measured(series.leaves, q, v, t, p)
 
-        along = record(measured, nq, nv, (), k).forward() if series.twice else None
-
         def rows(z: Array, t: Any) -> Array:
             q, v, a, p = z[:nq], z[nq : nq + nv], z[nq + nv : nq + 2 * nv], z[nq + 2 * nv :]
-            if along is None:
+            if not series.twice:
                 found = measured(q, v, t, p)
             else:
-                values, rates = along(q, v, t, p, r.rate(q, v), a, 1.0, np.zeros(k))
-                found = np.array([y if x.again else w for x, w, y in zip(series.leaves, values, rates, strict=True)])
-            named = {**self.mech.parameters, **dict(zip(self.names, p, strict=True))}
-            return series.of(found, named, t) + 0.0 * z[0]
+                along = record(measured, nq, nv, (), k).forward()
+                found = series.chosen(*along(q, v, t, p, r.rate(q, v), a, 1.0, np.zeros(k)))
+            return series.of(found, r.parameters(p), t) + 0.0 * z[0]
 
-        return record(rows, nq + 2 * nv + k, (), name="outputs")
-
-    @cached_property
-    def _first(self) -> Any:
-        return self._outputs.jacobian(0, 0)
-
-    @cached_property
-    def _second(self) -> Any:
-        return self._first.program.jacobian(0, 0)
+        request = DesignRequest("outputs of a simulation", self.names, series.content)
+        return kernel(self.mech, request, rows, nq + 2 * nv + k, ())
 
     def _rows(self, run: _Run, t: float) -> tuple[Floats, ...]:
         z, at = np.concatenate([*run.state, run.values]), np.array(t)
@@ -248,12 +240,12 @@ class Dynamic:
             return (value,)
         k = len(run.values)
         dz = np.vstack([*(x.T for x in run.first), np.eye(k)])
-        g = self._first(z, at)
+        jacobian = self._outputs.jacobian()
+        g = jacobian(z, at)
         first = g @ dz
         if run.order == 1:
             return value, first
-        bends = np.zeros((self.series.size, len(z), len(z)))
-        bends[self._first.rows, self._first.cols] = self._second(z, at)
+        bends = second_derivatives(jacobian, 0, z, at)
         ddz = np.zeros((len(z), k, k))
         one, other = run.pairs
         mixed = np.concatenate([*run.second, np.zeros((len(one), k))], axis=1).T

@@ -8,20 +8,20 @@ parameters keep the former closed, and that the outputs do not depend on the lat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.locks import cached_property
-from linkwright.design.recorded import Recorded
-from linkwright.design.rows import Rows, Series, Undefined
+from linkwright.design.recorded import DesignRequest, Recorded, kernel
+from linkwright.design.rows import Rows, Series, Undefined, differentiated
 from linkwright.errors import AssemblyError, ModelError
+from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.checks import listed
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
-from linkwright.tape.program import Program
+from linkwright.tape.derivative import SparseMatrix
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -43,8 +43,6 @@ class Kinematic:
         self.mech, self.names, self.series, self.times = mech, tuple(names), series, times
         self.labels = tuple(labels)
         self.recorded = Recorded(mech, names)
-        self.rows_of = len(mech._maker.constraint_rows) if mech.closed else 0
-        self._programs: dict[int, list[Any]] = {}
 
     def __call__(self, values: Floats, order: int) -> Rows:
         solution = self._solved(values)
@@ -54,18 +52,7 @@ class Kinematic:
         state = (t[:, None], p, q, v, inverse)
         if null.shape[-1]:
             self._check_free(state, null)
-        programs = self._made(order)
-        found = np.asarray(programs[0](*state))
-        first = np.asarray(programs[1](*state)) if order >= 1 else None
-        second = self._second(programs, state) if order >= 2 else None
-        return Rows(t, found, first, second, solution)
-
-    def _second(self, programs: list[Any], state: tuple[Floats, ...]) -> Floats:
-        jacobian, again = programs[1], programs[2]
-        k, n = len(self.names), len(state[0])
-        dense = np.zeros((n, self.series.size, k, k))
-        dense[:, jacobian.rows, jacobian.cols] = again(*state)
-        return dense
+        return differentiated(self._rows(order), order, state, solution)
 
     def _solved(self, values: Floats) -> Solution:
         from linkwright.analysis import kinematic
@@ -82,52 +69,37 @@ class Kinematic:
         return solution
 
     # -- programs -----------------------------------------------------------------------------------------
-    def _made(self, order: int) -> list[Any]:
-        """The rows, their Jacobian, and the Jacobian of its entries, as far as the order asks."""
-        if order not in self._programs:
-            rows = self._rows(order)
-            programs: list[Any] = [rows]
-            if order >= 1:
-                programs.append(rows.jacobian(0, 1))
-            if order >= 2:
-                programs.append(programs[1].program.jacobian(0, 1))
-            self._programs[order] = programs
-        return self._programs[order]
+    def _kernel(self, name: str, function: Callable[..., Array], *shapes: Any, order: int = 0) -> Kernel:
+        outputs = self.series.content if name == "outputs" else ""
+        return kernel(self.mech, DesignRequest(name, self.names, outputs, order), function, *shapes)
 
-    def _shapes(self) -> tuple[Any, ...]:
-        r = self.recorded
-        return 1, len(self.names), r.nq, r.nv, (r.nv, self.rows_of)
-
-    def _rows(self, order: int) -> Program:
+    def _rows(self, order: int) -> Kernel:
         """t, p, q, v, A → the rows, with derivatives in p that are exact to this order."""
         r, series = self.recorded, self.series
-        steps = order + series.twice
+        steps = order + series.twice if r.rows else 0
+        shapes = 1, len(r.free), r.nq, r.nv, (r.nv, r.rows)
 
         def measured(t: Array, p: Array, q: Array, v: Array, a: Array) -> Array:
             start, x = q, np.zeros(r.nv)
-            for _ in range(steps if self.rows_of else 0):
+            for _ in range(steps):
                 x = x - a @ r.open(q, t[0], p)
                 q = r.moved(start, x)
-            for _ in range(steps if self.rows_of else 0):
+            for _ in range(steps):
                 v = v - a @ r.held(q, v, t[0], p)[1]
             return r.measured(series.leaves, q, v, t[0], p)
 
-        along = record(measured, *self._shapes()).forward() if series.twice else None
-
         def rows(t: Array, p: Array, q: Array, v: Array, a: Array) -> Array:
-            if along is None:
+            if not series.twice:
                 found = measured(t, p, q, v, a)
             else:
+                along = record(measured, *shapes).forward()
                 rest = [np.zeros(np.shape(x)) for x in (p, q, v, a)]
-                values, rates = along(t, p, q, v, a, np.ones(1), *rest)
-                found = [y if leaf.again else x for leaf, x, y in zip(series.leaves, values, rates, strict=True)]
-            named = {**self.mech.parameters, **dict(zip(self.names, p, strict=True))}
-            return series.of(np.array(found), named, t[0]) + 0.0 * t[0]
+                found = series.chosen(*along(t, p, q, v, a, np.ones(1), *rest))
+            return series.of(found, r.parameters(p), t[0]) + 0.0 * t[0]
 
-        return record(rows, *self._shapes(), name="outputs")
+        return self._kernel("outputs", rows, *shapes, order=order)
 
-    @cached_property
-    def _equations(self) -> tuple[Any, Any]:
+    def _equations(self) -> tuple[SparseMatrix, SparseMatrix]:
         """G, and how Φ changes with p."""
         r = self.recorded
 
@@ -137,15 +109,15 @@ class Kinematic:
         def phi(t: Array, p: Array, q: Array, v: Array) -> Array:
             return r.open(q, t[0], p) + 0.0 * t[0]
 
-        shapes = self._shapes()[:-1]
-        return record(rate, *shapes).jacobian(0, 3), record(phi, *shapes).jacobian(0, 1)
+        shapes = 1, len(r.free), r.nq, r.nv
+        return self._kernel("rate", rate, *shapes).jacobian(0, 3), self._kernel("phi", phi, *shapes).jacobian(0, 1)
 
     def _inverse(self, t: Floats, p: Floats, q: Floats, v: Floats) -> tuple[Floats, Floats]:
         """A (T, nv, m), and the directions (T, nv, d) that the equations leave free."""
-        nv, m = self.recorded.nv, self.rows_of
+        nv, m = self.recorded.nv, self.recorded.rows
         if not m:
             return np.zeros((len(t), nv, 0)), np.broadcast_to(np.eye(nv), (len(t), nv, nv))
-        by_rate, by_parameter = self._equations
+        by_rate, by_parameter = self._equations()
         g = by_rate(t[:, None], p, q, v)
         u, s, vt = np.linalg.svd(g, full_matrices=True)
         largest = s.max(axis=1, initial=0.0, keepdims=True)
@@ -180,7 +152,8 @@ class Kinematic:
 
     def _check_free(self, state: tuple[Floats, ...], null: Floats) -> None:
         """Outputs must not depend on motion that the constraints leave free."""
-        program, pushing = self._freedom
+        r, program = self.recorded, self._rows(1).forward
+        pushing = self._kernel("coordinate rates", lambda q, v: r.rate(q, v) + 0.0 * q[0], r.nq, r.nv)
         q = state[2]
         for j in range(null.shape[-1]):
             n = np.ascontiguousarray(null[:, :, j])
@@ -198,9 +171,3 @@ class Kinematic:
                         "that motion too, ask for outputs that do not depend on it, or use dynamic analysis",
                         element=label,
                     )
-
-    @cached_property
-    def _freedom(self) -> tuple[Program, Program]:
-        r = self.recorded
-        pushing = record(lambda q, v: r.rate(q, v) + 0.0 * q[0], r.nq, r.nv)
-        return self._rows(1).forward(), pushing

@@ -15,6 +15,8 @@ from linkwright.design.language import Reduced
 from linkwright.design.quantities import Leaf, leaf
 from linkwright.design.rows import Rows, Series
 from linkwright.errors import ModelError
+from linkwright.kernels import program_cache
+from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.quantities import titled
@@ -42,6 +44,14 @@ class Output:
     name: str
     expression: Expression
     series: bool
+
+
+@dataclass(frozen=True)
+class OutputRequest:
+    """Of which reductions and parameters an output is a program, and the values of the other parameters."""
+
+    inputs: tuple[str, ...]
+    parameters: tuple[tuple[str, float], ...]
 
 
 class Outputs:
@@ -84,7 +94,7 @@ class Outputs:
         def function(names: Mapping[str, Any]) -> Array:
             return np.array([expression.evaluate(names) for expression in rows])
 
-        return Series(len(rows), tuple(leaves), function)
+        return Series(len(rows), tuple(leaves), function, repr((leaves, rows)))
 
     def answers(self, rows: Rows, names: Sequence[str], values: Floats) -> dict[str, Answer]:
         """Every output with its derivatives, as far as the rows have them."""
@@ -102,20 +112,20 @@ class Outputs:
         parts = list(dict.fromkeys(language.reductions(output.expression)))
         numbers = [_reduced(part, rows, self._at[part.inner]) for part in parts]
         r = np.array([float(x.value) for x in numbers])
-        outer, slopes, bends = self._outer(output, parts, names)
+        outer = self._outer(output, parts, names)
         z = np.concatenate([r, values])
         value = np.asarray(outer(z))[0]
         if rows.first is None:
             return Answer(value)
         k, m = len(values), len(parts)
         dz = np.vstack([np.array([x.first for x in numbers]).reshape(m, k), np.eye(k)])
-        g = slopes(z)[0]
+        g = outer.jacobian()(z)[0]
         if not np.isfinite(g).all():  # as at a root of nothing
             return Answer(value, np.full(k, np.nan))
         first = g @ dz
         if rows.second is None:
             return Answer(value, first)
-        second = dz.T @ bends(z) @ dz
+        second = dz.T @ outer.hessian()(z) @ dz
         for slope, number in zip(g, numbers, strict=False):
             second = second + slope * number.second
         return Answer(value, first, second)
@@ -127,32 +137,25 @@ class Outputs:
         for o, output in enumerate(self.list):
             parts = list(dict.fromkeys(language.reductions(output.expression)))
             numbers = [float(_reduced(part, rows, self._at[part.inner]).value) for part in parts]
-            g = self._outer(output, parts, names)[1](np.concatenate([numbers, values]))[0]
+            g = self._outer(output, parts, names).jacobian()(np.concatenate([numbers, values]))[0]
             for slope, part in zip(g, parts, strict=False):
                 k = self._at[part.inner]
                 seeds[o, :, k] += slope * _weights(part.kind, rows.values[:, k], rows.time)
             direct[o] = g[len(parts) :]
         return seeds, direct
 
-    def _outer(self, output: Output, parts: list[Reduced], names: Sequence[str]) -> tuple[Any, Any, Any]:
-        """The expression as a program of its reductions and the parameters, with its derivatives."""
-        made = self._outers.get((output.name, tuple(names)))
-        if made is None:
-            keys = [*(part.key for part in parts), *names]
-            fixed = self.description.parameters
+    def _outer(self, output: Output, parts: list[Reduced], names: Sequence[str]) -> Kernel:
+        """The expression as a program of its reductions and the parameters."""
+        keys, expression = (*(part.key for part in parts), *names), output.expression
+        given = expression.names() - set(keys)
+        fixed = {name: x for name, x in self.description.parameters.items() if name in given}
 
-            def outer(z: Array) -> Array:
-                known = {**fixed, **dict(zip(keys, z, strict=True))}
-                return np.array([output.expression.evaluate(known) + 0.0 * z[0]])
+        def outer(z: Array) -> Array:
+            known = {**fixed, **dict(zip(keys, z, strict=True))}
+            return np.array([expression.evaluate(known) + 0.0 * z[0]])
 
-            program = record(outer, len(keys))
-            made = program, program.jacobian(), program.hessian()
-            self._outers[output.name, tuple(names)] = made
-        return made
-
-    @cached_property
-    def _outers(self) -> dict[tuple[str, tuple[str, ...]], tuple[Any, Any, Any]]:
-        return {}
+        request = OutputRequest(keys, tuple(fixed.items()))
+        return program_cache.kernel(repr(expression), request, lambda: record(outer, len(keys)), recent=True)
 
 
 def _outputs(d: Description, name: str, wanted: Wanted) -> list[Output]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,22 +12,57 @@ from linkwright.base.locks import cached_property
 from linkwright.closed_recipes import holds_of, moving
 from linkwright.design.quantities import Leaf
 from linkwright.dynamics.functions import Request
+from linkwright.kernels.kernel import Kernel
 from linkwright.recipes import Question
 from linkwright.recursions import coordinates
 from linkwright.spatial.algebra import Array, dot
+from linkwright.tape.build import record
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
 
+@dataclass(frozen=True)
+class DesignRequest:
+    """Which program of this room: its name, the free parameters, and what else its recording depends on.
+
+    `outputs` is the content of the rows, `order` that of their derivatives, `method` the tableau of a simulation and
+    `time` that of its start.
+    """
+
+    name: str
+    free: tuple[str, ...]
+    outputs: str = ""
+    order: int = 0
+    method: str = ""
+    time: float = 0.0
+
+
+def kernel(mech: Mechanism, request: DesignRequest, function: Callable[..., Any], *shapes: Any) -> Kernel:
+    """A function of this room as a kernel: recorded where no cache has its code."""
+    return mech.kernel(request, lambda: record(function, *shapes, name=request.name))
+
+
 class Recorded:
-    """The functions of one mechanism, of (q, v, t, p): p are the values of the parameters `free`."""
+    """The functions of one mechanism, of (q, v, t, p): p are the values of the parameters `free`.
+
+    They hold what the mechanism is made of and not the mechanism, which keeps the kernels of what is recorded here.
+    """
 
     def __init__(self, mech: Mechanism, free: Sequence[str]) -> None:
-        self.mech, self.maker, self.free = mech, mech._maker, tuple(free)
+        self.maker, self.free = mech._maker, tuple(free)
         self.nq, self.nv = mech.nq, mech.nv
         self.maker.shapes(Request("closing", free=self.free))  # refuses what cannot be left free
+
+    @property
+    def rows(self) -> int:
+        """The number of constraint equations."""
+        return len(self.maker.constraint_rows) if self.maker.closed else 0
+
+    def parameters(self, p: Array) -> dict[str, Any]:
+        """All parameters by their names, the free ones with these values."""
+        return {**self.maker.description.parameters, **dict(zip(self.free, p, strict=True))}
 
     def question(self, q: Array, v: Array, t: Any, p: Array) -> Question:
         inputs = {"q": q, "v": v, "t": t}

@@ -14,7 +14,9 @@ from linkwright.errors import LinkwrightError
 from linkwright.spatial.algebra import Array
 
 if TYPE_CHECKING:
+    from linkwright.kernels.kernel import Kernel
     from linkwright.results.solution import Solution
+    from linkwright.tape.derivative import SparseMatrix
 
 Floats = NDArray[np.float64]
 
@@ -41,16 +43,40 @@ class Series:
     size: int
     leaves: tuple[Leaf, ...]
     function: Callable[[Mapping[str, Any]], Array]  # names → (size,)
+    content: str  # of the function, as a text: equal texts are equal functions
 
     @property
     def twice(self) -> bool:
         """Whether an acceleration is among the leaves."""
         return any(leaf.again for leaf in self.leaves)
 
+    def chosen(self, values: Array, rates: Array) -> Array:
+        """Of what is measured and of how fast it changes, what each leaf means."""
+        return np.array([y if leaf.again else x for leaf, x, y in zip(self.leaves, values, rates, strict=True)])
+
     def of(self, measured: Array, parameters: Mapping[str, Any], t: Any) -> Array:
         """The numbers, where the leaves have these values."""
         named = dict(zip((leaf.name for leaf in self.leaves), measured, strict=True))
         return np.asarray(self.function({**parameters, "TIME": t, **named}))
+
+
+def differentiated(rows: Kernel, order: int, state: Sequence[Floats], solution: Solution | None = None) -> Rows:
+    """The rows of a kernel of t, p and others at states (T, ...), with derivatives in p up to this order."""
+    time, values = state[0][:, 0], np.asarray(rows(*state))
+    if order == 0:
+        return Rows(time, values, solution=solution)
+    jacobian = rows.jacobian(0, 1)
+    second = second_derivatives(jacobian, 1, *state) if order > 1 else None
+    return Rows(time, values, jacobian(*state), second, solution)
+
+
+def second_derivatives(jacobian: SparseMatrix, wrt: int, *state: Any) -> Floats:
+    """(..., m, n, n): of what has this Jacobian in its input number `wrt`."""
+    m, n = jacobian.shape
+    entries: Floats = jacobian.program.jacobian(0, wrt)(*state)
+    dense = np.zeros((*entries.shape[:-2], m, n, n))
+    dense[..., jacobian.rows, jacobian.cols, :] = entries
+    return dense
 
 
 class Evaluator(Protocol):

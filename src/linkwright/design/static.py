@@ -6,19 +6,19 @@ step x ← x − A [f; Φ] makes one more order of the derivatives of the place 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.locks import cached_property
 from linkwright.closed.statics import NoEquilibrium, frozen
-from linkwright.design.recorded import Recorded
-from linkwright.design.rows import Rows, Series, Undefined
+from linkwright.design.recorded import DesignRequest, Recorded, kernel
+from linkwright.design.rows import Rows, Series, Undefined, differentiated
 from linkwright.errors import AssemblyError
+from linkwright.kernels.kernel import Kernel
 from linkwright.spatial.algebra import Array
-from linkwright.tape.build import record
+from linkwright.tape.derivative import SparseMatrix
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -35,23 +35,15 @@ class Static:
     ) -> None:
         self.mech, self.names, self.series, self.labels = mech, tuple(names), series, tuple(labels)
         self.times = times if mech._maker.needs_time else times[:1]
-        still = type(mech)(frozen(mech.description)) if mech.description.drivers else mech
-        self.recorded = Recorded(still, names)
-        self._made: dict[int, list[Any]] = {}
+        self._still = type(mech)(frozen(mech.description)) if mech.description.drivers else mech
+        self.recorded = Recorded(self._still, names)
 
     def __call__(self, values: Floats, order: int) -> Rows:
         t, q = self.times, self._found(values)
         p = np.broadcast_to(values, (len(t), len(values)))
-        inverse = np.linalg.pinv(self._slopes(np.zeros((len(t), self.recorded.nv)), t[:, None], p, q), rcond=RANK)
+        inverse: Any = np.linalg.pinv(self._slopes()(np.zeros((len(t), self.recorded.nv)), t[:, None], p, q), rcond=RANK)
         self._check(inverse)
-        programs, state = self._programs(order), (t[:, None], p, q, np.ascontiguousarray(inverse))
-        found = np.asarray(programs[0](*state))
-        first = np.asarray(programs[1](*state)) if order >= 1 else None
-        second = None
-        if order >= 2:
-            second = np.zeros((len(t), self.series.size, len(values), len(values)))
-            second[:, programs[1].rows, programs[1].cols] = programs[2](*state)
-        return Rows(t, found, first, second)
+        return differentiated(self._rows(order), order, (t[:, None], p, q, np.ascontiguousarray(inverse)))
 
     def _check(self, inverse: Floats) -> None:
         if not np.isfinite(inverse).all():
@@ -69,46 +61,33 @@ class Static:
             raise Undefined(str(error)) from None
         return np.array(rows)
 
-    def _residual(self, q: Array, t: Any, p: Array) -> Array:
-        r = self.recorded
-        return np.concatenate([r.acceleration(q, np.zeros(r.nv), t, p), r.open(q, t, p)])
+    def _kernel(self, name: str, function: Callable[..., Array], *shapes: Any, order: int = 0) -> Kernel:
+        outputs = self.series.content if name == "outputs at rest" else ""
+        return kernel(self._still, DesignRequest(name, self.names, outputs, order), function, *shapes)
 
-    @cached_property
-    def _rows_of(self) -> int:
-        held = len(self.mech._maker.constraint_rows) if self.mech.closed else 0
-        return self.recorded.nv + held
-
-    @cached_property
-    def _slopes(self) -> Any:
+    def _slopes(self) -> SparseMatrix:
         r = self.recorded
 
         def moved(x: Array, t: Array, p: Array, q: Array) -> Array:
-            return self._residual(r.moved(q, x), t[0], p)
+            return _residual(r, r.moved(q, x), t[0], p)
 
-        return record(moved, r.nv, 1, len(self.names), r.nq).jacobian(0, 0)
+        return self._kernel("residual at rest", moved, r.nv, 1, len(r.free), r.nq).jacobian(0, 0)
 
-    def _programs(self, order: int) -> list[Any]:
-        if order in self._made:
-            return self._made[order]
+    def _rows(self, order: int) -> Kernel:
         r, series = self.recorded, self.series
 
         def rows(t: Array, p: Array, q: Array, a: Array) -> Array:
             start, x = q, np.zeros(r.nv)
             for _ in range(order):
-                x = x - a @ self._residual(q, t[0], p)
+                x = x - a @ _residual(r, q, t[0], p)
                 q = r.moved(start, x)
             found = r.measured(series.leaves, q, np.zeros(r.nv), t[0], p)
-            still = np.array(
-                [0.0 if leaf.again else y for leaf, y in zip(series.leaves, found, strict=True)], dtype=object
-            )
-            named = {**self.mech.parameters, **dict(zip(self.names, p, strict=True))}
-            return series.of(still, named, t[0]) + 0.0 * t[0]
+            still = series.chosen(found, np.zeros(len(found)))
+            return series.of(still, r.parameters(p), t[0]) + 0.0 * t[0]
 
-        program = record(rows, 1, len(self.names), r.nq, (r.nv, self._rows_of), name="outputs at rest")
-        programs: list[Any] = [program]
-        if order >= 1:
-            programs.append(program.jacobian(0, 1))
-        if order >= 2:
-            programs.append(programs[1].program.jacobian(0, 1))
-        self._made[order] = programs
-        return programs
+        return self._kernel("outputs at rest", rows, 1, len(r.free), r.nq, (r.nv, r.nv + r.rows), order=order)
+
+
+def _residual(r: Recorded, q: Array, t: Any, p: Array) -> Array:
+    """The accelerations at rest, and Φ."""
+    return np.concatenate([r.acceleration(q, np.zeros(r.nv), t, p), r.open(q, t, p)])

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ from linkwright.tape.program import Buffer, Program
 
 if TYPE_CHECKING:
     from linkwright.kernels.cuda_backend import DeviceKernel
+    from linkwright.tape.derivative import SparseMatrix
 
 Floats = NDArray[np.float64]
 Shape = tuple[int, ...]
@@ -131,15 +132,16 @@ class Kernel:
 
         `plain` makes the form of the program that can be differentiated, where it is another one.
         """
-        self._identity, self._make, self._seldom, self._plain = identity, make, seldom, plain
+        self.identity, self._make, self._seldom, self._plain = identity, make, seldom, plain
         self._lock = Lock()
         self._program: Program | None = None
         self._variants: dict[int, _Variant] = {}
+        self._matrices: dict[tuple[str, int, int], SparseMatrix] = {}
         self._lanes = _lanes()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied as its program: machine code is of one process."""
-        return _restored, (self._identity, self.program, self._seldom)
+        return _restored, (self.identity, self.program, self._seldom)
 
     @property
     def program(self) -> Program:
@@ -150,10 +152,15 @@ class Kernel:
                     self._program = self._make()
             return self._program
 
+    @property
+    def differentiable(self) -> Program:
+        """The form of the program that has derivatives."""
+        return self._plain() if self._plain else self.program
+
     @cached_property
     def signature(self) -> Signature:
         """What a caller must know, from the cache or from the program."""
-        name = disk.key(self._identity, "signature", str(self._lanes))
+        name = disk.key(self.identity, "signature", str(self._lanes))
         kept = disk.read(name)
         if kept is not None:
             try:
@@ -179,7 +186,7 @@ class Kernel:
         """The numbers and columns that the code reads, from the cache or from the program."""
         if not self.signature.has_data:
             return []
-        return stored_arrays(self._identity, "data", lambda: _data(self.program))
+        return stored_arrays(self.identity, "data", lambda: _data(self.program))
 
     @cached_property
     def _strides(self) -> list[int]:
@@ -199,7 +206,7 @@ class Kernel:
         """The object code of a variant, from the cache or (always with `anew`) compiled now."""
         from linkwright.kernels import llvm_backend
 
-        name = disk.key(self._identity, str(width), *llvm_backend.cpu())
+        name = disk.key(self.identity, str(width), *llvm_backend.cpu())
         code = None if anew else disk.read(name)
         if code is None:
             from linkwright.kernels.llvm_text import llvm_text
@@ -269,10 +276,30 @@ class Kernel:
         return marched(self, inputs, outputs, count)
 
     @cached_property
+    def forward(self) -> Kernel:
+        """The kernel of (inputs, their tangents) → (outputs, their tangents)."""
+        return Kernel(f"{self.identity} forward", lambda: self.differentiable.forward())
+
+    @cached_property
     def reverse(self) -> Kernel:
         """The kernel of (inputs, adjoints of the outputs) → (outputs, adjoints of the inputs)."""
-        make = self._plain or (lambda: self.program)
-        return Kernel(f"{self._identity} reverse", lambda: make().reverse())
+        return Kernel(f"{self.identity} reverse", lambda: self.differentiable.reverse())
+
+    def jacobian(self, output: int = 0, wrt: int = 0) -> SparseMatrix:
+        """∂output/∂input, whose program is a kernel."""
+        return self._matrix("jacobian", output, wrt)
+
+    def hessian(self, output: int = 0, wrt: int = 0) -> SparseMatrix:
+        """∂²output/∂input² of an output of one number, whose program is a kernel."""
+        return self._matrix("hessian", output, wrt)
+
+    def _matrix(self, kind: Literal["jacobian", "hessian"], output: int, wrt: int) -> SparseMatrix:
+        key = kind, output, wrt
+        if key not in self._matrices:
+            from linkwright.kernels.matrices import matrix
+
+            self._matrices.setdefault(key, matrix(self, kind, output, wrt))
+        return self._matrices[key]
 
     @cached_property
     def device(self) -> DeviceKernel:

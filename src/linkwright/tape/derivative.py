@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,17 @@ def reverse(program: Program) -> Program:
     return reverse_program(program, _buffers(program, "input"), _buffers(program, "output"))
 
 
+class Computed(Protocol):
+    """A program, or its compiled form."""
+
+    @property
+    def inputs(self) -> Sequence[Any]: ...
+    @property
+    def outputs(self) -> Sequence[Any]: ...
+    def __call__(self, *arrays: Any) -> Any: ...
+    def jacobian(self, output: int = 0, wrt: int = 0) -> Any: ...
+
+
 @dataclass(frozen=True, eq=False)
 class SparseMatrix:
     """A matrix of derivatives as a program: entry k stands at (rows[k], cols[k]), row by row.
@@ -49,7 +61,7 @@ class SparseMatrix:
     vectors, all of them at once.
     """
 
-    program: Program
+    program: Computed
     rows: Longs
     cols: Longs
     shape: tuple[int, int]
