@@ -83,6 +83,7 @@ MAY = {
             "closed_recipes",
             "constraints",
             "formats",
+            "kernels",
             "mechanism",
             "model",
             "programs",

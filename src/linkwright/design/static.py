@@ -41,7 +41,8 @@ class Static:
     def __call__(self, values: Floats, order: int) -> Rows:
         t, q = self.times, self._found(values)
         p = np.broadcast_to(values, (len(t), len(values)))
-        inverse: Any = np.linalg.pinv(self._slopes()(np.zeros((len(t), self.recorded.nv)), t[:, None], p, q), rcond=RANK)
+        slopes = self._slopes()(np.zeros((len(t), self.recorded.nv)), t[:, None], p, q)
+        inverse: Any = np.linalg.pinv(slopes, rcond=RANK)
         self._check(inverse)
         return differentiated(self._rows(order), order, (t[:, None], p, q, np.ascontiguousarray(inverse)))
 
