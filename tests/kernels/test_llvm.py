@@ -13,7 +13,6 @@ from linkwright.kernels import llvm_backend
 from linkwright.kernels.llvm_plan import SEGMENT
 from linkwright.kernels.llvm_text import llvm_text, scratch_size
 from linkwright.kernels.numpy_backend import run
-from linkwright.kernels.unset import uses
 from linkwright.tape import ProgramBuilder, Ref, Table, record, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Solve, Walk, Zero
 
@@ -216,8 +215,8 @@ def test_scans_that_set_what_they_read_are_not_cleared():
     programs = [samples.tree_scan(), lw.chain(80).program("forward_dynamics"), lw.chain(80).program("mass_matrix")]
     programs += [lw.random_tree(80, seed=1).program(name) for name in ("forward_dynamics", "inverse_dynamics")]
     for program in programs:
-        assert not uses(program).unset, program
-        assert not uses(program).written_inputs, program
+        assert not program.unset, program
+        assert not program.written_inputs, program
 
 
 def test_what_a_scan_reads_of_a_later_item_is_cleared():
@@ -235,7 +234,7 @@ def test_what_a_scan_reads_of_a_later_item_is_cleared():
         reads = [q.part(0, ()).at((1, ITEM)), t.part(toward, ()).at((1, ITEM))]
         b.add(Each(4, (b.case(block, reads, [t.part(1, ()).at((1, ITEM)), y.part(0, ()).at((1, ITEM))]),), order))
         program = b.build()
-        assert bool(uses(program).unset) == unset
+        assert bool(program.unset) == unset
         check(program)
 
 

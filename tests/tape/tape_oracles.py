@@ -28,7 +28,7 @@ def poisoned(program: Program) -> Program:
             poison = builder.data(f"poison_{k}", np.full(buffer.size, np.nan))
             builder.add(Copy(poison.operand, Operand(k, buffer.size)))
     builder.statements.extend(program.statements)
-    return builder.build(**program.labels)
+    return builder.build(single=program.single)
 
 
 def flat(arrays) -> np.ndarray:

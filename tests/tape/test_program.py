@@ -102,7 +102,7 @@ def test_a_digest_depends_on_everything_that_results_depend_on():
         replace(program, columns=(program.columns[0][::-1].copy(),)),
         replace(program, blocks=program.blocks[::-1]),
         replace(program, buffers=(replace(program.buffers[0], name="other"), *program.buffers[1:])),
-        replace(program, labels={"single": True}),
+        replace(program, single=True),
     ]
     digests = {p.digest for p in (program, *others)}
     assert len(digests) == 1 + len(others)
@@ -153,7 +153,7 @@ def test_a_recorded_program_is_named_after_the_function_and_its_arguments():
     program = record(reach, 2, ())
     assert program.name == "reach"
     assert [b.name for b in program.inputs] == ["q", "length"]
-    assert program.labels["single"]
+    assert program.single is True
 
 
 def test_a_recorded_tuple_comes_back_as_a_tuple():

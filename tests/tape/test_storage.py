@@ -48,7 +48,7 @@ def everything() -> Program:
     b.add(Loop(3, (body,), ((rows.operand, half.operand),), done.operand))
     b.add(Solve("ltl", y.operand, data.operand, x.operand, n, n, 2, tree))
     b.add(Copy(rows.part(0, (2,)).operand, x.part(0, (2,)).operand))
-    return b.build(method="test", sizes=[1, 2], single=False)
+    return b.build(single=False)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_program_comes_back_whole(file):
     program, back = everything(), load(file)
     assert back.digest == program.digest
     assert back.name == program.name
-    assert back.labels == program.labels
+    assert back.single is program.single is False
     assert back.statements == program.statements
     q = np.random.default_rng(0).uniform(-1, 1, (3, 5))
     for a, b in zip(run(program, [q], 3), run(back, [q], 3), strict=True):
@@ -156,11 +156,16 @@ def test_the_file_has_the_mode_that_the_umask_gives(tmp_path):
     assert stat.S_IMODE((tmp_path / "p").stat().st_mode) == 0o640
 
 
-def test_a_label_that_json_cannot_hold_is_named_and_nothing_is_written(tmp_path):
-    program = replace(everything(), labels={"made_by": object()})
-    with pytest.raises(LinkwrightError, match="object is not JSON serializable"):
-        save(program, tmp_path / "p")
-    assert os.listdir(tmp_path) == []
+def test_a_file_with_labels_that_mean_nothing_is_read(file):
+    edited(file, lambda header: header["labels"].update(method="test", sizes=[1, 2]))
+    assert load(file).digest == everything().digest
+
+
+@pytest.mark.parametrize("single", [None, True, False])
+def test_whether_a_call_gives_one_array_comes_back(single, tmp_path):
+    program = replace(everything(), single=single)
+    save(program, tmp_path / "p")
+    assert load(tmp_path / "p").single is single
 
 
 # -- what is damaged -----------------------------------------------------------------------------------
@@ -277,6 +282,7 @@ CHANGES = {
     "rounds below zero": (lambda h: h["statements"][3].update(count=-1), "count"),
     "a statement that is not": (lambda h: h["statements"][0].update({"is": "Exec"}), "Exec"),
     "labels that are a list": (lambda h: h.update(labels=[]), "labels"),
+    "a number for whether a call gives one array": (lambda h: h["labels"].update(single=1), "single"),
 }
 
 

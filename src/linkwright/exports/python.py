@@ -145,8 +145,7 @@ def _jax(subject: Subject, block: Block) -> list[str]:
     ins, _ = names(subject)
     tables = pytext.tables_text(block.tables) or ["_BREAKS = _PIECES = ()"]
     tables += ["", "", *M.JAX_TABLE.strip().splitlines(), "", ""]
-    single = bool(subject.program.labels.get("single", len(subject.program.outputs) == 1))
-    code = [*_sizes(subject), f"SINGLE = {single}", *pytext.code_text(block), *tables]
+    code = [*_sizes(subject), f"SINGLE = {subject.program.returns_one}", *pytext.code_text(block), *tables]
     function = M.JAX_FUNCTION.format(name=subject.name, arrays=", ".join(ins), title=plain(subject.title))
     return [*code, *M.JAX.strip().splitlines(), "", "", *function.strip().splitlines(), "", ""]
 

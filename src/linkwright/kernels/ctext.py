@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 from linkwright.errors import KernelError
 from linkwright.kernels.ctext_block import Function, Plan, case_functions, numbers, overlaps, plan
-from linkwright.kernels.ctext_layout import Layout, every, layout
+from linkwright.kernels.ctext_layout import Layout, layout
 from linkwright.kernels.ctext_names import comment, function_name, identifier, literal
 from linkwright.kernels.ctext_solve import helper_text
 from linkwright.kernels.ctext_statements import Statements, clear_text, loop_text
-from linkwright.tape.program import Buffer, Case, Each, Operand, Program, Walk
+from linkwright.tape.program import Buffer, Program
+from linkwright.tape.statements import Case, Operand, nested
 from linkwright.tape.table import Table
 
 _PRECISIONS = {"float64": "double", "float32": "float"}
@@ -99,7 +100,7 @@ class Lowering:
         self.name = function_name(program.name if name is None else name)
         self.names = self._buffer_names()
         self._plans: dict[Case, Plan] = {}
-        crossing = max((self.plan(case).crossing for case in _cases(program)), default=0)
+        crossing = max((self.plan(case).crossing for s in nested(program.statements) for case in s.cases), default=0)
         self.layout = self.laid_out(crossing)
         # Threads' work interleaved: neighbours in a thread's work are `step` apart, so that a warp reads one run.
         self.step = " * step" if dialect.cuda and self.layout.size > _LOCAL else ""
@@ -320,16 +321,6 @@ class Lowering:
             if word in body
         ]
         return "\n".join([self._header(rest), *odd, "", body])
-
-
-def _cases(program: Program) -> list[Case]:
-    found: list[Case] = []
-    for s in every(program.statements):
-        if isinstance(s, Each):
-            found.extend(s.cases)
-        elif isinstance(s, Walk):
-            found.extend((*s.start, *s.step))
-    return found
 
 
 __all__ = ["Dialect", "Lowering", "c_dialect", "c_text", "cuda_text", "cuda_work_size", "function_name", "work_size"]

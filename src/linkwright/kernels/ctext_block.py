@@ -16,7 +16,7 @@ from linkwright.errors import KernelError
 from linkwright.kernels.ctext_names import literal
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
-from linkwright.tape.program import ITEM, Case, Operand
+from linkwright.tape.statements import ITEM, Case, Operand
 
 if TYPE_CHECKING:
     from linkwright.kernels.ctext import Lowering
@@ -152,10 +152,6 @@ class Function:
             return f"{array}[{offset + k}{step if offset + k else ''}]"
         index = f"{offset} + {k}" if offset else k
         return f"{array}[({index}){step}]" if step and offset else f"{array}[{index}{step}]"
-
-    def start(self, operand: Operand) -> int:
-        """Where an operand starts in its buffer, for the first item."""
-        return self.offset(operand)[0]
 
     def offset(self, operand: Operand) -> tuple[int, list[str]]:
         """Where an operand starts: a number, and what is added to it for the item and its ancestor."""

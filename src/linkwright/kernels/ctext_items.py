@@ -23,20 +23,13 @@ import numpy as np
 from linkwright.errors import KernelError
 from linkwright.kernels.ctext import Dialect, Lowering, cuda_dialect
 from linkwright.kernels.ctext_block import Function, overlaps
-from linkwright.kernels.ctext_layout import Layout, every, rooms
+from linkwright.kernels.ctext_layout import Layout, rooms
 from linkwright.kernels.ctext_names import literal
-from linkwright.kernels.ctext_rows import (
-    cleared,
-    distance,
-    item_by_item,
-    parallel,
-    start,
-    together,
-    transposable,
-    writes,
-)
+from linkwright.kernels.ctext_rows import cleared, distance, item_by_item, parallel, together, transposable
 from linkwright.kernels.ctext_statements import Statements, switch
-from linkwright.tape.program import Case, Copy, Each, Operand, Program, Statement, Zero
+from linkwright.tape.dataflow import first_start
+from linkwright.tape.program import Program
+from linkwright.tape.statements import Case, Copy, Each, Operand, PartialVisitor, Statement, Zero
 
 BLOCK = 64  # threads
 MANY = 256  # items of a map from which they are worth a thread each
@@ -77,8 +70,7 @@ class ItemsText:
 
 def suits(program: Program) -> bool:
     """Whether items in parallel are worth it, and the program is of the sort that can be lowered so."""
-    written = {o.buffer for s in every(program.statements) for o in writes(s)}
-    if any(b.role == "input" and k in written for k, b in enumerate(program.buffers)):
+    if program.written_inputs:
         return False
     scans = (s for s in program.statements if isinstance(s, Each))
     return any(parallel(s) and (s.runs is not None or s.items > MANY) for s in scans)
@@ -89,7 +81,9 @@ def items_text(program: Program, precision: str) -> ItemsText:
     return _Items(program, cuda_dialect(precision, outside=True)).lowered()
 
 
-class _Items(Lowering):
+class _Items(Lowering, PartialVisitor[Iterator[Launch] | None]):
+    """Of a statement that is done in parallel its launches, which are written when they are asked for."""
+
     def __init__(self, program: Program, dialect: Dialect) -> None:
         self.transposed, self.together = transposable(program), together(program)
         scans = [s for s in program.statements if isinstance(s, Each) and s.runs is not None]
@@ -128,11 +122,12 @@ class _Items(Lowering):
     def lowered(self) -> ItemsText:
         waiting: list[Statement] = []
         for statement in self.program.statements:
-            if self._parallel(statement):
-                self._serial(waiting)
-                self._launch(statement)
-            else:
+            launches = statement.accept(self)
+            if launches is None:
                 waiting.append(statement)
+            else:
+                self._serial(waiting)
+                self.launches.extend(launches)
         self._serial(waiting)
         source = self.cuda_whole(["One state; a thread an item."], self.texts)
         rows = {k: -(-self.program.buffers[k].size // wide) for k, wide in self.transposed.items()}
@@ -143,23 +138,25 @@ class _Items(Lowering):
         """Without shapes: mechanisms of different lengths share their text, and what is compiled from it."""
         return f"/* {self.name}, written by Linkwright. {' '.join(rest)} */"
 
-    def _parallel(self, s: Statement) -> bool:
-        if isinstance(s, Each):
-            return parallel(s)
-        if isinstance(s, Zero):
-            return s.target.size > _SHORT or not self._in_row(s.target)
-        if isinstance(s, Copy):
-            apart = s.source.buffer != s.target.buffer or distance(self.program, s) >= s.source.size
-            if not (self._in_row(s.source) and self._in_row(s.target)):
-                if not apart:
-                    raise KernelError(f"{self.name} copies rows of a table onto themselves")
-                return True
-            return apart and s.source.size > _SHORT
-        return False
+    def other(self, statement: Statement) -> None:
+        return None
+
+    def each(self, each: Each) -> Iterator[Launch] | None:
+        return self._pieces(each) if parallel(each) else None
+
+    def zero(self, zero: Zero) -> Iterator[Launch] | None:
+        return self._clearing(zero) if zero.target.size > _SHORT or not self._in_row(zero.target) else None
+
+    def copy(self, copy: Copy) -> Iterator[Launch] | None:
+        apart = copy.source.buffer != copy.target.buffer or distance(self.program, copy) >= copy.source.size
+        in_rows = self._in_row(copy.source) and self._in_row(copy.target)
+        if not (in_rows or apart):
+            raise KernelError(f"{self.name} copies rows of a table onto themselves")
+        return self._copying(copy) if not in_rows or (apart and copy.source.size > _SHORT) else None
 
     def _in_row(self, operand: Operand) -> bool:
         wide = self.transposed.get(operand.buffer)
-        return wide is None or start(self.program, operand) % wide + operand.size <= wide
+        return wide is None or first_start(self.program, operand) % wide + operand.size <= wide
 
     def _serial(self, statements: list[Statement]) -> None:
         """One thread for all of these."""
@@ -171,20 +168,16 @@ class _Items(Lowering):
                 self.launches.append(Launch(f.name, 0, 1))
             statements.clear()
 
-    def _launch(self, s: Statement) -> None:
-        if isinstance(s, Each):
-            for begin, end, name, times in self._pieces(s):
-                self.launches.append(Launch(name, begin, end, 0, times))
-        elif isinstance(s, Zero):
-            first = start(self.program, s.target)
-            name = self._named(("zero", s.target.buffer), self._zero, s.target.buffer)
-            self.launches.append(Launch(name, first, first + s.target.size))
-        elif isinstance(s, Copy):
-            pair = (s.source.buffer, s.target.buffer)
-            name = self._named(("copy", pair), self._copy, *pair)
-            first, target = start(self.program, s.source), start(self.program, s.target)
-            size = min(s.source.size, s.target.size)
-            self.launches.append(Launch(name, first, first + size, target - first))
+    def _clearing(self, zero: Zero) -> Iterator[Launch]:
+        first = first_start(self.program, zero.target)
+        name = self._named(("zero", zero.target.buffer), self._zero, zero.target.buffer)
+        yield Launch(name, first, first + zero.target.size)
+
+    def _copying(self, copy: Copy) -> Iterator[Launch]:
+        pair = (copy.source.buffer, copy.target.buffer)
+        name = self._named(("copy", pair), self._copy, *pair)
+        first, target = first_start(self.program, copy.source), first_start(self.program, copy.target)
+        yield Launch(name, first, first + min(copy.source.size, copy.target.size), target - first)
 
     def _series(self, program: Program, s: Each) -> Iterator[tuple[int, int, int]]:
         """The runs of a scan as (begin, end, times), those that follow each other item by item put together."""
@@ -207,7 +200,7 @@ class _Items(Lowering):
             yield begin, end, times
             r += times
 
-    def _pieces(self, s: Each) -> Iterator[tuple[int, int, str, int]]:
+    def _pieces(self, s: Each) -> Iterator[Launch]:
         kinds = None if s.dispatch is None else self.program.columns[s.dispatch][: s.items]
         if id(s) in self.series:
             pieces = self.series[id(s)]
@@ -216,12 +209,12 @@ class _Items(Lowering):
         else:
             edges = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), s.items]
             if len(edges) > _SEGMENTS + 1:
-                yield 0, s.items, self._named(("choice", s), self._choice, s), 1
+                yield Launch(self._named(("choice", s), self._choice, s), 0, s.items)
                 return
             pieces = [(begin, end, 1) for begin, end in pairwise(edges)]
         for begin, end, times in pieces:
             case = s.cases[0 if kinds is None else int(kinds[begin])]
-            yield begin, end, self._named(("case", case), self._case, case), times
+            yield Launch(self._named(("case", case), self._case, case), begin, end, 0, times)
 
     def _case(self, f: _ItemFunction, case: Case) -> list[str]:
         return self.run(case, f, moving=True)
@@ -309,7 +302,7 @@ class _ItemFunction(Function):
         array = self.buffer(operand.buffer, write)[0]
         rows = self.low.rows(operand.buffer, self)
         moves = self.moving and operand.steps
-        row, place = divmod(operand.base if moves else start(self.low.program, operand), wide)
+        row, place = divmod(operand.base if moves else first_start(self.low.program, operand), wide)
         if moves:
             entry = self.entry(operand.steps[0][1], "i")
             array, row = self.pointer(operand.buffer, array, row, [entry], "", write), 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from linkwright.errors import KernelError
 from linkwright.kernels.ctext_block import Function
 from linkwright.kernels.ctext_names import literal
-from linkwright.tape.program import Copy, Each, Loop, Operand, Solve, Statement, Walk, Zero
+from linkwright.tape.dataflow import first_start
+from linkwright.tape.statements import Copy, Each, Loop, Operand, Solve, Statement, Walk, Zero
 
 if TYPE_CHECKING:
     from linkwright.kernels.ctext import Lowering
@@ -23,22 +23,7 @@ class Statements:
         self.depth = 0
 
     def lines(self, statements: Iterable[Statement]) -> list[str]:
-        return [line for statement in statements for line in self.one(statement)]
-
-    def one(self, s: Statement) -> list[str]:
-        if isinstance(s, Each):
-            return self.each(s)
-        if isinstance(s, Walk):
-            return self.walk(s)
-        if isinstance(s, Loop):
-            return self.loop(s)
-        if isinstance(s, Solve):
-            return self.solve(s)
-        if isinstance(s, Zero):
-            return clear_text(self.low, self.f, s.target)
-        if isinstance(s, Copy):
-            return self.copy(s.source, s.target)
-        raise KernelError(f"no C text of {type(s).__name__}")
+        return [line for statement in statements for line in statement.accept(self)]
 
     def each(self, each: Each) -> list[str]:
         low = self.low
@@ -79,7 +64,7 @@ class Statements:
         self.depth += 1
         inner = self.lines(loop.body)
         for current, following in loop.carry:
-            inner += self.copy(following, current)
+            inner += self.moved(following, current)
         if loop.done is not None:
             zero = literal(0.0, self.low.dialect.precision)
             # Written so that a NaN ends the loop too.
@@ -93,8 +78,6 @@ class Statements:
             return []
         low, f = self.low, self.f
         method = s.method.replace("-", "_")
-        if method not in ("cholesky", "ltl", "lu", "least_norm"):
-            raise KernelError(f"no way to solve a linear system by {s.method!r}")
         f.uses.add("work")
         matrix = low.layout.spill
         right = matrix + s.rows * s.columns
@@ -120,11 +103,18 @@ class Statements:
             *moved(solution, s.solution, True),
         ]
 
-    def copy(self, source: Operand, target: Operand) -> list[str]:
+    def zero(self, zero: Zero) -> list[str]:
+        return clear_text(self.low, self.f, zero.target)
+
+    def copy(self, copy: Copy) -> list[str]:
+        return self.moved(copy.source, copy.target)
+
+    def moved(self, source: Operand, target: Operand) -> list[str]:
         size = min(source.size, target.size)
         line = f"{self.f.at(target, 'k', write=True)} = {self.f.at(source, 'k')};"
         # Within one buffer the runs may overlap: as in NumPy, all is read as it was.
-        later = source.buffer == target.buffer and self.f.start(target) > self.f.start(source)
+        before, after = (first_start(self.low.program, operand) for operand in (source, target))
+        later = source.buffer == target.buffer and after > before
         return loop_text(self.low, size, line, back=later)
 
 

@@ -17,7 +17,8 @@ from linkwright.kernels.ctext_names import identifier
 from linkwright.kernels.interop_jax import JaxInterpreter
 from linkwright.kernels.interpret import Interpreter
 from linkwright.tape import operations as O
-from linkwright.tape.program import Buffer, Loop, Program, Solve
+from linkwright.tape.program import Buffer, Program
+from linkwright.tape.statements import Loop, Solve
 from linkwright.tape.table import Table
 
 _UNROLLED = {"SymPy": 200_000, "CasADi": 2_000_000}  # operations that are still handled in reasonable time
@@ -79,7 +80,7 @@ def to_jax(program: Program) -> Callable[..., Any]:
     early is a loop of fixed length whose later rounds do nothing, since JAX cannot reverse any other.
     """
     jax = _library("jax")
-    single = bool(program.labels.get("single"))
+    single = program.returns_one
 
     def function(*arrays: Any) -> Any:
         jnp = jax.numpy
@@ -205,7 +206,7 @@ class _SymPy(Interpreter):
             )
         super().loop(s)
 
-    def solve(self, s: Solve, matrix: list[Any], right: list[Any]) -> list[Any]:
+    def solution(self, s: Solve, matrix: list[Any], right: list[Any]) -> list[Any]:
         a = self.sympy.Matrix(s.rows, s.columns, [self.lift(x) for x in matrix])
         b = self.sympy.Matrix(s.rows, s.right, [self.lift(x) for x in right])
         try:
@@ -229,7 +230,7 @@ class _CasADi(Interpreter):
     def apply(self, op: int, x: list[Any]) -> Any:
         return self.functions[op](*x)
 
-    def solve(self, s: Solve, matrix: list[Any], right: list[Any]) -> list[Any]:
+    def solution(self, s: Solve, matrix: list[Any], right: list[Any]) -> list[Any]:
         ca = self.casadi
 
         def shaped(values: list[Any], rows: int, columns: int) -> Any:

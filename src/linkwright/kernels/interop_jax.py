@@ -10,7 +10,8 @@ import numpy as np
 from linkwright.kernels.interpret import Interpreter
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
-from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Statement, Walk, Zero
+from linkwright.tape.program import Program
+from linkwright.tape.statements import Each, Loop, Operand, Solve, Walk, written
 from linkwright.tape.table import Table
 
 
@@ -76,7 +77,7 @@ class JaxInterpreter(Interpreter):
         results = values[self.np.asarray(block.outputs)]
         return [results[k] for k in range(len(block.outputs))]
 
-    def solve(self, s: Solve, matrix: list[Any], right: list[Any]) -> list[Any]:
+    def solution(self, s: Solve, matrix: list[Any], right: list[Any]) -> list[Any]:
         a = self.array(matrix).reshape(s.rows, s.columns)
         b = self.array(right).reshape(s.rows, s.right)
         if s.method == "least-norm":
@@ -104,25 +105,23 @@ class JaxInterpreter(Interpreter):
         return self.np.stack([self.np.asarray(x, dtype=self.dtype) for x in values])
 
     def entry(self, column: int, item: Any) -> Any:
-        if column == ITEM:
-            return item
         return int(self.program.columns[column][item]) if isinstance(item, int) else self.columns[column][item]
 
     def read(self, operand: Operand, item: Any = 0, ancestor: Any = 0) -> list[Any]:
-        at = self.start(operand, item, ancestor)
+        at = operand.start(self.entry, item, ancestor)
         part = self.lax.dynamic_slice(self.memory[operand.buffer], (at,), (operand.size,))
         return [part[k] for k in range(operand.size)]
 
     def write(self, operand: Operand, values: Sequence[Any], item: Any = 0, ancestor: Any = 0) -> None:
         if operand.size:
-            at = self.start(operand, item, ancestor)
+            at = operand.start(self.entry, item, ancestor)
             memory = self.memory[operand.buffer]
             self.memory[operand.buffer] = self.lax.dynamic_update_slice(memory, self.array(values), (at,))
 
     # -- loops -----------------------------------------------------------------------------------------
-    def rolled(self, written: Iterable[int], steps: int, body: Callable[[Any], None]) -> None:
+    def rolled(self, buffers: Iterable[int], steps: int, body: Callable[[Any], None]) -> None:
         """body(n) for n = 0..steps−1 as one loop that carries the buffers written and the walk's carry."""
-        kept = sorted({b for b in written if b >= 0})
+        kept = sorted(buffers)
 
         def once(n: Any, state: Any) -> Any:
             self.restore(kept, state)
@@ -141,11 +140,11 @@ class JaxInterpreter(Interpreter):
             self.memory[b] = values
         self.carry = list(state[1])
 
-    def choose(self, written: Iterable[int], key: Any, branches: Sequence[Callable[[], None]]) -> None:
+    def choose(self, buffers: Iterable[int], key: Any, branches: Sequence[Callable[[], None]]) -> None:
         """Run the branch that `key` names."""
         if len(branches) == 1:
             return branches[0]()
-        kept = sorted({b for b in written if b >= 0})
+        kept = sorted(buffers)
 
         def branch(run: Callable[[], None]) -> Callable[[Any], Any]:
             def function(state: Any) -> Any:
@@ -160,14 +159,14 @@ class JaxInterpreter(Interpreter):
     def each(self, s: Each) -> None:
         if s.items <= self.short:
             return super().each(s)
-        written = {o.buffer for case in s.cases for o in case.outputs}
+        buffers = written([s])
 
         def body(n: Any) -> None:
             i = s.items - 1 - n if s.order == "inward" else n
             key = 0 if s.dispatch is None else self.columns[s.dispatch][i]
-            self.choose(written, key, [lambda case=case: self.case(case, i) for case in s.cases])  # type: ignore[misc]
+            self.choose(buffers, key, [lambda case=case: self.case(case, i) for case in s.cases])  # type: ignore[misc]
 
-        self.rolled(written, s.items, body)
+        self.rolled(buffers, s.items, body)
 
     def walk(self, s: Walk) -> None:
         kinds, found = self.program.kinds(s), []
@@ -176,23 +175,21 @@ class JaxInterpreter(Interpreter):
             found.extend((len(s.start) * (1 + kinds[i]) + kinds[j], i, j) for j in ancestors)
         if len(found) <= self.short:
             return super().walk(s)
-        cases = (*s.start, *s.step)
-        written = {o.buffer for case in cases for o in case.outputs}
+        cases, buffers = s.cases, written([s])
         path = self.np.asarray(found)
         self.room = max(case.outputs[-1].size for case in s.start)
 
         def body(n: Any) -> None:
             key, i, j = path[n]
-            self.choose(written, key, [lambda case=case: self.case(case, i, j) for case in cases])  # type: ignore[misc]
+            self.choose(buffers, key, [lambda case=case: self.case(case, i, j) for case in cases])  # type: ignore[misc]
 
-        self.rolled(written, len(found), body)
+        self.rolled(buffers, len(found), body)
         self.room, self.carry = 0, []
 
     def loop(self, s: Loop) -> None:
         if s.count <= 0:
             return
-        written = {*_written(s.body), *(current.buffer for current, _ in s.carry)}
-        kept = sorted(b for b in written if b >= 0)
+        kept = sorted(written([s]))
 
         def once(_: Any, state: Any) -> Any:
             active, values = state
@@ -209,19 +206,3 @@ class JaxInterpreter(Interpreter):
 
         _, values = self.lax.fori_loop(0, s.count, once, (self.np.asarray(True), self.state(kept)))
         self.restore(kept, values)
-
-
-def _written(statements: Iterable[Statement]) -> set[int]:
-    found: set[int] = set()
-    for s in statements:
-        if isinstance(s, Each):
-            found.update(o.buffer for case in s.cases for o in case.outputs)
-        elif isinstance(s, Walk):
-            found.update(o.buffer for case in (*s.start, *s.step) for o in case.outputs)
-        elif isinstance(s, Loop):
-            found |= _written(s.body) | {current.buffer for current, _ in s.carry}
-        elif isinstance(s, Solve):
-            found.add(s.solution.buffer)
-        elif isinstance(s, (Zero, Copy)):
-            found.add(s.target.buffer)
-    return found

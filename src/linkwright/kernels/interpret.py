@@ -9,12 +9,13 @@ import numpy as np
 
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
-from linkwright.tape.program import ITEM, Case, Copy, Each, Loop, Operand, Program, Solve, Statement, Walk, Zero
+from linkwright.tape.program import Program
+from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Statement, Walk, Zero
 from linkwright.tape.table import Table
 
 
 class Interpreter:
-    """Runs a program over scalars: plain floats, and whatever `apply` and `solve` of the algebra make of them."""
+    """Runs a program over scalars: plain floats, and whatever `apply` and `solution` of the algebra make of them."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -27,7 +28,7 @@ class Interpreter:
         """A primitive of scalars that are not all floats."""
         raise NotImplementedError
 
-    def solve(self, s: Solve, matrix: list[Any], right: list[Any]) -> list[Any]:
+    def solution(self, s: Solve, matrix: list[Any], right: list[Any]) -> list[Any]:
         """The solution's numbers; a symmetric matrix comes with both triangles filled."""
         raise NotImplementedError
 
@@ -74,22 +75,15 @@ class Interpreter:
                 self.memory.append([0.0] * b.size if b.data is None else b.data.reshape(-1).tolist())
 
     def entry(self, column: int, item: Any) -> Any:
-        return item if column == ITEM else self.columns[column][item]
-
-    def start(self, operand: Operand, item: Any = 0, ancestor: Any = 0) -> Any:
-        at: Any = operand.base
-        for stride, column in operand.steps:
-            at = at + stride * self.entry(column, item)
-        for stride, column in operand.far:
-            at = at + stride * self.entry(column, ancestor)
-        return at
+        """A column's number for an item."""
+        return self.columns[column][item]
 
     def read(self, operand: Operand, item: Any = 0, ancestor: Any = 0) -> list[Any]:
-        at = self.start(operand, item, ancestor)
+        at = operand.start(self.entry, item, ancestor)
         return self.memory[operand.buffer][at : at + operand.size]  # type: ignore[no-any-return]
 
     def write(self, operand: Operand, values: Sequence[Any], item: Any = 0, ancestor: Any = 0) -> None:
-        at = self.start(operand, item, ancestor)
+        at = operand.start(self.entry, item, ancestor)
         self.memory[operand.buffer][at : at + operand.size] = values
 
     # -- statements ------------------------------------------------------------------------------------
@@ -101,18 +95,13 @@ class Interpreter:
 
     def statements(self, statements: Iterable[Statement]) -> None:
         for s in statements:
-            if isinstance(s, Each):
-                self.each(s)
-            elif isinstance(s, Walk):
-                self.walk(s)
-            elif isinstance(s, Loop):
-                self.loop(s)
-            elif isinstance(s, Solve):
-                self._solve(s)
-            elif isinstance(s, Zero):
-                self.write(s.target, [0.0] * s.target.size)
-            elif isinstance(s, Copy):
-                self.write(s.target, self.read(s.source))
+            s.accept(self)
+
+    def zero(self, s: Zero) -> None:
+        self.write(s.target, [0.0] * s.target.size)
+
+    def copy(self, s: Copy) -> None:
+        self.write(s.target, self.read(s.source))
 
     def case(self, case: Case, item: Any, ancestor: Any = 0) -> None:
         inputs: list[Any] = []
@@ -132,8 +121,7 @@ class Interpreter:
             self.write(operand, part, item, ancestor)
 
     def each(self, s: Each) -> None:
-        order = range(s.items)
-        for i in reversed(order) if s.order == "inward" else order:
+        for i in s.order_of_items():
             self.case(s.cases[0 if s.dispatch is None else int(self.program.columns[s.dispatch][i])], i)
 
     def walk(self, s: Walk) -> None:
@@ -164,10 +152,10 @@ class Interpreter:
         for current, following in s.carry:
             self.write(current, self.read(following))
 
-    def _solve(self, s: Solve) -> None:
+    def solve(self, s: Solve) -> None:
         matrix, right = list(self.read(s.matrix)), list(self.read(s.rhs))
         n = s.columns
         if s.method in ("cholesky", "ltl"):
             matrix = [matrix[max(i, j) * n + min(i, j)] for i in range(n) for j in range(n)]
         if n * s.right:
-            self.write(s.solution, self.solve(s, matrix, right))
+            self.write(s.solution, self.solution(s, matrix, right))

@@ -99,7 +99,7 @@ class Signature:
             program.name,
             tuple(map(Port.of, program.inputs)),
             tuple(map(Port.of, program.outputs)),
-            bool(program.labels.get("single", len(program.outputs) == 1)),
+            program.returns_one,
             {w: scratch_size(program, w) for w in widths},
             sum(program.count().values()),
             bool(program.columns) or any(b.role == "data" for b in program.buffers),

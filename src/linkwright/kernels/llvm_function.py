@@ -11,7 +11,7 @@ from linkwright.kernels.llvm_math import FAST, splat, vector
 from linkwright.kernels.llvm_plan import Plan, operands
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
-from linkwright.tape.program import ITEM, Case, Each, Operand
+from linkwright.tape.statements import ITEM, Case, Each, Operand
 
 if TYPE_CHECKING:
     from linkwright.kernels.llvm_text import Lowering

@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heappush
 from linkwright.base.locks import cached_property
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
-from linkwright.tape.program import Case, Operand
+from linkwright.tape.statements import Case, Operand
 
 #: At least so many operations stand in one function, and less than twice as many. Code generation grows faster than
 #: linearly with the length, and registers spill more; shorter pieces pass more values through memory than they save.

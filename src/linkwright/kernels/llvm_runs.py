@@ -18,7 +18,7 @@ from linkwright.kernels.llvm_function import Function, Start
 from linkwright.kernels.llvm_math import vector
 from linkwright.kernels.llvm_plan import Plan
 from linkwright.kernels.llvm_transpose import masked_declarations, transposed
-from linkwright.tape.program import ITEM, Case, Each, Operand
+from linkwright.tape.statements import ITEM, Case, Each, Operand
 
 if TYPE_CHECKING:
     from linkwright.kernels.llvm_text import Lowering

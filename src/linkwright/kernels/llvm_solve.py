@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from linkwright.kernels.llvm_math import FAST, number, splat, vector
-from linkwright.tape.program import Operand, Solve
+from linkwright.tape.statements import Operand, Solve
 
 if TYPE_CHECKING:
     from linkwright.kernels.llvm_function import Function

@@ -8,22 +8,19 @@ of `width`. The text holds no address and no data of the program, so that object
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-from linkwright.errors import KernelError
 from linkwright.kernels import llvm_math as math
 from linkwright.kernels import llvm_transpose as transpose
 from linkwright.kernels.llvm_function import Function
-from linkwright.kernels.llvm_math import splat, vector
+from linkwright.kernels.llvm_math import vector
 from linkwright.kernels.llvm_plan import Plan, tangled
-from linkwright.kernels.llvm_runs import runs_text, team_text
-from linkwright.kernels.llvm_solve import solve_room, solve_text
-from linkwright.kernels.unset import uses
-from linkwright.tape.program import Case, Copy, Each, Loop, Operand, Program, Solve, Statement, Walk, Zero
+from linkwright.kernels.llvm_runs import team_text
+from linkwright.kernels.llvm_solve import solve_room
+from linkwright.kernels.llvm_statements import Statements, is_call
+from linkwright.tape.program import Program
+from linkwright.tape.statements import Case, Each, Operand, PartialVisitor, Solve, Statement, Zero, nested
 from linkwright.tape.table import Table
-
-#: Up to so many carried numbers of a loop are moved one by one; a text must not grow with the mechanism.
-CARRIED = 64
 
 
 def llvm_text(program: Program, name: str, width: int, pack: int) -> str:
@@ -56,22 +53,15 @@ class Lowering:
         for position, k in enumerate(order):
             self.pointer[k] = position
         self.first_column = len(order)
-        self.uses = uses(program)
         for k, buffer in enumerate(program.buffers):
             in_lanes = width > 1 and buffer.role in ("input", "output")
-            if buffer.role == "temporary" or in_lanes or k in self.uses.written_inputs:
+            if buffer.role == "temporary" or in_lanes or k in program.written_inputs:
                 self.place[k] = self.scratch
                 self.scratch += buffer.size
         # One room after the buffers for values that cross segments and for solvers, used in turn.
         self.spill = self.scratch
-        self.scratch += max((self._spill_size(s) for s in _all(program.statements)), default=0)
-
-    def _spill_size(self, statement: Statement) -> int:
-        if isinstance(statement, Each) and _is_call(statement):
-            return len(self.plan_of(statement.cases[0]).slots)
-        if isinstance(statement, Solve):
-            return solve_room(statement)
-        return 0
+        room = _Room(self)
+        self.scratch += max((statement.accept(room) for statement in nested(program.statements)), default=0)
 
     def _with_role(self, role: str) -> list[int]:
         return [k for k, b in enumerate(self.program.buffers) if b.role == role]
@@ -95,13 +85,14 @@ class Lowering:
     def beginning(self) -> list[str]:
         """What comes before the statements: inputs that are written to are copied, unset numbers are zero."""
         calls: list[str] = []
-        for k in sorted(self.uses.written_inputs) if self.width == 1 else ():
+        for k in sorted(self.program.written_inputs) if self.width == 1 else ():
             f = self.open(f"take{k}")
             whole = Operand(k, self.program.buffers[k].size)
             f.copy((f.pointer(self.pointer[k]), 1, False), f.address(whole, "0"), whole.size)
             calls += self.close(f)
-        for k in sorted(self.uses.unset):
-            calls += self.move(Zero(Operand(k, self.program.buffers[k].size)), f"clear{k}")
+        for k, unset in sorted(self.program.unset.items()):
+            first, size = unset.whole
+            calls += Statements(self, f"clear{k}").zero(Zero(Operand(k, size, first)))
         return calls
 
     def intrinsic(self, name: str, width: int, arguments: int = 1) -> str:
@@ -211,28 +202,8 @@ class Lowering:
     def statement(self, statement: Statement, name: str) -> list[str]:
         """Emit the functions of a statement, once for all that are equal; the names to call, in order."""
         if statement not in self.calls:
-            self.calls[statement] = self._statement(statement, name)
+            self.calls[statement] = statement.accept(Statements(self, name))
         return self.calls[statement]
-
-    def _statement(self, statement: Statement, name: str) -> list[str]:
-        if isinstance(statement, Each):
-            if _is_call(statement):
-                return self.straight(statement.cases[0], name)
-            if statement.runs is not None and self.width == 1:
-                self.scans.add(name)
-                return runs_text(self, statement, name)
-            return self.each(statement, name)
-        if isinstance(statement, (Zero, Copy)):
-            return self.move(statement, name)
-        if isinstance(statement, Solve):
-            text = solve_text(self, statement, name)
-            self.functions.append(text)
-            return [name]
-        if isinstance(statement, Walk):
-            return self.walk(statement, name)
-        if isinstance(statement, Loop):
-            return self.loop(statement, name)
-        raise KernelError(f"no LLVM lowering of {type(statement).__name__}")
 
     def open(self, name: str, extra: str = "") -> Function:
         return Function(self, name, extra)
@@ -250,137 +221,21 @@ class Lowering:
             )
         return self.plans[key]
 
-    def straight(self, case: Case, name: str) -> list[str]:
-        """A block that runs once; a long one becomes several functions."""
-        names = []
-        segments = len(self.plan_of(case).segments)
-        for k in range(segments):
-            function = self.open(name if segments == 1 else f"{name}_{k}")
-            function.block(case, k)
-            names.extend(self.close(function))
-        return names
 
-    def each(self, each: Each, name: str) -> list[str]:
-        f = self.open(name)
-        f.counted(each.items, inward=each.order == "inward", body=lambda i: f.dispatch(each, i))
-        return self.close(f)
+class _Room(PartialVisitor[int]):
+    """Lane groups of scratch that a statement uses in turn with the others."""
 
-    def move(self, statement: Zero | Copy, name: str) -> list[str]:
-        f = self.open(name)
+    def __init__(self, low: Lowering) -> None:
+        self.low = low
 
-        def one(i: str) -> None:
-            if isinstance(statement, Zero):
-                f.store(splat(0.0, self.width), statement.target, "0", i)
-            else:
-                f.store(f.load(statement.source, "0", i), statement.target, "0", i)
+    def other(self, statement: Statement) -> int:
+        return 0
 
-        # A run that moves up within its buffer is copied from its end.
-        up = False
-        if isinstance(statement, Copy) and statement.source.buffer == statement.target.buffer:
-            up = statement.source.base < statement.target.base
-        f.counted(statement.target.size, inward=up, body=one)
-        return self.close(f)
+    def each(self, each: Each) -> int:
+        return len(self.low.plan_of(each.cases[0]).slots) if is_call(each) else 0
 
-    def walk(self, walk: Walk, name: str) -> list[str]:
-        f = self.open(name)
-        kinds = len(walk.start)
-        size = max(case.outputs[-1].size for case in walk.start)
-        carry = f.local(size)
-
-        def per_item(i: str) -> None:
-            start = "0" if walk.dispatch is None else f.column(walk.dispatch, i)
-
-            def begin(case: Case) -> None:
-                f.block(case, item=i, carry=carry)
-
-            f.switch(start, walk.start, begin)
-            head, body, end = f.label("up"), f.label("walk"), f.label("top")
-            before = f.current
-            first = f.column(walk.parent, i)
-            f.branch(head)
-            f.start(head)
-            j = f.fresh()
-            entry_at = len(f.lines)
-            f.lines.append("")  # the phi, once the last block is known
-            going = f.op(f"icmp sge i64 {j}, 0")
-            f.lines.append(f"  br i1 {going}, label %{body}, label %{end}")
-            f.start(body)
-            pair = "0"
-            if walk.dispatch is not None:
-                scaled = f.op(f"mul i64 {start}, {kinds}")
-                pair = f.op(f"add i64 {scaled}, {f.column(walk.dispatch, j)}")
-
-            def ahead(case: Case) -> None:
-                f.block(case, item=i, ancestor=j, carry=carry)
-
-            f.switch(pair, walk.step, ahead)
-            following = f.column(walk.parent, j)
-            last = f.current
-            f.branch(head)
-            f.lines[entry_at] = f"  {j} = phi i64 [ {first}, %{before} ], [ {following}, %{last} ]"
-            f.start(end)
-
-        f.counted(walk.items, inward=walk.order == "inward", body=per_item)
-        return self.close(f)
-
-    def loop(self, loop: Loop, name: str) -> list[str]:
-        inner: list[str] = []
-        for k, statement in enumerate(loop.body):
-            inner.extend(self.statement(statement, f"{name}_{k}"))
-        f = self.open(name)
-        t, bit = self.type, "i1" if self.width == 1 else f"<{self.width} x i1>"
-        flag = f.op(f"alloca {t}", at_entry=True)
-        f.lines.append(f"  store {t} {splat(1.0, self.width)}, ptr {flag}")
-        end = f.label("end")
-
-        def body(_: str) -> None:
-            for call in inner:
-                f.lines.append(f"  call void @{call}(ptr %ptrs, ptr %scratch, ptr %constants)")
-            active = f.op(f"load {t}, ptr {flag}")
-            mask = f.op(f"fcmp one {t} {active}, {splat(0.0, self.width)}")
-            for current, following in loop.carry:
-
-                def carried(i: str, current: Operand = current, following: Operand = following) -> None:
-                    old, new = f.load(current, "0", i), f.load(following, "0", i)
-                    f.store(f.op(f"select {bit} {mask}, {t} {new}, {t} {old}"), current, "0", i)
-
-                if current.size <= CARRIED:
-                    for k in range(current.size):
-                        carried(str(k))
-                else:
-                    f.counted(current.size, inward=False, body=carried)
-            if loop.done is not None:
-                done = f.load(loop.done, "0", "0")
-                still = f.op(f"fcmp oeq {t} {done}, {splat(0.0, self.width)}")
-                both = f.op(f"and {bit} {mask}, {still}")
-                kept = f.op(f"select {bit} {both}, {t} {splat(1.0, self.width)}, {t} {splat(0.0, self.width)}")
-                f.lines.append(f"  store {t} {kept}, ptr {flag}")
-                if self.width == 1:
-                    some = both
-                else:
-                    bits = f.op(f"bitcast {bit} {both} to i{self.width}")
-                    some = f.op(f"icmp ne i{self.width} {bits}, 0")
-                more = f.label("more")
-                f.lines.append(f"  br i1 {some}, label %{more}, label %{end}")
-                f.start(more)
-
-        f.counted(loop.count, inward=False, body=body)
-        f.branch(end)
-        f.start(end)
-        return self.close(f)
-
-
-def _is_call(each: Each) -> bool:
-    return each.items == 1 and len(each.cases) == 1
-
-
-def _all(statements: Iterable[Statement]) -> list[Statement]:
-    found: list[Statement] = []
-    for s in statements:
-        found.append(s)
-        if isinstance(s, Loop):
-            found.extend(_all(s.body))
-    return found
+    def solve(self, solve: Solve) -> int:
+        return solve_room(solve)
 
 
 __all__ = ["Lowering", "llvm_text", "scratch_size"]

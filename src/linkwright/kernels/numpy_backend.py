@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.errors import KernelError
-from linkwright.tape.program import ITEM, Case, Copy, Each, Loop, Operand, Program, Solve, Statement, Walk, Zero
+from linkwright.tape.program import Program
+from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Walk, Zero
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +40,7 @@ class _Run:
         self.batch = batch
         with np.errstate(all="ignore"):
             for statement in program.statements:
-                self.run(statement)
+                statement.accept(self)
 
     def outputs(self) -> list[Floats]:
         pairs = zip(self.program.buffers, self.memory, strict=True)
@@ -47,29 +48,19 @@ class _Run:
 
     def rows(self, operand: Operand, item: int = 0, ancestor: int = 0) -> Floats:
         """The numbers of an operand for one item: a view (size, batch)."""
-        start = operand.base
-        for stride, column in operand.steps:
-            start += stride * (item if column == ITEM else self.columns[column][item])
-        for stride, column in operand.far:
-            start += stride * (ancestor if column == ITEM else self.columns[column][ancestor])
+        start = operand.start(lambda column, i: self.columns[column][i], item, ancestor)
         return self.memory[operand.buffer][start : start + operand.size]
 
-    def run(self, statement: Statement) -> None:
-        if isinstance(statement, Each):
-            order = range(statement.items)
-            dispatch = None if statement.dispatch is None else self.columns[statement.dispatch]
-            for i in reversed(order) if statement.order == "inward" else order:
-                self.case(statement.cases[dispatch[i] if dispatch else 0], i)
-        elif isinstance(statement, Walk):
-            self.walk(statement)
-        elif isinstance(statement, Loop):
-            self.loop(statement)
-        elif isinstance(statement, Solve):
-            self.solve(statement)
-        elif isinstance(statement, Zero):
-            self.rows(statement.target)[:] = 0.0
-        elif isinstance(statement, Copy):
-            self.rows(statement.target)[:] = self.rows(statement.source)
+    def each(self, each: Each) -> None:
+        dispatch = None if each.dispatch is None else self.columns[each.dispatch]
+        for i in each.order_of_items():
+            self.case(each.cases[dispatch[i] if dispatch else 0], i)
+
+    def zero(self, zero: Zero) -> None:
+        self.rows(zero.target)[:] = 0.0
+
+    def copy(self, copy: Copy) -> None:
+        self.rows(copy.target)[:] = self.rows(copy.source)
 
     def case(self, case: Case, item: int, ancestor: int = 0, carry: list[Any] | None = None) -> list[Any]:
         """Run a block for one item; the numbers of the carry, if any, come in and go out as a list."""
@@ -106,7 +97,7 @@ class _Run:
         active = np.ones(self.batch, dtype=bool)
         for _ in range(statement.count):
             for inner in statement.body:
-                self.run(inner)
+                inner.accept(self)
             for current, following in statement.carry:
                 np.copyto(self.rows(current), self.rows(following), where=active)
             if statement.done is not None:

@@ -32,8 +32,8 @@ class Composer(ProgramBuilder):
         self.force: Ref | None = None
         self.parameters: Ref | None = None  # those that are given with the state
 
-    def build(self, **labels: Any) -> Program:
-        program = super().build(**labels)
+    def build(self, *, single: bool | None = None) -> Program:
+        program = super().build(single=single)
         block = straightened(program) if sum(program.count().values()) <= SMALL else None
         if block is None:
             return program
@@ -41,7 +41,7 @@ class Composer(ProgramBuilder):
         inputs = [whole.input(b.name, b.shape) for b in program.buffers if b.role == "input"]
         outputs = [whole.output(b.name, b.shape) for b in program.buffers if b.role == "output"]
         whole.add(Each(1, (whole.case(block, inputs, outputs),)))
-        return whole.build(**labels)
+        return whole.build(single=single)
 
     def spare(self, name: str, size: int) -> Ref:
         """A temporary of its own."""

@@ -6,70 +6,15 @@ the number of items: all rows of a table of bodies share one row of marks.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwright.tape.block import Block
+from linkwright.tape.dataflow import Bools, periods
 from linkwright.tape.derivative_block import depends, needs
-from linkwright.tape.program import Case, Copy, Each, Loop, Operand, Program, Solve, Statement, Walk
-
-Bools = NDArray[np.bool_]
-
-
-def nested(statements: Iterable[Statement]) -> Iterator[Statement]:
-    """All statements, those inside loops included."""
-    for statement in statements:
-        yield statement
-        if isinstance(statement, Loop):
-            yield from nested(statement.body)
-
-
-def cases(statement: Statement) -> tuple[Case, ...]:
-    """The cases of an `Each` or a `Walk`."""
-    if isinstance(statement, Each):
-        return statement.cases
-    return statement.start + statement.step if isinstance(statement, Walk) else ()
-
-
-def operands(statement: Statement) -> Iterator[Operand]:
-    """The operands of a statement that name a buffer (not those of statements inside it)."""
-    for case in cases(statement):
-        yield from (o for o in case.inputs + case.outputs if o.buffer >= 0)
-    if isinstance(statement, Loop):
-        yield from (o for pair in statement.carry for o in pair)
-        if statement.done is not None:
-            yield statement.done
-    elif isinstance(statement, Solve):
-        yield from (statement.matrix, statement.rhs, statement.solution)
-    elif isinstance(statement, Copy):
-        yield from (statement.source, statement.target)
-    elif not isinstance(statement, (Each, Walk)):
-        yield statement.target
-
-
-def sources(statement: Statement) -> Iterator[Operand]:
-    """The operands that a statement reads."""
-    for case in cases(statement):
-        yield from (o for o in case.inputs if o.buffer >= 0)
-    if isinstance(statement, Loop):
-        yield from (following for _, following in statement.carry)
-    elif isinstance(statement, Solve):
-        yield from (statement.matrix, statement.rhs)
-    elif isinstance(statement, Copy):
-        yield statement.source
-
-
-def periods(program: Program) -> list[int]:
-    """The step in which each buffer is walked through: the greatest common divisor of all; 0 if there is none."""
-    found = [0] * len(program.buffers)
-    for statement in nested(program.statements):
-        for operand in operands(statement):
-            found[operand.buffer] = math.gcd(found[operand.buffer], *(s for s, _ in operand.steps + operand.far))
-    return found
+from linkwright.tape.program import Program
+from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Statement, Walk, Zero
 
 
 class Marks:
@@ -118,87 +63,117 @@ class Marks:
 
 def varied(program: Program, inputs: Iterable[int]) -> Marks:
     """What changes with these input buffers."""
-    marks = Marks(program)
-    for buffer in inputs:
-        marks.marks[buffer][:] = True
-    before = -1
-    while before != (before := marks.total()):
-        for statement in program.statements:
-            _varied(marks, statement)
-    return marks
+    return _spread(_Varied(Marks(program)), inputs)
 
 
 def useful(program: Program, outputs: Iterable[int]) -> Marks:
     """What these output buffers change with."""
-    marks = Marks(program)
-    for buffer in outputs:
+    return _spread(_Useful(Marks(program)), outputs)
+
+
+def _spread(spreading: _Spreading, buffers: Iterable[int]) -> Marks:
+    """Marks of whole buffers, spread until nothing new is marked."""
+    marks = spreading.marks
+    for buffer in buffers:
         marks.marks[buffer][:] = True
     before = -1
     while before != (before := marks.total()):
-        for statement in reversed(program.statements):
-            _useful(marks, statement)
+        for statement in spreading.in_order(marks.program.statements):
+            statement.accept(spreading)
     return marks
 
 
-def _varied(marks: Marks, statement: Statement) -> None:
-    if isinstance(statement, (Each, Walk)):
-        for case in cases(statement):
-            block = marks.program.blocks[case.block]
-            found = depends(block, _marked(marks, statement, case.inputs))
-            _spread(marks, statement, case.outputs, [found[k] for k in block.outputs.tolist()])
-    elif isinstance(statement, Loop):
-        for inner in statement.body:
-            _varied(marks, inner)
-        _carry(marks, statement)
-    elif isinstance(statement, Solve):
-        found = [marks.whole(o) for o in (statement.matrix, statement.rhs)]
-        if any(found):
-            marks.fill(statement.solution)
-    elif isinstance(statement, Copy) and marks.whole(statement.source):
-        marks.fill(statement.target)
+class _Spreading:
+    """From what a statement touches on one side to what it touches on the other; a visitor."""
+
+    def __init__(self, marks: Marks) -> None:
+        self.marks = marks
+
+    def in_order(self, statements: tuple[Statement, ...]) -> Iterable[Statement]:
+        raise NotImplementedError
+
+    def case(self, case: Case, walk: Walk | None) -> None:
+        raise NotImplementedError
+
+    def solve(self, solve: Solve) -> None:
+        raise NotImplementedError
+
+    def copy(self, copy: Copy) -> None:
+        raise NotImplementedError
+
+    def zero(self, _: Zero) -> None:
+        """Nothing: 0 depends on nothing."""
+
+    def each(self, each: Each) -> None:
+        for case in each.cases:
+            self.case(case, None)
+
+    def walk(self, walk: Walk) -> None:
+        for case in walk.cases:
+            self.case(case, walk)
+
+    def carried(self, loop: Loop) -> None:
+        """Both ends of a carry are marked alike, so that both have tangents or neither has."""
+        for current, following in loop.carry:
+            self.marks.add(current, self.marks.of(following))
+            self.marks.add(following, self.marks.of(current))
+
+    def loop(self, loop: Loop) -> None:
+        self.carried(loop)
+        for inner in self.in_order(loop.body):
+            inner.accept(self)
+        self.carried(loop)
+
+    def marked(self, operands: tuple[Operand, ...], walk: Walk | None) -> list[bool]:
+        flags: list[bool] = []
+        for operand in operands:
+            if operand.buffer < 0:
+                flags.extend([walk is not None and self.marks.carried(walk)] * operand.size)
+            else:
+                flags.extend(self.marks.of(operand).tolist())
+        return flags
+
+    def mark(self, operands: tuple[Operand, ...], flags: list[bool], walk: Walk | None) -> None:
+        at = 0
+        for operand in operands:
+            part = flags[at : at + operand.size]
+            at += operand.size
+            if operand.buffer >= 0:
+                self.marks.add(operand, part)
+            elif any(part):
+                self.marks.carries.add(id(walk))
 
 
-def _useful(marks: Marks, statement: Statement) -> None:
-    if isinstance(statement, (Each, Walk)):
-        for case in cases(statement):
-            block: Block = marks.program.blocks[case.block]
-            found = needs(block, _marked(marks, statement, case.outputs))
-            _spread(marks, statement, case.inputs, found)
-    elif isinstance(statement, Loop):
-        _carry(marks, statement)
-        for inner in reversed(statement.body):
-            _useful(marks, inner)
-    elif isinstance(statement, Solve):
-        if marks.any(statement.solution):
-            marks.fill(statement.matrix)
-            marks.fill(statement.rhs)
-    elif isinstance(statement, Copy):
-        marks.add(statement.source, marks.of(statement.target))
+class _Varied(_Spreading):
+    def in_order(self, statements: tuple[Statement, ...]) -> Iterable[Statement]:
+        return statements
+
+    def case(self, case: Case, walk: Walk | None) -> None:
+        block = self.marks.program.blocks[case.block]
+        flags = depends(block, self.marked(case.inputs, walk))
+        self.mark(case.outputs, [flags[k] for k in block.outputs.tolist()], walk)
+
+    def solve(self, solve: Solve) -> None:
+        if any([self.marks.whole(solve.matrix), self.marks.whole(solve.rhs)]):
+            self.marks.fill(solve.solution)
+
+    def copy(self, copy: Copy) -> None:
+        if self.marks.whole(copy.source):
+            self.marks.fill(copy.target)
 
 
-def _carry(marks: Marks, loop: Loop) -> None:
-    """Both ends of a carry are marked alike, so that both have tangents or neither has."""
-    for current, following in loop.carry:
-        marks.add(current, marks.of(following))
-        marks.add(following, marks.of(current))
+class _Useful(_Spreading):
+    def in_order(self, statements: tuple[Statement, ...]) -> Iterable[Statement]:
+        return reversed(statements)
 
+    def case(self, case: Case, walk: Walk | None) -> None:
+        block = self.marks.program.blocks[case.block]
+        self.mark(case.inputs, needs(block, self.marked(case.outputs, walk)), walk)
 
-def _marked(marks: Marks, statement: Each | Walk, given: tuple[Operand, ...]) -> list[bool]:
-    found: list[bool] = []
-    for operand in given:
-        if operand.buffer < 0:
-            found.extend([isinstance(statement, Walk) and marks.carried(statement)] * operand.size)
-        else:
-            found.extend(marks.of(operand).tolist())
-    return found
+    def solve(self, solve: Solve) -> None:
+        if self.marks.any(solve.solution):
+            self.marks.fill(solve.matrix)
+            self.marks.fill(solve.rhs)
 
-
-def _spread(marks: Marks, statement: Each | Walk, taken: tuple[Operand, ...], found: list[bool]) -> None:
-    at = 0
-    for operand in taken:
-        part = found[at : at + operand.size]
-        at += operand.size
-        if operand.buffer >= 0:
-            marks.add(operand, part)
-        elif any(part):
-            marks.carries.add(id(statement))
+    def copy(self, copy: Copy) -> None:
+        self.marks.add(copy.source, self.marks.of(copy.target))

@@ -15,22 +15,9 @@ from linkwright.base.memory import check_memory
 from linkwright.errors import RecordingError
 from linkwright.tape.block import Block, finish
 from linkwright.tape.preparing import preparing
-from linkwright.tape.program import (
-    ITEM,
-    Buffer,
-    Case,
-    Copy,
-    Each,
-    Loop,
-    Operand,
-    Program,
-    Role,
-    Solve,
-    Statement,
-    Walk,
-    Zero,
-)
+from linkwright.tape.program import Buffer, Program, Role
 from linkwright.tape.scalar import Recorder, Scalar, undisturbed
+from linkwright.tape.statements import Case, Each, Mapping, Operand, Statement
 
 Shape = tuple[int, ...]
 _OBJECTS = 20  # numbers that one recorded scalar takes as much memory as
@@ -210,58 +197,28 @@ class ProgramBuilder:
             raise RecordingError(f"{self.name}: {program.name} was given more buffers than it has")
         columns = [self.column(c) for c in program.columns]
         blocks = [self.block(b) for b in program.blocks]
-        self.statements.extend(_rewired(s, places, columns, blocks) for s in program.statements)
+        by = Mapping(lambda operand: _moved(operand, places, by), columns.__getitem__, blocks.__getitem__)
+        self.statements.extend(statement.mapped(by) for statement in program.statements)
 
-    def build(self, **labels: Any) -> Program:
+    def build(self, *, single: bool | None = None) -> Program:
+        """The program; a call of it gives one array if `single`, else a tuple (None: one if there is one output)."""
         return Program(
             self.name,
             tuple(self.buffers),
             tuple(self.blocks),
             tuple(self.columns),
             tuple(self.statements),
-            labels,
+            single,
         )
 
 
-def _rewired(thing: Any, places: Sequence[Ref], columns: Sequence[int], blocks: Sequence[int]) -> Any:
-    """A statement of one program as a statement of another, which has its buffers, columns and blocks elsewhere."""
-
-    def column(number: int | None) -> int | None:
-        return number if number is None or number == ITEM else columns[number]
-
-    def steps(pairs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-        return tuple((stride, number if number == ITEM else columns[number]) for stride, number in pairs)
-
-    def moved(thing: Any) -> Any:
-        if isinstance(thing, tuple):
-            return tuple(map(moved, thing))
-        if isinstance(thing, Operand):
-            if thing.buffer < 0:  # the carry of a walk
-                return thing
-            there = places[thing.buffer].operand
-            base, own = there.base + thing.base, there.steps + steps(thing.steps)
-            return replace(thing, buffer=there.buffer, base=base, steps=own, far=steps(thing.far))
-        if isinstance(thing, Case):
-            return Case(blocks[thing.block], moved(thing.inputs), moved(thing.outputs))
-        if isinstance(thing, Each):
-            return replace(thing, cases=moved(thing.cases), dispatch=column(thing.dispatch), runs=column(thing.runs))
-        if isinstance(thing, Walk):
-            parent = columns[thing.parent]
-            return replace(
-                thing, parent=parent, start=moved(thing.start), step=moved(thing.step), dispatch=column(thing.dispatch)
-            )
-        if isinstance(thing, Loop):
-            return replace(thing, body=moved(thing.body), carry=moved(thing.carry), done=moved(thing.done))
-        if isinstance(thing, Solve):
-            matrix, rhs, solution = moved(thing.matrix), moved(thing.rhs), moved(thing.solution)
-            return replace(thing, matrix=matrix, rhs=rhs, solution=solution, parent=column(thing.parent))
-        if isinstance(thing, Zero):
-            return Zero(moved(thing.target))
-        if isinstance(thing, Copy):
-            return Copy(moved(thing.source), moved(thing.target))
-        return thing
-
-    return moved(thing)
+def _moved(operand: Operand, places: Sequence[Ref], by: Mapping) -> Operand:
+    """An operand of a program that has become a part of another; a walk's carry has no place."""
+    if operand.buffer < 0:
+        return operand
+    there = places[operand.buffer].operand
+    steps = there.steps + by.steps(operand.steps)
+    return replace(operand, buffer=there.buffer, base=there.base + operand.base, steps=steps, far=by.steps(operand.far))
 
 
 def _shape(shape: Any) -> Shape:

@@ -16,8 +16,9 @@ from linkwright.tape.derivative_block import Directions, pull_back, push_forward
 from linkwright.tape.derivative_forward import forward_program
 from linkwright.tape.derivative_reverse import reverse_program
 from linkwright.tape.operations import differentiable
-from linkwright.tape.program import Each, Program
+from linkwright.tape.program import Program
 from linkwright.tape.scalar import Recorder, Scalar, undisturbed
+from linkwright.tape.statements import Each
 from linkwright.tape.straight import straightened
 
 Floats = NDArray[np.float64]

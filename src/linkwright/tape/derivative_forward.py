@@ -9,8 +9,9 @@ from linkwright.tape.activity import varied
 from linkwright.tape.build import ProgramBuilder
 from linkwright.tape.derivative_block import Directions, push_forward
 from linkwright.tape.derivative_solve import fixed, forward_solve
-from linkwright.tape.program import Case, Copy, Each, Loop, Operand, Program, Solve, Statement, Walk, Zero
+from linkwright.tape.program import Program
 from linkwright.tape.scalar import Scalar, undisturbed
+from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Walk, Zero
 from linkwright.tape.wiring import Wiring
 
 
@@ -53,38 +54,32 @@ class _Forward:
 
     def build(self) -> Program:
         for statement in self.program.statements:
-            self.statement(statement)
-        return self.builder.build(**{**self.program.labels, "single": self.only is not None})
+            statement.accept(self)
+        return self.builder.build(single=self.only is not None)
 
     def tangent(self, operand: Operand) -> Operand:
         """The tangents of an operand's numbers."""
         return replace(operand, buffer=self._tangent_buffer(operand.buffer))
 
-    def statement(self, statement: Statement) -> None:
-        builder, marks = self.builder, self.marks
-        if isinstance(statement, Each):
-            cases = tuple(self.case(c, False) for c in statement.cases)
-            builder.add(replace(statement, cases=cases))
-        elif isinstance(statement, Walk):
-            carried = marks.carried(statement)
-            start = tuple(self.case(c, carried) for c in statement.start)
-            step = tuple(self.case(c, carried) for c in statement.step)
-            builder.add(replace(statement, start=start, step=step))
-        elif isinstance(statement, Loop):
-            self.loop(statement)
-        elif isinstance(statement, Solve):
-            builder.add(statement)
-            self.solve(statement)
-        elif isinstance(statement, Zero):
-            builder.add(statement)
-            if marks.any(statement.target):
-                builder.add(Zero(self.tangent(statement.target)))
-        elif isinstance(statement, Copy):
-            builder.add(statement)
-            if marks.any(statement.source):
-                builder.add(Copy(self.tangent(statement.source), self.tangent(statement.target)))
-            elif marks.any(statement.target):
-                builder.add(Zero(self.tangent(statement.target)))
+    def each(self, each: Each) -> None:
+        self.builder.add(replace(each, cases=tuple(self.case(c, False) for c in each.cases)))
+
+    def walk(self, walk: Walk) -> None:
+        carried = self.marks.carried(walk)
+        start, step = (tuple(self.case(c, carried) for c in cases) for cases in (walk.start, walk.step))
+        self.builder.add(replace(walk, start=start, step=step))
+
+    def zero(self, zero: Zero) -> None:
+        self.builder.add(zero)
+        if self.marks.any(zero.target):
+            self.builder.add(Zero(self.tangent(zero.target)))
+
+    def copy(self, copy: Copy) -> None:
+        self.builder.add(copy)
+        if self.marks.any(copy.source):
+            self.builder.add(Copy(self.tangent(copy.source), self.tangent(copy.target)))
+        elif self.marks.any(copy.target):
+            self.builder.add(Zero(self.tangent(copy.target)))
 
     def case(self, case: Case, carried: bool) -> Case:
         """The block and its tangents in one block; a carry is followed by its tangents in the same operand."""
@@ -127,7 +122,7 @@ class _Forward:
     def loop(self, loop: Loop) -> None:
         outside, self.builder.statements = self.builder.statements, []
         for statement in loop.body:
-            self.statement(statement)
+            statement.accept(self)
         body, self.builder.statements = tuple(self.builder.statements), outside
         carry = list(loop.carry)
         for current, following in loop.carry:
@@ -136,6 +131,7 @@ class _Forward:
         self.builder.add(replace(loop, body=body, carry=tuple(carry)))
 
     def solve(self, solve: Solve) -> None:
+        self.builder.add(solve)
         if not self.marks.any(solve.solution):
             return
         matrix, rhs, solution = (fixed(self.program, o) for o in (solve.matrix, solve.rhs, solve.solution))

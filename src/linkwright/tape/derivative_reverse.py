@@ -14,13 +14,15 @@ from itertools import islice
 import numpy as np
 
 from linkwright.errors import RecordingError
-from linkwright.tape.activity import cases, nested, sources, useful, varied
+from linkwright.tape.activity import useful, varied
 from linkwright.tape.build import ProgramBuilder
+from linkwright.tape.dataflow import Kind, Longs, items_of, moments, starts
 from linkwright.tape.derivative_block import Directions, pull_back
 from linkwright.tape.derivative_solve import add_numbers, fixed, reverse_solve
-from linkwright.tape.ledger import Kind, Ledger, Longs, items_of, starts
-from linkwright.tape.program import Case, Copy, Each, Loop, Operand, Order, Program, Role, Solve, Statement, Walk, Zero
+from linkwright.tape.ledger import Ledger
+from linkwright.tape.program import Program, Role
 from linkwright.tape.scalar import undisturbed
+from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Order, Solve, Statement, Walk, Zero, nested
 from linkwright.tape.straight import is_straight, straightened
 from linkwright.tape.walks import without_walks
 from linkwright.tape.wiring import Wiring
@@ -71,7 +73,7 @@ def _straight(program: Program, wrt: tuple[int, ...], outputs: tuple[int, ...], 
             name, shape = builder.free_name(f"bar_{buffers[k].name}"), buffers[k].shape
             wiring.write(builder.output(name, shape).operand, slopes)
     builder.add(Each(1, (wiring.case(builder),)))
-    return builder.build(**{**program.labels, "single": gradient})
+    return builder.build(single=gradient)
 
 
 class _Reverse:
@@ -93,6 +95,7 @@ class _Reverse:
                 if buffer.role == "output":
                     self.builder.buffers[k] = replace(buffer, role="temporary")
         self.gradient = gradient
+        self.time = 0  # of the statement under way
 
     def _bar(self, buffer: int, role: Role) -> Operand:
         """A new cleared buffer for a buffer's adjoints."""
@@ -103,7 +106,7 @@ class _Reverse:
         return made
 
     def _seeds(self, outputs: tuple[int, ...], gradient: bool) -> None:
-        read = {o.buffer for s in nested(self.program.statements) for o in sources(s)}
+        read = {o.buffer for s in nested(self.program.statements) for o in s.reads()}
         for k in outputs:
             of, free_name = self.program.buffers[k], self.builder.free_name
             if gradient:
@@ -118,73 +121,63 @@ class _Reverse:
                 self.bars[k] = copy.buffer
 
     def build(self) -> Program:
-        clock = 0
-        entered = []
-        for statement in self.program.statements:
-            entered.append((statement, clock))
-            clock += statement.items if isinstance(statement, Each) else 1
-        for statement, time in reversed(entered):
-            self.statement(statement, time)
+        self.time = sum(map(_duration, self.program.statements))
+        for statement in reversed(self.program.statements):
+            self.time -= _duration(statement)
+            statement.accept(self)
         self.ledger.check()
-        return self.builder.build(**{**self.program.labels, "single": self.gradient})
+        return self.builder.build(single=self.gradient)
 
     def bar(self, operand: Operand, *, add: bool = False) -> Operand:
         """The adjoints of an operand's numbers."""
         return replace(operand, buffer=self.bars[operand.buffer], add=add)
 
     # -- statements ----------------------------------------------------------------------------------------
-    def statement(self, statement: Statement, time: int) -> None:
-        if isinstance(statement, Each):
-            self.each(statement, time)
-        elif isinstance(statement, Solve):
-            self.solve(statement, time)
-        elif isinstance(statement, Copy):
-            self.enter("set", statement.target, time)
-            if self.active.any(statement.target):
-                self.enter("read", statement.source, time)
-                source, target = (fixed(self.program, o) for o in (statement.source, statement.target))
-                if source.buffer in self.bars:
-                    add_numbers(self.builder, self.bar(target), self.bar(source))
-        elif isinstance(statement, Zero):
-            self.enter("clear", statement.target, time)
-        else:
-            self.rest(statement, time)
+    def zero(self, zero: Zero) -> None:
+        self.enter("clear", zero.target)
 
-    def enter(self, kind: Kind, operand: Operand, time: int) -> None:
+    def copy(self, copy: Copy) -> None:
+        self.enter("set", copy.target)
+        if self.active.any(copy.target):
+            self.enter("read", copy.source)
+            source, target = (fixed(self.program, o) for o in (copy.source, copy.target))
+            if source.buffer in self.bars:
+                add_numbers(self.builder, self.bar(target), self.bar(source))
+
+    def enter(self, kind: Kind, operand: Operand, later: int = 0) -> None:
         """Note an access of a statement without items."""
-        self.ledger.enter(kind, operand, np.zeros(1, dtype=np.int64), np.array([time]))
+        self.ledger.enter(kind, operand, np.zeros(1, dtype=np.int64), np.array([self.time + later]))
 
-    def rest(self, statement: Loop | Walk, time: int) -> None:
-        """A loop, or a walk inside one: fine as long as no adjoint comes by."""
-        written = [o for s in nested([statement]) for c in cases(s) for o in c.outputs if o.buffer >= 0]
-        inner = [s for s in nested([statement]) if not isinstance(s, (Each, Walk))]
-        written += [s.solution if isinstance(s, Solve) else s.target for s in inner if not isinstance(s, Loop)]
-        written += [current for s in inner if isinstance(s, Loop) for current, _ in s.carry]
-        if any(self.active.any(o) for o in written):
+    def loop(self, loop: Loop | Walk) -> None:
+        """Fine as long as no adjoint comes by."""
+        targets = [o for statement in nested([loop]) for o in statement.writes()]
+        if any(self.active.any(o) for o in targets):
             raise RecordingError(
                 f"program {self.program.name}: a loop has no reverse accumulation, because its earlier states are "
                 "gone; use .forward(), or differentiate the equation that the loop solves (A dx = −∂r dp, a Solve)"
             )
-        for operand in written:
+        for operand in targets:
             whole = Operand(operand.buffer, self.program.buffers[operand.buffer].size)
-            self.enter("clear", whole if operand.steps or operand.far else operand, time)
+            self.enter("clear", whole if operand.steps or operand.far else operand)
 
-    def solve(self, solve: Solve, time: int) -> None:
-        self.enter("set", solve.solution, time)
+    def walk(self, walk: Walk) -> None:
+        self.loop(walk)
+
+    def solve(self, solve: Solve) -> None:
+        self.enter("set", solve.solution)
         if not self.active.any(solve.solution):
             return
         matrix, rhs, solution = (fixed(self.program, o) for o in (solve.matrix, solve.rhs, solve.solution))
         for operand in (matrix, solution):
             # The solution is set at this very moment, and seen a little later.
-            self.enter("look", operand, time + (operand is solution))
-        self.enter("read", rhs, time)
+            self.enter("look", operand, later=int(operand is solution))
+        self.enter("read", rhs)
         bar_matrix, bar_rhs = (self.bar(o) if self.active.any(o) else None for o in (matrix, rhs))
         reverse_solve(self.builder, self.program, solve, bar_matrix, bar_rhs, self.bar(solution))
 
-    def each(self, each: Each, time: int) -> None:
+    def each(self, each: Each) -> None:
         """The adjoint of a scan: cases whose operands overlap in some items are split by how they do."""
-        moment = np.arange(each.items)
-        moment = time + (moment[::-1] if each.order == "inward" else moment)
+        moment = moments(each, self.time)
         adjoints: list[_Adjoint] = []
         for case, items in zip(each.cases, items_of(self.program, each), strict=True):
             for operand in case.outputs:
@@ -299,6 +292,11 @@ class _Reverse:
             wiring.write(self.bar(replace(case.inputs[cluster.lead], size=size), add=True), total)
         made = wiring.case(self.builder)
         return made, tuple(o for o in made.inputs if o in case.inputs)
+
+
+def _duration(statement: Statement) -> int:
+    """Moments that a statement takes: one an item."""
+    return statement.items if isinstance(statement, Each) else 1
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.tape.build import ProgramBuilder
-from linkwright.tape.program import ITEM, Case, Copy, Each, Operand, Program, Solve, Zero
+from linkwright.tape.dataflow import first_start
+from linkwright.tape.program import Program
+from linkwright.tape.statements import ITEM, Case, Copy, Each, Operand, Solve, Zero
 from linkwright.tape.wiring import Wiring
 
 Longs = NDArray[np.int64]
@@ -26,10 +28,7 @@ Longs = NDArray[np.int64]
 
 def fixed(program: Program, operand: Operand) -> Operand:
     """The operand of a statement that has no items: its steps are those of item 0."""
-    base = operand.base
-    for stride, column in operand.steps + operand.far:
-        base += stride * (0 if column == ITEM else int(program.columns[column][0]))
-    return Operand(operand.buffer, operand.size, base)
+    return Operand(operand.buffer, operand.size, first_start(program, operand))
 
 
 @dataclass(frozen=True)

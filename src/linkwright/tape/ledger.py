@@ -7,45 +7,17 @@ is read: either set, or cleared, and then perhaps added to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.errors import RecordingError
-from linkwright.tape.activity import Bools, Marks, periods
-from linkwright.tape.program import ITEM, Each, Operand, Program
-
-Longs = NDArray[np.int64]
-Kind = Literal["clear", "set", "add", "read", "look"]  # a look needs the number, a read only passes it on
+from linkwright.tape.activity import Marks
+from linkwright.tape.dataflow import Access, Bools, Kind, Longs, periods, starts
+from linkwright.tape.program import Program
+from linkwright.tape.statements import Operand
 
 _LATE = np.iinfo(np.int64).max
-
-
-def starts(columns: Sequence[NDArray[np.int32]], operand: Operand, items: Longs) -> Longs:
-    """Where the operand begins for each of the items."""
-    found = np.full(len(items), operand.base, dtype=np.int64)
-    for stride, column in operand.steps:
-        found += stride * (items if column == ITEM else columns[column][items].astype(np.int64))
-    return found
-
-
-def items_of(program: Program, each: Each) -> list[Longs]:
-    """The items that each case of the statement runs for."""
-    if each.dispatch is None:
-        return [np.arange(each.items)]
-    column = program.columns[each.dispatch][: each.items]
-    return [np.flatnonzero(column == k) for k in range(len(each.cases))]
-
-
-@dataclass(frozen=True)
-class _Access:
-    kind: Kind
-    start: Longs
-    size: int
-    time: Longs
 
 
 @dataclass
@@ -54,10 +26,11 @@ class Ledger:
 
     program: Program
     active: Marks
-    accesses: dict[int, list[_Access]] = field(default_factory=dict)
+    accesses: dict[int, list[Access]] = field(default_factory=dict)
 
     def enter(self, kind: Kind, operand: Operand, items: Longs, time: Longs) -> None:
-        access = _Access(kind, starts(self.program.columns, operand, items), operand.size, time)
+        at = starts(self.program.columns, operand, items)
+        access = Access(kind, operand.buffer, at, operand.size, time)
         self.accesses.setdefault(operand.buffer, []).append(access)
 
     def check(self) -> None:
@@ -67,15 +40,15 @@ class Ledger:
             if any(a.kind in ("clear", "set", "add") for a in accesses):
                 self._check(buffer, max(period, 1), accesses)
 
-    def _check(self, buffer: int, period: int, accesses: list[_Access]) -> None:
+    def _check(self, buffer: int, period: int, accesses: list[Access]) -> None:
         # Place by place: memory for one number a row, not for all numbers of all rows.
         size = self.program.buffers[buffer].size
         marks = self.active.marks[buffer]
-        by_place: dict[int, list[tuple[_Access, Longs]]] = {}
+        by_place: dict[int, list[tuple[Access, Longs]]] = {}
         for access in accesses:
-            if len(access.start):
+            if len(access.starts):
                 offsets = np.arange(access.size)
-                place = (access.start[0] + offsets) % period
+                place = (access.starts[0] + offsets) % period
                 for p in np.unique(place).tolist():
                     by_place.setdefault(p, []).append((access, offsets[place == p]))
         for place, here in by_place.items():
@@ -84,8 +57,8 @@ class Ledger:
             times = {k: np.full(rows, _LATE if k in ("read", "look") else -1) for k in ("clear", "set", "read", "look")}
             first_add, last_add, sets = np.full(rows, _LATE), np.full(rows, -1), np.zeros(rows, dtype=np.int64)
             for access, offsets in here:
-                row = ((access.start[:, None] + offsets) // period).ravel()
-                time = np.repeat(access.time, len(offsets))
+                row = ((access.starts[:, None] + offsets) // period).ravel()
+                time = np.repeat(access.times, len(offsets))
                 if access.kind == "add":
                     np.minimum.at(first_add, row, time)
                     np.maximum.at(last_add, row, time)

@@ -14,10 +14,9 @@ ended early neither has one that its body wrote but does not carry. Statements:
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +25,29 @@ from linkwright.base.locks import cached_property
 from linkwright.errors import RecordingError
 from linkwright.tape.block import Block
 from linkwright.tape.scalar import Scalar, has_scalars
+from linkwright.tape.statements import (
+    ITEM,
+    Case,
+    Copy,
+    Each,
+    Loop,
+    Method,
+    Operand,
+    Order,
+    PartialVisitor,
+    Solve,
+    Statement,
+    Walk,
+    WalkOrder,
+    Zero,
+    written,
+)
+
+if TYPE_CHECKING:
+    from linkwright.kernels.kernel import Kernel
+    from linkwright.tape.dataflow import Unset
 
 Role = Literal["input", "output", "temporary", "data"]
-Order = Literal["outward", "inward", "map"]
-WalkOrder = Literal["outward", "inward"]
-Method = Literal["cholesky", "lu", "least-norm", "ltl"]
-
-ITEM = -1  # the column whose entry is the item's own number
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,109 +64,6 @@ class Buffer:
         return int(np.prod(self.shape, dtype=np.int64))
 
 
-@dataclass(frozen=True)
-class Operand:
-    """`size` numbers of a buffer at base + Σ stride·column[item] (+ Σ stride·column[ancestor] in a walk).
-
-    As a block's output with `add`, the numbers are added to what is there.
-    """
-
-    buffer: int
-    size: int
-    base: int = 0
-    steps: tuple[tuple[int, int], ...] = ()
-    far: tuple[tuple[int, int], ...] = ()
-    add: bool = False
-
-
-@dataclass(frozen=True)
-class Case:
-    """A block with its operands: the block's scalar inputs are those of `inputs`, one after another."""
-
-    block: int
-    inputs: tuple[Operand, ...]
-    outputs: tuple[Operand, ...]
-
-
-@dataclass(frozen=True)
-class Each:
-    """cases[dispatch[i]] for i = 0..items−1 (`inward`: from the last to the first).
-
-    An `outward` scan may be cut into `runs`: a column of where each begins, from 0, and at last `items`. The
-    items of one run have one case and are independent of each other: they may be computed side by side.
-    """
-
-    items: int
-    cases: tuple[Case, ...]
-    order: Order = "map"
-    dispatch: int | None = None
-    runs: int | None = None
-
-
-@dataclass(frozen=True)
-class Walk:
-    """For every item i: carry = start(i); then for j = parent[i], parent[parent[i]], ... while j ≥ 0:
-    carry = step(carry, i, j). The items come from the first to the last, or `inward` from the last to the first.
-
-    A start case's last output and a step case's first input and last output are the carry: operands
-    with buffer −1, which may be empty. `start` is chosen by dispatch[i], `step` by dispatch[i]·kinds + dispatch[j].
-    """
-
-    items: int
-    parent: int
-    start: tuple[Case, ...]
-    step: tuple[Case, ...]
-    dispatch: int | None = None
-    order: WalkOrder = "outward"
-
-
-@dataclass(frozen=True)
-class Loop:
-    """At most `count` times: run `body`, then set each carried (current ← following); end once `done` ≠ 0."""
-
-    count: int
-    body: tuple[Statement, ...]
-    carry: tuple[tuple[Operand, Operand], ...]
-    done: Operand | None = None
-
-
-@dataclass(frozen=True)
-class Solve:
-    """solution (n, k) of matrix (m, n) · solution = rhs (m, k), row-major.
-
-    "cholesky" and "lu": m = n. "least-norm": the smallest solution of m ≤ n independent rows.
-    "ltl": a symmetric positive matrix whose row i has non-zeros only at the ancestors of i,
-    given by the column `parent` (−1 at a root): the mass matrix of a tree (Featherstone 2008, 6.5).
-    """
-
-    method: Method
-    matrix: Operand
-    rhs: Operand
-    solution: Operand
-    rows: int
-    columns: int
-    right: int
-    parent: int | None = None
-
-
-@dataclass(frozen=True)
-class Zero:
-    """Set the operand to 0."""
-
-    target: Operand
-
-
-@dataclass(frozen=True)
-class Copy:
-    """Set the target to the source."""
-
-    source: Operand
-    target: Operand
-
-
-Statement: TypeAlias = Each | Walk | Loop | Solve | Zero | Copy
-
-
 @dataclass(frozen=True, eq=False)
 class Program:
     """What a recording leaves: see the module's text. Call it with arrays of any leading batch shape."""
@@ -161,7 +73,8 @@ class Program:
     blocks: tuple[Block, ...]
     columns: tuple[NDArray[np.int32], ...]
     statements: tuple[Statement, ...]
-    labels: dict[str, Any] = field(default_factory=dict)
+    single: bool | None = None  # whether a call gives one array or a tuple; None: one if there is one output
+    kernel: Kernel | None = field(default=None, init=False, repr=False)  # `linkwright.kernels.compiled` sets it, once
 
     @cached_property
     def inputs(self) -> tuple[Buffer, ...]:
@@ -176,7 +89,7 @@ class Program:
     @cached_property
     def digest(self) -> str:
         """A hash of everything that the results depend on."""
-        h = hashlib.sha256(repr((self.name, self.labels.get("single"))).encode())
+        h = hashlib.sha256(repr((self.name, self.single)).encode())
         for buffer in self.buffers:
             h.update(repr((buffer.name, buffer.role, buffer.shape)).encode())
             if buffer.data is not None:
@@ -189,37 +102,27 @@ class Program:
         h.update(repr(self.statements).encode())
         return h.hexdigest()
 
+    @cached_property
+    def unset(self) -> dict[int, Unset]:
+        """What of the temporaries and outputs must start at 0, by buffer."""
+        from linkwright.tape.dataflow import unset
+
+        return unset(self)
+
+    @cached_property
+    def written_inputs(self) -> frozenset[int]:
+        """The inputs that statements write to, by buffer: back-ends work on copies of them."""
+        buffers = written(self.statements)
+        return frozenset(k for k, b in enumerate(self.buffers) if b.role == "input" and k in buffers)
+
+    @property
+    def returns_one(self) -> bool:
+        """Whether a call gives one array, and not a tuple of them."""
+        return len(self.outputs) == 1 if self.single is None else self.single
+
     def count(self) -> dict[str, int]:
         """How many operations of each name one evaluation takes."""
-        total: dict[str, int] = {}
-        for statement in self.statements:
-            for name, number in self._count(statement).items():
-                total[name] = total.get(name, 0) + number
-        return total
-
-    def _count(self, statement: Statement) -> dict[str, int]:
-        total: dict[str, int] = {}
-
-        def add(counts: dict[str, int], times: int) -> None:
-            for name, number in counts.items():
-                total[name] = total.get(name, 0) + number * times
-
-        def add_case(case: Case, times: int) -> None:
-            add(self.blocks[case.block].count(), times)
-            add({"add": sum(o.size for o in case.outputs if o.add)}, times)
-
-        if isinstance(statement, Each):
-            for case, times in zip(statement.cases, self.cases_met(statement), strict=True):
-                add_case(case, times)
-        elif isinstance(statement, Walk):
-            for case, times in zip(statement.start + statement.step, self.walked(statement), strict=True):
-                add_case(case, times)
-        elif isinstance(statement, Loop):
-            for inner in statement.body:
-                add(self._count(inner), statement.count)
-        elif isinstance(statement, Solve):
-            add(_solve_count(self, statement), 1)
-        return {name: n for name, n in total.items() if n}
+        return _Counter(self).of(self.statements)
 
     def cases_met(self, statement: Each) -> list[int]:
         """How many items each case runs for."""
@@ -321,7 +224,7 @@ class Program:
             array[:] = values[: buffer.size]
             values = values[buffer.size :]
             results.append(array.reshape(buffer.shape) if buffer.shape else array[0])
-        return results[0] if self.labels.get("single", len(results) == 1) else tuple(results)
+        return results[0] if self.returns_one else tuple(results)
 
     # -- derivatives: new programs -------------------------------------------------------------------
     def forward(self) -> Program:
@@ -393,36 +296,90 @@ class Program:
         return f"<Program {self.name}: {show(self.inputs)} -> {show(self.outputs)}, {operations} operations>"
 
 
-def _solve_count(program: Program, solve: Solve) -> dict[str, int]:
-    m, n, k = solve.rows, solve.columns, solve.right
-    if solve.method == "ltl":
-        assert solve.parent is not None
-        parent = program.columns[solve.parent].tolist()
-        depth = [0] * n
-        for i in range(n):
-            depth[i] = depth[parent[i]] + 1 if parent[i] >= 0 else 0
-        pairs, triples = sum(depth), sum(d * (d + 1) // 2 for d in depth)
-        return {"mul": triples + k * (2 * pairs + n), "sub": triples + 2 * k * pairs, "div": pairs + n}
-    if solve.method == "cholesky":
-        triples = n * (n * n - 1) // 6
-        return {"mul": triples + k * n * (n + 1), "sub": triples + k * n * (n - 1), "div": n, "sqrt": n}
-    if solve.method == "lu":
-        triples = n * (n - 1) * (2 * n - 1) // 6
-        return {"mul": triples + k * n * n, "sub": triples + k * n * (n - 1), "div": n * (n - 1) // 2 + n}
-    products = m * m * n
-    return {"mul": 2 * products + 2 * k * m * n, "add": 2 * products + 2 * k * m * n, "div": 2 * m, "sqrt": m}
+class _Counter(PartialVisitor[dict[str, int]]):
+    """Operations of statements, by name."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def of(self, statements: Sequence[Statement], times: int = 1) -> dict[str, int]:
+        return _total((statement.accept(self), times) for statement in statements)
+
+    def each(self, each: Each) -> dict[str, int]:
+        return self.cases(each.cases, self.program.cases_met(each))
+
+    def walk(self, walk: Walk) -> dict[str, int]:
+        return self.cases(walk.cases, self.program.walked(walk))
+
+    def cases(self, cases: Sequence[Case], times: Sequence[int]) -> dict[str, int]:
+        counts = [_total([(self.program.blocks[c.block].count(), 1), ({"add": _added(c)}, 1)]) for c in cases]
+        return _total(zip(counts, times, strict=True))
+
+    def loop(self, loop: Loop) -> dict[str, int]:
+        return self.of(loop.body, loop.count)
+
+    def other(self, statement: Statement) -> dict[str, int]:
+        return {}
+
+    def solve(self, solve: Solve) -> dict[str, int]:
+        m, n, k = solve.rows, solve.columns, solve.right
+        if solve.method == "ltl":
+            assert solve.parent is not None
+            parent = self.program.columns[solve.parent].tolist()
+            depth = [0] * n
+            for i in range(n):
+                depth[i] = depth[parent[i]] + 1 if parent[i] >= 0 else 0
+            pairs, triples = sum(depth), sum(d * (d + 1) // 2 for d in depth)
+            return {"mul": triples + k * (2 * pairs + n), "sub": triples + 2 * k * pairs, "div": pairs + n}
+        if solve.method == "cholesky":
+            triples = n * (n * n - 1) // 6
+            return {"mul": triples + k * n * (n + 1), "sub": triples + k * n * (n - 1), "div": n, "sqrt": n}
+        if solve.method == "lu":
+            triples = n * (n - 1) * (2 * n - 1) // 6
+            return {"mul": triples + k * n * n, "sub": triples + k * n * (n - 1), "div": n * (n - 1) // 2 + n}
+        products = m * m * n
+        return {"mul": 2 * products + 2 * k * m * n, "add": 2 * products + 2 * k * m * n, "div": 2 * m, "sqrt": m}
 
 
-def describe(statement: Any) -> Any:
-    """A statement as JSON-ready data (used by storage and by error messages)."""
-    if isinstance(statement, tuple):
-        return [describe(x) for x in statement]
-    if hasattr(statement, "__dataclass_fields__"):
-        names = statement.__dataclass_fields__
-        return {"is": type(statement).__name__, **{f: describe(getattr(statement, f)) for f in names}}
-    return statement
+def _added(case: Case) -> int:
+    return sum(o.size for o in case.outputs if o.add)
 
 
-def dumps(statement: Any) -> str:
-    """A statement as text."""
-    return json.dumps(describe(statement))
+def _total(parts: Iterable[tuple[dict[str, int], int]]) -> dict[str, int]:
+    """The sum of counts, each so many times; what is 0 is left out."""
+    total: dict[str, int] = {}
+    for counts, times in parts:
+        for name, number in counts.items():
+            if number * times:
+                total[name] = total.get(name, 0) + number * times
+    return total
+
+
+def describe(thing: Any) -> Any:
+    """Statements as JSON-ready data."""
+    if isinstance(thing, tuple):
+        return [describe(x) for x in thing]
+    if hasattr(thing, "__dataclass_fields__"):
+        return {"is": type(thing).__name__, **{f.name: describe(getattr(thing, f.name)) for f in fields(thing)}}
+    return thing
+
+
+__all__ = [
+    "ITEM",
+    "Buffer",
+    "Case",
+    "Copy",
+    "Each",
+    "Loop",
+    "Method",
+    "Operand",
+    "Order",
+    "Program",
+    "Role",
+    "Solve",
+    "Statement",
+    "Walk",
+    "WalkOrder",
+    "Zero",
+    "describe",
+]

@@ -22,22 +22,10 @@ from linkwright.base.arrays import array_of
 from linkwright.base.checks import path_text
 from linkwright.base.files import atomic_file
 from linkwright.base.regular import open_regular
-from linkwright.errors import FormatError, LinkwrightError
+from linkwright.errors import FormatError
 from linkwright.tape.block import Block
-from linkwright.tape.program import (
-    Buffer,
-    Case,
-    Copy,
-    Each,
-    Loop,
-    Operand,
-    Program,
-    Solve,
-    Statement,
-    Walk,
-    Zero,
-    describe,
-)
+from linkwright.tape.program import Buffer, Program, describe
+from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Statement, Walk, Zero
 from linkwright.tape.table import Table
 from linkwright.tape.validation import Invalid, validate
 
@@ -88,13 +76,9 @@ def save(program: Program, path: str | os.PathLike[str]) -> None:
             for b in blocks
         ],
         "statements": describe(program.statements),
-        "labels": program.labels,
+        "labels": {} if program.single is None else {"single": program.single},
     }
-    try:
-        text = json.dumps(header)
-    except (TypeError, ValueError) as error:
-        raise LinkwrightError(f"program {program.name} has a label that JSON cannot hold: {error}") from None
-
+    text = json.dumps(header)
     with atomic_file(path) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
         # Members without a date, so that equal programs are equal files.
         file.writestr(zipfile.ZipInfo("header.json"), text)
@@ -162,8 +146,10 @@ class _Reader:
         for name, array in self.arrays.items():
             if self.at[name] != len(array):
                 raise Invalid(f"its array {name!r} is too long")
-        labels = _expect(header.get("labels"), dict, "the labels")
-        return Program(_expect(header.get("name"), str, "the name"), buffers, blocks, columns, statements, labels)
+        single = _expect(header.get("labels"), dict, "the labels").get("single")
+        if single is not None:
+            _expect(single, bool, "the label 'single'")
+        return Program(_expect(header.get("name"), str, "the name"), buffers, blocks, columns, statements, single)
 
     def buffer(self, record: _Record) -> Buffer:
         name, role = record.text("name"), record.text("role")

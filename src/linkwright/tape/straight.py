@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from linkwright.tape.block import Block, finish
-from linkwright.tape.program import ITEM, Case, Copy, Each, Operand, Program, Statement, Walk, Zero
+from linkwright.tape.program import Program
 from linkwright.tape.scalar import Recorder, Scalar, undisturbed
+from linkwright.tape.statements import Case, Copy, Each, Operand, PartialVisitor, Walk, Zero
 
 #: A program of several statements with more operations than this stays as it is.
 LIMIT = 50_000
@@ -12,7 +13,7 @@ LIMIT = 50_000
 
 def straightened(program: Program) -> Block | None:
     """All inputs, one after another, to all outputs; None where that cannot be, or would be too long."""
-    if not all(isinstance(s, (Each, Walk, Zero, Copy)) for s in program.statements):
+    if not all(statement.unrolls for statement in program.statements):
         return None
     if not is_straight(program) and sum(program.count().values()) > LIMIT:
         return None
@@ -26,7 +27,7 @@ def is_straight(program: Program) -> bool:
     return isinstance(only, Each) and only.items == 1
 
 
-class _Straight:
+class _Straight(PartialVisitor[None]):
     def __init__(self, program: Program) -> None:
         self.program = program
         self.recorder = Recorder()
@@ -45,33 +46,30 @@ class _Straight:
 
     def block(self) -> Block:
         for statement in self.program.statements:
-            self.statement(statement)
+            statement.accept(self)
         pairs = zip(self.program.buffers, self.memory, strict=True)
         return finish(self.recorder, self.count, [x for b, own in pairs if b.role == "output" for x in own])
 
-    def statement(self, statement: Statement) -> None:
-        if isinstance(statement, Each):
-            dispatch = None if statement.dispatch is None else self.columns[statement.dispatch]
-            order = range(statement.items)
-            for i in reversed(order) if statement.order == "inward" else order:
-                self.case(statement.cases[dispatch[i] if dispatch else 0], i)
-        elif isinstance(statement, Walk):
-            kinds = self.program.kinds(statement)
-            for i, ancestors in self.program.walks(statement):
-                carry = self.case(statement.start[kinds[i]], i)
-                for j in ancestors:
-                    carry = self.case(statement.step[kinds[i] * len(statement.start) + kinds[j]], i, j, carry)
-        elif isinstance(statement, Zero):
-            self.set(statement.target, [self.recorder.zero] * statement.target.size)
-        elif isinstance(statement, Copy):
-            self.set(statement.target, self.get(statement.source))
+    def each(self, each: Each) -> None:
+        dispatch = None if each.dispatch is None else self.columns[each.dispatch]
+        for i in each.order_of_items():
+            self.case(each.cases[dispatch[i] if dispatch else 0], i)
+
+    def walk(self, walk: Walk) -> None:
+        kinds = self.program.kinds(walk)
+        for i, ancestors in self.program.walks(walk):
+            carry = self.case(walk.start[kinds[i]], i)
+            for j in ancestors:
+                carry = self.case(walk.step[kinds[i] * len(walk.start) + kinds[j]], i, j, carry)
+
+    def zero(self, zero: Zero) -> None:
+        self.set(zero.target, [self.recorder.zero] * zero.target.size)
+
+    def copy(self, copy: Copy) -> None:
+        self.set(copy.target, self.get(copy.source))
 
     def start(self, operand: Operand, item: int, ancestor: int) -> int:
-        start = operand.base
-        for steps, number in ((operand.steps, item), (operand.far, ancestor)):
-            for stride, column in steps:
-                start += stride * (number if column == ITEM else self.columns[column][number])
-        return start
+        return operand.start(lambda column, i: self.columns[column][i], item, ancestor)  # type: ignore[no-any-return]
 
     def get(self, operand: Operand, item: int = 0, ancestor: int = 0) -> list[Scalar]:
         start = self.start(operand, item, ancestor)

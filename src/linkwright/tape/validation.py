@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from linkwright.errors import LinkwrightError
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
-from linkwright.tape.program import ITEM, Case, Copy, Each, Loop, Operand, Program, Solve, Statement, Walk, Zero
+from linkwright.tape.program import Program
+from linkwright.tape.statements import ITEM, Case, Copy, Each, Loop, Operand, Solve, Walk, Zero
 from linkwright.tape.table import Table
 
 Longs = NDArray[np.int64]
@@ -38,7 +39,7 @@ def validate(program: Program) -> None:
         _block(block, f"block {number}")
     check = _Check(program)
     for statement in program.statements:
-        check.statement(statement)
+        statement.accept(check)
 
 
 def _block(block: Block, name: str) -> None:
@@ -84,26 +85,21 @@ class _Check:
         return column[:length].astype(np.int64)
 
     # -- statements ------------------------------------------------------------------------------------
-    def statement(self, s: Statement) -> None:
-        if isinstance(s, Each):
-            self.each(s)
-        elif isinstance(s, Walk):
-            self.walk(s)
-        elif isinstance(s, Loop):
-            for inner in s.body:
-                self.statement(inner)
-            for current, following in s.carry:
-                self.copy(following, current, "a loop's carry")
-            if s.done is not None:
-                self.once(s.done, 1, "a loop's end")
-        elif isinstance(s, Solve):
-            self.solve(s)
-        elif isinstance(s, Zero):
-            self.once(s.target, s.target.size, "a clearing", write=True)
-        elif isinstance(s, Copy):
-            self.copy(s.source, s.target, "a copy")
+    def loop(self, s: Loop) -> None:
+        for inner in s.body:
+            inner.accept(self)
+        for current, following in s.carry:
+            self.moved(following, current, "a loop's carry")
+        if s.done is not None:
+            self.once(s.done, 1, "a loop's end")
 
-    def copy(self, source: Operand, target: Operand, what: str) -> None:
+    def zero(self, s: Zero) -> None:
+        self.once(s.target, s.target.size, "a clearing", write=True)
+
+    def copy(self, s: Copy) -> None:
+        self.moved(s.source, s.target, "a copy")
+
+    def moved(self, source: Operand, target: Operand, what: str) -> None:
         self.once(source, target.size, what)
         self.once(target, target.size, what, write=True)
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from linkwright.tape.build import ProgramBuilder
-from linkwright.tape.program import ITEM, Case, Each, Operand, Program, Statement, Walk
+from linkwright.tape.program import Program
+from linkwright.tape.statements import ITEM, Case, Each, Operand, Statement, Walk
 
 
 def without_walks(program: Program) -> Program:
@@ -20,7 +21,7 @@ def without_walks(program: Program) -> Program:
     builder = ProgramBuilder.onto(program, program.name)
     for statement in program.statements:
         builder.add(_expanded(program, builder, statement) if isinstance(statement, Walk) else statement)
-    return builder.build(**program.labels)
+    return builder.build(single=program.single)
 
 
 def _expanded(program: Program, builder: ProgramBuilder, walk: Walk) -> Statement:
@@ -32,7 +33,7 @@ def _expanded(program: Program, builder: ProgramBuilder, walk: Walk) -> Statemen
         cases.append(kinds[i])
         cases.extend(count + kinds[i] * count + kinds[j] for j in above)
     item, ancestor = np.array(items, dtype=np.int32), np.array(ancestors, dtype=np.int32)
-    size = max(o.size for c in walk.start + walk.step for o in c.outputs if o.buffer < 0)
+    size = walk.carry_size
     carries = builder.temporary(builder.free_name("carry"), (len(items), size)).operand
 
     def moved(operand: Operand, before: int) -> Operand:
@@ -45,8 +46,7 @@ def _expanded(program: Program, builder: ProgramBuilder, walk: Walk) -> Statemen
     def case(c: Case) -> Case:
         return replace(c, inputs=tuple(moved(o, 1) for o in c.inputs), outputs=tuple(moved(o, 0) for o in c.outputs))
 
-    every = tuple(case(c) for c in walk.start + walk.step)
-    return Each(len(items), every, "outward", builder.column(cases))
+    return Each(len(items), tuple(map(case, walk.cases)), "outward", builder.column(cases))
 
 
 def _through(program: Program, builder: ProgramBuilder, column: int, items: np.ndarray) -> int:
