@@ -96,7 +96,7 @@ def _signature(subject: Subject) -> str:
 
 
 def _straight_function(
-    name: str, block: Block, words: dict[int, str], *, keep: str = "{0}", exact: bool = False, tables: str = ""
+    name: str, block: Block, words: Sequence[str], *, keep: str = "{0}", exact: bool = False, tables: str = ""
 ) -> list[str]:
     given = [f"x[{k}]" for k in range(block.n_inputs)]
     lines, results = pytext.assignments(block, given, words, keep=keep, exact=exact, tables=tables)

@@ -163,12 +163,12 @@ class Lowering:
             self.constants[name] = numbers(f"{self.dialect.static} const int", name, entries)
         return name
 
-    def table(self, table: Table, x: str) -> str:
-        """The call of a table at x."""
+    def table(self, table: Table) -> str:
+        """A table's arrays and how many pieces it has, as arguments."""
         number = self.tables.setdefault(table, len(self.tables))
         breaks = self._constant(f"breaks{number}", table.breaks)
         pieces = self._constant(f"pieces{number}", [c for piece in table.coefficients for c in piece])
-        return f"{self.helper('table')}({breaks}, {pieces}, {len(table.coefficients)}, {x})"
+        return f"{breaks}, {pieces}, {len(table.coefficients)}"
 
     def _constant(self, stem: str, values: Iterable[float]) -> str:
         name = f"{self.name}_{stem}"

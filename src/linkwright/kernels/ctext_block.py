@@ -14,28 +14,13 @@ from typing import TYPE_CHECKING
 from linkwright.base.locks import cached_property
 from linkwright.errors import KernelError
 from linkwright.kernels.ctext_names import literal
+from linkwright.kernels.ctext_operations import C
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.statements import ITEM, Case, Operand
 
 if TYPE_CHECKING:
     from linkwright.kernels.ctext import Lowering
-
-_INFIX = {O.ADD: "+", O.SUB: "-", O.MUL: "*", O.DIV: "/"}
-_COMPARE = {O.LT: "<", O.LE: "<=", O.EQ: "=="}
-_CALLS = {
-    O.SQRT: "sqrt",
-    O.SIN: "sin",
-    O.COS: "cos",
-    O.TAN: "tan",
-    O.ATAN2: "atan2",
-    O.EXP: "exp",
-    O.LOG: "log",
-    O.POW: "pow",
-    O.ABS: "fabs",
-    O.FLOOR: "floor",
-}
-_HELPERS = {O.MIN: "min", O.MAX: "max", O.SIGN: "sign"}
 
 Row = tuple[int, int, int, int]
 
@@ -232,6 +217,7 @@ class _Piece:
         self.here = made.pieces[number]
         self.final = number == len(made.pieces) - 1
         precision = self.low.dialect.precision
+        self.zero, self.one = literal(0.0, precision), literal(1.0, precision)
         self.names = {k: literal(x, precision) for k, x in enumerate(self.block.constants.tolist())}
         self.where = [(operand, k) for operand in case.inputs for k in range(operand.size)]
         places = [(operand, k) for operand in case.outputs for k in range(operand.size)]
@@ -307,26 +293,16 @@ class _Piece:
 
     def expression(self, op: int, row: Row) -> str:
         low, x = self.low, [self.value(k) for k in operands_of(row)]
-        zero, one = (literal(n, low.dialect.precision) for n in (0.0, 1.0))
         if op == O.ADD and x[1].startswith("(-"):
             return f"{x[0]} - {x[1][2:-1]}"
         if op == O.ADD and x[0].startswith("(-"):
             return f"{x[1]} - {x[0][2:-1]}"
-        if op in _INFIX:
-            return f"{x[0]} {_INFIX[op]} {x[1]}"
-        if op == O.NEG:
-            return f"-{x[0]}"
-        if op in _CALLS:
-            return f"{_CALLS[op]}{low.dialect.suffix}({', '.join(x)})"
-        if op in _HELPERS:
-            return f"{low.helper(_HELPERS[op])}({', '.join(x)})"
-        if op in _COMPARE:
-            return f"{x[0]} {_COMPARE[op]} {x[1]} ? {one} : {zero}"
-        if op == O.WHERE:
-            return f"{x[0]} != {zero} ? {x[1]} : {x[2]}"
+        words = {"f": low.dialect.suffix, "zero": self.zero, "one": self.one}
+        if C[op].helper:
+            words["helper"] = low.helper(C[op].helper)
         if op == O.TABLE:
-            return low.table(self.block.tables[row[2]], x[0])
-        raise KernelError(f"no C text of {O.OPERATIONS[op].name}")
+            words["table"] = low.table(self.block.tables[row[2]])
+        return C[op].text.format(*x, **words)
 
 
 def numbers(kind: str, name: str, entries: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ JAX's keeps long ones as loops. The libraries are imported when they are asked f
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -16,11 +17,21 @@ from linkwright.errors import KernelError, ShapeError
 from linkwright.kernels.ctext_names import identifier
 from linkwright.kernels.interop_jax import JaxInterpreter
 from linkwright.kernels.interpret import Interpreter
+from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O
 from linkwright.tape.program import Buffer, Program
 from linkwright.tape.statements import Loop, Solve
 from linkwright.tape.table import Table
 
+#: What scalars of any kind take as Python's own operators.
+_PYTHON: dict[int, Callable[..., Any]] = {
+    O.NEG: operator.neg,
+    O.ADD: operator.add,
+    O.SUB: operator.sub,
+    O.MUL: operator.mul,
+    O.DIV: operator.truediv,
+    O.POW: operator.pow,
+}
 _UNROLLED = {"SymPy": 200_000, "CasADi": 2_000_000}  # operations that are still handled in reasonable time
 
 
@@ -148,30 +159,20 @@ class _SymPy(Interpreter):
     def __init__(self, program: Program, sympy: Any) -> None:
         super().__init__(program)
         self.sympy = sympy
-        self.functions: dict[int, Callable[..., Any]] = {
-            O.NEG: lambda a: -a,
-            O.ADD: lambda a, b: a + b,
-            O.SUB: lambda a, b: a - b,
-            O.MUL: lambda a, b: a * b,
-            O.DIV: lambda a, b: a / b,
-            O.POW: lambda a, b: a**b,
-            O.SQRT: sympy.sqrt,
-            O.SIN: sympy.sin,
-            O.COS: sympy.cos,
-            O.TAN: sympy.tan,
-            O.ATAN2: sympy.atan2,
-            O.EXP: sympy.exp,
-            O.LOG: sympy.log,
-            O.ABS: sympy.Abs,
-            O.SIGN: sympy.sign,
-            O.MIN: sympy.Min,
-            O.MAX: sympy.Max,
-            O.FLOOR: sympy.floor,
-            O.LT: lambda a, b: self.truth(sympy.Lt(a, b)),
-            O.LE: lambda a, b: self.truth(sympy.Le(a, b)),
-            O.EQ: lambda a, b: self.truth(sympy.Eq(a, b)),
-            O.WHERE: lambda c, a, b: sympy.Piecewise((a, self.condition(c)), (b, True)),
-        }
+        names = {O.SQRT: "sqrt", O.SIN: "sin", O.COS: "cos", O.TAN: "tan", O.ATAN2: "atan2", O.EXP: "exp", O.LOG: "log"}
+        names |= {O.ABS: "Abs", O.SIGN: "sign", O.MIN: "Min", O.MAX: "Max", O.FLOOR: "floor"}
+        self.functions = spellings(
+            "SymPy",
+            _PYTHON
+            | {op: getattr(sympy, name) for op, name in names.items()}
+            | {
+                O.LT: lambda a, b: self.truth(sympy.Lt(a, b)),
+                O.LE: lambda a, b: self.truth(sympy.Le(a, b)),
+                O.EQ: lambda a, b: self.truth(sympy.Eq(a, b)),
+                O.WHERE: lambda c, a, b: sympy.Piecewise((a, self.condition(c)), (b, True)),
+                O.TABLE: self.table,
+            },
+        )
 
     def lift(self, x: Any) -> Any:
         """Whole numbers are exact, so that 1·x is x."""
@@ -180,7 +181,7 @@ class _SymPy(Interpreter):
         return self.sympy.Integer(int(x)) if x.is_integer() and abs(x) < 2**53 else self.sympy.sympify(x)
 
     def apply(self, op: int, x: list[Any]) -> Any:
-        return self.functions[op](*map(self.lift, x))
+        return super().apply(op, list(map(self.lift, x)))
 
     def truth(self, condition: Any) -> Any:
         return self.sympy.Piecewise((1, condition), (0, True))
@@ -224,11 +225,8 @@ class _CasADi(Interpreter):
         names |= {O.ABS: "fabs", O.SIGN: "sign", O.MIN: "fmin", O.MAX: "fmax", O.FLOOR: "floor", O.WHERE: "if_else"}
         names |= {O.ADD: "plus", O.SUB: "minus", O.MUL: "times", O.DIV: "rdivide", O.POW: "power"}
         names |= {O.LT: "lt", O.LE: "le", O.EQ: "eq"}
-        self.functions: dict[int, Callable[..., Any]] = {op: getattr(casadi, name) for op, name in names.items()}
-        self.functions[O.NEG] = lambda a: -a
-
-    def apply(self, op: int, x: list[Any]) -> Any:
-        return self.functions[op](*x)
+        library = {op: getattr(casadi, name) for op, name in names.items()}
+        self.functions = spellings("CasADi", _PYTHON | library | {O.TABLE: self.table})
 
     def solution(self, s: Solve, matrix: list[Any], right: list[Any]) -> list[Any]:
         ca = self.casadi

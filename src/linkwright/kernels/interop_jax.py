@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.kernels.interpret import Interpreter
+from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.program import Program
@@ -31,16 +32,16 @@ class JaxInterpreter(Interpreter):
         super().__init__(program)
         self.jax, self.np, self.lax, self.dtype = jax, jax.numpy, jax.lax, dtype
         self.room = 0  # numbers that a walk carries at most
-        names = [o.name for o in O.OPERATIONS]
-        odd = {"neg": "negative", "sub": "subtract", "mul": "multiply", "div": "divide", "atan2": "arctan2"}
-        odd |= {"pow": "power", "min": "minimum", "max": "maximum", "lt": "less", "le": "less_equal", "eq": "equal"}
-        self.functions = [getattr(self.np, odd.get(name, name), None) for name in names]
-
-    def apply(self, op: int, x: list[Any]) -> Any:
-        if op == O.WHERE:
-            return self.np.where(x[0] != 0, x[1], x[2])
-        value = self.functions[op](*x)  # type: ignore[misc]
-        return value.astype(self.dtype) if op in (O.LT, O.LE, O.EQ) else value
+        names = {O.NEG: "negative", O.ADD: "add", O.SUB: "subtract", O.MUL: "multiply", O.DIV: "divide", O.POW: "power"}
+        names |= {O.SQRT: "sqrt", O.SIN: "sin", O.COS: "cos", O.TAN: "tan", O.ATAN2: "arctan2", O.EXP: "exp"}
+        names |= {O.LOG: "log", O.ABS: "abs", O.SIGN: "sign", O.MIN: "minimum", O.MAX: "maximum", O.FLOOR: "floor"}
+        truths = {O.LT: self.np.less, O.LE: self.np.less_equal, O.EQ: self.np.equal}
+        self.functions = spellings(
+            "JAX",
+            {op: getattr(self.np, name) for op, name in names.items()}
+            | {op: lambda a, b, truth=truth: truth(a, b).astype(dtype) for op, truth in truths.items()}
+            | {O.WHERE: lambda c, a, b: self.np.where(c != 0, a, b), O.TABLE: self.table},
+        )
 
     def table(self, table: Table, x: Any) -> Any:
         breaks = self.np.asarray(table.breaks, dtype=self.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,12 @@ class Interpreter:
         self.carry: list[Any] = []
 
     # -- the algebra -----------------------------------------------------------------------------------
+    #: How the algebra computes each primitive (`spellings`).
+    functions: tuple[Callable[..., Any], ...]
+
     def apply(self, op: int, x: list[Any]) -> Any:
         """A primitive of scalars that are not all floats."""
-        raise NotImplementedError
+        return self.functions[op](*x)
 
     def solution(self, s: Solve, matrix: list[Any], right: list[Any]) -> list[Any]:
         """The solution's numbers; a symmetric matrix comes with both triangles filled."""

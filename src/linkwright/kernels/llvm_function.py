@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from linkwright.errors import KernelError
-from linkwright.kernels import llvm_math as math
 from linkwright.kernels.llvm_math import FAST, splat, vector
+from linkwright.kernels.llvm_operations import INFIX, LLVM
 from linkwright.kernels.llvm_plan import Plan, operands
 from linkwright.tape import operations as O
-from linkwright.tape.block import Block
 from linkwright.tape.statements import ITEM, Case, Each, Operand
 
 if TYPE_CHECKING:
     from linkwright.kernels.llvm_text import Lowering
-
-_INFIX = {O.ADD: "fadd", O.SUB: "fsub", O.MUL: "fmul", O.DIV: "fdiv"}
-_COMPARE = {O.LT: "olt", O.LE: "ole", O.EQ: "oeq"}
-_LIBM = {O.TAN: "tan", O.EXP: "exp", O.LOG: "log", O.ATAN2: "atan2", O.POW: "pow"}
 
 #: So many sines of one state go together at most, if their block is short: registers of eight doubles shut one of the
 #: two units that the plain arithmetic after them runs on. And two at a time gain nothing: to bring them together costs
@@ -342,15 +336,13 @@ class Function:
             op, a, b, _ = rows[k]
             if first + k in names:
                 continue
-            infix = _INFIX.get(op)
+            infix = INFIX.get(op)
             if infix is not None:
                 x = names.get(a) or value(a)
                 y = names.get(b) or value(b)
                 self.serial += 1
                 lines.append(f"  %x{self.serial} = {infix} {FAST} {t} {x}, {y}")
                 names[first + k] = f"%x{self.serial}"
-            elif op == O.NEG:
-                names[first + k] = self.op(f"fneg {FAST} {t} {value(a)}")
             elif op in (O.SIN, O.COS):
                 low.need_sincos(self.width)
                 both = self.op(f"call {{ {t}, {t} }} @sincos{self.width}({t} {value(a)})")
@@ -359,7 +351,7 @@ class Function:
                         names[first + partner] = self.op(f"extractvalue {{ {t}, {t} }} {both}, {part}")
             else:
                 values = [value(x) for x in operands(rows[k])]
-                names[first + k] = self.special(op, values, plan.block, b)
+                names[first + k] = LLVM[op](self, values, plan.block.tables[b] if op == O.TABLE else None)
 
     def _packed_sines(self, plan: Plan, here: set[int], names: dict[int, str], value: Callable[[int], str]) -> None:
         """The early sines and cosines of one state, several in a register."""
@@ -373,8 +365,7 @@ class Function:
         for k in before:
             if k in here:
                 op, a, b, _ = plan.rows[k]
-                text = f"fneg {FAST} double {value(a)}" if op == O.NEG else ""
-                names[first + k] = self.op(text or f"{_INFIX[op]} {FAST} double {value(a)}, {value(b)}")
+                names[first + k] = LLVM[op](self, [value(a)] if op == O.NEG else [value(a), value(b)], None)
         t = vector(pack)
         self.low.need_sincos(pack)
         for start in range(0, len(angles), pack):
@@ -393,41 +384,3 @@ class Function:
                 for lane, partner in wanted:
                     assert partner is not None
                     names[first + partner] = self.op(f"extractelement {t} {half}, i32 {lane}")
-
-    def special(self, op: int, x: list[str], block: Block, table: int) -> str:
-        """The operations that are not one instruction."""
-        low, t, width = self.low, self.type, self.width
-        bit = "i1" if width == 1 else f"<{width} x i1>"
-        zero, one = splat(0.0, width), splat(1.0, width)
-        if op in _LIBM:
-            low.need_libm(_LIBM[op], width)
-            arguments = ", ".join(f"{t} {v}" for v in x)
-            return self.op(f"call {t} @{math.libm_name(_LIBM[op], width)}({arguments})")
-        if op in (O.SQRT, O.ABS, O.FLOOR):
-            name = low.intrinsic({O.SQRT: "sqrt", O.ABS: "fabs", O.FLOOR: "floor"}[op], width)
-            return self.op(f"call {t} @{name}({t} {x[0]})")
-        if op in _COMPARE:
-            truth = self.op(f"fcmp {_COMPARE[op]} {t} {x[0]}, {x[1]}")
-            return self.op(f"select {bit} {truth}, {t} {one}, {t} {zero}")
-        if op == O.WHERE:
-            truth = self.op(f"fcmp une {t} {x[0]}, {zero}")
-            return self.op(f"select {bit} {truth}, {t} {x[1]}, {t} {x[2]}")
-        if op in (O.MIN, O.MAX):
-            # As NumPy: a NaN on either side wins.
-            better = self.op(f"fcmp {'olt' if op == O.MIN else 'ogt'} {t} {x[0]}, {x[1]}")
-            strange = self.op(f"fcmp uno {t} {x[0]}, {zero}")
-            first = self.op(f"or {bit} {better}, {strange}")
-            return self.op(f"select {bit} {first}, {t} {x[0]}, {t} {x[1]}")
-        if op == O.SIGN:
-            positive = self.op(f"fcmp ogt {t} {x[0]}, {zero}")
-            negative = self.op(f"fcmp olt {t} {x[0]}, {zero}")
-            strange = self.op(f"fcmp uno {t} {x[0]}, {zero}")
-            low_side = self.op(f"select {bit} {negative}, {t} {splat(-1.0, width)}, {t} {zero}")
-            either = self.op(f"select {bit} {positive}, {t} {one}, {t} {low_side}")
-            return self.op(f"select {bit} {strange}, {t} {x[0]}, {t} {either}")
-        if op == O.TABLE:
-            data = block.tables[table]
-            name = f"table{low.tables.setdefault(data, len(low.tables))}_{width}"
-            low.helper(name, lambda: math.table(name, data, width))
-            return self.op(f"call {t} @{name}({t} {x[0]})")
-        raise KernelError(f"no LLVM lowering of {O.OPERATIONS[op].name}")

@@ -10,32 +10,43 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from linkwright.errors import KernelError
 from linkwright.kernels.ctext_block import operands_of
+from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.table import Table
 
-_INFIX = {O.ADD: "+", O.SUB: "-", O.MUL: "*", O.DIV: "/", O.POW: "**"}
-#: How each library writes what is no infix operation; {0}, {1}, {2} are the operands.
-CASADI = {
-    **{op: f"ca.{name}({{0}})" for op, name in ((O.SQRT, "sqrt"), (O.SIN, "sin"), (O.COS, "cos"), (O.TAN, "tan"))},
-    **{op: f"ca.{name}({{0}})" for op, name in ((O.EXP, "exp"), (O.LOG, "log"), (O.ABS, "fabs"), (O.SIGN, "sign"))},
-    **{op: f"ca.{name}({{0}}, {{1}})" for op, name in ((O.ATAN2, "atan2"), (O.MIN, "fmin"), (O.MAX, "fmax"))},
-    **{op: f"ca.{name}({{0}}, {{1}})" for op, name in ((O.LT, "lt"), (O.LE, "le"), (O.EQ, "eq"))},
-    O.FLOOR: "ca.floor({0})",
-    O.WHERE: "ca.if_else({0}, {1}, {2})",
-}
-SYMPY = {
-    **{op: f"sp.{name}({{0}})" for op, name in ((O.SQRT, "sqrt"), (O.SIN, "sin"), (O.COS, "cos"), (O.TAN, "tan"))},
-    **{op: f"sp.{name}({{0}})" for op, name in ((O.EXP, "exp"), (O.LOG, "log"), (O.ABS, "Abs"), (O.SIGN, "sign"))},
-    **{op: f"sp.{name}({{0}}, {{1}})" for op, name in ((O.ATAN2, "atan2"), (O.MIN, "Min"), (O.MAX, "Max"))},
-    O.LT: "sp.Piecewise((1, {0} < {1}), (0, True))",
-    O.LE: "sp.Piecewise((1, {0} <= {1}), (0, True))",
-    O.EQ: "sp.Piecewise((1, sp.Eq({0}, {1})), (0, True))",
-    O.FLOOR: "sp.floor({0})",
-    O.WHERE: "sp.Piecewise(({1}, sp.Ne({0}, 0)), ({2}, True))",
-}
+_PLAIN = {O.NEG: "-{0}", O.ADD: "{0} + {1}", O.SUB: "{0} - {1}", O.MUL: "{0} * {1}", O.DIV: "{0} / {1}"}
+_PLAIN |= {O.POW: "{0} ** {1}", O.TABLE: "_table({0}, _BREAKS{tables}[{table}], _PIECES{tables}[{table}])"}
+_ONE = {O.SQRT: "sqrt", O.SIN: "sin", O.COS: "cos", O.TAN: "tan", O.EXP: "exp", O.LOG: "log", O.SIGN: "sign"}
+_ONE |= {O.FLOOR: "floor"}
+
+
+def _calls(library: str, names: dict[int, str]) -> dict[int, str]:
+    """Functions of a library of one operand, or of two."""
+    arguments = ("{0}", "{0}, {1}", "{0}, {1}, {2}")
+    return {op: f"{library}.{name}({arguments[O.OPERATIONS[op].arity - 1]})" for op, name in names.items()}
+
+
+#: How each library writes an operation; {0}, {1}, {2} are the operands, {table} the number of a table and {tables} what
+#: the names of the tables' numbers end with.
+CASADI = spellings(
+    "CasADi modules",
+    _PLAIN
+    | _calls("ca", _ONE | {O.ABS: "fabs", O.ATAN2: "atan2", O.MIN: "fmin", O.MAX: "fmax"})
+    | _calls("ca", {O.LT: "lt", O.LE: "le", O.EQ: "eq", O.WHERE: "if_else"}),
+)
+SYMPY = spellings(
+    "SymPy modules",
+    _PLAIN
+    | _calls("sp", _ONE | {O.ABS: "Abs", O.ATAN2: "atan2", O.MIN: "Min", O.MAX: "Max"})
+    | {
+        O.LT: "sp.Piecewise((1, {0} < {1}), (0, True))",
+        O.LE: "sp.Piecewise((1, {0} <= {1}), (0, True))",
+        O.EQ: "sp.Piecewise((1, sp.Eq({0}, {1})), (0, True))",
+        O.WHERE: "sp.Piecewise(({1}, sp.Ne({0}, 0)), ({2}, True))",
+    },
+)
 
 
 def number(x: float, *, exact: bool = False) -> str:
@@ -50,7 +61,7 @@ def number(x: float, *, exact: bool = False) -> str:
 def assignments(
     block: Block,
     inputs: Sequence[str],
-    words: dict[int, str],
+    words: Sequence[str],
     *,
     keep: str = "{0}",
     exact: bool = False,
@@ -65,29 +76,16 @@ def assignments(
     needed = set(block.outputs.tolist())
     for k in range(len(rows) - 1, -1, -1):
         if first + k in needed:
-            needed.update(rows[k][1:2] if rows[k][0] == O.TABLE else operands_of(rows[k]))
+            needed.update(operands_of(rows[k]))
     names = [*(number(x, exact=exact) for x in block.constants.tolist()), *inputs]
     lines = []
     for k, row in enumerate(rows, first):
         name = f"v{k}"
         names.append(name)
         if k in needed:
-            lines.append(f"{name} = {keep.format(_operation(row, names, words, tables))}")
+            text = words[row[0]].format(*(names[x] for x in operands_of(row)), tables=tables, table=row[2])
+            lines.append(f"{name} = {keep.format(text)}")
     return lines, [names[k] for k in block.outputs.tolist()]
-
-
-def _operation(row: tuple[int, int, int, int], names: list[str], words: dict[int, str], tables: str) -> str:
-    op = row[0]
-    if op == O.TABLE:
-        return f"_table({names[row[1]]}, _BREAKS{tables}[{row[2]}], _PIECES{tables}[{row[2]}])"
-    x = [names[k] for k in operands_of(row)]
-    if op == O.NEG:
-        return f"-{x[0]}"
-    if op in _INFIX:
-        return f"{x[0]} {_INFIX[op]} {x[1]}"
-    if op in words:
-        return words[op].format(*x)
-    raise KernelError(f"no Python text of {O.OPERATIONS[op].name}")
 
 
 def tables_text(tables: Sequence[Table], suffix: str = "") -> list[str]:

@@ -1,0 +1,57 @@
+"""Tables of how back-ends write operations: none forgets one, and an operation without a spelling is named."""
+
+from __future__ import annotations
+
+import pytest
+import sample_programs as samples
+
+from linkwright.errors import KernelError
+from linkwright.exports import modules
+from linkwright.kernels import ctext_operations, interop, llvm_operations, pytext
+from linkwright.kernels.ctext_solve import HELPERS
+from linkwright.kernels.interop_jax import JaxInterpreter
+from linkwright.kernels.spellings import spellings
+from linkwright.tape import operations as O
+
+NAMES = [operation.name for operation in O.OPERATIONS]
+TABLES = {
+    "C": ctext_operations.C,
+    "LLVM": llvm_operations.LLVM,
+    "CasADi modules": pytext.CASADI,
+    "SymPy modules": pytext.SYMPY,
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_has_every_operation(name):
+    assert len(TABLES[name]) == len(O.OPERATIONS)
+
+
+@pytest.mark.parametrize(
+    ("library", "algebra"),
+    [("sympy", interop._SymPy), ("casadi", interop._CasADi), ("jax", lambda p, jax: JaxInterpreter(p, jax, float))],
+    ids=["SymPy", "CasADi", "JAX"],
+)
+def test_every_algebra_computes_every_operation(library, algebra):
+    module = pytest.importorskip(library, reason=f"{library} is not installed")
+    assert all(map(callable, algebra(samples.bare(), module).functions))
+
+
+def test_the_module_for_jax_has_every_operation():
+    assert [name for name in NAMES if name != "table" and f'"{name}":' not in modules.JAX] == []
+
+
+def test_an_operation_without_a_spelling_is_named():
+    entries = {op: name for op, name in enumerate(NAMES) if op not in (O.FLOOR, O.EQ)}
+    with pytest.raises(KernelError, match="WebAssembly has no way to write floor, eq"):
+        spellings("WebAssembly", entries)
+
+
+@pytest.mark.parametrize("op", range(len(NAMES)), ids=NAMES)
+def test_texts_name_the_operands_that_an_operation_has_and_no_others(op):
+    for text in (ctext_operations.C[op].text, pytext.CASADI[op], pytext.SYMPY[op]):
+        assert [k for k in range(3) if f"{{{k}}}" in text] == list(range(O.OPERATIONS[op].arity))
+
+
+def test_helpers_that_spellings_call_are_there():
+    assert {spelling.helper for spelling in ctext_operations.C} - {""} <= set(HELPERS)
