@@ -22,20 +22,12 @@ from linkwright.tape.statements import ITEM, Case, Operand
 if TYPE_CHECKING:
     from linkwright.kernels.ctext import Lowering
 
-Row = tuple[int, int, int, int]
-
-
-def operands_of(row: Row) -> tuple[int, ...]:
-    """The values that an operation reads."""
-    op, *values = row
-    return tuple(values[: O.OPERATIONS[op].arity])
-
 
 @dataclass(frozen=True)
 class Plan:
     """How a case's block becomes functions."""
 
-    rows: list[Row]
+    rows: list[O.Row]
     pieces: list[list[int]]  # the operations of each function, only those that an output needs
     slots: dict[int, int]  # value → its place among those that cross from piece to piece
     late: bool  # outputs may overlap inputs or each other: they are stored in order, after all is read
@@ -53,7 +45,7 @@ def plan(block: Block, segment: int, *, late: bool) -> Plan:
     for k in range(len(rows) - 1, -1, -1):
         if first + k in needed:
             live.append(k)
-            needed.update(operands_of(rows[k]))
+            needed.update(O.operands_of(rows[k]))
     live.reverse()
     number = max(1, -(-len(live) // segment))
     length = max(1, -(-len(live) // number))
@@ -62,7 +54,7 @@ def plan(block: Block, segment: int, *, late: bool) -> Plan:
     last = dict(home)
     for p, piece in enumerate(pieces):
         for k in piece:
-            for value in operands_of(rows[k]):
+            for value in O.operands_of(rows[k]):
                 if value >= first:
                     last[value] = p
     if late:
@@ -291,8 +283,8 @@ class _Piece:
                 found.setdefault(a, {})[op] = self.first + k
         return {a: (both[O.SIN], both[O.COS]) for a, both in found.items() if len(both) == 2}
 
-    def expression(self, op: int, row: Row) -> str:
-        low, x = self.low, [self.value(k) for k in operands_of(row)]
+    def expression(self, op: int, row: O.Row) -> str:
+        low, x = self.low, [self.value(k) for k in O.operands_of(row)]
         if op == O.ADD and x[1].startswith("(-"):
             return f"{x[0]} - {x[1][2:-1]}"
         if op == O.ADD and x[0].startswith("(-"):

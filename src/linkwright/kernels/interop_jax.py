@@ -11,7 +11,8 @@ from linkwright.kernels.interpret import Interpreter
 from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
-from linkwright.tape.program import Program
+from linkwright.tape.program import Buffer, Program
+from linkwright.tape.running import Runner
 from linkwright.tape.statements import Each, Loop, Operand, Solve, Walk, written
 from linkwright.tape.table import Table
 
@@ -89,16 +90,14 @@ class JaxInterpreter(Interpreter):
         return list(x.reshape(-1))
 
     # -- memory ----------------------------------------------------------------------------------------
-    def start_memory(self, inputs: Sequence[Any]) -> None:
-        given = iter(inputs)
-        for b in self.program.buffers:
-            if b.role == "input":
-                self.memory.append(next(given))
-            elif b.data is None:
-                self.memory.append(self.np.zeros(b.size, self.dtype))
-            else:
-                self.memory.append(self.array(b.data.reshape(-1)))
+    def start_memory(self, inputs: Iterable[Any]) -> None:
+        Runner.start_memory(self, inputs)
         self.columns = [self.np.asarray(c) for c in self.program.columns]
+
+    def fresh(self, buffer: Buffer) -> Any:
+        if buffer.data is None:
+            return self.np.zeros(buffer.size, self.dtype)
+        return self.array(buffer.data.reshape(-1))
 
     def array(self, values: Any) -> Any:
         if isinstance(values, np.ndarray) or not len(values):

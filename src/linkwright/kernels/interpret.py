@@ -9,21 +9,15 @@ import numpy as np
 
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
-from linkwright.tape.program import Program
-from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Statement, Walk, Zero
+from linkwright.tape.program import Buffer
+from linkwright.tape.running import Runner
+from linkwright.tape.statements import Loop, Solve
 from linkwright.tape.table import Table
 
 
-class Interpreter:
+class Interpreter(Runner):
     """Runs a program over scalars: plain floats, and whatever `apply` and `solution` of the algebra make of them."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.columns: list[Any] = [c.tolist() for c in program.columns]
-        self.memory: list[Any] = []
-        self.carry: list[Any] = []
-
-    # -- the algebra -----------------------------------------------------------------------------------
     #: How the algebra computes each primitive (`spellings`).
     functions: tuple[Callable[..., Any], ...]
 
@@ -57,6 +51,15 @@ class Interpreter:
                 return float(O.OPERATIONS[op].value(*x))
         return self.apply(op, x)
 
+    def add(self, a: Any, b: Any) -> Any:
+        return self.operation(O.ADD, [a, b])
+
+    def start_memory(self, inputs: Iterable[Any]) -> None:
+        super().start_memory(map(list, inputs))
+
+    def fresh(self, buffer: Buffer) -> list[Any]:
+        return [0.0] * buffer.size if buffer.data is None else buffer.data.reshape(-1).tolist()
+
     def evaluate(self, block: Block, inputs: list[Any]) -> list[Any]:
         """A block's outputs."""
         values: list[Any] = [*block.constants.tolist(), *inputs]
@@ -68,72 +71,11 @@ class Interpreter:
                 values.append(self.operation(op, [values[k] for k in arguments[: O.OPERATIONS[op].arity]]))
         return [values[k] for k in block.outputs.tolist()]
 
-    # -- memory ----------------------------------------------------------------------------------------
-    def start_memory(self, inputs: Sequence[Any]) -> None:
-        given = iter(inputs)
-        for b in self.program.buffers:
-            if b.role == "input":
-                self.memory.append(list(next(given)))
-            else:
-                self.memory.append([0.0] * b.size if b.data is None else b.data.reshape(-1).tolist())
-
-    def entry(self, column: int, item: Any) -> Any:
-        """A column's number for an item."""
-        return self.columns[column][item]
-
-    def read(self, operand: Operand, item: Any = 0, ancestor: Any = 0) -> list[Any]:
-        at = operand.start(self.entry, item, ancestor)
-        return self.memory[operand.buffer][at : at + operand.size]  # type: ignore[no-any-return]
-
-    def write(self, operand: Operand, values: Sequence[Any], item: Any = 0, ancestor: Any = 0) -> None:
-        at = operand.start(self.entry, item, ancestor)
-        self.memory[operand.buffer][at : at + operand.size] = values
-
     # -- statements ------------------------------------------------------------------------------------
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         self.start_memory(inputs)
         self.statements(self.program.statements)
-        pairs = zip(self.program.buffers, self.memory, strict=True)
-        return [values for buffer, values in pairs if buffer.role == "output"]
-
-    def statements(self, statements: Iterable[Statement]) -> None:
-        for s in statements:
-            s.accept(self)
-
-    def zero(self, s: Zero) -> None:
-        self.write(s.target, [0.0] * s.target.size)
-
-    def copy(self, s: Copy) -> None:
-        self.write(s.target, self.read(s.source))
-
-    def case(self, case: Case, item: Any, ancestor: Any = 0) -> None:
-        inputs: list[Any] = []
-        for operand in case.inputs:
-            inputs.extend(self.carry[: operand.size] if operand.buffer < 0 else self.read(operand, item, ancestor))
-        results = self.evaluate(self.program.blocks[case.block], inputs)
-        at = 0
-        for operand in case.outputs:
-            part = results[at : at + operand.size]
-            at += operand.size
-            if operand.buffer < 0:
-                self.carry = part
-                continue
-            if operand.add:
-                old = self.read(operand, item, ancestor)
-                part = [self.operation(O.ADD, [a, b]) for a, b in zip(old, part, strict=True)]
-            self.write(operand, part, item, ancestor)
-
-    def each(self, s: Each) -> None:
-        for i in s.order_of_items():
-            self.case(s.cases[0 if s.dispatch is None else int(self.program.columns[s.dispatch][i])], i)
-
-    def walk(self, s: Walk) -> None:
-        kinds = self.program.kinds(s)
-        for i, ancestors in self.program.walks(s):
-            self.case(s.start[kinds[i]], i)
-            for j in ancestors:
-                self.case(s.step[kinds[i] * len(s.start) + kinds[j]], i, j)
-        self.carry = []
+        return self.outputs()
 
     def loop(self, s: Loop) -> None:
         """All rounds; after the one that is done, what a round writes is switched off."""

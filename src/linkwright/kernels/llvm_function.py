@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from linkwright.kernels.llvm_math import FAST, splat, vector
 from linkwright.kernels.llvm_operations import INFIX, LLVM
-from linkwright.kernels.llvm_plan import Plan, operands
+from linkwright.kernels.llvm_plan import Plan
 from linkwright.tape import operations as O
 from linkwright.tape.statements import ITEM, Case, Each, Operand
 
@@ -350,7 +350,7 @@ class Function:
                     if partner is not None and partner in here:
                         names[first + partner] = self.op(f"extractvalue {{ {t}, {t} }} {both}, {part}")
             else:
-                values = [value(x) for x in operands(rows[k])]
+                values = [value(x) for x in O.operands_of(rows[k])]
                 names[first + k] = LLVM[op](self, values, plan.block.tables[b] if op == O.TABLE else None)
 
     def _packed_sines(self, plan: Plan, here: set[int], names: dict[int, str], value: Callable[[int], str]) -> None:

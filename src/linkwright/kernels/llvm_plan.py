@@ -25,13 +25,6 @@ _CALLS = frozenset((O.SIN, O.COS, O.TAN, O.EXP, O.LOG, O.ATAN2, O.POW, O.TABLE))
 _LATENCY = {O.ADD: 3, O.SUB: 3, O.MUL: 4, O.NEG: 1, O.DIV: 14, O.SQRT: 16}
 _AT_ONCE = 3  # operations that begin in one cycle
 
-Row = tuple[int, int, int, int]
-
-
-def operands(row: Row) -> tuple[int, ...]:
-    """The values that an operation reads."""
-    return row[1 : 1 + O.OPERATIONS[row[0]].arity]
-
 
 def tangled(case: Case) -> bool:
     """Whether a case's outputs may lie on its inputs or on each other, so that all are written last, in turn."""
@@ -75,7 +68,7 @@ class Plan:
         depth: dict[int, int] = {}
         for k, row in enumerate(self.rows):
             if row[0] in _CHEAP:
-                below = 1 + sum(depth.get(x, _DEEP) for x in operands(row) if x >= self.first)
+                below = 1 + sum(depth.get(x, _DEEP) for x in O.operands_of(row) if x >= self.first)
                 if below <= _DEEP:
                     depth[self.first + k] = below
         angles = [a for a in self.pairs if a < self.first or a in depth]
@@ -85,7 +78,7 @@ class Plan:
             a = stack.pop()
             if a not in needed:
                 needed.add(a)
-                stack.extend(x for x in operands(self.rows[a - self.first]) if x >= self.first)
+                stack.extend(x for x in O.operands_of(self.rows[a - self.first]) if x >= self.first)
         return sorted(a - self.first for a in needed), angles
 
     @cached_property
@@ -106,7 +99,7 @@ class Plan:
     def _by_urgency(self, todo: list[int]) -> list[int]:
         """Operations listed as a processor would begin them that always takes the one with the longest way to go."""
         here = set(todo)
-        needs = {k: {x - self.first for x in operands(self.rows[k])} & here for k in todo}
+        needs = {k: {x - self.first for x in O.operands_of(self.rows[k])} & here for k in todo}
         users: dict[int, list[int]] = {k: [] for k in todo}
         for k, wanted in needs.items():
             for x in wanted:
@@ -155,7 +148,7 @@ class Plan:
         slots: dict[int, int] = {}
         for k, row in enumerate(self.rows):
             here = self.home[self.first + k]
-            for x in operands(row):
+            for x in O.operands_of(row):
                 if x >= self.first and self.home[x] != here and x not in slots:
                     slots[x] = len(slots)
         if self.late:

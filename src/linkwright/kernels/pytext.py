@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from linkwright.kernels.ctext_block import operands_of
 from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
@@ -76,14 +75,14 @@ def assignments(
     needed = set(block.outputs.tolist())
     for k in range(len(rows) - 1, -1, -1):
         if first + k in needed:
-            needed.update(operands_of(rows[k]))
+            needed.update(O.operands_of(rows[k]))
     names = [*(number(x, exact=exact) for x in block.constants.tolist()), *inputs]
     lines = []
     for k, row in enumerate(rows, first):
         name = f"v{k}"
         names.append(name)
         if k in needed:
-            text = words[row[0]].format(*(names[x] for x in operands_of(row)), tables=tables, table=row[2])
+            text = words[row[0]].format(*(names[x] for x in O.operands_of(row)), tables=tables, table=row[2])
             lines.append(f"{name} = {keep.format(text)}")
     return lines, [names[k] for k in block.outputs.tolist()]
 

@@ -14,7 +14,7 @@ import numpy as np
 from linkwright.tape.dataflow import Bools, periods
 from linkwright.tape.derivative_block import depends, needs
 from linkwright.tape.program import Program
-from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Statement, Walk, Zero
+from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, PartialVisitor, Solve, Statement, Walk, Zero
 
 
 class Marks:
@@ -83,22 +83,16 @@ def _spread(spreading: _Spreading, buffers: Iterable[int]) -> Marks:
     return marks
 
 
-class _Spreading:
-    """From what a statement touches on one side to what it touches on the other; a visitor."""
+class _Spreading(PartialVisitor[None]):
+    """From what a statement touches on one side to what it touches on the other."""
 
     def __init__(self, marks: Marks) -> None:
         self.marks = marks
 
     def in_order(self, statements: tuple[Statement, ...]) -> Iterable[Statement]:
-        raise NotImplementedError
+        return statements
 
     def case(self, case: Case, walk: Walk | None) -> None:
-        raise NotImplementedError
-
-    def solve(self, solve: Solve) -> None:
-        raise NotImplementedError
-
-    def copy(self, copy: Copy) -> None:
         raise NotImplementedError
 
     def zero(self, _: Zero) -> None:
@@ -145,9 +139,6 @@ class _Spreading:
 
 
 class _Varied(_Spreading):
-    def in_order(self, statements: tuple[Statement, ...]) -> Iterable[Statement]:
-        return statements
-
     def case(self, case: Case, walk: Walk | None) -> None:
         block = self.marks.program.blocks[case.block]
         flags = depends(block, self.marked(case.inputs, walk))

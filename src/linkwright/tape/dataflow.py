@@ -134,7 +134,7 @@ class _Follower:
         if sum(self.program.walked(walk)) > _PAIRS:
             yield from self.hull(walk, items, np.unique(parent[: walk.items]))
         else:
-            i, j = related(parent, walk.items)
+            i, j = np.concatenate([np.zeros((2, 0), np.int64), *related(parent, walk.items)], axis=1)
             pair = kinds[i] * len(walk.start) + kinds[j]
             for number, case in enumerate(walk.step):
                 yield from part(case, i[pair == number], j[pair == number])
@@ -169,16 +169,13 @@ class _Follower:
         return self.once(copy.reads(), copy.writes())
 
 
-def related(parent: Longs, items: int) -> tuple[Longs, Longs]:
-    """Every item with each of its ancestors: parents first, then grandparents, and so on."""
+def related(parent: Longs, items: int) -> Iterator[tuple[Longs, Longs]]:
+    """Every item with its parents, then with its grandparents, and so on."""
     mine, above = np.arange(items), parent[:items]
-    pairs = [(mine[:0], above[:0])]
     while len(mine):
         mine, above = mine[above >= 0], above[above >= 0]
-        pairs.append((mine, above))
+        yield mine, above
         above = parent[above]
-    i, j = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    return i, j
 
 
 # -- what must start at zero -----------------------------------------------------------------------------

@@ -90,6 +90,14 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 
 
+Row = tuple[int, int, int, int]  # an operation of a block: its number, and those of up to three operands
+
+
+def operands_of(row: Row) -> tuple[int, ...]:
+    """The values that an operation of a block reads."""
+    return row[1 : 1 + OPERATIONS[row[0]].arity]
+
+
 def partials(op: int, x: tuple[Any, ...], y: Any) -> tuple[Any, ...]:
     """∂y/∂x of one operation y = op(x), in recorded scalars (0.0 where the operation is locally constant).
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
+from linkwright.tape.dataflow import Longs, related
 from linkwright.tape.program import Program
 from linkwright.tape.statements import ITEM, Case, Copy, Each, Loop, Operand, Solve, Walk, Zero
 from linkwright.tape.table import Table
 
-Longs = NDArray[np.int64]
 Index: TypeAlias = range | Longs
 _TOTAL = 2**31  # numbers in all buffers together
 _ONCE = range(1)
@@ -167,7 +166,7 @@ class _Check:
                 mine, above = np.flatnonzero(kinds == own), parents[kinds[parents] == other]
                 self.case(case, mine, above, carried=("inputs", "outputs"), size=size)
             except Invalid:
-                for mine, above in _related(parent):
+                for mine, above in related(parent, s.items):
                     chosen = (kinds[mine] == own) & (kinds[above] == other)
                     pairs = (mine[chosen], above[chosen])
                     self.case(case, *pairs, carried=("inputs", "outputs"), size=size, paired=True)
@@ -262,12 +261,3 @@ class _Check:
         for (stride, _), entries in zip(steps, columns, strict=True):
             total += stride * (at if entries is None else entries[at])
         return total
-
-
-def _related(parent: Longs) -> Iterator[tuple[Longs, Longs]]:
-    """Every item with its parents, then with its grandparents, and so on."""
-    mine, above = np.flatnonzero(parent >= 0), parent[parent >= 0]
-    while len(mine):
-        yield mine, above
-        above = parent[above]
-        mine, above = mine[above >= 0], above[above >= 0]

@@ -1,0 +1,98 @@
+"""Programs run statement by statement over numbers of any kind: floats, arrays, recorded scalars, symbols.
+
+Slow and plain; what kinds of numbers have in common. Scans and walks come out unrolled. Loops and linear systems are
+each kind's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from linkwright.tape.block import Block
+from linkwright.tape.program import Buffer, Program
+from linkwright.tape.statements import Case, Copy, Each, Operand, PartialVisitor, Statement, Walk, Zero
+
+
+class Runner(PartialVisitor[None]):
+    """One evaluation of a program: the memory of each buffer, and the numbers that a walk carries."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.columns: list[Any] = [c.tolist() for c in program.columns]
+        self.memory: list[Any] = []
+        self.carry: list[Any] = []
+
+    # -- the kind of numbers ---------------------------------------------------------------------------
+    def fresh(self, buffer: Buffer) -> Any:
+        """The memory of a buffer that is no input, at the start."""
+        raise NotImplementedError
+
+    def evaluate(self, block: Block, inputs: list[Any]) -> list[Any]:
+        """A block's outputs."""
+        raise NotImplementedError
+
+    def add(self, a: Any, b: Any) -> Any:
+        return a + b
+
+    # -- memory ----------------------------------------------------------------------------------------
+    def start_memory(self, inputs: Iterable[Any]) -> None:
+        given = iter(inputs)
+        self.memory = [next(given) if b.role == "input" else self.fresh(b) for b in self.program.buffers]
+
+    def outputs(self) -> list[Any]:
+        pairs = zip(self.program.buffers, self.memory, strict=True)
+        return [values for buffer, values in pairs if buffer.role == "output"]
+
+    def entry(self, column: int, item: Any) -> Any:
+        """A column's number for an item."""
+        return self.columns[column][item]
+
+    def read(self, operand: Operand, item: Any = 0, ancestor: Any = 0) -> Any:
+        at = operand.start(self.entry, item, ancestor)
+        return self.memory[operand.buffer][at : at + operand.size]
+
+    def write(self, operand: Operand, values: Sequence[Any], item: Any = 0, ancestor: Any = 0) -> None:
+        at = operand.start(self.entry, item, ancestor)
+        self.memory[operand.buffer][at : at + operand.size] = values
+
+    # -- statements ------------------------------------------------------------------------------------
+    def statements(self, statements: Iterable[Statement]) -> None:
+        for statement in statements:
+            statement.accept(self)
+
+    def case(self, case: Case, item: Any, ancestor: Any = 0) -> None:
+        """Run a block for one item (and its ancestor)."""
+        inputs: list[Any] = []
+        for operand in case.inputs:
+            inputs.extend(self.carry[: operand.size] if operand.buffer < 0 else self.read(operand, item, ancestor))
+        results = self.evaluate(self.program.blocks[case.block], inputs)
+        at = 0
+        for operand in case.outputs:
+            part = results[at : at + operand.size]
+            at += operand.size
+            if operand.buffer < 0:
+                self.carry = part
+                continue
+            if operand.add:
+                part = [self.add(a, b) for a, b in zip(self.read(operand, item, ancestor), part, strict=True)]
+            self.write(operand, part, item, ancestor)
+
+    def each(self, each: Each) -> None:
+        kinds = None if each.dispatch is None else self.program.columns[each.dispatch].tolist()
+        for i in each.order_of_items():
+            self.case(each.cases[kinds[i] if kinds else 0], i)
+
+    def walk(self, walk: Walk) -> None:
+        kinds = self.program.kinds(walk)
+        for i, ancestors in self.program.walks(walk):
+            self.case(walk.start[kinds[i]], i)
+            for j in ancestors:
+                self.case(walk.step[kinds[i] * len(walk.start) + kinds[j]], i, j)
+        self.carry = []
+
+    def zero(self, zero: Zero) -> None:
+        self.write(zero.target, [0.0] * zero.target.size)
+
+    def copy(self, copy: Copy) -> None:
+        self.write(copy.target, self.read(copy.source))
