@@ -214,6 +214,9 @@ def test_numbers_that_nobody_sets_are_zero():
 def test_scans_that_set_what_they_read_are_not_cleared():
     programs = [samples.tree_scan(), lw.chain(80).program("forward_dynamics"), lw.chain(80).program("mass_matrix")]
     programs += [lw.random_tree(80, seed=1).program(name) for name in ("forward_dynamics", "inverse_dynamics")]
+    for method in ("triangular", "mass-matrix", "assembly"):
+        mechanisms = (lw.chain(80), lw.random_tree(80, seed=1))
+        programs += [m.program("forward_dynamics", method=method, form="rolled") for m in mechanisms]
     for program in programs:
         assert not program.unset, program
         assert not program.written_inputs, program
