@@ -25,23 +25,20 @@ from linkwright.base.locks import cached_property
 from linkwright.errors import RecordingError
 from linkwright.tape.block import Block
 from linkwright.tape.scalar import Scalar, has_scalars
-from linkwright.tape.statements import (
-    ITEM,
-    Case,
-    Copy,
-    Each,
-    Loop,
-    Method,
-    Operand,
-    Order,
-    PartialVisitor,
-    Solve,
-    Statement,
-    Walk,
-    WalkOrder,
-    Zero,
-    written,
-)
+from linkwright.tape.statements import ITEM as ITEM
+from linkwright.tape.statements import Case as Case
+from linkwright.tape.statements import Copy as Copy
+from linkwright.tape.statements import Each as Each
+from linkwright.tape.statements import Loop as Loop
+from linkwright.tape.statements import Method as Method
+from linkwright.tape.statements import Operand as Operand
+from linkwright.tape.statements import Order as Order
+from linkwright.tape.statements import PartialVisitor, written
+from linkwright.tape.statements import Solve as Solve
+from linkwright.tape.statements import Statement as Statement
+from linkwright.tape.statements import Walk as Walk
+from linkwright.tape.statements import WalkOrder as WalkOrder
+from linkwright.tape.statements import Zero as Zero
 
 if TYPE_CHECKING:
     from linkwright.kernels.kernel import Kernel
@@ -362,24 +359,3 @@ def describe(thing: Any) -> Any:
     if hasattr(thing, "__dataclass_fields__"):
         return {"is": type(thing).__name__, **{f.name: describe(getattr(thing, f.name)) for f in fields(thing)}}
     return thing
-
-
-__all__ = [
-    "ITEM",
-    "Buffer",
-    "Case",
-    "Copy",
-    "Each",
-    "Loop",
-    "Method",
-    "Operand",
-    "Order",
-    "Program",
-    "Role",
-    "Solve",
-    "Statement",
-    "Walk",
-    "WalkOrder",
-    "Zero",
-    "describe",
-]

@@ -149,10 +149,6 @@ class Walk:
         return [o for case in self.cases for o in case.writes()]
 
     @property
-    def inward(self) -> bool:
-        return self.order == "inward"
-
-    @property
     def carry_size(self) -> int:
         """How many numbers are carried at most."""
         return max((o.size for case in self.cases for o in case.outputs if o.buffer < 0), default=0)
