@@ -43,7 +43,11 @@ def test_a_loop_that_sampling_breaks_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [({"method": "foh"}, "method is"), ({"dt": 0.0}, "positive"), ({"prewarp": 1e4}, "prewarp is a frequency")],
+    [
+        ({"method": "foh"}, "method is"),
+        ({"dt": 0.0}, "greater than zero"),
+        ({"prewarp": 1e4}, "prewarp is a frequency"),
+    ],
 )
 def test_bad_requests_are_said(change: dict, said: str) -> None:
     with pytest.raises(ModelError, match=said):
