@@ -1,0 +1,122 @@
+"""What each verb records and compiles in its first call, in a second one, with a new object, with a new value.
+
+Run as a script, in a process that has recorded nothing yet: it writes the counts as JSON.
+"""
+
+import contextlib
+import io
+import json
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import linkwright as lw
+from linkwright.cli.app import run
+from linkwright.kernels import llvm_backend
+from linkwright.tape.program import Program
+from linkwright.tape.scalar import Recorder
+
+sys.path.insert(0, str(Path(__file__).parent / "design"))
+from design_models import HANGING, OSCILLATOR, SWINGING
+
+DRIVEN = SWINGING.replace("DYNAMIC", "KINEMATIC").replace(
+    "INITIAL (a.angle = 40 deg, a.rate = 1 rad/s);", "DRIVER turn (a.angle = 40 deg + TIME);"
+)
+assert DRIVEN.count("DRIVER") == 1
+MODELS = {"driven": DRIVEN, "swinging": SWINGING, "oscillator": OSCILLATOR, "hanging": HANGING}
+
+counts: Counter[str] = Counter()
+
+
+def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose calls are counted."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        counts[name] += 1
+        return function(*args, **options)
+
+    return call
+
+
+def loop(mech: lw.Mechanism) -> None:
+    """A sampled loop about a controller."""
+    reference = lw.control.MinimumJerk(np.zeros(mech.nq), np.full(mech.nq, 0.5), duration=0.02)
+    follow = lw.control.computed_torque(mech, kp=400.0, kd=40.0, reference=reference)
+    lw.control.Loop(mech, follow, period=2e-3, torque_limit=200.0).run(0.02)
+
+
+#: Verb → the model that it is about, and the call.
+VERBS: dict[str, tuple[str, Callable[[lw.Mechanism], Any]]] = {
+    "analyse": ("driven", lw.analyse),
+    "assemble": ("swinging", lambda m: m.assemble()),
+    "simulate": ("swinging", lambda m: lw.simulate(m, t_end=0.1)),
+    "sweep": ("driven", lambda m: lw.sweep(m, {"crank": [0.9, 1.0]}, ["reach = max(b.angle)"])),
+    "Loop": ("hanging", loop),
+    "optimise": ("driven", lambda m: lw.optimise(m, "range(d.angle)", {"crank": (0.8, 1.1)}, iterations=3)),
+    "optimise a simulation": ("oscillator", lambda m: lw.optimise(m, "final(block.x)", {"m": (1.0, 3.0)}, dt=0.05)),
+    "optimise an equilibrium": ("hanging", lambda m: lw.optimise(m, "final(hinge.angle)", {"m": (1.0, 4.0)})),
+    "sensitivities": ("driven", lambda m: lw.sensitivities(m, ["max(d.rate)", "d.acceleration"], ["crank"], order=2)),
+    "sensitivities of a function": (
+        "hanging",
+        lambda m: lw.sensitivities(m, lambda s: s.mean(s["hinge.angle"] ** 2) * s["m"], ["m"], order=2),
+    ),
+    "sensitivities of a simulation": (
+        "oscillator",
+        lambda m: lw.sensitivities(m, "final(block.x)", ["m"], order=2, dt=0.1),
+    ),
+    "sensitivities in reverse": (
+        "oscillator",
+        lambda m: lw.sensitivities(m, "final(block.ax)", ["m", "start"], mode="reverse", dt=0.1),
+    ),
+}
+#: Verbs with another value of a parameter than the calls before have had.
+NEW_VALUES: dict[str, Callable[[lw.Mechanism], Any]] = {
+    "analyse": lambda m: lw.analyse(m.with_parameters(crank=0.95)),
+    "sweep": lambda m: lw.sweep(m, {"crank": [0.85, 1.05]}, ["reach = max(b.angle)"]),
+}
+
+
+def measured(call: Callable[[], Any]) -> dict[str, int]:
+    """What a call records and compiles."""
+    counts.clear()
+    call()
+    return {name: counts[name] for name in ("programs", "recordings", "compilations")}
+
+
+def main(folder: Path) -> dict[str, dict[str, dict[str, int]]]:
+    """Verb → call → counts."""
+    files = {name: folder / f"{name}.mks" for name in MODELS}
+    for name, text in MODELS.items():
+        files[name].write_text(text, encoding="utf-8")
+
+    def command() -> None:
+        with contextlib.redirect_stdout(io.StringIO()):
+            assert run(["run", str(files["driven"]), "--output", str(folder / "out")]) == 0
+
+    results = {"run": {"first call": measured(command), "second call": measured(command)}}
+    for verb, (name, call) in VERBS.items():
+        mech = lw.load(files[name])
+        results[verb] = {
+            "first call": measured(lambda: call(mech)),  # noqa: B023  (called at once)
+            "second call": measured(lambda: call(mech)),  # noqa: B023
+            "new object": measured(lambda: call(lw.load(files[name]))),  # noqa: B023
+        }
+        if verb in NEW_VALUES:
+            results[verb]["new value"] = measured(lambda: NEW_VALUES[verb](mech))  # noqa: B023
+    return results
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    Program.__init__ = counted("programs", Program.__init__)  # type: ignore[method-assign]
+    Recorder.__init__ = counted("recordings", Recorder.__init__)  # type: ignore[method-assign]
+    llvm_backend.object_code = counted("compilations", llvm_backend.object_code)
+    llvm_backend.CARE = 0  # code that runs a few times need not be fast
+    with tempfile.TemporaryDirectory() as temporary:
+        print(json.dumps(main(Path(temporary))))
