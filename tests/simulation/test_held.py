@@ -26,7 +26,7 @@ def test_held_steps_are_those_of_a_simulation(name: str, method: str) -> None:
     mech = MECHANISMS[name]()
     q, v = mech.initial_state()
     tau = np.where(mech.actuated, 0.7, 0.0)
-    kernels = HeldKernels.of(mech, tableau_of(method))
+    kernels = HeldKernels(mech, tableau_of(method))
     q1, v1, a1, summary = kernels.advance(q, v, np.array([0.5, 1e-3, 20.0]), tau)
     sol = lw.simulate(mech, 0.52, t_start=0.5, q0=q, v0=v, tau=tau, method=method, dt=1e-3)
     assert np.allclose(q1, sol.q[-1], atol=1e-12)
@@ -38,11 +38,11 @@ def test_held_steps_are_those_of_a_simulation(name: str, method: str) -> None:
 
 def test_free_parameters_are_given_with_the_state() -> None:
     mech = weighted(1.0)
-    kernels = HeldKernels.of(mech, tableau_of("rk4"), ("m", "length"))
+    kernels = HeldKernels(mech, tableau_of("rk4"), ("m", "length"))
     state = np.array([0.4]), np.array([0.2]), np.array([0.0, 1e-3, 50.0]), np.array([0.3])
     for mass in (1.0, 2.5):
         found = kernels.advance(*state, np.array([mass, 0.7]))
-        expected = HeldKernels.of(weighted(mass), tableau_of("rk4")).advance(*state)
+        expected = HeldKernels(weighted(mass), tableau_of("rk4")).advance(*state)
         for x, y in zip(found, expected, strict=True):
             assert np.allclose(x, y, atol=1e-13)
 
@@ -50,7 +50,7 @@ def test_free_parameters_are_given_with_the_state() -> None:
 def test_states_side_by_side_are_the_same_as_alone() -> None:
     mech = four_bar()
     q, v = mech.initial_state()
-    kernel = HeldKernels.of(mech, tableau_of("rk4")).advance
+    kernel = HeldKernels(mech, tableau_of("rk4")).advance
     tau = np.outer(np.linspace(-1.0, 1.0, 9), mech.actuated)
     settings = np.array([0.0, 1e-3, 10.0])
     many = kernel(np.tile(q, (9, 1)), np.tile(v, (9, 1)), settings, tau)

@@ -23,7 +23,7 @@ def test_its_jacobian_is_that_of_the_slopes():
     from linkwright.simulation.kernels import Kernels
 
     mech = double_pendulum()
-    kernels = Kernels.of(mech, None)
+    kernels = Kernels(mech)
     q, v, tau = np.array([0.3, -0.2]), np.array([0.5, 1.0]), np.zeros(2)
     settings = Settings("radau", 0.0, 1.0, None, 1e-6, 1e-6, np.inf, None)
     engine = engine_of(mech, kernels, settings, first_point(mech, kernels, 0.0, q, v, None, tau, []), None, tau)
