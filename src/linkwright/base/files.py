@@ -10,6 +10,7 @@ import errno
 import io
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -103,6 +104,31 @@ def atomic_text(path: str | os.PathLike[str]) -> Iterator[TextIO]:
             yield text
         finally:
             text.detach()
+
+
+@contextmanager
+def atomic_folder(folder: Path) -> Iterator[Path]:
+    """A new folder beside `folder` that becomes it when the block ends without an error.
+
+    Where `folder` exists, the new files take their places in it and all others stay. What fails in the block leaves
+    nothing behind; an `OSError` becomes a `LinkwrightError` that names `folder` and says what to do.
+    """
+    staging = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staging.mkdir()
+        yield staging
+        if not folder.exists():
+            os.rename(staging, folder)
+            return
+        for file in sorted(p for p in staging.rglob("*") if p.is_file()):
+            target = folder / file.relative_to(staging)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(file, target)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes | memoryview) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
-from linkwright.base.files import cannot_write, check_target
+from linkwright.base.files import atomic_folder, check_target
 from linkwright.errors import LinkwrightError
 
 README = "README.md"
@@ -54,26 +51,8 @@ def _ours(readme: Path) -> bool:
 def write_folder(folder: Path, files: Mapping[str, str], *, overwrite: bool = False) -> None:
     """Write the files beside their place, then move them there."""
     check_folder(folder, files, overwrite=overwrite)
-    made = ""
-    try:
-        made = tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-")
+    with atomic_folder(folder) as staging:
         for name, text in files.items():
-            path = Path(made) / name
+            path = staging / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="\n")
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(made, 0o777 & ~mask)
-        if not folder.exists():
-            os.rename(made, folder)
-            made = ""
-            return
-        for name in files:
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(Path(made) / name, target)
-    except OSError as error:  # it would name the folder beside, which nobody knows
-        raise cannot_write(folder, error) from error
-    finally:
-        if made:
-            shutil.rmtree(made, ignore_errors=True)

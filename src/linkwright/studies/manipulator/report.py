@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkwright.base.files import atomic_folder
 from linkwright.errors import LinkwrightError
 from linkwright.studies.manipulator import figures, figures_design
 from linkwright.studies.manipulator.maps import PLANES, Plane, reach_map
@@ -74,23 +73,12 @@ def write_report(
     names and leaves all others. `reach_points` are those of the maps of reach along an axis.
     """
     target = check_folder(folder, overwrite=overwrite)
-    new = not target.exists()
-    place = target.parent if new else target
-    staging = place / f".report.{secrets.token_hex(4)}.part"
-    try:
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            staging.mkdir()
-            names = _made(study, staging, reach_points)
-            if new:
-                os.rename(staging, target)
-            else:
-                _moved(staging, target, names)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise LinkwrightError(f"cannot write the report to {target}: {reason}; choose a folder with room") from error
+    before = (_earlier(target) or {}).get("files")
+    with atomic_folder(target) as staging:
+        names = _made(study, staging, reach_points)
+    for name in before if isinstance(before, list) else []:  # data that an earlier report had and this one has not
+        if isinstance(name, str) and name not in names and _OURS.fullmatch(name):
+            (target / name).unlink(missing_ok=True)
     return target / PAGE
 
 
@@ -162,17 +150,6 @@ def _made(study: Study, folder: Path, points: int) -> list[str]:
     shown, told = _pictures(study, folder, points)
     (folder / PAGE).write_text(_page(study, shown, told, names), encoding="utf-8", newline="")
     return names
-
-
-def _moved(staging: Path, folder: Path, names: list[str]) -> None:
-    """Put new files in the place of an earlier report's; data that it had and this one has not goes away."""
-    before = (_earlier(folder) or {}).get("files")
-    (folder / DATA).mkdir(exist_ok=True)
-    for name in names:
-        os.replace(staging / name, folder / name)
-    for name in before if isinstance(before, list) else []:
-        if isinstance(name, str) and name not in names and _OURS.fullmatch(name):
-            (folder / name).unlink(missing_ok=True)
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
