@@ -79,6 +79,13 @@ VERBS: dict[str, tuple[str, Callable[[lw.Mechanism], Any]]] = {
 NEW_VALUES: dict[str, Callable[[lw.Mechanism], Any]] = {
     "analyse": lambda m: lw.analyse(m.with_parameters(crank=0.95)),
     "sweep": lambda m: lw.sweep(m, {"crank": [0.85, 1.05]}, ["reach = max(b.angle)"]),
+    "optimise": lambda m: lw.optimise(m, "range(d.angle)", {"crank": (0.8, 0.9, 1.1)}, iterations=3),
+    "optimise a simulation": lambda m: lw.optimise(m, "final(block.x)", {"m": (1.0, 1.5, 3.0)}, dt=0.05),
+    "optimise an equilibrium": lambda m: lw.optimise(m, "final(hinge.angle)", {"m": (1.0, 2.0, 4.0)}),
+    "sensitivities": lambda m: lw.sensitivities(m, ["max(d.rate)", "d.acceleration"], {"crank": 0.95}, order=2),
+    "sensitivities in reverse": lambda m: lw.sensitivities(
+        m, "final(block.ax)", {"m": 1.9, "start": 0.2}, mode="reverse", dt=0.1
+    ),
 }
 
 

@@ -47,5 +47,5 @@ def test_a_second_process_records_nothing(processes: tuple[Counts, Counts]) -> N
 
 
 def test_a_new_value_of_a_parameter_compiles_nothing(processes: tuple[Counts, Counts]) -> None:
-    assert [verb for verb, calls in processes[0].items() if "new value" in calls] == ["analyse", "sweep"]
+    assert {"analyse", "sweep", "optimise"} < {verb for verb, calls in processes[0].items() if "new value" in calls}
     assert warm(processes[0], "new value") == {}

@@ -38,13 +38,12 @@ AGREES = 1e-4  # of the sizes of derivatives, how far differences of two drawing
 
 @dataclass(frozen=True, eq=False)
 class Conditioned:
-    """The equations that places and rates at the start meet, to be recorded; weights W of the least rates."""
+    """The equations that places and rates at the start meet, to be recorded."""
 
     r: Recorded
     t: float
     places: list[tuple[Initial, bool]]  # and whether whole turns make no difference
     rates: list[Initial]
-    weights: Floats
 
     @property
     def rows(self) -> tuple[int, int]:
@@ -70,9 +69,10 @@ class Conditioned:
         measured = question.measured(tuple(dict.fromkeys(x.quantity for x in initial)))
         return [measured[x.quantity.key] - x.value.evaluate(question.constants) for x in initial]
 
-    def start(self, order: int, p: Array, q: Array, v: Array, a: Array, multipliers: Array, inner: Array) -> Array:
-        """p, q, v, A, λ, (M W Mᵀ)⁺ → [q, v]."""
+    def start(self, order: int, p: Array, q: Array, v: Array, a: Array, *least: Array) -> Array:
+        """p, q, v, A, λ, (M W Mᵀ)⁺, the diagonal of W → [q, v]."""
         r, (m, n) = self.r, self.rows
+        multipliers, inner, weights = least
         x, here, zero = np.zeros(r.nv), q, np.zeros(r.nv)
         for _ in range(order if m else 0):
             x = x - a @ self.place(here, p)
@@ -81,9 +81,9 @@ class Conditioned:
             return np.concatenate([here, v]) + 0.0 * p[0]
         pulled = record(lambda v, q, p: self.rate(q, v, p) + 0.0 * v[0], r.nv, r.nq, len(r.free)).reverse()
         for _ in range(order):
-            v = self.weights * pulled(zero, here, p, multipliers)[1]  # W Mᵀλ
+            v = weights * pulled(zero, here, p, multipliers)[1]  # W Mᵀλ
             multipliers = multipliers - inner @ self.rate(here, v, p)
-        return np.concatenate([here, self.weights * pulled(zero, here, p, multipliers)[1]]) + 0.0 * p[0]
+        return np.concatenate([here, weights * pulled(zero, here, p, multipliers)[1]]) + 0.0 * p[0]
 
 
 class Beginning:
@@ -92,16 +92,16 @@ class Beginning:
     def __init__(self, mech: Mechanism, recorded: Recorded, t: float) -> None:
         self.mech, self.r, self.t = mech, recorded, t
         self._checked = False
-        self._kept: tuple[Floats, Floats, Floats] | None = None
+        self._kept: tuple[Floats, Floats, Floats, Floats] | None = None
 
     def at(self, values: Floats, order: int) -> tuple[Floats, ...]:
         """q, v at these values, and the derivatives (nq + nv, k) and (nq + nv, k, k) as far as asked for."""
-        q, v = self._found(values)
+        q, v, weights = self._found(values)
         if order == 0:
             return q, v
-        inverse, multipliers, inner, free = self._linear(q, v, values)
+        inverse, multipliers, inner, free = self._linear(q, v, values, weights)
         jacobian = self._start(min(order, 2)).jacobian()
-        state = (values, q, v, inverse, multipliers, inner)
+        state = (values, q, v, inverse, multipliers, inner, weights)
         first = jacobian(*state)
         if free and not self._checked and self._moves:
             self._compare(values, q, v, first)
@@ -110,20 +110,20 @@ class Beginning:
             return q, v, first
         return q, v, first, second_derivatives(jacobian, 0, *state)
 
-    def _found(self, values: Floats) -> tuple[Floats, Floats]:
-        """Where motion begins; looked for anew only where a parameter moves it."""
+    def _found(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+        """Where motion begins, and the weights of the least rates; anew only where a parameter moves it."""
         if self._kept is None or (self._moves and not np.array_equal(values, self._kept[0])):
             mech = self.mech.with_parameters(**dict(zip(self.r.free, values.tolist(), strict=True)))
             q, v = mech.initial_state(t=self.t)
-            self._kept = values.copy(), q, v
-        return self._kept[1], self._kept[2]
+            self._kept = values.copy(), q, v, Conditions(mech, self.t).columns ** 2
+        return self._kept[1:]
 
     # -- programs -----------------------------------------------------------------------------------------
     @cached_property
     def _conditions(self) -> Conditioned:
         conditions, initial = Conditions(self.mech, self.t), self.mech.description.initial
         places = [(initial[k], bool(conditions.whole_turns[k])) for k in conditions.places]
-        return Conditioned(self.r, self.t, places, [initial[k] for k in conditions.rates], conditions.columns**2)
+        return Conditioned(self.r, self.t, places, [initial[k] for k in conditions.rates])
 
     def _kernel(self, name: str, function: Callable[..., Array], *shapes: Any, order: int = 0) -> Kernel:
         request = DesignRequest(name, self.r.free, order=order, time=self.t)
@@ -149,16 +149,16 @@ class Beginning:
     def _start(self, order: int) -> Kernel:
         r, c = self.r, self._conditions
         m, n = c.rows
-        shapes = len(r.free), r.nq, r.nv, (r.nv, m), n, (n, n)
+        shapes = len(r.free), r.nq, r.nv, (r.nv, m), n, (n, n), r.nv
         return self._kernel("start", lambda *x: c.start(order, *x), *shapes, order=order)
 
-    def _linear(self, q: Floats, v: Floats, p: Floats) -> tuple[Floats, Floats, Floats, bool]:
+    def _linear(self, q: Floats, v: Floats, p: Floats, weights: Floats) -> tuple[Floats, Floats, Floats, bool]:
         """The inverse of the places, multipliers of v = W Mᵀλ and the inverse of M W Mᵀ, and whether anything is free.
 
         A weight that changes with a parameter counts as free: the drawing tells how, and `_compare` looks.
         """
         by_place, by_rate = self._slopes()
-        nv, weights = self.r.nv, self._conditions.weights
+        nv = self.r.nv
         g = np.zeros((0, nv)) if by_place is None else by_place(np.zeros(nv), q, p)
         m = np.zeros((0, nv)) if by_rate is None else by_rate(v, q, p)
         inverse: Any = np.linalg.pinv(g, rcond=RANK)

@@ -65,10 +65,10 @@ def optimise(
     goal, wanted = _goal(objective, maximise)
     for name in set(wanted) & set(limits):
         raise ModelError(f"{name!r} is both the objective and a constraint; give the constraint a name of its own")
-    mech = mech.with_parameters(**dict(zip(space.names, space.start.tolist(), strict=True)))
     outputs = Outputs(mech.description, {**wanted, **{name: x[0] for name, x in limits.items()}})
     _check_goal(outputs, goal)
-    problem = Problem(mech, space.names, outputs, analysis=analysis, times=times, method=method, dt=dt)
+    start = dict(zip(space.names, space.start.tolist(), strict=True))
+    problem = Problem(mech, start, outputs, analysis=analysis, times=times, method=method, dt=dt)
     bounds = [Limit(name, low, high) for name, (_, low, high) in limits.items()]
     _check_targets(goal, problem)
     evaluations = Evaluations(problem, space, goal, bounds, progress, max(WITHIN, tolerance))

@@ -34,12 +34,16 @@ def mechanism_of(model: Mechanism | str | PathLike[str]) -> Mechanism:
 
 
 class Problem:
-    """Outputs of one mechanism as functions of some of its parameters."""
+    """Outputs of one mechanism as functions of some of its parameters.
+
+    `parameters` are names, or have the values to begin with, None for the model's. Programs are those of the mechanism
+    as it is given, so that other values to begin with find them again.
+    """
 
     def __init__(
         self,
         mech: Mechanism,
-        names: Sequence[str],
+        parameters: Sequence[str] | Mapping[str, float | None],
         outputs: Outputs,
         *,
         analysis: str | None = None,
@@ -50,12 +54,13 @@ class Problem:
     ) -> None:
         if mode not in (None, *MODES):
             raise NameNotFound("mode", str(mode), list(MODES))
-        self.mech, self.names, self.outputs, self.mode = mech, tuple(names), outputs, mode
+        start = as_mapping(parameters)
+        self.mech, self.names, self.outputs, self.mode = mech, tuple(start), outputs, mode
         self.kind, self.times = _asked(mech.description, analysis, times)
         _check_parameters(mech, self.names, outputs)
         if self.kind != "dynamic" and (method is not None or dt is not None):
             raise ModelError(f"{self.kind} analysis takes no method or dt; they are settings of dynamic analysis")
-        self.start = np.array([mech.parameters[n] for n in self.names])
+        self.start = np.array([mech.parameters[n] if x is None else float(x) for n, x in start.items()])
         self.evaluator = self._evaluator(method, dt)
 
     def _evaluator(self, method: str | None, dt: float | None) -> Evaluator:
@@ -66,7 +71,7 @@ class Problem:
             return Kinematic(mech, names, o.series, self.times, o.labels)
         from linkwright.analysis import refuse_massless
 
-        refuse_massless(mech)
+        refuse_massless(mech.with_parameters(**dict(zip(names, self.start.tolist(), strict=True))))
         if self.kind == "static":
             from linkwright.design.static import Static
 
@@ -136,15 +141,13 @@ def _asked(d: Description, analysis: str | None, times: ArrayLike | None) -> tup
 
 
 def _check_parameters(mech: Mechanism, names: Sequence[str], outputs: Outputs) -> None:
-    """Each parameter is there, once, and something depends on it."""
+    """Each parameter is there, and something depends on it."""
     d = mech.description
     if not names:
         raise ModelError(f"no parameter was named; {d.name!r} has {', '.join(list(d.parameters)[:8]) or 'none'}")
     for name in names:
         if name not in d.parameters:
             raise NameNotFound("parameter", str(name), list(d.parameters))
-    if len(set(names)) < len(names):
-        raise ModelError(f"a parameter is named twice: {', '.join(names)}")
     used = used_parameters(d) | {x for o in outputs.list for x in o.expression.names()}
     used |= {x for row in outputs.rows for x in row.names()}
     for name in names:

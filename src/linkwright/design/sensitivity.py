@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.design.outputs import Answer, Outputs, named
-from linkwright.design.problem import Problem, as_mapping, mechanism_of
+from linkwright.design.problem import Problem, mechanism_of, used_parameters
 from linkwright.errors import ModelError, NameNotFound
 
 if TYPE_CHECKING:
@@ -112,18 +112,10 @@ def sensitivities(
     mech = mechanism_of(mechanism)
     if order not in (1, 2):
         raise ModelError(f"order is 1 or 2, not {order!r}")
-    wanted = named(outputs)
-    asked = Outputs(mech.description, wanted)
+    asked = Outputs(mech.description, named(outputs))
     if parameters is None:
-        from linkwright.design.problem import used_parameters
-
         used = used_parameters(mech.description)
         parameters = [name for name in mech.parameters if name in used]
-    given = as_mapping(parameters)
-    values = {name: float(x) for name, x in given.items() if x is not None}
-    if values:
-        mech = mech.with_parameters(**values)
-        asked = Outputs(mech.description, wanted)
-    problem = Problem(mech, list(given), asked, analysis=analysis, times=times, method=method, dt=dt, mode=mode)
+    problem = Problem(mech, parameters, asked, analysis=analysis, times=times, method=method, dt=dt, mode=mode)
     rows, answers = problem.answers(problem.start, order)
     return Sensitivities(dict(zip(problem.names, problem.start.tolist(), strict=True)), rows.time, answers, order)
