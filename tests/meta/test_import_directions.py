@@ -86,6 +86,7 @@ MAY = {
             "kernels",
             "mechanism",
             "model",
+            "opened",
             "programs",
             "dynamics",
         ),
