@@ -67,6 +67,8 @@ class _Drawer:
             self._wheel(k)
         if rng.uniform() < 0.3:
             self._mesh()
+        if rng.uniform() < 0.4:
+            self._train()
         self._build()
         if rng.uniform() < 0.3:
             self._tie()
@@ -184,6 +186,20 @@ class _Drawer:
         other = str(rng.choice(leaders))
         leads = any(g.leader == other for g in self.drawn.gears)
         self._couple(*((name, other) if leads or rng.uniform() < 0.5 else (other, name)))
+
+    def _train(self) -> None:
+        """One or two more wheels, each geared to the last follower of a train: trains of two gears and more."""
+        rng, gears = self.rng, self.drawn.gears
+        if not gears:
+            return
+        leading = {g.leader for g in gears}
+        last = str(rng.choice([g.follower for g in gears if g.follower not in leading]))
+        for k in range(int(rng.integers(1, 3))):
+            near = str(rng.choice(list(self.poses)))
+            name = self._grow(f"v{k}", near, str(rng.choice(SINGLE)), after(self.poses[near], self._frame()))
+            self._couple(name, last)
+            last = name
+        rng.shuffle(gears)
 
     def _mesh(self) -> None:
         """A gear between two joints that could both be prescribed: it takes a degree of freedom."""

@@ -72,7 +72,7 @@ def test_a_gear_of_a_tree_is_among_its_forces() -> None:
     assert sol.series["j2.mz"].values == pytest.approx([20, 20])
 
 
-def test_a_chain_of_mimics_drives_each_follower_from_the_first_leader(tmp_path: Path) -> None:
+def test_each_mimic_of_a_chain_drives_its_follower_and_what_follows_that(tmp_path: Path) -> None:
     """Wheels of 1, 2 and 3 kg m² on damped joints: j2 = −2 j1, and j3 = 0.5 j2."""
     wheel = '<link name="w{k}"><inertial><mass value="1"/><inertia ixx="9" iyy="9" izz="{k}" ixy="0" ixz="0" iyz="0"/>'
     joint = '<joint name="j{k}" type="continuous"><parent link="base"/><child link="w{k}"/><axis xyz="0 0 1"/>'
@@ -86,8 +86,9 @@ def test_a_chain_of_mimics_drives_each_follower_from_the_first_leader(tmp_path: 
     sol = lw.analyse(mech, analysis="dynamic", times=[0.0, 1.0], tau=[5.0])
     rate, change = sol.v[:, 0], sol.a[:, 0]
     assert (1 + 4 * 2 + 3) * change == pytest.approx(5 - (0.1 + 4 * 0.2 + 0.3) * rate)
-    assert sol.series["j2.torque"].values == pytest.approx(-2 * (2 * change + 0.2 * rate))
-    assert sol.series["j3.torque"].values == pytest.approx(-(3 * change + 0.3 * rate))
+    third = -(3 * change + 0.3 * rate)
+    assert sol.series["j3.torque"].values == pytest.approx(third)
+    assert sol.series["j2.torque"].values == pytest.approx(-2 * (2 * change + 0.2 * rate) + 0.5 * third)
     assert sol.series["j1.mz"].values == pytest.approx(5 - 0.1 * rate)
     assert sol.series["j3.mz"].values == pytest.approx(0.3 * rate)
 
@@ -126,6 +127,37 @@ def test_a_geared_five_bar_passes_its_load_on(cut: str) -> None:
     assert 0.7 * (torque["motor.torque"] + torque["load.torque"])[1] == pytest.approx(gain, abs=1e-4)
     np.testing.assert_allclose(torque["A.mz"], torque["motor.torque"], atol=1e-8)
     np.testing.assert_allclose(torque["E.mz"], -20.0, atol=1e-8)  # on the bar, which is its parent
+
+
+@pytest.mark.parametrize("cut", ["B", "E"])
+def test_a_gear_in_a_loop_passes_on_what_a_wheel_geared_to_its_follower_takes(cut: str) -> None:
+    """20 N m on a light wheel that turns three times as fast as E are as 60 N m on E."""
+
+    def driven(b: lw.Builder) -> None:
+        b.driver("joint", "A", 0.7 * lw.TIME, name="motor")
+
+    def load(b: lw.Builder) -> None:
+        driven(b)
+        b.joint_force("E", 60.0, name="load")
+
+    def train(b: lw.Builder) -> None:
+        driven(b)
+        b.joint("revolute", b.ground, b.body("wheel", 1e-9, inertia=(1e-9, 1e-9, 1e-9)), "W")
+        b.mimic("W", "E", 3.0, name="second")
+        b.joint_force("W", 20.0, name="load")
+
+    sols, last = [], np.zeros(0)
+    for more in (load, train):
+        mech = five_bar(cut, more)
+        sols.append(lw.analyse(mech, analysis="inverse dynamic", times=np.linspace(0.0, 0.1, 3)))
+        last = mech.constraint_forces(sols[-1].q, sols[-1].v, np.zeros(mech.nv), t=sols[-1].time)
+    for name in ("mesh.torque", "motor.torque", "A.mz"):
+        np.testing.assert_allclose(sols[1].series[name].values, sols[0].series[name].values, atol=1e-6)
+    np.testing.assert_allclose(sols[1].series["second.torque"].values, -20.0, atol=1e-6)
+    np.testing.assert_allclose(sols[1].series["E.mz"].values, 0.0, atol=1e-6)
+    for name, row in zip(mech.constraints, last.T, strict=True):
+        if "gear" in name:
+            np.testing.assert_allclose(row, sols[1].series[f"{name.split(chr(39))[1]}.torque"].values, atol=1e-6)
 
 
 @pytest.mark.parametrize(("cut", "body"), [("C", "child"), ("B", "parent")])

@@ -179,10 +179,11 @@ def test_a_frame_with_the_name_of_a_generated_body_is_told():
 def test_a_coupling_must_join_two_different_joints_of_one_coordinate():
     d = random_tree(4, 0, joints=["revolute"])
     check_numbers(replace(d, mimics=(Mimic(2, 0, 2.0, 0.1),)))
+    check_numbers(replace(d, mimics=(Mimic(2, 1), Mimic(1, 0))))
     for mimics, message in (
         ((Mimic(2, 0, name="g"), Mimic(1, 0, name="g")), "two gears are named 'g'"),
         ((Mimic(1, 1),), "'joint2' follows itself"),
-        ((Mimic(2, 1), Mimic(1, 0)), "follows 'joint2', itself a follower"),
+        ((Mimic(2, 1), Mimic(1, 0), Mimic(0, 2)), "in a circle, joint1 → joint3 → joint2 → joint1; remove one"),
         ((Mimic(2, 1), Mimic(2, 0)), "'joint3' follows two joints"),
         ((Mimic(2, 1, np.nan),), "ratio nan"),
     ):

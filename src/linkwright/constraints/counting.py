@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.constraints.equations import Equations, joint_frames
 from linkwright.constraints.forms import between, near
 from linkwright.mechanism.description import Description
+from linkwright.mechanism.gear_trains import of_first_leader
 from linkwright.mechanism.kinds import Measure
 
 Floats = NDArray[np.float64]
@@ -38,26 +41,43 @@ def counted_at_start(e: Equations, q: Floats, t: float) -> Floats:
             hint = shift / float(d.pitch[j])
         return float(near(value, 0.0 if hint is None else hint))
 
-    gears = iter(d.mimics)
+    places: list[int] = []  # of the angles of gears, in their order
     for k, c in enumerate(e.constraints):
-        if not c.form.turns and c.group != "gear":
-            continue
         at = int(e.first_angle[k])
-        if c.group == "joint":
+        if c.group == "gear":
+            places.append(at)
+        elif c.group == "joint" and c.form.turns:
             found[at] = coordinate(d.joint_names.position("joint", c.name), None)
-        elif c.group == "gear":
-            m = next(gears)
-            if m.follower in known and m.leader not in known and m.ratio != 0.0:
-                follower = coordinate(m.follower, None)
-                leader = coordinate(m.leader, (follower - m.offset) / m.ratio)
-            else:
-                leader = coordinate(m.leader, None)
-                follower = coordinate(m.follower, m.ratio * leader + m.offset)
-            known.setdefault(m.leader, leader)
-            known.setdefault(m.follower, follower)
-            turning = [x for x, j in ((follower, m.follower), (leader, m.leader)) if measure(j)[0].shift is None]
-            found[at : at + len(turning)] = turning
+    for k in _from_known(d, known):
+        m, at = d.mimics[k], places[k]
+        if m.follower in known and m.leader not in known and m.ratio != 0.0:
+            follower = coordinate(m.follower, None)
+            leader = coordinate(m.leader, (follower - m.offset) / m.ratio)
+        else:
+            leader = coordinate(m.leader, None)
+            follower = coordinate(m.follower, m.ratio * leader + m.offset)
+        known.setdefault(m.leader, leader)
+        known.setdefault(m.follower, follower)
+        turning = [x for x, j in ((follower, m.follower), (leader, m.leader)) if measure(j)[0].shift is None]
+        found[at : at + len(turning)] = turning
     return found
+
+
+def _from_known(d: Description, known: Collection[int]) -> list[int]:
+    """The gears by their numbers, each after another of a joint of its own: from joints whose turns are known, then
+    from first leaders."""
+    around: dict[int, list[int]] = {}
+    for k, m in enumerate(d.mimics):
+        for j in (m.follower, m.leader):
+            around.setdefault(j, []).append(k)
+    leaders, order = d.leaders, dict[int, None]()
+    for first in (*known, *(of_first_leader(leaders, j)[0] for j in leaders)):
+        queue = [first]
+        for j in queue:
+            for k in around.pop(j, ()):
+                order[k] = None
+                queue += [d.mimics[k].follower, d.mimics[k].leader]
+    return list(order)
 
 
 def _initial(d: Description) -> dict[int, float]:

@@ -334,7 +334,7 @@ def _describe(name: str, links: list[_Link], joints: list[_Joint], root: str, *,
 
 
 def _with_mimics(file: str, d: Description, joints: list[_Joint]) -> Description:
-    """Mimics with chains followed to the first leader; one whose leader is not in the file stays independent."""
+    """The mimics; one whose leader is not in the file stays independent."""
     by_name = {joint.name: joint for joint in joints}
     orphans = [joint for joint in joints if joint.mimic is not None and joint.mimic[0] not in by_name]
     if orphans:
@@ -343,25 +343,25 @@ def _with_mimics(file: str, d: Description, joints: list[_Joint]) -> Description
         warn(text, LinkwrightWarning, stacklevel=6)
     mimics = []
     for joint in joints:
-        passed, ratio, offset, leader = [joint.name], 1.0, 0.0, joint
-        while leader.mimic is not None and leader not in orphans:
-            name, factor, shift = leader.mimic
+        if joint.mimic is None or joint in orphans:
+            continue
+        passed, end = [joint.name], joint
+        while end.mimic is not None and end not in orphans:
+            name = end.mimic[0]
             if name in passed:
                 text = f"joints mimic each other in a circle, {' → '.join([*passed, name])}; remove one <mimic>"
                 raise FormatError(text, file=file, line=joint.line, element=joint.name)
-            ratio, offset = ratio * factor, offset + ratio * shift
             passed.append(name)
-            leader = by_name[name]
-        if leader is joint:
-            continue
+            end = by_name[name]
+        leader, ratio, offset = by_name[joint.mimic[0]], *joint.mimic[1:]
         for end in (joint, leader):
             if end.type not in ("revolute", "continuous", "prismatic"):
                 text = (
                     f"joint {joint.name!r} mimics {leader.name!r}, but {end.name!r} is {end.type}; remove the <mimic>"
                 )
                 raise FormatError(text, file=file, line=joint.line, element=end.name)
-        follower, first = (d.joint_names.position("joint", x.name) for x in (joint, leader))
-        mimics.append(Mimic(follower, first, ratio, offset))
+        follower, led_by = (d.joint_names.position("joint", x.name) for x in (joint, leader))
+        mimics.append(Mimic(follower, led_by, ratio, offset))
     return replace(d, mimics=tuple(mimics))
 
 

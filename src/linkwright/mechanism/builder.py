@@ -16,7 +16,6 @@ from linkwright.mechanism.description import Description, Frames, Names, Start, 
 from linkwright.mechanism.elements import Mimic, joint_losses
 from linkwright.mechanism.expression import Expression, Name
 from linkwright.mechanism.frames import axis_frame, snapped
-from linkwright.mechanism.gear_trains import to_first_leaders
 from linkwright.mechanism.kinds import KIND_LIST
 
 Numeric = float | Expression
@@ -239,10 +238,9 @@ class Builder(Forces):
         put("frame_p", [t.origin for t in triads], (3,))
         places = np.array([t.body.number for t in triads], np.int32)
         frames = Frames(Names(list(self._triads)), places, snapped(arrays.pop("frame_r")), arrays.pop("frame_p"))
-        gears = to_first_leaders(self._mimics, list(self._joints))
-        put("gear", [numbers for _, numbers in gears], (2,))
+        put("gear", [numbers for _, numbers in self._mimics], (2,))
         put("gravity", [self._gravity], ())
-        couplings = tuple(m for m, _ in gears)
+        couplings = tuple(m for m, _ in self._mimics)
         start = None
         if self._starts:
             names = [n for n in self._bodies if n != self.ground.name]

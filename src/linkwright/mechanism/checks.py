@@ -15,6 +15,7 @@ from linkwright.mechanism.description import BODY_ARRAYS, GROUND, Description
 from linkwright.mechanism.elements import JointForce, laws_of
 from linkwright.mechanism.expression import Call, Expression, Lookup, Number
 from linkwright.mechanism.frames import full_inertia
+from linkwright.mechanism.gear_trains import circle
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.quantities import Quantity, quantities
 
@@ -249,8 +250,7 @@ def _check_names(d: Description) -> None:
 
 def _check_mimics(d: Description) -> None:
     nq = np.array([k.nq for k in KIND_LIST])
-    followers = {m.follower for m in d.mimics}
-    seen: set[int] = set()
+    leaders: dict[int, int] = {}
     twice = next((n for n, count in Counter(m.name for m in d.mimics if m.name).items() if count > 1), None)
     if twice is not None:
         raise ModelError(f"two gears are named {twice!r}; give each its own name", element=twice)
@@ -258,17 +258,18 @@ def _check_mimics(d: Description) -> None:
         name = d.joint_names[m.follower]
         if m.follower == m.leader:
             raise ModelError(f"joint {name!r} follows itself; name another joint as its leader", element=name)
-        if m.follower in seen:
+        if m.follower in leaders:
             raise ModelError(f"joint {name!r} follows two joints; keep one", element=name)
-        seen.add(m.follower)
+        passed = circle(leaders, m.follower, m.leader)
+        if passed:
+            way = " → ".join(d.joint_names[j] for j in passed)
+            raise ModelError(f"joints follow each other in a circle, {way}; remove one of their gears", element=name)
+        leaders[m.follower] = m.leader
         for j in (m.follower, m.leader):
             if nq[d.kind[j]] != 1:
                 other, kind = d.joint_names[j], d.kind_of(j).name
                 text = f"joint {other!r} is {kind} and cannot follow or lead; only joints of one coordinate can"
                 raise ModelError(text, element=other)
-        if m.leader in followers:
-            text = f"joint {name!r} follows {d.joint_names[m.leader]!r}, itself a follower; name the first leader"
-            raise ModelError(text, element=name)
         if not (np.isfinite(m.ratio) and np.isfinite(m.offset)):
             text = f"joint {name!r} follows with ratio {m.ratio} and offset {m.offset}; give finite numbers"
             raise ModelError(text, element=name)

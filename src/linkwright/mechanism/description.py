@@ -214,6 +214,11 @@ class Description:
         """The ratio and offset of every coupling, under the name that bindings use."""
         return np.array([(m.ratio, m.offset) for m in self.mimics]).reshape(-1, 2)
 
+    @property
+    def leaders(self) -> dict[int, tuple[int, float, float]]:
+        """The leader of every follower, ratio and offset."""
+        return {m.follower: (m.leader, m.ratio, m.offset) for m in self.mimics}
+
     def kind_of(self, joint: int) -> JointKind:
         return KIND_LIST[int(self.kind[joint])]
 

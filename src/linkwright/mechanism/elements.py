@@ -14,8 +14,10 @@ Axis = Literal["f", "g", "h"]
 
 @dataclass(frozen=True)
 class Mimic:
-    """Joint `follower` has the coordinate ratio·(leader's coordinate) + offset. A gear without a name has its
-    follower's."""
+    """Joint `follower` has the coordinate ratio·(leader's coordinate) + offset.
+
+    A leader may be a follower itself, in a gear train (`gear_trains`). A gear without a name has its follower's.
+    """
 
     follower: int
     leader: int

@@ -30,6 +30,7 @@ from linkwright.mechanism.description import (
 from linkwright.mechanism.elements import AppliedWrench, Driver, Element, JointForce, laws_of
 from linkwright.mechanism.expression import Expression, Number, replaced
 from linkwright.mechanism.frames import full_inertia, snapped
+from linkwright.mechanism.gear_trains import of_first_leader
 from linkwright.mechanism.held import without_held
 from linkwright.mechanism.quantities import Quantity, quantities
 from linkwright.mechanism.topology import span
@@ -104,12 +105,14 @@ def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> D
     d = description
     wanted = {d.joint_names.position("joint", name): value for name, value in values.items()}
     held = {j: _coordinates(d, j, value) for j, value in wanted.items()}
+    gears = d.leaders
     for m in d.mimics:
+        first, ratio, offset = of_first_leader(gears, m.follower)
         if m.follower in wanted:
-            name, leader = d.joint_names[m.follower], d.joint_names[m.leader]
+            name, leader = d.joint_names[m.follower], d.joint_names[first]
             raise ModelError(f"joint {name!r} follows {leader!r}; lock {leader!r} instead", element=name)
-        if m.leader in held:
-            held[m.follower] = m.ratio * held[m.leader] + m.offset
+        if first in held:
+            held[m.follower] = ratio * held[first] + offset
     if not held:
         return d
     numbers = _numbers(d)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
 from linkwright.mechanism.description import GROUND, Description
+from linkwright.mechanism.gear_trains import of_first_leader
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.placement import SNAP, cos_sin, first_turn, snap, turns, wrap, zxz
 from linkwright.mechanism.reversed import reverse
@@ -108,16 +109,18 @@ class Tree:
         nv = np.array([k.nv for k in KIND_LIST], np.int32)[self.kind_numbers]
         ratio, offset = np.broadcast_to(1.0, (self.n,)), np.broadcast_to(0.0, (self.n,))
         follows = np.broadcast_to(np.False_, (self.n,))
-        leader: dict[int, int] = {}
+        gears: dict[int, tuple[int, float, float]] = {}
         if d.mimics:
             ratio, offset, follows = ratio.copy(), offset.copy(), follows.copy()
             at = {int(j): i for i, j in enumerate(t.joint)}
             for m in d.mimics:
                 if m.follower not in at or m.leader not in at:
                     continue  # what a loop's joint has no coordinate for is an equation
-                i = at[m.follower]
-                follows[i], ratio[i], offset[i], leader[i] = True, m.ratio, m.offset, at[m.leader]
-                nq[i] = nv[i] = 0
+                gears[at[m.follower]] = at[m.leader], m.ratio, m.offset
+        leader: dict[int, int] = {}
+        for i in gears:
+            leader[i], ratio[i], offset[i] = of_first_leader(gears, i)
+            follows[i], nq[i], nv[i] = True, 0, 0
         q_at = np.concatenate([[0], np.cumsum(nq)]).astype(np.int32)
         v_at = np.concatenate([[0], np.cumsum(nv)]).astype(np.int32)
         total_q, total_v = int(q_at[-1]), int(v_at[-1])
@@ -128,7 +131,7 @@ class Tree:
 
     @cached_property
     def couplings(self) -> list[tuple[int, int, float]]:
-        """The gears between joints of the tree: the positions of follower and leader, and the ratio."""
+        """The gears between joints of the tree: the positions of follower and leader, and the ratio between these."""
         if not self.description.mimics:
             return []
         at = {int(j): i for i, j in enumerate(self.topology.joint)}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from linkwright.errors import NameNotFound
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.description import GROUND
+from linkwright.mechanism.gear_trains import of_first_leader
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
 from linkwright.results.joints import Carried, relative_motion
@@ -116,8 +117,9 @@ class Motions:
         q = self.states[0][:, :, int(x.q_at[i]) : int(x.q_at[i]) + kind.nq]
         v, a = (y[:, :, int(x.v_at[i]) : int(x.v_at[i]) + kind.nv] for y in self.states[1:])
         if x.follows[i]:
-            m = next(k for k, gear in enumerate(d.mimics) if gear.follower == j)
-            ratio, offset = (self.cases.array("gear")[:, m, part, None] for part in (0, 1))
+            within, gear = set(topology.joint.tolist()), self.cases.array("gear")[..., None]
+            gears = {m.follower: (m.leader, gear[:, k, 0], gear[:, k, 1]) for k, m in enumerate(d.mimics)}
+            _, ratio, offset = of_first_leader({n: x for n, x in gears.items() if n in within and x[0] in within}, j)
             q, v, a = q * ratio + offset, v * ratio, a * ratio
         return np.moveaxis(q, -1, 0), np.moveaxis(v, -1, 0), np.moveaxis(a, -1, 0)
 

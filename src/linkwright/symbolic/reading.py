@@ -12,6 +12,7 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import JointForce, Rod
 from linkwright.mechanism.expression import Expression, Name, Number, replaced
+from linkwright.mechanism.gear_trains import of_first_leader
 from linkwright.mechanism.topology import Topology, span
 from linkwright.symbolic.angles import Angles, Multiples
 from linkwright.symbolic.basis import Basis
@@ -73,7 +74,7 @@ class _Reader:
             raise ModelError(text, element=str(stem))
         self.topology = span(description)
         _refuse(description, self.topology)
-        self.couplings = {m.follower: (m, k) for k, m in enumerate(description.mimics)}
+        self.couplings = {m.follower: (m.leader, k) for k, m in enumerate(description.mimics)}
         self.coordinates: list[Symbol] = []
         self.joints: list[str] = []
         self.links: list[Link] = []
@@ -176,8 +177,9 @@ class _Reader:
             for _ in range(self.d.kind_of(joint).nv):
                 self.coordinates.append(Symbol(f"{self.stem}{len(self.coordinates) + 1}", "coordinate"))
                 self.joints.append(self.d.joint_names[joint])
-        for follower, (m, _) in self.couplings.items():
-            self.first[follower] = self.first[m.leader]
+        gears = self.d.leaders
+        for follower in gears:
+            self.first[follower] = self.first[of_first_leader(gears, follower)[0]]
         for name in self.moving():
             if name in self.d.parameters:
                 text = f"parameter {name!r} has the name of a coordinate or a rate; choose coordinates='theta', say"
@@ -267,12 +269,15 @@ class _Reader:
         """How a joint's coordinate follows: ratio·q + offset."""
         if joint not in self.couplings:
             return Fraction(1), ZERO
-        m, k = self.couplings[joint]
-        if self.free("gear", k, 2):
-            name = self.d.joint_names[joint]
-            text = f"the coupling of joint {name!r} depends on a parameter; give its ratio as a number"
-            raise ModelError(text, element=name)
-        return rational(m.ratio), number(rational(m.offset))
+        leader = joint
+        while leader in self.couplings:
+            name, (leader, k) = self.d.joint_names[leader], self.couplings[leader]
+            if self.free("gear", k, 2):
+                text = f"the coupling of joint {name!r} depends on a parameter; give its ratio as a number"
+                raise ModelError(text, element=name)
+        gears = {j: (leader, rational(r), rational(o)) for j, (leader, r, o) in self.d.leaders.items()}
+        _, ratio, offset = of_first_leader(gears, joint)
+        return ratio, number(offset)
 
     def gravity(self) -> Vector:
         both = zip(self.d.gravity, self.bound("gravity", 0, 3), strict=True)

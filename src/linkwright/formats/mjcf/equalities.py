@@ -132,7 +132,7 @@ def _coupling(node: Node, bodies: Bodies) -> Coupling:
 
 
 def follow(couplings: list[Coupling]) -> tuple[list[Coupling], list[Coupling]]:
-    """Couplings with chains followed to their first leader, and those that stand still."""
+    """Couplings that move, and those that stand still, as their first leader does, with where."""
     by_follower: dict[Joint, Coupling] = {}
     for one in couplings:
         if one.follower in by_follower or one.follower is one.leader:
@@ -148,8 +148,8 @@ def follow(couplings: list[Coupling]) -> tuple[list[Coupling], list[Coupling]]:
             else:
                 offset = link.offset + link.ratio * above.offset
                 done[link.follower] = Coupling(link.node, link.follower, above.leader, link.ratio * above.ratio, offset)
-    followed = [done[one.follower] for one in couplings]
-    return [one for one in followed if one.leader is not None], [one for one in followed if one.leader is None]
+    still = [done[one.follower] for one in couplings if done[one.follower].leader is None]
+    return [one for one in couplings if done[one.follower].leader is not None], still
 
 
 def _chain(one: Coupling, by_follower: dict[Joint, Coupling], done: dict[Joint, Coupling]) -> list[Coupling]:
