@@ -7,7 +7,10 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import FormatError
+from linkwright.formats.mjcf_writer import write_mjcf
 from linkwright.formats.mks.printer import write_mks
+from linkwright.formats.sdf_writer import write_sdf
+from linkwright.formats.urdf_writer import write_urdf
 
 MASS, CENTRE, GRAVITY = 2.0, np.array([0.3, 0.0, 0.1]), np.array([0.0, 0.0, -9.81])
 TILT = (np.cos(0.4), np.sin(0.4), 0.0, 0.0)  # of the follower's body in its parent's, about x
@@ -62,3 +65,18 @@ def test_a_follower_of_a_joint_with_several_coordinates_is_refused_by_name(kind:
     urdf.write_text(URDF.format("floating" if kind == "free" else "planar", "continuous"))
     with pytest.raises(FormatError, match="'jb' mimics 'ja', but 'ja' is"):
         lw.load(urdf)
+
+
+@pytest.mark.parametrize("ending", ["urdf", "sdf", "xml", "mks"])
+def test_a_gear_train_is_written_and_read_back_as_declared(ending: str, tmp_path: Path) -> None:
+    b = lw.Builder("train")
+    for name in "abc":
+        b.joint("revolute", b.ground, b.body(f"wheel_{name}", mass=1.0, inertia=(0.1, 0.2, 0.25)), name)
+    b.mimic("c", "b", -3.0, 0.25)
+    b.mimic("b", "a", 0.5, 0.125)
+    write = {"urdf": write_urdf, "sdf": write_sdf, "xml": write_mjcf, "mks": write_mks}[ending]
+    file = tmp_path / f"train.{ending}"
+    file.write_text(write(b.description()))
+    d = lw.load(file).description
+    gears = {d.joint_names[m.follower]: (d.joint_names[m.leader], m.ratio, m.offset) for m in d.mimics}
+    assert gears == {"b": ("a", 0.5, 0.125), "c": ("b", -3.0, 0.25)}

@@ -11,6 +11,7 @@ from linkwright.formats.urdf import read_urdf
 from linkwright.mechanism.checks import check_numbers
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.topology import span
+from linkwright.mechanism.tree import Tree
 from robots import folder
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")
@@ -273,13 +274,15 @@ def test_an_impossible_inertia_is_a_warning_that_names_the_link(urdf):
         read_urdf(urdf(link("a"), link("b", bad), joint("j", "a", "b")))
 
 
-def test_chains_of_mimics_are_followed_to_the_first_leader(urdf):
+def test_chains_of_mimics_keep_the_leaders_that_the_file_has(urdf):
     parts = [*AB, link("c"), link("d"), joint("j", "a", "b")]
     parts.append(joint("l", "c", "d", "revolute", '<mimic joint="k" multiplier="3" offset="5"/>'))
     parts.append(joint("k", "b", "c", "revolute", '<mimic joint="j" multiplier="-2" offset="1"/>'))
     d = read_urdf(urdf(*parts))
     found = {d.joint_names[m.follower]: (d.joint_names[m.leader], m.ratio, m.offset) for m in d.mimics}
-    assert found == {"k": ("j", -2.0, 1.0), "l": ("j", -6.0, 8.0)}
+    assert found == {"k": ("j", -2.0, 1.0), "l": ("k", 3.0, 5.0)}
+    x = Tree(d, span(d)).coordinates
+    assert (x.nq, sorted(zip(x.ratio.tolist(), x.offset.tolist(), strict=True))) == (1, [(-6, 8), (-2, 1), (1, 0)])
 
 
 def test_a_mimic_of_a_joint_that_is_not_there_stays_independent_with_a_warning(urdf):

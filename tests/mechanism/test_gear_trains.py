@@ -67,6 +67,55 @@ def test_a_circle_of_gears_is_refused_by_its_joints() -> None:
         built([(j, leader_of(j), 1.0, 0.0) for j in "bcd"] + [("a", "d", 1.0, 0.0)]).description()
 
 
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("driven", "abcd")
+def test_a_driver_far_along_a_train_turns_all_of_it_through_any_number_of_turns(order: str, driven: str) -> None:
+    b = built([(j, leader_of(j), RATIOS[j], OFFSETS[j]) for j in order])
+    b.driver("joint", driven, angles(25.0)[driven] + lw.TIME)
+    sol = lw.analyse(b.build(), times=[0.0, 0.1])
+    assert sol.status, sol.status
+    rate = angles(1.0)[driven] - angles(0.0)[driven]
+    for joint, angle in angles(25.0 + 0.1 / rate).items():
+        e = sol.orientation(f"wheel_{joint}")[-1]
+        assert np.isclose(np.exp(2j * np.arctan2(e[3], e[0])), np.exp(1j * angle), atol=1e-9), joint
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_train_is_locked_by_its_first_leader(order: str) -> None:
+    b = built([(j, leader_of(j), RATIOS[j], OFFSETS[j]) for j in order])
+    tail = b.body("tail", mass=1.0, inertia=(1, 1, 1))
+    b.joint("prismatic", "wheel_d", tail, "t", axis=(1, 0, 0))
+    mech = b.build()
+    with pytest.raises(ModelError, match="'c' follows 'a'; lock 'a' instead"):
+        mech.lock({"c": 0.2})
+    locked = mech.lock({"a": 0.7})
+    assert (locked.nq, locked.description.mimics) == (1, ())
+    angle = angles(0.7)["d"]
+    assert np.allclose(locked.pose(np.array([2.0]), "tail")[:2, 3], (2 * np.cos(angle), 2 * np.sin(angle)))
+
+
+def test_a_sweep_has_the_angles_of_a_train_of_each_case() -> None:
+    b = lw.Builder("swept")
+    ratio = b.parameter("ratio", 2.0)
+    for name in "abc":
+        b.joint("revolute", b.ground, b.body(f"wheel_{name}", mass=1.0, inertia=(0.1, 0.2, 0.3)), name)
+    b.mimic("c", "b", 3 * ratio, 0.1)
+    b.mimic("b", "a", ratio, 0.2)
+    b.initial("a", 0.4, rate=1.0)
+    study = lw.sweep(
+        b.build(),
+        {"ratio": [2.0, -0.5]},
+        ["c.angle", "c.rate"],
+        analysis="dynamic",
+        times=[0.0, 0.1],
+        workers=1,
+    )
+    assert study.ok.all()
+    for k, r in enumerate((2.0, -0.5)):
+        assert study["c.angle"][k] == pytest.approx(3 * r * (r * np.array([0.4, 0.5]) + 0.2) + 0.1)
+        assert study["c.rate"][k] == pytest.approx([3 * r * r] * 2)
+
+
 # -- what the gears of a train exert ------------------------------------------------------------------------------
 INERTIAS = {"a": 0.3, "b": 0.2, "c": 0.5}
 R1, R2 = -0.5, 3.0
@@ -78,7 +127,10 @@ TORQUE load_b (joint = jb, law = {b});
 TORQUE load_c (joint = jc, law = {c});
 {rest}
 ENDMODEL"""
-GEARS = ["GEAR g1 (joint = jb, joint = ja, ratio = -0.5);", "GEAR g2 (joint = jc, joint = jb, ratio = 3, offset = 0.2);"]
+GEARS = [
+    "GEAR g1 (joint = jb, joint = ja, ratio = -0.5);",
+    "GEAR g2 (joint = jc, joint = jb, ratio = 3, offset = 0.2);",
+]
 
 
 def shafts(b: float, c: float, rest: str = "", *, swapped: bool = False) -> lw.Mechanism:

@@ -137,8 +137,8 @@ def test_a_chain_of_followers_with_armature_gives_the_mechanisms_equations() -> 
         for k, body in enumerate(bodies(b, 4)):
             b.joint("revolute", before, body, f"j{k}", axis=(0, 1, 0), at=(0, 0, 0.2), armature=0.01 * (k + 1))
             before = body
-        b.mimic("j1", "j0", 0.5)
-        b.mimic("j2", "j0", -1.0, math.pi / 2)
+        b.mimic("j2", "j1", -2.0, math.pi / 2)
+        b.mimic("j1", "j0", 0.5, 0.25)
     agree(b.build())
 
 
