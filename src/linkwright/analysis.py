@@ -162,6 +162,8 @@ def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solut
     from linkwright.results.status import Counters, Status
 
     refuse_massless(mech)
+    closing = mech.closing_mechanism
+    mech = closing.mechanism
     when = points if mech._maker.needs_time else points[:1]
     state = initial_state(mech, float(when[0]))
     q = state.q
@@ -183,7 +185,7 @@ def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solut
             unstable = f"the equilibrium at t = {t:.6g} s is unstable: the least push takes the mechanism out of it"
         if progress is not None:
             progress(k + 1, len(when))
-    status = replace(status, notes=(*state.notes, *((unstable,) if unstable else ())))
+    status = replace(status, notes=(*closing.notes, *state.notes, *((unstable,) if unstable else ())))
     none = np.zeros((len(rows), mech.nv))
     table = np.array(rows).reshape(len(rows), mech.nq)
     counters = Counters(newton_iterations=work, points=len(rows))
@@ -200,7 +202,8 @@ def _inverse_dynamic(
     refuse_massless(mech)
     refuse_undriven(mech)
     solution = kinematic(mech, system, points, freedom, progress)
-    return _acted(mech, solution)
+    same = solution.description is mech.description
+    return _acted(mech if same else mech.closing_mechanism.mechanism, solution)
 
 
 def refuse_undriven(mech: Mechanism) -> None:
@@ -259,7 +262,9 @@ def kinematic(
     choice: Any,
     progress: Progress | None = None,
 ) -> Solution:
-    """The motion that drivers prescribe."""
+    """The motion that drivers prescribe; where rounded numbers leave redundant loops open, that of the nearest
+    mechanism whose loops close."""
+    from linkwright.constraints.assembled import EXACT
     from linkwright.constraints.kinematics import Kinematics
     from linkwright.results.solution import Solution
     from linkwright.results.status import Counters, Status
@@ -280,6 +285,11 @@ def kinematic(
         progress=None if progress is None else (lambda k: progress(k, count)),
     )
     stop = motion.stop
+    if motion.miss > EXACT * d.length_scale or stop is not None:
+        closing = mech.closing_mechanism
+        if closing.mechanism is not mech:
+            return _with_notes(kinematic(closing.mechanism, system, points, choice, progress), closing.notes)
+        begun = (*begun, *closing.notes)
     if stop is None:
         status = Status(True, notes=(*begun, *motion.notes), time=float(motion.times[-1]))
     else:

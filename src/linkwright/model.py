@@ -7,7 +7,7 @@ wrenches are linear part first, in body axes unless said otherwise. SI units, ra
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -223,9 +223,10 @@ class Mechanism(Described):
 
         What is given is held; the rest is as near to the drawing as it can be, and rates are the least possible.
         """
+        from linkwright.closed.rounding import warned
         from linkwright.closed.starting import initial_state
 
-        state = initial_state(self, t)
+        state = initial_state(warned(self.closing_mechanism), t)
         return state.q, state.v
 
     def _placed(self, t: float) -> Description:
@@ -238,12 +239,23 @@ class Mechanism(Described):
         values, slopes = self._answer(Request("initial_values"), q, v)
         return values, slopes
 
+    @property
+    def open_by_rounding(self) -> bool:
+        """Whether rounded numbers leave redundant loops open."""
+        return self.closed and self._maker.gap > 0.0
+
     @cached_property
     def closing_mechanism(self) -> Closing:
-        """The mechanism that is simulated: this one, or the nearest whose loops close where rounded numbers do not."""
+        """The mechanism that moves: this one, or the nearest whose loops close where rounded numbers do not."""
         from linkwright.closed.rounding import closing
 
         return closing(self)
+
+    def closing_with_free(self, parameters: Collection[str]) -> Closing:
+        """The same for programs that leave parameters free."""
+        from linkwright.closed.rounding import with_free
+
+        return with_free(self, parameters)
 
     @cached_property
     def reacting(self) -> Reacting:

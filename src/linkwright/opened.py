@@ -40,6 +40,11 @@ class Opened(Mechanism):
     def _changed(self, name: str, change: Callable[[Description], Description]) -> Mechanism:
         return Opened(self.base._changed(name, change), self.names, self.values.tolist())
 
+    @property
+    def open_by_rounding(self) -> bool:
+        """Looked for where the base's loops are open: it needs a program of this mechanism alone."""
+        return self.base.open_by_rounding and super().open_by_rounding
+
     @cached_property
     def _weighed(self) -> Mechanism:
         """With geometry for masses, whose sizes are parameters too."""

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
 import linkwright as lw
 from linkwright.closed import rounding
+from linkwright.errors import LinkwrightWarning
 
 G = 9.81
 APART = (0.0, 0.8137, 1.4274, 2.1411)
 
 
-def cranks(count: int, tilt: float, digits: int, drawn: float = 0.9) -> lw.Mechanism:
-    """Equal cranks of 1 m that carry one platform, in a plane that is tilted in space, drawn at an angle."""
+#: Tilts of the plane, and digits of the numbers.
+TYPED = [(tilt, digits) for tilt in (0.4, 1.234) for digits in (3, 4, 6)]
+TURN = 3.0  # rad/s
+
+
+def cranks(count: int, tilt: float, digits: int, drawn: float = 0.9, *, driven: bool = False) -> lw.Mechanism:
+    """Equal cranks of 1 m that carry one platform, in a plane that is tilted in space, drawn at an angle.
+
+    A driver turns the first one where they are driven.
+    """
     c, s = np.cos(tilt), np.sin(tilt)
     turn = np.array([[1, 0, 0], [0, c, -s], [0, s, c]]) @ np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]])
 
@@ -33,6 +44,8 @@ def cranks(count: int, tilt: float, digits: int, drawn: float = 0.9) -> lw.Mecha
             b.joint("revolute", pivot, b.triad(crank), f"pivot{k}")
             pin = b.triad("platform", (round(x, digits), 0, 0))
             b.joint("revolute", b.triad(crank, (1, 0, 0)), pin, f"pin{k}")
+        if driven:
+            b.driver("joint", "pivot0", drawn + TURN * lw.TIME, name="motor")
     return b.build()
 
 
@@ -94,3 +107,67 @@ def test_a_run_ends_where_rounded_numbers_leave_open_how_a_singular_position_is_
         assert "more digits" in sol.status.advice
         energy = sol.energy()
         assert np.ptp(energy) < 1e-5 * np.abs(energy).max()
+
+
+@pytest.mark.parametrize(("tilt", "digits"), TYPED)
+def test_assembly_projection_and_the_initial_state_stay_within_the_rounding_of_the_drawing(
+    tilt: float, digits: int
+) -> None:
+    mech = cranks(3, tilt, digits)
+    drawn = cranks(3, tilt, 16).assemble()
+    with pytest.warns(LinkwrightWarning, match="redundant loops are open by .* moved"):
+        states = [mech.assemble(), mech.initial_state()[0], mech.project(drawn)[0], mech.assemble(drawn, ["pivot0"])]
+    for q in states:
+        assert np.abs(q - drawn).max() < 5.0 * 10.0**-digits
+
+
+@pytest.mark.parametrize(("tilt", "digits"), TYPED)
+def test_prescribed_rates_and_driver_torques_are_those_of_the_exact_mechanism_to_the_rounding(
+    tilt: float, digits: int
+) -> None:
+    times = np.linspace(0.0, 1.2, 13)  # the cranks lie flat at 0.747 s
+    sol = lw.analyse(cranks(3, tilt, digits, driven=True), times=times, analysis="inverse dynamic")
+    assert sol.status, str(sol.status)
+    assert any("redundant loops are open by" in note and "moved" in note for note in sol.status.notes)
+    for k in range(3):
+        assert np.abs(speed(sol, f"crank{k}") - TURN).max() < 100.0 * 10.0**-digits
+    assert speed(sol, "platform").max() < 100.0 * 10.0**-digits
+    # The cranks turn evenly and the platform only translates: gravity alone takes work.
+    torque = G * (3 * 0.5 + 2.0) * np.cos(0.9 + TURN * times)
+    assert np.abs(sol.series["motor.torque"].values - torque).max() < 1000.0 * 10.0**-digits
+
+
+def test_a_rollout_and_a_sampled_loop_are_the_motion_that_is_simulated() -> None:
+    for digits in (3, 6):
+        mech = cranks(3, 0.4, digits)
+        sol = lw.simulate(mech, 0.3, dt=1e-3, method="rk4")
+        with pytest.warns(LinkwrightWarning, match="redundant loops are open by .* moved"):
+            motions = lw.rollout(mech, sol.q[0], sol.v[0], 1e-3, 300)
+        assert np.abs(motions.final_q - sol.q[-1]).max() < 1e-9
+
+        class Idle:
+            def step(self, *_: object) -> np.ndarray:
+                return np.zeros(1)
+
+        run = lw.control.Loop(mech, Idle(), period=1e-2, substeps=10, drives=("pivot0",)).run(0.3)
+        assert np.abs(run.q[-1] - sol.q[-1]).max() < 1e-9
+        assert sum("redundant loops are open by" in note for note in run.status.notes) == 1
+
+
+def test_equal_cranks_rest_where_their_masses_hang_lowest_whatever_their_digits() -> None:
+    for digits in (3, 6):
+        with pytest.warns(LinkwrightWarning, match="redundant loops"):
+            rest = cranks(3, 0.4, digits, drawn=-0.9).equilibrium()
+        assert rest.stable
+        assert np.abs(rest.q[:3] + np.pi / 2).max() < 10.0 * 10.0**-digits
+
+
+def test_nothing_is_reported_where_loops_close() -> None:
+    mech = cranks(3, 0.4, 16)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LinkwrightWarning)
+        q, v = mech.initial_state()
+        mech.project(mech.assemble())
+        lw.rollout(mech, q, v, 1e-3, 2)
+    sol = lw.analyse(cranks(3, 0.4, 16, driven=True), times=[0.0, 0.1], analysis="kinematic")
+    assert not any("rounded" in note for note in sol.status.notes)

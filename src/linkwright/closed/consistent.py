@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.checks import real_array
+from linkwright.closed.rounding import warned
+from linkwright.constraints.assembled import EXACT
 from linkwright.constraints.equations import Equations
-from linkwright.constraints.tree_states import assembled
+from linkwright.constraints.tree_states import assembled, coordinates
 from linkwright.errors import AssemblyError, NameNotFound, ShapeError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.system import System
@@ -43,7 +45,12 @@ def assemble(mech: Mechanism, q: ArrayLike | None, fixed: Sequence[str], t: floa
     if q is None and d.start is not None:
         guess = as_drawn(mech)
     tolerance = (d.system or System()).assembly_tolerance
-    return assembled(mech.tree, guess, joints, t, tolerance)
+    state = assembled(mech.tree, guess, joints, t, tolerance)
+    if state.miss > EXACT * d.length_scale:  # what redundant loops leave open lets the least sum of squares slide
+        near = warned(mech.closing_mechanism)
+        if near is not mech:
+            return assemble(near, q, fixed, t)
+    return coordinates(mech.tree, state.q, guess)
 
 
 def as_drawn(mech: Mechanism) -> Floats:
@@ -61,6 +68,7 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
     rates = np.zeros((*given.shape[:-1], mech.nv)) if v is None else real_array("v", v).copy()
     if not mech.closed:
         return mech.integrate(given, np.zeros(mech.nv)), rates
+    mech = warned(mech.closing_mechanism)
     scaled = mech._weighed
     given = np.array(np.broadcast_to(given, (*np.broadcast_shapes(given.shape[:-1], np.shape(t)), mech.nq)))
     units, lengths = mech._maker.constraint_units, mech._maker.rate_units

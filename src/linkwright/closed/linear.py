@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from linkwright.base.locks import cached_property
 from linkwright.closed.consistent import project
 from linkwright.closed.freedom import allowed, constraint_jacobian, inverse
+from linkwright.closed.rounding import warned
 from linkwright.errors import ModelError
 from linkwright.mechanism.kinds import KINDS
 
@@ -95,6 +96,7 @@ class Linearised:
 
 def linearise(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Linearised:
     """The linear model about one state; a state that does not keep its loops closed is an error."""
+    mech = warned(mech.closing_mechanism)
     _check(mech, q, v, t)
     return _exact(mech, q, v, tau, t) if mech._maker.derivable else _by_differences(mech, q, v, tau, t)
 

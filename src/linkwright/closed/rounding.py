@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.stack import outside
 from linkwright.closed.freedom import constraint_jacobian
 from linkwright.constraints.rounded import Poses, closing_mechanism
+from linkwright.errors import LinkwrightWarning
 from linkwright.mechanism.bodies import body_motion
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.lengths import coordinate_units
@@ -22,26 +26,54 @@ Floats = NDArray[np.float64]
 #: At an angle θ from a singular position, a gap ε lets rates err by about ε/θ². Motion is unsure where θ² is below so
 #: many times the gap.
 UNSURE = 30.0
+#: The arrays of joint frames.
+FRAMES = ("ri", "pi", "rj", "pj")
+
+
+UNCERTAIN = "the motion is the nearest to all constraints, and uncertain near singular positions; give more digits"
 
 
 @dataclass(frozen=True, eq=False)
 class Closing:
-    """The mechanism that is simulated in place of another, and what a person should know of that."""
+    """The mechanism that is used in place of another, and what a person should know of that."""
 
     mechanism: Mechanism
     note: str = ""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (self.note,) if self.note else ()
+
 
 def closing(mech: Mechanism) -> Closing:
     """The mechanism itself where its loops close; else the nearest one whose loops do, if it is within rounding."""
-    gap = mech._maker.gap if mech.closed else 0.0
-    return _nearest(mech, gap) if gap else Closing(mech)
+    return _nearest(mech, mech._maker.gap) if mech.open_by_rounding else Closing(mech)
+
+
+def with_free(mech: Mechanism, free: Collection[str]) -> Closing:
+    """The same for programs that leave parameters free; a mechanism whose joint frames these set stays as it is."""
+    closing = mech.closing_mechanism
+    bound = {name for (array, _), law in mech.description.bindings.items() if array in FRAMES for name in law.names()}
+    if closing.mechanism is mech or bound.isdisjoint(free):
+        return closing
+    return Closing(mech, f"{_open(mech._maker.gap)}, and free parameters set joint frames: {UNCERTAIN}")
+
+
+def warned(closing: Closing) -> Mechanism:
+    """The mechanism that is used; where it has a note, a warning of it: for answers that have no status."""
+    if closing.note:
+        warn(f"{closing.mechanism.name!r}: {closing.note}", LinkwrightWarning, stacklevel=outside())
+    return closing.mechanism
+
+
+def _open(gap: float) -> str:
+    return f"redundant loops are open by {gap:.1g} of the mechanism's size, by rounded numbers"
 
 
 def _nearest(mech: Mechanism, gap: float) -> Closing:
     from linkwright.model import Mechanism
 
-    text = f"redundant loops are open by {gap:.1g} of the mechanism's size, by rounded numbers"
+    text = _open(gap)
     changed = _description(mech.description)
     if changed is not None:
         near = Mechanism(changed)
@@ -51,8 +83,7 @@ def _nearest(mech: Mechanism, gap: float) -> Closing:
                 near,
                 f"{text}: joint frames were moved by at most {moved:.1g} (rad, or of that size) to close",
             )
-    unsure = "the motion is the nearest to all constraints, and ends where it comes to a singular position"
-    return Closing(mech, f"{text}: {unsure}; give more digits")
+    return Closing(mech, f"{text}: {UNCERTAIN}")
 
 
 def _description(d: Description) -> Description | None:

@@ -46,6 +46,10 @@ def initial_state(mech: Mechanism, t: float) -> InitialState:
     Raises ModelError where the initial conditions contradict each other or the constraints, and AssemblyError where
     the mechanism cannot be assembled.
     """
+    closing = mech.closing_mechanism
+    if closing.mechanism is not mech:
+        state = initial_state(closing.mechanism, t)
+        return replace(state, notes=(*closing.notes, *state.notes))
     if not mech.description.initial:
         q = _drawn(mech, t)
         return InitialState(*(mech.project(q, t=t) if mech.closed else (q, np.zeros(mech.nv))))
@@ -67,7 +71,9 @@ def at_initial_state(mech: Mechanism, t: float) -> tuple[Description, tuple[str,
 
     And what a person should know of it: rates that no driver determines are no part of such a motion.
     """
-    state, d = initial_state(mech, t), mech.description
+    state = initial_state(mech, t)
+    mech = mech.closing_mechanism.mechanism
+    d = mech.description
     conditions = Conditions(mech, t)
     undriven = [spoken(d, conditions.quantities[k]) for k in undetermined_rates(conditions, state.q)]
     text = f"the initial rate of {listed(undriven)} is left out: no driver determines it, and forces do not act here"

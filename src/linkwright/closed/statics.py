@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.closed.consistent import one
+from linkwright.closed.rounding import warned
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import Call, Name, replaced
@@ -66,6 +67,7 @@ class Equilibrium:
 
 def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float) -> Equilibrium:
     """A state of rest near q, under gravity, the force elements, tau and the drivers as they stand at time t."""
+    mech = warned(mech.closing_mechanism)
     still = _still(mech)
     force = np.zeros(mech.nv) if tau is None else one(tau, mech.nv, "tau")
     if mech.closed:

@@ -43,6 +43,7 @@ class Motion:
     tape_evaluations: int
     linear_solves: int
     substeps: int
+    miss: float = 0.0  # what the first state leaves open, in metres
 
 
 class Kinematics:
@@ -95,7 +96,7 @@ class Kinematics:
             found = self._by_pivoting(times, start, lu_tolerance, progress)
         else:
             found = self._by_least_norm(times, start, free, progress)
-        found.notes = (*notes, *found.notes)
+        found.notes, found.miss = (*notes, *found.notes), start.miss
         if lawless is not None and found.stop is None:
             found.stop = lawless[1]
         tilted = tilted_axes(self.equations, found.times, found.q)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.equations import joint_frames
 from linkwright.constraints.forms import between
 from linkwright.constraints.kinematics import Kinematics
@@ -45,18 +46,17 @@ def coordinates(tree: Tree, state: Floats, near: Floats) -> Floats:
     return q
 
 
-def assembled(tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: float | None) -> Floats:
-    """The tree's coordinates nearest to q at which all constraints hold, with the joints `fixed` kept as they are.
+def assembled(tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: float | None) -> Assembled:
+    """The bodies' state nearest to q at which all constraints hold, with the joints `fixed` kept as they are.
 
     Raises AssemblyError, which names what does not close.
     """
     held = _held(tree.description, tree, q, fixed)
     try:
-        state = Kinematics(held).assemble(t, tolerance)
+        return Kinematics(held).assemble(t, tolerance)
     except AssemblyError as error:
         names = [tree.description.joint_names[j] for j in fixed]
         raise _in_own_names(error, names, free=bool(names) and _closes(tree, q, t, tolerance)) from None
-    return coordinates(tree, state.q, q)
 
 
 def _closes(tree: Tree, q: Floats, t: float, tolerance: float | None) -> bool:

@@ -40,6 +40,8 @@ class Plant:
         for name in free:
             if name not in known:
                 raise NameNotFound("parameter", str(name), list(known))
+        closing = mech.closing_with_free(free)
+        mech, self.closing_notes = closing.mechanism, closing.notes
         self.mech, self.free = mech, tuple(free)
         self.q, self.v, self.a = np.zeros(mech.nq), np.zeros(mech.nv), np.zeros(mech.nv)
         self.tau, self.p = np.zeros(mech.nv), np.array([known[name] for name in self.free])
@@ -60,7 +62,7 @@ class Plant:
         tau: ArrayLike = 0.0,
     ) -> list[str]:
         """Put the plant at the nearest state to this one, under forces tau (nv); what a person should know of it."""
-        mech, notes = self.mech, list[str]()
+        mech, notes = self.mech, list(self.closing_notes)
         self._set_parameters(parameters or {})
         if q is None:
             start, rates = mech.initial_state()

@@ -308,7 +308,7 @@ class _Run:
             steps=self.substeps,
         )
         kept = (np.array(x[:rows]) for x in (self.q, self.v, self.a))
-        mech = loop.mech
+        mech = loop.plant.mech
         made = SampledRun.of_states(mech.description, time, *kept, status=status, counters=counters, mechanism=mech)
         assert isinstance(made, SampledRun)
         made.drives, made.encoders = loop.drives, self.encoders.joints

@@ -11,7 +11,6 @@ import hashlib
 import os
 import re
 import stat
-import sys
 import warnings
 from contextlib import suppress
 from functools import cache
@@ -19,6 +18,7 @@ from pathlib import Path
 from time import time
 
 from linkwright.base.files import atomic_file
+from linkwright.base.stack import outside
 from linkwright.errors import LinkwrightError, LinkwrightWarning
 
 FOLDER = "kernels"
@@ -77,7 +77,7 @@ def _safe(path: Path, *, follow: bool = True) -> bool:
     else:
         reason, advice = "can be written by others", f"run: chmod go-w {path}"
     warnings.warn(
-        f"the cache directory {path} {reason} and is not used; {advice}", LinkwrightWarning, stacklevel=_outside()
+        f"the cache directory {path} {reason} and is not used; {advice}", LinkwrightWarning, stacklevel=outside()
     )
     return False
 
@@ -87,15 +87,6 @@ def _others_write(status: os.stat_result) -> bool:
     if os.name != "posix":
         return False
     return status.st_uid != os.getuid() or bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
-
-
-def _outside() -> int:
-    """How far up the stack a caller outside this package is."""
-    level, frame = 1, sys._getframe(1)
-    ours = ("linkwright.", "functools")  # a cached property calls through the latter
-    while frame.f_back is not None and str(frame.f_globals.get("__name__") or "").startswith(ours):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 @cache

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.checks import finite_number, positive_number, real_array, whole_number
 from linkwright.base.memory import check_memory, empty
+from linkwright.closed.rounding import warned
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.libraries import finite, library
@@ -89,6 +90,7 @@ def rollout(
 
     States on a GPU, of CuPy, PyTorch or JAX, run there and stay there: see docs/gpu.md.
     """
+    mech = warned(mech.closing_with_free(parameters or ()))
     if any(map(library, (q0, v0, tau, *(parameters or {}).values()))):
         from linkwright.simulation.rollout_device import rollout_in_kind
 
