@@ -1,4 +1,4 @@
-"""Derivatives of kernels are those of their programs, and come from the cache where it has them."""
+"""Derivatives of kernels are those of their programs; programs and their code come from the cache where it has them."""
 
 import uuid
 from collections.abc import Callable
@@ -49,3 +49,17 @@ def test_second_derivatives_and_tangents_of_a_kernel_are_its_programs_and_record
         np.testing.assert_array_equal(again(x, p), program.jacobian(0, 1).program.jacobian(0, 1)(x, p))
         np.testing.assert_array_equal(number.hessian()(x), total.hessian()(x))
         np.testing.assert_array_equal(kernel.forward(x, p, p, x), program.forward()(x, p, p, x))
+
+
+def test_two_requests_with_the_same_program_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from linkwright.kernels import llvm_backend
+
+    texts, compiled = [], llvm_backend.object_code
+    monkeypatch.setattr(
+        llvm_backend, "object_code", lambda text, **level: texts.append(text) or compiled(text, **level)
+    )
+    number = float(uuid.uuid4().int % 10**9)  # a program that no other test has
+    for _ in range(2):
+        kernel = Kernel(uuid.uuid4().hex, lambda: record(lambda x: x * number, 1))
+        assert kernel(np.ones(1)) == [number]
+    assert len(texts) == 1

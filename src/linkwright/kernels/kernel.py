@@ -213,9 +213,15 @@ class Kernel:
 
             with preparing():
                 quickly = self._seldom and width == 1 and sum(map(len, self.program.blocks)) > _LONG
-                text = llvm_text(self.program, "kernel", width, llvm_backend.lanes())
-                code = llvm_backend.object_code(text, level=0 if quickly else llvm_backend.CARE)
-            disk.write(name, code)
+                # Mechanisms whose parameters differ may have the same program.
+                shared = name if quickly else disk.key(self.program.digest, str(width), *llvm_backend.cpu())
+                code = None if anew or shared == name else disk.read(shared)
+                if code is None:
+                    text = llvm_text(self.program, "kernel", width, llvm_backend.lanes())
+                    code = llvm_backend.object_code(text, level=0 if quickly else llvm_backend.CARE)
+                    disk.write(shared, code)
+            if shared != name:
+                disk.write(name, code)
         return code
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
