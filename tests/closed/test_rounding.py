@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy.integrate import solve_ivp
 import linkwright as lw
 from linkwright.closed import rounding
 from linkwright.errors import LinkwrightWarning
+from linkwright.formats.mks.printer import write_mks
 
 G = 9.81
 APART = (0.0, 0.8137, 1.4274, 2.1411)
@@ -152,6 +154,16 @@ def test_a_rollout_and_a_sampled_loop_are_the_motion_that_is_simulated() -> None
         run = lw.control.Loop(mech, Idle(), period=1e-2, substeps=10, drives=("pivot0",)).run(0.3)
         assert np.abs(run.q[-1] - sol.q[-1]).max() < 1e-9
         assert sum("redundant loops are open by" in note for note in run.status.notes) == 1
+
+
+def test_cases_of_a_sweep_are_those_of_the_exact_mechanism_to_the_rounding(tmp_path: Path) -> None:
+    text = write_mks(cranks(3, 0.4, 4, driven=True).description)
+    assert text.count("3*TIME") == 1
+    file = tmp_path / "cranks.mks"
+    file.write_text(text.replace("3*TIME", "turn*TIME").replace("BODY", "PARAMETER turn = 3;\nBODY", 1))
+    with pytest.warns(LinkwrightWarning, match="redundant loops are open by .* moved"):
+        study = lw.sweep(file, {"turn": [2.0, 3.0]}, ["rate = max(pivot2.rate)"], times=[0.0, 0.1, 0.2])
+    assert np.abs(np.asarray(study["rate"]) - [2.0, 3.0]).max() < 1e-3
 
 
 def test_equal_cranks_rest_where_their_masses_hang_lowest_whatever_their_digits() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.closed.rounding import warned
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, SlowCaseWarning
 from linkwright.mechanism.cases import Cases
 from linkwright.sweeps.batch import Batch, joined, sentence
@@ -71,6 +72,7 @@ class Engine:
         if analysis == "inverse dynamic":
             refuse_undriven(model.base)
         if model.base.closing_mechanism.note:  # each case has a nearest mechanism of its own that closes
+            warned(model.base.closing_mechanism)
             return None
         prescribed = analysis == "kinematic" or (analysis == "inverse dynamic" and model.opens)
         if prescribed and self.task.settings.get("freedom", model.system.freedom) != "pivoting":
