@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.checks import path_text, real_array
-from linkwright.errors import LinkwrightError, ModelError, NameNotFound
+from linkwright.errors import AssemblyError, LinkwrightError, ModelError, NameNotFound
 from linkwright.model import Mechanism
 
 if TYPE_CHECKING:
@@ -277,13 +277,19 @@ def kinematic(
 
         placed, begun = at_initial_state(mech, float(np.atleast_1d(points)[0]))
     placed = placed if placed.system == system else replace(placed, system=system)
-    motion = Kinematics(placed).motion(
-        points,
-        assembly_tolerance=system.assembly_tolerance,
-        lu_tolerance=system.lu_tolerance,
-        freedom=choice,
-        progress=None if progress is None else (lambda k: progress(k, count)),
-    )
+    try:
+        motion = Kinematics(placed).motion(
+            points,
+            assembly_tolerance=system.assembly_tolerance,
+            lu_tolerance=system.lu_tolerance,
+            freedom=choice,
+            progress=None if progress is None else (lambda k: progress(k, count)),
+        )
+    except AssemblyError:
+        closing = mech.closing_mechanism
+        if system.assembly_tolerance is not None or closing.mechanism is mech:
+            raise
+        return _with_notes(kinematic(closing.mechanism, system, points, choice, progress), closing.notes)
     stop = motion.stop
     if motion.miss > EXACT * d.length_scale or stop is not None:
         closing = mech.closing_mechanism

@@ -139,6 +139,15 @@ def test_prescribed_rates_and_driver_torques_are_those_of_the_exact_mechanism_to
     assert np.abs(sol.series["motor.torque"].values - torque).max() < 1000.0 * 10.0**-digits
 
 
+@pytest.mark.parametrize("tilt", [0.4, 1.0])
+def test_four_cranks_whose_gaps_no_assembly_closes_are_assembled_as_the_nearest_mechanism(tilt: float) -> None:
+    with pytest.warns(LinkwrightWarning, match="redundant loops are open by .* moved"):
+        q = cranks(4, tilt, 3).assemble()
+    assert np.abs(np.abs(q) - 0.9).max() < 5e-3
+    sol = lw.analyse(cranks(4, tilt, 3, driven=True), times=[0.0, 0.1], analysis="kinematic")
+    assert np.abs(speed(sol, "crank3") - TURN).max() < 0.1
+
+
 def test_a_rollout_and_a_sampled_loop_are_the_motion_that_is_simulated() -> None:
     for digits in (3, 6):
         mech = cranks(3, 0.4, digits)

@@ -45,7 +45,12 @@ def assemble(mech: Mechanism, q: ArrayLike | None, fixed: Sequence[str], t: floa
     if q is None and d.start is not None:
         guess = as_drawn(mech)
     tolerance = (d.system or System()).assembly_tolerance
-    state = assembled(mech.tree, guess, joints, t, tolerance)
+    try:
+        state = assembled(mech.tree, guess, joints, t, tolerance)
+    except AssemblyError:
+        if tolerance is not None or mech.closing_mechanism.mechanism is mech:
+            raise
+        return assemble(warned(mech.closing_mechanism), q, fixed, t)
     if state.miss > EXACT * d.length_scale:  # what redundant loops leave open lets the least sum of squares slide
         near = warned(mech.closing_mechanism)
         if near is not mech:
