@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.elements import JointForce, PointForce
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
     from linkwright.results.solution import Solution
 
-Floats = NDArray[np.float64]
 MOST = 50  # joints whose reactions are kept
 MOST_POINTS = 20_001  # time points up to which they are, where loops make each take a tenth of a millisecond
 _AXES = ("x", "y", "z")

@@ -8,9 +8,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import path_text, real_array
+from linkwright.base.types import Floats
 from linkwright.errors import AssemblyError, LinkwrightError, ModelError, NameNotFound
 from linkwright.model import Mechanism
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from linkwright.mechanism.system import System
     from linkwright.results.solution import Solution
 
-Floats = NDArray[np.float64]
 #: Called as a run goes on, with how far it is and how far it goes: time points, or seconds.
 Progress = Callable[[Any, Any], None]
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.dynamics.functions import Request
 from linkwright.mechanism.lengths import shifts
 from linkwright.recursions import assembly_loops, composite, constraint_space, coordinates
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from linkwright.programs import Maker
     from linkwright.recipes import Question
 
-Floats = NDArray[np.float64]
 #: The part of the largest singular value of G, and of a common inertia, that counts as none.
 NO_ANGLE, NO_INERTIA = 1e-8, 1e-9
 

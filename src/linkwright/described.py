@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.merge import lock
 from linkwright.mechanism.tree import Tree
 from linkwright.programs import Maker
 from linkwright.views import Body, DofReport, Joint, View
-
-Floats = NDArray[np.float64]
 
 
 class Described:

@@ -12,10 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import real_array
 from linkwright.base.locks import Lock, cached_property
+from linkwright.base.types import Floats
 from linkwright.described import Described
 from linkwright.dynamics.functions import FUNCTIONS, ForwardMethod, FunctionName, ProgramForm, Reference, Request
 from linkwright.errors import KernelError, ModelError, NameNotFound, ShapeError
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from linkwright.closed.reactions import Reacting
     from linkwright.closed.rounding import Closing
     from linkwright.closed.statics import Equilibrium
-
-Floats = NDArray[np.float64]
 
 
 class Mechanism(Described):

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import FUNCTIONS, Request
@@ -15,7 +14,6 @@ from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import Name
 from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 _MOVING = ("integrate", "difference", "rate")  # what moves coordinates alone has no parameters
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.dynamics.functions import FORMS, FORWARD_METHODS, FUNCTIONS, REFERENCES, Request
 from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from linkwright.constraints.closings import Closing
     from linkwright.recursions.redundancy import Redundancy
 
-Floats = NDArray[np.float64]
 UNROLL = 64  # links up to which a recursion is unrolled
 #: Methods whose code grows faster, or from more, are rolled earlier: compiling stays at a second or two.
 UNROLL_EARLIER = {"triangular": 32, "mass-matrix": 24, "virtual-work": 32, "assembly": 32}

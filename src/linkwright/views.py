@@ -6,12 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from linkwright.base.text import visible
+from linkwright.base.types import Floats
 
-Floats = NDArray[np.float64]
 T = TypeVar("T")
 
 

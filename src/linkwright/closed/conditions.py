@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.constraints.gear_rates import joint_rates
 from linkwright.mechanism.lengths import body_lengths, coordinate_units, shifts
 from linkwright.mechanism.quantities import Quantity, turns
@@ -22,7 +23,6 @@ from linkwright.mechanism.quantities import Quantity, turns
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 #: Residuals below this are rounding of the computation.
 EXACT = 1e-10

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.checks import real_array
+from linkwright.base.types import Floats
 from linkwright.closed.rounding import warned
 from linkwright.constraints.assembled import EXACT
 from linkwright.constraints.equations import Equations
@@ -21,7 +22,6 @@ from linkwright.mechanism.system import System
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 ROUNDS = 50
 #: What may be left of the equations: as sines, and as parts of the mechanism's length.
 CLOSED = 1e-11

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.text import first_few
+from linkwright.base.types import Floats
 from linkwright.closed.conditions import Conditions
 from linkwright.closed.rates import least_rates, rates_met
 from linkwright.closed.search import Candidate, Search
@@ -16,7 +16,6 @@ from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.quantities import Quantity, spoken, with_unit
 
-Floats = NDArray[np.float64]
 #: Up to so many values each is left out in turn, to see which are in each other's way.
 LEFT_OUT = 12
 #: Constraints with less than this part of the largest share in a contradiction are not named.

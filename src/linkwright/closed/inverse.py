@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import exact_array, real_array
+from linkwright.base.types import Floats
 from linkwright.closed.freedom import allowed, constraint_jacobian
 from linkwright.errors import DtypeError, ModelError, ShapeError
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 #: What may be left of the forces that a motion asks for, as a part of those that cancel in them.
 LEFT = 1e-8
 #: Forces below this part of what weights, motion and force elements could exert are none.

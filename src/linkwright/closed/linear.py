@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.closed.consistent import project
 from linkwright.closed.freedom import allowed, constraint_jacobian, inverse
 from linkwright.closed.rounding import warned
@@ -27,7 +28,6 @@ from linkwright.mechanism.kinds import KINDS
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 State = tuple[Floats, Floats, Floats, float]  # q, v, tau and t
 STEP = 2e-3  # of the differences, in rad and in the mechanism's size, and of rates as parts of the mechanism's pace
 SHORTER = 1.0 / 30.0  # each further try

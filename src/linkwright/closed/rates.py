@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.closed.conditions import EXACT, Conditions
 from linkwright.constraints.least_squares import least, split
-
-Floats = NDArray[np.float64]
 
 
 def least_rates(c: Conditions, q: Floats, some: Sequence[int]) -> tuple[Floats, Floats]:

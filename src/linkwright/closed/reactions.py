@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.reactions import Reactions
 from linkwright.mechanism.description import GROUND
@@ -20,7 +20,6 @@ from linkwright.spatial.rotation import euler_parameters_matrix
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 #: The multipliers (T, m) of constraints other than joints, by group and name.
 Multipliers = dict[tuple[str, str], Floats]
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.stack import outside
+from linkwright.base.types import Floats
 from linkwright.closed.freedom import constraint_jacobian
 from linkwright.constraints.rounded import Poses, closing_mechanism
 from linkwright.errors import LinkwrightWarning
@@ -22,7 +23,6 @@ from linkwright.spatial.rotation import euler_parameters_matrix
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 #: At an angle θ from a singular position, a gap ε lets rates err by about ε/θ². Motion is unsure where θ² is below so
 #: many times the gap.
 UNSURE = 30.0

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.closed.conditions import EXACT, Conditions, Residuals
 from linkwright.constraints.assembled import MISFIT
 from linkwright.constraints.least_squares import damped, least, split
 
-Floats = NDArray[np.float64]
 #: The largest residual that one step along the path takes away, and the most steps.
 PATH_STEP, PATH_STEPS = 0.2, 40
 #: Where the drawing is singular, as a chain in a line, a step aside shows the way.

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.closed.conditions import EXACT, Conditions
 from linkwright.closed.consistent import as_drawn
 from linkwright.closed.contradictions import no_rates, no_state
@@ -27,8 +27,6 @@ from linkwright.spatial.rotation import euler_parameters_matrix
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

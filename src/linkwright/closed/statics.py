@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.closed.consistent import one
 from linkwright.closed.rounding import warned
 from linkwright.errors import LinkwrightError, ModelError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from linkwright.closed.linear import Linearised
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 ITERATIONS = 300
 REST = 1e-10  # what counts as no acceleration, as a part of the largest that was met, or of gravity
 NEAR = 1e-12  # an equilibrium nearer than this, in rad and as a part of the mechanism's length, is reached

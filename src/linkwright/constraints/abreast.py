@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.assembling import Settled, Settling
 from linkwright.constraints.branch import Branch, agree
@@ -25,7 +26,6 @@ from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.description import GROUND
 from linkwright.spatial.rotation import euler_parameters_matrix
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 

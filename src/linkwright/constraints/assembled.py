@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.counting import counted_at_start
 from linkwright.constraints.equations import Constraint, Equations, joint_frames
 from linkwright.constraints.forms import between
@@ -14,8 +14,6 @@ from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import moved
 from linkwright.mechanism.kinds import KINDS
 from linkwright.spatial.rotation import euler_parameters
-
-Floats = NDArray[np.float64]
 
 ITERATIONS = 200
 #: Misses below this part of the mechanism's size are rounding.

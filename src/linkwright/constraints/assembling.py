@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.assembled import EXACT, FALL, ITERATIONS, MISFIT, PATIENCE, SHIFT, TURN, Assembled
 from linkwright.constraints.assembly import TRIES
 from linkwright.constraints.case_numbers import CaseNumbers
@@ -24,7 +25,6 @@ from linkwright.tape.build import record
 from linkwright.tape.functions import absolute, maximum
 from linkwright.tape.program import Program
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.assembled import EXACT, MISFIT, Assembled, row_norms, settle, start_state, wrong_way
 from linkwright.constraints.diagnosis import does_not_close
 from linkwright.constraints.elimination import RANK_TOLERANCE
@@ -15,8 +15,6 @@ from linkwright.errors import AssemblyError
 from linkwright.mechanism.bodies import body_motion
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
-
-Floats = NDArray[np.float64]
 
 TRIES = 12
 #: And so many at random angles where a mechanism closes with axes opposite.

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.forms import Form, Frame, near
 from linkwright.constraints.space import Space
 from linkwright.spatial.algebra import Array
@@ -22,7 +23,6 @@ from linkwright.tape.block import Block
 from linkwright.tape.build import record, trace
 from linkwright.tape.program import Program
 
-Floats = NDArray[np.float64]
 Shape = tuple[int, ...]
 Moving = tuple[bool, ...]  # for every frame of a constraint, whether its body moves
 #: A derivative below this part of the largest is rounding.

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.constraints.freedom import independent_rows
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.stages import Stages
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Stages with more columns of J than this are not compared: there the smoothness of steps alone tells.
 LARGEST = 300

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.blocks import Pattern
 from linkwright.constraints.central import Masses, clean
 from linkwright.constraints.space import Space
@@ -27,7 +27,6 @@ from linkwright.tape.block import Block
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import Case, Each, Order
 
-Floats = NDArray[np.float64]
 #: Joint frame on the parent (9, 3), the body's central frame in its own joint frame (9, 3), pitch; a follower's ratio
 #: and offset.
 RECORD = 27

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import PARALLEL, Equations, drawn_rows
 from linkwright.constraints.recorded import newton
@@ -17,7 +18,6 @@ from linkwright.mechanism.elements import Driver, PointOnLine, Rod
 from linkwright.mechanism.lengths import body_lengths, length_scale
 from linkwright.spatial.rotation import euler_parameters
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.constraints import blocks, forms
 from linkwright.constraints.closings import by_follower, closing_constraints
 from linkwright.constraints.equations import Constraint, Equations
@@ -23,7 +23,6 @@ from linkwright.mechanism.elements import Mimic
 from linkwright.mechanism.frames import full_inertia, snapped
 from linkwright.mechanism.tree import Tree
 
-Floats = NDArray[np.float64]
 #: A moment of inertia below this part of the body's largest counts as none.
 NONE = 1e-12
 #: What stands for a missing inertia, as a part of the mechanism's: small enough that taking it away again converges

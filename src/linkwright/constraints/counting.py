@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.equations import Equations, joint_frames
 from linkwright.constraints.forms import between, near
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.gear_trains import of_first_leader
 from linkwright.mechanism.kinds import Measure
-
-Floats = NDArray[np.float64]
 
 
 def counted_at_start(e: Equations, q: Floats, t: float) -> Floats:

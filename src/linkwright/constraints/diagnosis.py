@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.text import first_few
+from linkwright.base.types import Floats
 from linkwright.constraints.assembled import EXACT, Assembled, misses, start_state, wrong_way
 from linkwright.constraints.equations import Constraint, Equations, joint_frames
 from linkwright.constraints.forms import between
@@ -23,7 +23,6 @@ from linkwright.errors import AssemblyError
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.quantities import angle_text, drives_angle
 
-Floats = NDArray[np.float64]
 #: Up to so many entries of J the constraints are let go one by one, and so many of them.
 DENSE, MOST = 400_000, 12
 ROUNDS, CLOSING, PATIENCE = 80, 6, 8

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.constraints import forms
 from linkwright.constraints.forms import Form
 from linkwright.constraints.gear_rates import twist_units
@@ -22,7 +23,6 @@ from linkwright.mechanism.kinds import KINDS
 from linkwright.mechanism.lengths import body_lengths
 from linkwright.spatial.rotation import euler_parameters_matrix
 
-Floats = NDArray[np.float64]
 Group = Literal["joint", "tie", "gear", "driver", "rotor"]
 #: Within this sine two h axes count as parallel: bodies are drawn roughly.
 PARALLEL = 0.02

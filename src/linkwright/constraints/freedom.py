@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.text import first_few
+from linkwright.base.types import Floats
 from linkwright.constraints.diagnosis import repeated_drivers
 from linkwright.constraints.programs import Programs
 
-Floats = NDArray[np.float64]
 #: Up to so many entries of J the rank is found on the dense matrix, in the order of the file.
 DENSE = 400_000
 #: A row counts as dependent when less than this part of it is independent of those before.

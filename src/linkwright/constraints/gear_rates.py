@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.topology import Topology, span
 
-Floats = NDArray[np.float64]
 #: Gears and screws whose rates differ by less need no units of their own.
 ALIKE = 100.0
 

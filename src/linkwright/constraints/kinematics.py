@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.assembly import assemble
 from linkwright.constraints.equations import Equations
@@ -24,8 +25,6 @@ from linkwright.constraints.stops import Stop, contradiction, explain, singular_
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.system import LEAST_TOLERANCE, Freedom, System
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False)

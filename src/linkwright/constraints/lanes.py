@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.programs import named
 from linkwright.kernels.kernel import Kernel
 
-Floats = NDArray[np.float64]
 LANES = 8  # a batch of fewer rows would run by other code, whose last bits may differ
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.carried import Carried
 from linkwright.constraints.equations import frame
 from linkwright.mechanism.expression import Call, Expression, Lookup, Name, Number
@@ -19,7 +19,6 @@ from linkwright.tape.build import Ref, trace
 from linkwright.tape.functions import arctan2
 from linkwright.tape.program import Each
 
-Floats = NDArray[np.float64]
 Together = tuple[Expression, ...]  # the laws of one element
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from linkwright.base.types import Floats
+
 #: Singular values below this part of the largest are rounding.
 RANK = 1e-10
 #: The same of equations that must hold, whose basis of free motions should not hold a stiff direction.

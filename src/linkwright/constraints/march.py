@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.motion import State, Stepper
 from linkwright.constraints.programs import SUMMARY, Step
-
-Floats = NDArray[np.float64]
 
 #: The most steps of one call, and the most equations times steps: what a call takes must not be felt by a person
 #: who interrupts it, and steps after a bad one are lost.

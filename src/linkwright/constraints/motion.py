@@ -12,16 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.checks import check_points
+from linkwright.base.types import Floats
 from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.branch import Branch
 from linkwright.constraints.programs import Programs, Step
 from linkwright.constraints.recorded import ITERATIONS, shift_between, state_rates
 from linkwright.spatial.rotation import quaternion_product
-
-Floats = NDArray[np.float64]
 
 #: How far velocities may differ from what the accelerations make of them, as a part of the speed.
 MISMATCH = 0.1

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.motion import State, Stepper, shift_between_all
 from linkwright.constraints.programs import Programs, Step
 from linkwright.constraints.recorded import ITERATIONS
 from linkwright.errors import ModelError
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 #: Coordinates up to which this is done.
 LARGEST = 2000

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.constraints.elimination import Solver
 from linkwright.constraints.recorded import (
     ITERATIONS,
@@ -28,8 +28,6 @@ from linkwright.spatial.algebra import Array
 from linkwright.tape.build import Ref, trace
 from linkwright.tape.functions import absolute, maximum, minimum, where
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Program, Zero
-
-Floats = NDArray[np.float64]
 
 #: What a step tells of itself, in the order of its output `summary`.
 SUMMARY = (

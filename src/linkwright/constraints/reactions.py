@@ -8,15 +8,14 @@ loops are cut.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.counting import counted_at_start
 from linkwright.constraints.equations import Constraint
 from linkwright.constraints.programs import Programs
 from linkwright.mechanism.description import GROUND
 from linkwright.spatial.rotation import euler_parameters_matrix
 
-Floats = NDArray[np.float64]
 #: Up to so many entries of J its pseudo-inverse is computed; beyond, the least solution is found by iteration.
 DENSE = 400_000
 AT_ONCE = 2_000_000  # entries of J at all states that are worked on together

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.constraints import blocks
 from linkwright.constraints.elimination import RANK_TOLERANCE, Elimination
 from linkwright.constraints.equations import Equations
@@ -25,8 +26,6 @@ from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_prod
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
 from linkwright.tape.functions import absolute, maximum, where
 from linkwright.tape.program import ITEM, Copy, Each, Program, Statement, Zero
-
-Floats = NDArray[np.float64]
 
 ITERATIONS = 25
 #: Least-norm motion is settled when the bodies' free parts move by less than this part of their sizes.

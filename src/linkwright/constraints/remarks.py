@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.space import plane
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import Driver
@@ -15,7 +15,6 @@ from linkwright.mechanism.quantities import drives_angle, spoken
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
 
-Floats = NDArray[np.float64]
 #: Of gravity, the part in the plane of motion below which it acts across it.
 ACROSS = 1e-6
 #: The first angle that an angle of so many turns is hardly meant as: two turns, in radians.

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints import forms, relative
 from linkwright.constraints.assembled import MISFIT
 from linkwright.constraints.least_squares import GAPS
@@ -25,7 +25,6 @@ from linkwright.mechanism.description import Description
 from linkwright.spatial.finite import exponential
 from linkwright.spatial.rotation import quaternion_matrix
 
-Floats = NDArray[np.float64]
 #: Walks away from the first position, there and back: the length of a step (rad, or parts of the mechanism's size), the
 #: steps of all walks one way, and the most walks.
 STEP, STEPS, WALKS = 0.3, 12, 4

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.constraints import inertial
 from linkwright.constraints.central import CentralEquations
 from linkwright.constraints.central_layout import CentralLayout
@@ -19,7 +19,6 @@ from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
 from linkwright.tape.program import Program
 
-Floats = NDArray[np.float64]
 #: How far, in joint coordinates (rad, or parts of the mechanism's length), one looks around, and how much smaller the
 #: least singular value of the equations must be than there.
 AROUND, SMALLER = 0.03, 0.1

@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.mechanism.frames import axis_frame, snapped
 from linkwright.mechanism.tree import Tree
 from linkwright.spatial.algebra import Array, cross
 
-Floats = NDArray[np.float64]
 #: Axes within this sine of each other are parallel.
 PARALLEL = 1e-12
 

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.recorded import Layout
 from linkwright.mechanism.description import GROUND
 
-Floats = NDArray[np.float64]
 #: The most bodies that are tried together, and the most groups tried around one body.
 TOGETHER, GROUPS = 4, 200
 #: The smallest singular value, of rows of length 1, at which a group counts as determined.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.assembled import Assembled, misses, row_norms, settle
 from linkwright.constraints.diagnosis import Relaxation
 from linkwright.constraints.equations import Constraint, Equations
@@ -17,7 +17,6 @@ from linkwright.constraints.stages import Stage, Stages, unit_rows
 from linkwright.mechanism.description import GROUND
 from linkwright.spatial.rotation import euler_parameters_matrix
 
-Floats = NDArray[np.float64]
 #: The largest sine between h axes that an angle is measured about.
 TILTED = 1e-6
 #: Up to so many entries of J the equations that became dependent are looked for.

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.equations import joint_frames
 from linkwright.constraints.forms import between
@@ -20,7 +20,6 @@ from linkwright.mechanism.description import JOINT_ARRAYS, Description, Names, S
 from linkwright.mechanism.tree import Tree
 from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix
 
-Floats = NDArray[np.float64]
 _HELD = " (fixed)"  # what the joints that hold others are called after them
 _TURN = 2.0 * np.pi
 

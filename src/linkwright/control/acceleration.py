@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwright.base.types import Floats
 from linkwright.control.controller import Measured, Target
 from linkwright.errors import ModelError, NameNotFound
-
-Floats = NDArray[np.float64]
 
 
 class Compensates(Protocol):

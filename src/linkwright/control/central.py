@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.control.systems import System, balanced
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwright.base.types import Floats
 from linkwright.errors import ShapeError
 
-Floats = NDArray[np.float64]
 _product, _sum = np.matmul, np.add.reduce
 
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.checks import real_array
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, ShapeError
-
-Floats = NDArray[np.float64]
 
 
 class Target(NamedTuple):

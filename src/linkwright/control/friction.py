@@ -7,16 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwright.base.types import Floats
 from linkwright.control.controller import Controller, Measured, Target, gains
 from linkwright.control.plant import joint_positions
 from linkwright.errors import ModelError, NameNotFound
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
-
-Floats = NDArray[np.float64]
 
 
 def friction(

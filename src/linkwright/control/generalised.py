@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.control.systems import System, balanced, in_hertz
 from linkwright.errors import DesignError, ShapeError
 
-Floats = NDArray[np.float64]
 _RANK = 1e-8  # a singular value below so much of the largest counts as zero
 
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.control.norms import hinf_norm
 from linkwright.control.systems import System, gains, lft, series, system
 
-Floats = NDArray[np.float64]
 _LARGEST = 1e12  # a loop gain beyond it, or below its inverse, counts as infinite or zero
 
 

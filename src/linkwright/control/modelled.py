@@ -6,12 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.control.controller import Controller, Measured, Reference, Target
 from linkwright.control.posture import ModelState
-
-Floats = NDArray[np.float64]
 
 
 class Modelled(Controller):

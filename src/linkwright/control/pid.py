@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwright.base.types import Floats
 from linkwright.control.controller import Measured, Reference, Target, check_target, gains
 from linkwright.control.modelled import Modelled
 from linkwright.control.posture import ModelState
@@ -17,8 +18,6 @@ from linkwright.errors import ModelError, NameNotFound
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
-
-Floats = NDArray[np.float64]
 
 
 def pid(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.checks import real_array
+from linkwright.base.types import Floats
 from linkwright.control.motion import frame_motion
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.bound import bound
@@ -21,8 +22,6 @@ from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
-
-Floats = NDArray[np.float64]
 
 
 class Plant:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import real_array
 from linkwright.control.controller import Target
 from linkwright.control.references import Hold, Motion
 from linkwright.control.turns import turn_matrix, turn_vector, turning
 from linkwright.errors import ShapeError
-
-Floats = NDArray[np.float64]
 
 
 class Pose(Motion):

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwright.base.types import Floats
 from linkwright.control.motion import frame_kinematics, loop_kinematics
 from linkwright.control.plant import joint_positions
 from linkwright.dynamics.functions import Request
@@ -21,7 +22,6 @@ from linkwright.errors import AssemblyError, ControlError, ModelError
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 CLOSED = 1e-10  # what may be left of the loops' equations: rad, or a part of the mechanism's length
 ITERATIONS = 4
 JUMP = 0.5  # that a joint may move from one sample to the next: rad, or a part of the mechanism's length

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.control.norms import Norm, hinf_norm
 from linkwright.control.systems import System, lft, series, system, to_continuous, to_sampled
 from linkwright.errors import DesignError, ModelError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

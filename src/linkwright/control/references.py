@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import finite_number, positive_number, real_array
+from linkwright.base.types import Floats
 from linkwright.control.controller import Target
 from linkwright.errors import ModelError, ShapeError
-
-Floats = NDArray[np.float64]
 
 
 class Motion:

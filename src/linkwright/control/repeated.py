@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.control.identify import identify
 from linkwright.control.mixed_sensitivity import MixedSensitivity, mixed_sensitivity
 from linkwright.control.models import Model
@@ -24,7 +24,6 @@ from linkwright.control.two_dof import TwoDof, two_dof
 from linkwright.control.weights import magnitude_from_above
 from linkwright.errors import DesignError, LinkwrightError, LinkwrightWarning, ModelError, UnstableModelError
 
-Floats = NDArray[np.float64]
 Experiment = Callable[[TwoDof | None], Record]
 
 

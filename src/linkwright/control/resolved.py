@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwright.base.types import Floats
 from linkwright.control.controller import Reference, Target, check_target, gains
 from linkwright.control.modelled import Modelled
 from linkwright.control.posture import ModelState
@@ -17,7 +18,6 @@ from linkwright.errors import ModelError
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 CONDITION = 1e4
 #: A redundant arm's singular values are damped below this part of the largest.
 NEAR = 0.02

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import real_array
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

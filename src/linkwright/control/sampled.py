@@ -8,9 +8,10 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import real_array
+from linkwright.base.types import Floats
 from linkwright.control.actuators import Delay, Guard, Saturation, Slew
 from linkwright.control.controller import Measured, State
 from linkwright.control.plant import Plant, joint_positions
@@ -26,7 +27,6 @@ from linkwright.simulation.tableaux import tableau_of
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 MOST_SAMPLES = 10**8
 
 

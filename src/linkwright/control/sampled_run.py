@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, ShapeError
 from linkwright.results.series import Series
 from linkwright.results.solution import Solution
-
-Floats = NDArray[np.float64]
 
 
 class SampledRun(Solution):

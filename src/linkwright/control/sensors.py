@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.checks import positive_number
+from linkwright.base.types import Floats
 from linkwright.control.plant import Plant, joint_positions
 from linkwright.errors import ModelError, NameNotFound
 
-Floats = NDArray[np.float64]
 Steps = float | Sequence[float] | Mapping[str, float] | None
 Rate = Literal["difference", "filtered", "exact"]
 _RATES = ("difference", "filtered", "exact")

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.checks import positive_number, real_array
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, ShapeError
 
-Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 _SINGULAR = 1e14  # a condition number above it leaves no digit worth having
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.control.controller import Target
 from linkwright.control.posture import ModelState
 from linkwright.control.turns import turn_matrix, turn_vector
 from linkwright.errors import ControlError, ModelError, NameNotFound
 
-Floats = NDArray[np.float64]
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 _WORDS = ("along x", "along y", "along z", "about x", "about y", "about z")
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.spatial.finite import logarithm
 from linkwright.spatial.rotation import euler_parameters
-
-Floats = NDArray[np.float64]
 
 
 def turn_matrix(r: Floats) -> Floats:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import real_array
+from linkwright.base.types import Floats
 from linkwright.control.systems import System, from_polynomials, to_continuous, to_sampled
 from linkwright.errors import DesignError, ModelError, ShapeError
-
-Floats = NDArray[np.float64]
 
 
 def magnitude_from_above(

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.closed.conditions import Conditions
 from linkwright.design.recorded import DesignRequest, Recorded, kernel
 from linkwright.design.rows import second_derivatives
@@ -32,7 +32,6 @@ from linkwright.tape.functions import arctan2
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 RANK = 1e-9
 AGREES = 1e-4  # of the sizes of derivatives, how far differences of two drawings may be from them
 

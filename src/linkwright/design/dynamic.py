@@ -11,9 +11,9 @@ from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.design.beginning import Beginning
 from linkwright.design.recorded import DesignRequest, Recorded, kernel
 from linkwright.design.rows import Rows, Series, Undefined, second_derivatives
@@ -30,7 +30,6 @@ from linkwright.tape.program import Program
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 #: Of an output's size, how much half the step may change it, where the step is chosen here.
 ACCURACY = 3e-5
 MOST = 2**22  # steps

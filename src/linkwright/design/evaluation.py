@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.design.optimum import Visit
 from linkwright.design.outputs import Answer
 from linkwright.design.problem import Problem
 from linkwright.design.rows import Rows, Undefined
 from linkwright.design.space import Space
 from linkwright.errors import LinkwrightError
-
-Floats = NDArray[np.float64]
 
 
 class NoSlope(LinkwrightError):

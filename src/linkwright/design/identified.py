@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import real_array
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, ShapeError
-
-Floats = NDArray[np.float64]
 
 
 class Linear(Protocol):

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.design.recorded import DesignRequest, Recorded, kernel
 from linkwright.design.rows import Rows, Series, Undefined, differentiated
 from linkwright.errors import AssemblyError, ModelError
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
     from linkwright.results.solution import Solution
 
-Floats = NDArray[np.float64]
 #: Singular values of G below this part of the largest are none; those between the two make a position singular.
 RANK, SINGULAR = 1e-9, 1e-6
 OPENS = 1e-6  # of how much a parameter changes the equations, the part that nothing can close

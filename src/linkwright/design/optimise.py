@@ -8,8 +8,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwright.base.types import Floats
 from linkwright.design.evaluation import Evaluations, Goal, Limit, NoSlope, Point, overstepped
 from linkwright.design.optimum import Optimum
 from linkwright.design.outputs import Outputs, Wanted, named
@@ -21,7 +22,6 @@ from linkwright.results.status import Status
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 SOLVERS = ("SLSQP", "trust-constr", "L-BFGS-B", "least-squares")
 WITHIN = 1e-6  # of a limit's size may be overstepped, or as much as the tolerance that is asked for
 GAIN = 1e-9  # of the objective's size: less is no gain

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError
 
@@ -16,8 +13,6 @@ if TYPE_CHECKING:
 
     from linkwright.model import Mechanism
     from linkwright.results.status import Status
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.design import language
 from linkwright.design.language import Reduced
 from linkwright.design.quantities import Leaf, leaf
@@ -23,7 +23,6 @@ from linkwright.mechanism.quantities import titled
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
 
-Floats = NDArray[np.float64]
 #: What an output may be.
 Wanted = str | Callable[[Any], Any]
 

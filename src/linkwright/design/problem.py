@@ -7,9 +7,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import path_text, real_array
+from linkwright.base.types import Floats
 from linkwright.design.outputs import Answer, Outputs
 from linkwright.design.rows import Rows, Undefined, checked_finite
 from linkwright.errors import ModelError, NameNotFound
@@ -19,7 +20,6 @@ from linkwright.model import Mechanism
 if TYPE_CHECKING:
     from linkwright.design.rows import Evaluator
 
-Floats = NDArray[np.float64]
 MODES = ("forward", "reverse")
 #: Parameters for each output from which it is cheaper to go back through the steps.
 MANY = 8

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.design.quantities import Leaf
 from linkwright.errors import LinkwrightError
 from linkwright.spatial.algebra import Array
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from linkwright.kernels.kernel import Kernel
     from linkwright.results.solution import Solution
     from linkwright.tape.derivative import SparseMatrix
-
-Floats = NDArray[np.float64]
 
 
 class Undefined(LinkwrightError):

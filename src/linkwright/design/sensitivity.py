@@ -7,16 +7,15 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwright.base.types import Floats
 from linkwright.design.outputs import Answer, Outputs, named
 from linkwright.design.problem import Problem, mechanism_of, used_parameters
 from linkwright.errors import ModelError, NameNotFound
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

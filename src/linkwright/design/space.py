@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.design.problem import as_mapping
 from linkwright.errors import ModelError, NameNotFound
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.closed.statics import NoEquilibrium, frozen
 from linkwright.design.recorded import DesignRequest, Recorded, kernel
 from linkwright.design.rows import Rows, Series, Undefined, differentiated
@@ -24,7 +24,6 @@ from linkwright.tape.derivative import SparseMatrix
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 RANK = 1e-9
 
 

@@ -10,9 +10,9 @@ from itertools import pairwise, zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.display.markup import number, safe
 
-Floats = NDArray[np.float64]
 #: Colours that are told apart by people with any colour vision, of a lightness that shows on white and on black.
 COLOURS = ("#2f7fc1", "#d9602b", "#17a67c", "#c06fa3", "#c79200", "#62a8d8")
 DASHES = ("", "6 2", "2 2", "7 2 2 2", "10 3", "3 3")

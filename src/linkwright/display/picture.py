@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.display.markup import safe
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.bodies import body_motion
 from linkwright.mechanism.description import GROUND, Description
 
-Floats = NDArray[np.float64]
 #: Bodies up to which a mechanism is drawn, and up to which a closed one is put together for it.
 MOST, CLOSED = 120, 40
 WIDTH, HEIGHT, _EDGE = 260, 190, 16

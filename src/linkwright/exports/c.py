@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.exports.measure import FLAGS, Size, measured
 from linkwright.exports.pages import operations, readme
 from linkwright.exports.subject import Subject, plain
-from linkwright.exports.vectors import Floats, Vectors
+from linkwright.exports.vectors import Vectors
 from linkwright.kernels.ctext_block import numbers
 from linkwright.kernels.ctext_names import literal
 from linkwright.kernels.ctext_package import Argument, PackageText, package_text

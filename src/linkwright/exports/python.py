@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.exports import modules as M
 from linkwright.exports.pages import operations, readme
 from linkwright.exports.slopes import Slopes, slopes
 from linkwright.exports.subject import Subject, plain
-from linkwright.exports.vectors import LEAST_IN_PYTHON, Floats, Vectors
+from linkwright.exports.vectors import LEAST_IN_PYTHON, Vectors
 from linkwright.kernels import pytext
 from linkwright.kernels.ctext_names import identifier
 from linkwright.tape.block import Block

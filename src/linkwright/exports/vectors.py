@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.exports.subject import Subject
 from linkwright.tape.block import Block
 from linkwright.tape.straight import straightened
-
-Floats = NDArray[np.float64]
 
 CASES = 8
 MARGIN = 30.0

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from warnings import warn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightWarning
 from linkwright.formats.passive import Passive, passive_forces
 from linkwright.formats.poses import Pose
@@ -22,7 +22,6 @@ from linkwright.mechanism.frames import snapped
 from linkwright.mechanism.topology import span
 from linkwright.spatial.rotation import euler_parameters
 
-Floats = NDArray[np.float64]
 _BACK = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])  # "Rx-": a quarter turn back about x
 _DEEPEST = MAX_NESTING - 10
 _LEVER = 0.1  # metres between the two points of a revolute joint that closes a loop

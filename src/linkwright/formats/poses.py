@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.mechanism.frames import snapped
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ from warnings import warn
 from xml.sax.saxutils import escape
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.text import first_few
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightWarning
 from linkwright.formats.passive import Passive, passive_forces
 from linkwright.formats.xml_text import number, numbers, quoted, refuse, without_place
@@ -19,7 +19,6 @@ from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.topology import span
 from linkwright.spatial.rotation import euler_parameters
 
-Floats = NDArray[np.float64]
 _TYPES = {
     "revolute": "revolute",
     "prismatic": "prismatic",

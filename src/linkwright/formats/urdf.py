@@ -11,8 +11,8 @@ from typing import Any, Literal
 from warnings import warn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.limits import ranged
 from linkwright.formats.xml import number, parse_xml
@@ -23,7 +23,6 @@ from linkwright.mechanism.frames import axis_frame, full_inertia, rpy_matrix
 from linkwright.mechanism.kinds import KIND_LIST
 from linkwright.mechanism.merge import merge_fixed
 
-Floats = NDArray[np.float64]
 _KINDS = {
     "revolute": "revolute",
     "continuous": "revolute",

@@ -8,8 +8,8 @@ from typing import Any
 from warnings import warn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightWarning
 from linkwright.formats.urdf import LARGEST
 from linkwright.formats.xml_text import number, numbers, quoted, refuse
@@ -19,7 +19,6 @@ from linkwright.mechanism.elements import joint_losses
 from linkwright.mechanism.frames import full_inertia, snapped
 from linkwright.mechanism.topology import Topology, span
 
-Floats = NDArray[np.float64]
 _TYPES = {"prismatic": "prismatic", "fixed": "fixed", "planar": "planar", "free": "floating"}
 _FREE_FALL = (0.0, 0.0, -9.81)
 _PACKED = (("ixx", 0, 0), ("iyy", 1, 1), ("izz", 2, 2), ("ixy", 0, 1), ("ixz", 0, 2), ("iyz", 1, 2))

@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.checks import exact_array
+from linkwright.base.types import Floats
 from linkwright.errors import ShapeError
 from linkwright.kernels.arguments import wrong_dtype
 from linkwright.kernels.kernel import Kernel, Port, Signature, native
-
-Floats = NDArray[np.float64]
 
 
 def bound(kernel: Kernel, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> Callable[[], None]:

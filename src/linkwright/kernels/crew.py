@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import Lock
+from linkwright.base.types import Floats
 from linkwright.errors import KernelError
 from linkwright.kernels.bound import bound, checked
 from linkwright.kernels.kernel import native
 from linkwright.tape.program import Program
 
-Floats = NDArray[np.float64]
 Task = tuple[Program, Sequence[Floats], Sequence[Floats]]
 
 _WORDS = 4  # of a job: the kernel's address, and its arguments pointers, strides, scratch

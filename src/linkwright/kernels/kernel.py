@@ -27,6 +27,7 @@ from linkwright.base.arrays import packed, unpacked
 from linkwright.base.checks import exact_array, real_array, whole_number
 from linkwright.base.locks import Lock, cached_property
 from linkwright.base.memory import check_memory, empty
+from linkwright.base.types import Floats
 from linkwright.errors import KernelError
 from linkwright.kernels import cache as disk
 from linkwright.kernels import numpy_backend, scratch
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from linkwright.kernels.cuda_backend import DeviceKernel
     from linkwright.tape.derivative import SparseMatrix
 
-Floats = NDArray[np.float64]
 Shape = tuple[int, ...]
 
 _FLOAT64 = np.dtype(np.float64)

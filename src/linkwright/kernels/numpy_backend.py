@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import KernelError
 from linkwright.tape.block import Block
 from linkwright.tape.program import Buffer, Program
 from linkwright.tape.running import Runner
 from linkwright.tape.statements import Loop, Operand, Solve
-
-Floats = NDArray[np.float64]
 
 
 def run(program: Program, inputs: Sequence[Floats], batch: int) -> list[Floats]:

@@ -7,8 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.mechanism.description import GROUND, Description, sealed
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.reversed import reverse
@@ -20,7 +20,6 @@ from linkwright.spatial.rotation import euler_parameters
 if TYPE_CHECKING:
     from linkwright.kernels.kernel import Kernel
 
-Floats = NDArray[np.float64]
 AT_ONCE = 50_000  # bodies times points that are computed together
 #: The arrays of a description that tell how bodies are joined.
 NUMBERS = ("ri", "pi", "rj", "pj", "pitch")

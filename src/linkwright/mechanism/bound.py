@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError
 from linkwright.mechanism.expression import Expression, simplified
 
-Floats = NDArray[np.float64]
 Array = Any  # of floats, or of floats and expressions
 
 

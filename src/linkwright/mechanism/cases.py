@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.errors import NameNotFound, ShapeError
 from linkwright.mechanism.checks import ROTATION_TOLERANCE, impossible_inertias, rotation_faults
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import Rod
 from linkwright.mechanism.expression import Expression
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 _ROTATIONS = ("ri", "rj", "frame_r", "start_r")
 _NOT_NEGATIVE = ("mass", "armature", "damping", "friction", "velocity_limit", "effort_limit")

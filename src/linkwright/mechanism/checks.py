@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.text import first_few
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.mechanism.description import BODY_ARRAYS, GROUND, Description
 from linkwright.mechanism.elements import JointForce, laws_of
@@ -19,7 +20,6 @@ from linkwright.mechanism.gear_trains import circle
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.quantities import Quantity, quantities
 
-Floats = NDArray[np.float64]
 #: How far, as a part of the trace, rounding may take an inertia from what a body can have.
 INERTIA_TOLERANCE = 1e-9
 ROTATION_TOLERANCE = 1e-9

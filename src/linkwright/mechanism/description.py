@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.drawing import Shape, Trace
 from linkwright.mechanism.elements import Driver, Element, Initial, Mimic, Tie
@@ -24,7 +25,6 @@ from linkwright.mechanism.kinds import KIND_LIST, KINDS, JointKind
 from linkwright.mechanism.lengths import length_scale
 from linkwright.mechanism.system import System
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 GROUND = -1
 

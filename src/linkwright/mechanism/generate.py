@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from linkwright.base.checks import whole_number
 from linkwright.base.memory import check_memory
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import Description, Names, joint_defaults, kind_number, sealed
 from linkwright.mechanism.frames import axis_frame, snapped
 from linkwright.mechanism.kinds import KIND_LIST, KINDS, JointKind
 
-Floats = NDArray[np.float64]
 LENGTH, MASS, WIDTH = 0.1, 1.0, 0.05
 SCREW_PITCH = 0.01  # metres a radian
 _NUMBERS = 100  # of a link, in all arrays together

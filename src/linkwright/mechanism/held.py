@@ -6,14 +6,13 @@ from dataclasses import replace
 from warnings import warn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import Driver, PointOnLine, Rod, Tie
 from linkwright.mechanism.system import System
 
-Floats = NDArray[np.float64]
 #: A tie holds within the assembly tolerance, and within this part of its size.
 PART = 1e-3
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.mechanism.elements import PointOnLine, PointOnPlane, Rod
 from linkwright.mechanism.kinds import KIND_LIST
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from linkwright.mechanism.description import Description
     from linkwright.mechanism.tree import Tree
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 GROUND = -1

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.spatial.algebra import is_zero
 from linkwright.spatial.rotation import General, Rotation, Turn
 
-Floats = NDArray[np.float64]
 SNAP = 1e-14
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.gear_trains import of_first_leader
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
@@ -24,7 +25,6 @@ from linkwright.mechanism.reversed import reverse
 from linkwright.mechanism.topology import Topology
 from linkwright.spatial.rotation import Chain, Turn
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 At: TypeAlias = slice | NDArray[Any]  # some positions of a tree
 FEW = 16  # different joints, bodies or records up to which a tree has few

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.mechanism.contraction import Contraction, contract
 from linkwright.mechanism.tree import Tree, record_slices
 from linkwright.recursions.link import Link
 from linkwright.recursions.traversal import SingularLink, Unrolled
 from linkwright.spatial.algebra import PACKED
 
-Floats = NDArray[np.float64]
 NONE = 1e-12  # the part of a link's inertia that counts as none
 ANGLE = 1e-9  # between directions that count as the same
 

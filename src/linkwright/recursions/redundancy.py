@@ -14,11 +14,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.assembled import MISFIT
 from linkwright.constraints.least_squares import GAPS
 from linkwright.spatial.algebra import Array
 
-Floats = NDArray[np.float64]
 #: Φ (S, m) and G (S, m, nv) of positions (S, n): equations by their scales, rates by their units, so that all of them
 #: are plain numbers; and the positions reached from some by rates.
 Evaluate = Callable[[Floats], tuple[Floats, Floats]]

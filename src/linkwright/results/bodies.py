@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
+from linkwright.base.types import Floats
 from linkwright.mechanism.bodies import QUANTITIES, body_motion
 from linkwright.mechanism.description import Description
-
-Floats = NDArray[np.float64]
 
 
 class BodyArrays(Mapping[str, Floats]):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.topology import span
@@ -20,7 +21,6 @@ from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_prod
 if TYPE_CHECKING:
     from linkwright.results.solution import Solution
 
-Floats = NDArray[np.float64]
 _TURN = 2.0 * np.pi
 #: Rates count turns where accelerations explain them to half a turn, and they lead to a tenth of a turn (rad).
 EXPLAINED, REACHED = 0.5 * _TURN, 0.1 * _TURN

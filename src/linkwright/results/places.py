@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description, Names
 from linkwright.spatial.algebra import cross
 from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix, quaternion_product
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.checks import path_text
 from linkwright.base.text import first_few
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.mechanism.kinds import JointKind
 from linkwright.results.joints import joint_coordinates
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-Floats = NDArray[np.float64]
 MOST = 6  # columns, unless more are asked for by name
 ENDINGS = (".png", ".svg", ".pdf")
 #: Colours that people with any colour vision tell apart (Okabe and Ito), and dashes for those who print in grey.

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.errors import DtypeError, ShapeError
 from linkwright.mechanism.description import GROUND, Description, sealed
 from linkwright.mechanism.topology import span
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 
 #: What is kept of every body at every time, with how many numbers it has, its unit, and what it is.
 QUANTITIES: dict[str, tuple[int, str, str]] = {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.lengths import length_scale
@@ -30,7 +31,6 @@ from linkwright.simulation.tolerances import GROUPS, Tolerances, tolerances
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _CODE = CONTROL.index("code")
 

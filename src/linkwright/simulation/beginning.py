@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.checks import real_array
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism.lengths import coordinate_units
 from linkwright.simulation.control import CLOSED
@@ -26,7 +26,6 @@ from linkwright.simulation.tolerances import tolerances
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 _CONSISTENT = 1e-9  # how far the nearest state that closes the loops may be from one that is taken as it is
 MOVED = 1e-6  # how far coordinates may be moved without a note, as a part of their sizes
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.simulation.control import (
     CLOSED,
     CONTROL,
@@ -28,7 +29,6 @@ from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.tableaux import Row, Tableau
 from linkwright.simulation.tolerances import GROUPS, Tolerances
 
-Floats = NDArray[np.float64]
 _OFTEN, _ENDLESS = 100, 2e5  # attempts after which it is asked how a run goes, and how many a run should not take
 
 

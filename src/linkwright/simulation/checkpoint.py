@@ -28,7 +28,6 @@ from linkwright.simulation.engines import Work, step_count
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.tolerances import GROUPS
 
-Floats = NDArray[np.float64]
 FORMAT, VERSION = "linkwright checkpoint", 3
 _NAMES = ("t", "q", "v", "a")
 _HEADER = 2**24

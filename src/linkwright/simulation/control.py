@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.simulation.tableaux import Tableau
 from linkwright.simulation.tolerances import GROUPS, Tolerances
 from linkwright.tape.functions import less, less_equal, maximum, minimum, where
-
-Floats = NDArray[np.float64]
 
 #: What goes from one attempt to the next: the time, the step to try, the error of the last accepted step, how the
 #: attempt went, the residual of the constraints before the last round, the rounds, the error of this attempt, the

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.kernels.bound import marched
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.control import (
@@ -31,8 +32,6 @@ from linkwright.simulation.rows import Rows
 from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.tableaux import Tableau
 from linkwright.simulation.tolerances import GROUPS, Tolerances
-
-Floats = NDArray[np.float64]
 
 PIECE = 0.03  # seconds that one call may take
 FAR = 0.01  # the part of the rates by which projection may change them in a step of given length, unseen

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.kernels import compiled
 from linkwright.simulation.engines import Engine
@@ -16,7 +17,6 @@ from linkwright.simulation.kernels import in_batch
 from linkwright.simulation.laws import Law, law
 from linkwright.simulation.rows import Rows
 
-Floats = NDArray[np.float64]
 _PIECES = 16  # into which the part of a step with a crossing is cut, again and again
 _ROUNDS = 14  # 16¹⁴ is more than the digits of a number
 #: The parts of a step at which an event is looked at: close to its ends they tell the slope there.

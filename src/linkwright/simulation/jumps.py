@@ -22,7 +22,6 @@ from linkwright.simulation.rows import Rows
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 #: A step is short below this part of the longest; a change of the acceleration is a jump above this part of the largest
 #: and so many times those beside it, or back again in the next step, or to and fro within the step: then the rates do
 #: not change as the accelerations at both ends say.

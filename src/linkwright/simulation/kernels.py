@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.tableaux import Tableau
 from linkwright.tape.program import Program
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from linkwright.programs import Maker
     from linkwright.simulation.parts import Parts
 
-Floats = NDArray[np.float64]
 LANES = 8  # a batch of fewer states would run by other code, whose last bits may differ
 
 

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.checks import shown
+from linkwright.base.types import Floats
 from linkwright.errors import DtypeError, LinkwrightError, RecordingError, ShapeError
 from linkwright.kernels import numpy_backend
 from linkwright.simulation.memory import Memory
 from linkwright.tape.build import record
 from linkwright.tape.program import Program
 
-Floats = NDArray[np.float64]
 Function = Callable[[Any, Any, Any], Any]
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.simulation.engines import Engine
 from linkwright.simulation.rows import Growing, Rows
-
-Floats = NDArray[np.float64]
 
 
 class Output(Protocol):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.dense import weighted
 from linkwright.simulation.laws import LawFailed
@@ -23,7 +24,6 @@ from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.tableaux import tableau_of
 from linkwright.simulation.tolerances import Tolerances
 
-Floats = NDArray[np.float64]
 #: How far a crossing goes at most, in radians or parts of the mechanism's length, and the parts of that tried in turn.
 REACH, PARTS = 0.3, (1.0, 0.7, 0.5, 0.35, 0.25, 0.17, 0.1, 0.05, 0.02, 0.01)
 #: Where the second way divides a crossing: no stage of it comes to where one of the first is.

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.checks import finite_number, positive_number, real_array, whole_number
 from linkwright.base.memory import check_memory, empty
+from linkwright.base.types import Floats
 from linkwright.closed.rounding import warned
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.kernel import Kernel
@@ -25,7 +26,6 @@ from linkwright.simulation.march import many_steps
 from linkwright.simulation.tableaux import METHODS, STIFF, Tableau, tableau_of
 from linkwright.tape.program import Program
 
-Floats = NDArray[np.float64]
 #: Seconds that one call of native code may take: what a person who presses Ctrl-C waits.
 PIECE = 0.2
 KEPT = ("q", "v", "a")

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.closed.rounding import unsure
 from linkwright.errors import FormatError
 from linkwright.results.solution import Occurrence, Solution
@@ -28,7 +28,6 @@ from linkwright.simulation.rows import Rows
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 MOST_NOTES = 5  # of events
 
 

@@ -9,9 +9,10 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import check_points, finite_number, positive_number, real_array
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model import Mechanism
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from linkwright.results.solution import Solution
     from linkwright.simulation.events import Event
 
-Floats = NDArray[np.float64]
 RTOL = 1e-8
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.laws import Law
 from linkwright.simulation.rows import Rows
-
-Floats = NDArray[np.float64]
 
 
 class Slopes:

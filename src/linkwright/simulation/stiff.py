@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.simulation.called import Creep
 from linkwright.simulation.control import CLOSED, CONTROL, LATELY, SHRUNK, USUAL, first_control
 from linkwright.simulation.engines import Trouble, Work
@@ -21,7 +22,6 @@ from linkwright.simulation.rows import Rows
 from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.tolerances import GROUPS, Tolerances
 
-Floats = NDArray[np.float64]
 LEG = 32  # steps after which the solver is begun anew
 _NOT_FINITE = (ValueError, np.linalg.LinAlgError)  # how SciPy's factorisations tell of what is not
 

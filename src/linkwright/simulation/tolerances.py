@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.mechanism.kinds import KIND_LIST
 from linkwright.mechanism.lengths import shifts
 from linkwright.mechanism.tree import Tree
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 #: What has a tolerance of its own.

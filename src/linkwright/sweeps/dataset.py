@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.checks import path_text
 from linkwright.base.files import check_target, write_bytes
 from linkwright.base.regular import open_regular
+from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.results import superblock
 from linkwright.results.netcdf import netcdf_bytes
@@ -30,7 +30,6 @@ from linkwright.sweeps.task import Task
 if TYPE_CHECKING:
     import xarray
 
-Floats = NDArray[np.float64]
 _AGAIN = "write it again with Study.save"
 
 

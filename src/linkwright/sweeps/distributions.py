@@ -11,11 +11,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 
-Floats = NDArray[np.float64]
 _LEAST = 2.0**-53  # probabilities of 0 and 1 are as close to these as doubles tell
 
 

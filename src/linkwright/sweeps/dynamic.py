@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.constraints.assembling import Settling
 from linkwright.constraints.case_numbers import CaseNumbers
 from linkwright.errors import LinkwrightError
@@ -24,8 +25,6 @@ from linkwright.simulation.ends import ended
 from linkwright.sweeps.batch import sentence
 from linkwright.sweeps.model import StudyModel
 from linkwright.sweeps.motions import Motions
-
-Floats = NDArray[np.float64]
 
 
 def settings_of(model: StudyModel, times: Floats, given: Mapping[str, Any]) -> Settings:

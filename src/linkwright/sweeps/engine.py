@@ -10,8 +10,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.closed.rounding import warned
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, SlowCaseWarning
 from linkwright.mechanism.cases import Cases
@@ -25,7 +25,6 @@ from linkwright.sweeps.task import Task
 if TYPE_CHECKING:
     from linkwright.results.solution import Solution
 
-Floats = NDArray[np.float64]
 MEMORY = 64_000_000  # bytes of motion that are kept at once
 FEWEST, MOST = 8, 1024  # cases side by side: fewer would go by other loops, whose last bits may differ
 

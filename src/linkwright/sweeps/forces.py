@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.acting import forces
 from linkwright.errors import NameNotFound
@@ -11,8 +10,6 @@ from linkwright.results.solution import QUANTITIES, Solution
 from linkwright.results.status import Counters, Status
 from linkwright.sweeps.model import StudyModel
 from linkwright.sweeps.motions import Motions
-
-Floats = NDArray[np.float64]
 
 
 def add_forces(model: StudyModel, motions: Motions, names: tuple[str, ...]) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from linkwright.base.types import Floats
+
 _LENGTH = struct.Struct("=Q")
 
 

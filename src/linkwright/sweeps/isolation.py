@@ -12,13 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.locks import Lock
+from linkwright.base.types import Floats
 from linkwright.sweeps.batch import Batch, joined
 from linkwright.sweeps.process import Death, WorkerProcess
 
-Floats = NDArray[np.float64]
 CRASHES, DEATHS = 2, 3  # of worker processes on a case before it is given up: of its own doing, or by somebody's
 _PARTS = 8  # that cases are divided into when their process has died
 _LOOK = 1.0  # seconds between looks whether cases are still wanted

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.closed.starting import at_initial_state
 from linkwright.constraints.abreast import Abreast, motions
 from linkwright.constraints.assembled import start_state
@@ -22,8 +22,6 @@ from linkwright.spatial.rotation import euler_parameters_matrix
 from linkwright.sweeps.batch import sentence
 from linkwright.sweeps.model import StudyModel
 from linkwright.sweeps.motions import Motions
-
-Floats = NDArray[np.float64]
 
 
 class Kinematic:

@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.arrays import array_of
 from linkwright.base.files import write_bytes
 from linkwright.base.regular import open_regular
+from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.results.archives import DAMAGE
 from linkwright.sweeps.plan import Plan, is_recipe
 from linkwright.sweeps.task import Task, digest_of
 
-Floats = NDArray[np.float64]
 FORMAT, VERSION = "linkwright study", 1
 MANIFEST, VALUES = "manifest.json", "values.npy"
 _LARGEST_TEXT = 64 * 2**20

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.mechanism.description import BODY_ARRAYS, JOINT_ARRAYS, Description
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from linkwright.constraints.kinematics import Kinematics
     from linkwright.results.solution import Solution
 
-Floats = NDArray[np.float64]
 #: Arrays that no analysis looks at.
 _LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
 #: What changes a prescribed motion, or where something of it is looked at.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import NameNotFound
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.description import GROUND
@@ -18,7 +18,6 @@ from linkwright.results.places import find, turned
 from linkwright.results.solution import QUANTITIES, Solution
 from linkwright.spatial.algebra import cross
 
-Floats = NDArray[np.float64]
 #: Quantities of bodies in the order of `Carried`.
 _CARRIED = ("orientation", "position", "velocity", "angular_velocity", "acceleration", "angular_acceleration")
 

@@ -12,8 +12,8 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import FUNCTIONS
@@ -21,7 +21,6 @@ from linkwright.mechanism.quantities import COORDINATES, rate_names
 from linkwright.results.places import find, fitting
 from linkwright.sweeps.motions import Motions
 
-Floats = NDArray[np.float64]
 #: A value over all cases: one number, (n,) for every case, or (T, n) at every time.
 Value = Callable[[Motions], Any]
 

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.sweeps.distributions import DISTRIBUTIONS, Distribution
 
-Floats = NDArray[np.float64]
 SAMPLINGS = ("grid", "latin", "sobol", "random")
 DRAWS = 100  # at every point of the grid, unless said
 MOST = 50_000_000

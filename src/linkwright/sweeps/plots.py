@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.checks import path_text
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.results.plots import ENDINGS, style
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from linkwright.sweeps.study import Study
 
-Floats = NDArray[np.float64]
 KINDS = ("lines", "scatter", "histogram", "series")
 _ROWS, _LINES, _DOTS, _CURVES = 6, 8, 20_000, 200
 _INK, _FAINT, _BLUE = "#222222", "#777777", "#0072B2"

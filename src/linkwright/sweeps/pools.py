@@ -10,12 +10,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from linkwright.base.types import Floats
 from linkwright.sweeps.isolation import Processes
 
-Floats = NDArray[np.float64]
 #: What computes cases: from a task's text and values to plain data, as `sweeps.work.compute` does.
 Compute = Callable[[str, Floats], dict[str, Any]]
 

@@ -12,14 +12,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from linkwright.base.locks import Lock
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.frames import receive, send
 
-Floats = NDArray[np.float64]
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from linkwright.sweeps.child import serve; serve()"
 _STILL = 20.0  # times its limit of CPU time that a case may take by the clock on the wall, …
 _LEAST_STILL = 60.0  # … and no less than these seconds: a machine may be busy with other things

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.elements import laws_of
 from linkwright.sweeps.batch import sentence
 from linkwright.sweeps.model import StudyModel
-
-Floats = NDArray[np.float64]
 
 
 class Readable:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.files import cannot_write, write_bytes
 from linkwright.base.regular import kind, open_lock, open_regular
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError
 from linkwright.results.archives import DAMAGE, plain_array
 from linkwright.sweeps.batch import Batch
@@ -41,7 +42,6 @@ from linkwright.sweeps.manifest import (
 from linkwright.sweeps.plan import Plan
 from linkwright.sweeps.task import Task
 
-Floats = NDArray[np.float64]
 CHUNKS, DATASET, LOCK = "chunks", "study.nc", ".lock"
 _CHUNK_NAME = re.compile(r"(\d{6,9})\.npz")
 _PART_NAME = re.compile(r"\.(manifest\.json|values\.npy|study\.nc|\d{6,9}\.npz)\.[0-9a-f]{8}\.part")

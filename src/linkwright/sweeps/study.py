@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
 from linkwright.base.text import on_one_line
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.sweeps.batch import MISSING, Batch
 from linkwright.sweeps.plan import Plan, told
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from linkwright.results.solution import Solution
-
-Floats = NDArray[np.float64]
 
 
 class Study:

@@ -13,7 +13,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import path_text, real_array
 from linkwright.base.locks import cached_property
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
     from linkwright.results.solution import Solution
 
-Floats = NDArray[np.float64]
 #: What an output may be: a text in the language of models, or a function of a case's `Solution`.
 Output = str | Callable[["Solution"], float]
 #: Settings of analyses and simulations that are plain numbers and words.

@@ -10,15 +10,14 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.locks import Lock
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.batch import Batch, joined
 from linkwright.sweeps.task import Task
 from linkwright.tape.preparing import preparing
 
-Floats = NDArray[np.float64]
 _KEPT = 4
 _engines: OrderedDict[str, Any] = OrderedDict()
 _lock = Lock()  # a worker of a cluster may have several threads

@@ -7,9 +7,9 @@ from fractions import Fraction
 from math import lcm, pi
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.symbolic.calculus import derivative, replaced
 from linkwright.symbolic.dynamics import Dynamics
@@ -18,7 +18,6 @@ from linkwright.symbolic.formula import Applied, Sum, Symbol, evaluate, number, 
 from linkwright.symbolic.linear import Moved
 from linkwright.symbolic.ring import Compiled
 
-Floats = NDArray[np.float64]
 #: A force: a number, or the name of a parameter.
 Force = int | float | Fraction | str
 _ROUNDED = 1e-13

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from warnings import warn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import path_text
 from linkwright.base.text import first_few
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.model import Mechanism
 from linkwright.symbolic.derivation import Derivation, Estimate, Progress, estimate
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from linkwright.symbolic.linear import Linearisation, Point
     from linkwright.symbolic.recursive import Recursive
 
-Floats = NDArray[np.float64]
 MOST = 10_000_000  # terms: some gigabytes
 #: The order in which parts are written, so that an interruption leaves what is short.
 _SHORTEST_FIRST = {"friction": 0, "springs": 1, "potential_energy": 2, "g": 3, "M": 4, "h": 6, "C": 7}

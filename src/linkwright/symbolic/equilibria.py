@@ -9,8 +9,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.symbolic.balance import Balance, Floats, Force
+from linkwright.symbolic.balance import Balance, Force
 from linkwright.symbolic.dynamics import Dynamics
 from linkwright.symbolic.exact import finite, short
 from linkwright.symbolic.formula import Sum

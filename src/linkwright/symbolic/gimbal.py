@@ -11,7 +11,8 @@ from math import cos, pi, sin
 
 import numpy as np
 
-from linkwright.symbolic.balance import Balance, Floats
+from linkwright.base.types import Floats
+from linkwright.symbolic.balance import Balance
 from linkwright.symbolic.formula import evaluate
 from linkwright.symbolic.links import Model
 

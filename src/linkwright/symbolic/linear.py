@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.symbolic.calculus import derivative, replaced
 from linkwright.symbolic.dynamics import Dynamics
@@ -25,7 +26,6 @@ from linkwright.symbolic.ring import Compiled, Poly, Ring
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 Rows = list[list[Poly]]
 #: What a symbol is at a point: a number, or itself.
 Value = int | float | Fraction | Literal["free"]

@@ -9,7 +9,8 @@ from math import pi, prod
 
 import numpy as np
 
-from linkwright.symbolic.balance import Balance, Floats
+from linkwright.base.types import Floats
+from linkwright.symbolic.balance import Balance
 from linkwright.symbolic.exact import rational
 from linkwright.symbolic.formula import Sum, Symbol, evaluate, symbols
 from linkwright.symbolic.inverse import Quotient, determinant, solved

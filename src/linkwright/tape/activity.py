@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.tape.dataflow import Bools, periods
+from linkwright.base.types import Bools
+from linkwright.tape.dataflow import periods
 from linkwright.tape.derivative_block import depends, needs
 from linkwright.tape.program import Program
 from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, PartialVisitor, Solve, Statement, Walk, Zero

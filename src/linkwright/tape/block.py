@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.tape import operations as O
 from linkwright.tape.scalar import CONSTANT, INPUT, Recorder, Scalar
 from linkwright.tape.table import Table
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 

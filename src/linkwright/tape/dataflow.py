@@ -14,11 +14,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Longs
 from linkwright.tape.program import Program
 from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Walk, Zero, nested
 
-Longs = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 #: A look needs the number as it is, a read may only pass it on; a clear sets it to 0.
 Kind = Literal["read", "look", "set", "clear", "add"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats, Longs
 from linkwright.errors import RecordingError
 from linkwright.tape.block import Block, finish
 from linkwright.tape.build import ProgramBuilder
@@ -20,9 +20,6 @@ from linkwright.tape.program import Program
 from linkwright.tape.scalar import Recorder, Scalar, undisturbed
 from linkwright.tape.statements import Each
 from linkwright.tape.straight import straightened
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 #: A Jacobian with more columns than this, of a program with loops over bodies, is refused.
 COLUMNS = 4096

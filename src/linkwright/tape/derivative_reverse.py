@@ -13,10 +13,11 @@ from itertools import islice
 
 import numpy as np
 
+from linkwright.base.types import Longs
 from linkwright.errors import RecordingError
 from linkwright.tape.activity import useful, varied
 from linkwright.tape.build import ProgramBuilder
-from linkwright.tape.dataflow import Kind, Longs, items_of, moments, starts
+from linkwright.tape.dataflow import Kind, items_of, moments, starts
 from linkwright.tape.derivative_block import Directions, pull_back
 from linkwright.tape.derivative_solve import add_numbers, fixed, reverse_solve
 from linkwright.tape.ledger import Ledger

@@ -15,15 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Longs
 from linkwright.tape.build import ProgramBuilder
 from linkwright.tape.dataflow import first_start
 from linkwright.tape.program import Program
 from linkwright.tape.statements import ITEM, Case, Copy, Each, Operand, Solve, Zero
 from linkwright.tape.wiring import Wiring
-
-Longs = NDArray[np.int64]
 
 
 def fixed(program: Program, operand: Operand) -> Operand:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from linkwright.base.types import Bools, Longs
 from linkwright.errors import RecordingError
 from linkwright.tape.activity import Marks
-from linkwright.tape.dataflow import Access, Bools, Kind, Longs, periods, starts
+from linkwright.tape.dataflow import Access, Kind, periods, starts
 from linkwright.tape.program import Program
 from linkwright.tape.statements import Operand
 

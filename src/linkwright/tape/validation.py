@@ -7,10 +7,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from linkwright.base.types import Longs
 from linkwright.errors import LinkwrightError
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
-from linkwright.tape.dataflow import Longs, related
+from linkwright.tape.dataflow import related
 from linkwright.tape.program import Program
 from linkwright.tape.statements import ITEM, Case, Copy, Each, Loop, Operand, Solve, Walk, Zero
 from linkwright.tape.table import Table

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import PointForce, Rod
 from linkwright.results.places import place
-from linkwright.viewer.motion import Floats, Motion
+from linkwright.viewer.motion import Motion
 from linkwright.viewer.parts import PALETTE, POST, Part, bar, solid
 
 _THICK, _SLIM, _LEAST = 0.0155, 0.16, 0.0022  # a bar's radius: of the mechanism, of a usual bar, and at least

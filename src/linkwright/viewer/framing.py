@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.viewer.motion import Floats, Motion
+from linkwright.base.types import Floats
+from linkwright.viewer.motion import Motion
 
 _FLAT = 1e-8  # of the motion's squares: what a planar motion may leave its plane
 _THIN = 0.4  # a flat mechanism's depth, of its width

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import PointForce, PointOnLine, PointOnPlane, Rod
 from linkwright.results.places import Place, place
-from linkwright.viewer.motion import Floats, Motion
+from linkwright.viewer.motion import Motion
 from linkwright.viewer.parts import PIN, STEEL, Part, bar, solid
 
 Pair = tuple[list[Part], list[Part]]  # on the base and on the mover

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.viewer.motion import Floats, along
+from linkwright.base.types import Floats
+from linkwright.viewer.motion import along
 
 #: Colours that people with any colour vision tell apart, on light and on dark ground.
 PALETTE = ("#2f7fc1", "#e69f00", "#17a67c", "#d9602b", "#62bdf0", "#cf7fae", "#d8c93a")

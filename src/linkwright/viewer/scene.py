@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import Rod
@@ -19,7 +20,7 @@ from linkwright.viewer.figure import Skeleton, body_colors, skeleton, sticks
 from linkwright.viewer.framing import View, box, outermost, view_of
 from linkwright.viewer.joints import anchors, joint_parts, stretched
 from linkwright.viewer.meshes import Mesh, read_mesh
-from linkwright.viewer.motion import Floats, Motion, along, checked, counted
+from linkwright.viewer.motion import Motion, along, checked, counted
 from linkwright.viewer.parts import Part, bar, corners, solid
 
 MAX_BODIES = 2000

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.formats.mjcf.bodies import Bodies, Joint
-from linkwright.formats.mjcf.nodes import Floats, Node
+from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.settings import Defaults, Settings
 from linkwright.mechanism.expression import Call, Expression, Number, as_expression
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from linkwright.formats.mjcf.nodes import Floats, Node
+from linkwright.base.types import Floats
+from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.places import along, pose_of
 from linkwright.formats.mjcf.settings import Defaults, Settings
 from linkwright.formats.poses import HERE, Pose

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from linkwright.base.types import Floats
 from linkwright.formats.mjcf.actuators import Actuator, control_name
 from linkwright.formats.mjcf.bodies import Bodies, Joint, Site, free_name
 from linkwright.formats.mjcf.inertias import Weight
-from linkwright.formats.mjcf.nodes import Floats
 from linkwright.formats.mjcf.settings import Settings
 from linkwright.formats.mjcf.tendons import Tendon, odd_powers, powers, spring_place
 from linkwright.mechanism.builder import Builder

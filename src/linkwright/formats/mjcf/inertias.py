@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.formats.mjcf.bodies import Bodies, Body, Geom
 from linkwright.formats.mjcf.meshes import Meshes
-from linkwright.formats.mjcf.nodes import Floats, Node
+from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.places import rotation_of
 from linkwright.formats.mjcf.settings import Settings
 from linkwright.mechanism.frames import full_inertia

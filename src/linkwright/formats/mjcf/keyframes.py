@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.formats.mjcf.bodies import Bodies, Joint
 from linkwright.formats.mjcf.chains import Chains, free_pose
-from linkwright.formats.mjcf.nodes import Floats, Node
+from linkwright.formats.mjcf.nodes import Node
 from linkwright.mechanism.builder import Builder
 
 _COORDINATES = {"revolute": 1, "prismatic": 1, "spherical": 4, "free": 7}

@@ -9,10 +9,11 @@ from pathlib import Path, PureWindowsPath
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import FormatError
 from linkwright.formats.files import read_bytes
 from linkwright.formats.includes import MAX_FILES, Folder
-from linkwright.formats.mjcf.nodes import Floats, Node
+from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.places import quaternion
 from linkwright.formats.mjcf.settings import Defaults, Settings
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import FormatError
 from linkwright.formats.includes import Folder
 from linkwright.formats.xml import MAX_NESTING, number
 
-Floats = NDArray[np.float64]
 #: Attributes of several numbers of which the first few may be given, over those of a default.
 _PARTIAL = ("size", "gear", "gainprm", "biasprm", "dynprm", "polycoef", "stiffness", "damping")
 _ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwright.formats.mjcf.nodes import Floats, Node
+from linkwright.base.types import Floats
+from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.settings import Settings
 from linkwright.formats.poses import Pose
 from linkwright.mechanism.frames import snapped

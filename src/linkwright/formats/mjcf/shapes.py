@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.formats.mjcf.bodies import WORLD, Bodies, Geom, free_name
 from linkwright.formats.mjcf.inertias import geom_kind, geom_size
 from linkwright.formats.mjcf.meshes import Meshes
-from linkwright.formats.mjcf.nodes import Floats, Node
+from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.poses import Pose
 from linkwright.mechanism.builder import Builder
 

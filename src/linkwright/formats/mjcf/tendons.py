@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.formats.mjcf.bodies import Bodies, Joint, Site
 from linkwright.formats.mjcf.chains import Chains
-from linkwright.formats.mjcf.nodes import Floats, Node
+from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.settings import Defaults, Settings
 from linkwright.formats.poses import HERE, Pose
 from linkwright.mechanism.expression import Call, Expression, Number, as_expression

@@ -6,12 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.mechanism.bound import is_bound
 from linkwright.mechanism.frames import snapped
 
-Floats = NDArray[np.float64]
 Array = Any  # of floats, or of floats and expressions
 PARALLEL = 1e-9  # the sine below which two directions are one
 _FLIP = np.diag([1.0, -1.0, -1.0])

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes, Registry
 from linkwright.formats.mks.axes import are_parallel, axes_of
@@ -24,7 +24,6 @@ from linkwright.mechanism.checks import ROTATION_TOLERANCE, impossible_inertias,
 from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.frames import axis_frame
 
-Floats = NDArray[np.float64]
 Array = Any  # of floats, or of floats and expressions
 POSE = ("origin", "pqr", "h", "f", "axes")
 _SAME = 1e-9  # of the largest coordinate: by how much two descriptions of one point may differ

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError
 from linkwright.formats.limits import ranged
-from linkwright.formats.poses import Floats, Pose
+from linkwright.formats.poses import Pose
 from linkwright.formats.sdf.scope import WORLD, Place, Scope
 from linkwright.formats.sdf.values import Values
 from linkwright.mechanism.builder import Builder

@@ -10,9 +10,10 @@ from warnings import warn
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightWarning, ModelError
 from linkwright.formats.includes import Folder
-from linkwright.formats.poses import HERE, Floats
+from linkwright.formats.poses import HERE
 from linkwright.formats.sdf.joints import Joints, Link, label
 from linkwright.formats.sdf.scope import WORLD, Place, Scope, read_scope, version_of
 from linkwright.formats.sdf.values import Values

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.errors import FormatError
-from linkwright.formats.poses import HERE, Floats, Pose
+from linkwright.formats.poses import HERE, Pose
 from linkwright.formats.xml import number
 from linkwright.mechanism.frames import rpy_matrix, snapped
 

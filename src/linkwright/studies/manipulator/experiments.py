@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.control import (
     Accelerations,
     Curve,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from linkwright.control.repeated import Repeated, Weighting
     from linkwright.control.two_dof import TwoDof
 
-Floats = NDArray[np.float64]
 LAWS: tuple[Law, ...] = ("pid", "dynamic", "friction")
 UP = 2  # the vertical axis
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.studies.manipulator.figures import ALARM, FAINT, INK, dressed, legend, new_figure
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from linkwright.control.models import Model
     from linkwright.control.repeated import Round
 
-Floats = NDArray[np.float64]
 MODEL, MEASURED, OTHER = "#0072B2", "#D55E00", "#009E73"
 LEVEL, LOW = 0.95, 0.5  # of the band; Hz, where the plots begin
 COHERENT = 0.8  # what counts as coherent for the weights

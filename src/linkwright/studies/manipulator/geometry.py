@@ -17,11 +17,10 @@ from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError
 
-Floats = NDArray[np.float64]
 LEGS = 6
 
 

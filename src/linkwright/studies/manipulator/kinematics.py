@@ -13,13 +13,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, ShapeError
 from linkwright.spatial.rotation import euler_parameters_matrix
 from linkwright.studies.manipulator.geometry import Geometry
 
-Floats = NDArray[np.float64]
 WORST = 1e8  # the condition above which a leg or the machine counts as singular
 
 

@@ -17,12 +17,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.studies.manipulator.geometry import LEGS, Geometry, Inertia
 from linkwright.tape.functions import absolute, arctan2, maximum, minimum
 
-Floats = NDArray[np.float64]
 Vector = Sequence[Any]
 KNEE = -1  # the side of the crank's two solutions: −1 has the knees outside, as the machine is built
 COLUMNS = 8

@@ -20,8 +20,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwright.base.types import Floats
 from linkwright.building import Builder
 from linkwright.errors import ModelError
 from linkwright.mechanism.expression import Expression, Name
@@ -30,7 +31,6 @@ from linkwright.studies.manipulator.drawing import draw
 from linkwright.studies.manipulator.geometry import LEGS, Geometry
 from linkwright.studies.manipulator.kinematics import about, check_reach, legs_at, motion
 
-Floats = NDArray[np.float64]
 LINKS = ("arm", "fork", "rod", "outer", "inner")  # a leg's bodies
 MASSES = ("crank", "universal", "rod", "first_cross", "second_cross", "plate")  # what `Geometry` calls their inertias
 DIMENSIONS = (

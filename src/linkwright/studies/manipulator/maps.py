@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, ShapeError
 from linkwright.studies.manipulator.geometry import Geometry
 from linkwright.studies.manipulator.kinematics import (
@@ -26,7 +27,6 @@ from linkwright.studies.manipulator.kinematics import (
     rotation,
 )
 
-Floats = NDArray[np.float64]
 Plane = Literal["xy", "xz", "yz", "tilt"]
 PLANES: tuple[Plane, ...] = ("xy", "xz", "yz", "tilt")
 #: What ends the workspace at a point: nothing, a leg's reach, its universal joint, its spherical joint.

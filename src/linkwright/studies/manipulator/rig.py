@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.control import (
     AccelerationFeedback,
     Accelerometer,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from linkwright.control.two_dof import TwoDof
     from linkwright.model import Mechanism
 
-Floats = NDArray[np.float64]
 Law = Literal["dynamic", "pid", "friction"]
 
 MOTORS = tuple(f"motor{leg}" for leg in range(1, LEGS + 1))

@@ -8,9 +8,10 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import positive_number
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, ShapeError
 from linkwright.kernels import compiled
 from linkwright.kernels.bound import bound
@@ -34,7 +35,6 @@ from linkwright.studies.manipulator.step_program import (
 )
 from linkwright.tape.program import Program
 
-Floats = NDArray[np.float64]
 Form = Literal["serial", "threads", "simd", "pipelined"]
 Run = Callable[[Any, Any, Floats, Any, Floats], tuple[Floats, Floats, Floats]]
 

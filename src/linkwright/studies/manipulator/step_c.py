@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from linkwright.base.types import Floats
 from linkwright.kernels.ctext_names import function_name
 from linkwright.studies.manipulator.forward import ROUNDS
 from linkwright.studies.manipulator.geometry import Geometry
 from linkwright.studies.manipulator.step_program import STATE
 from linkwright.tape.program import Program
-
-Floats = NDArray[np.float64]
 
 
 def c_file(program: Program, name: str, geometry: Geometry, gains: Floats) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwright.base.types import Floats
 from linkwright.building import Builder
 from linkwright.errors import ModelError, ShapeError
 from linkwright.model import Mechanism
@@ -18,7 +19,6 @@ from linkwright.spatial.rotation import euler_parameters
 from linkwright.studies.manipulator.geometry import check_positive
 from linkwright.studies.manipulator.kinematics import Unreachable, finite, length, rotation
 
-Floats = NDArray[np.float64]
 LEGS = 6
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.types import Floats
 from linkwright.studies.manipulator.geometry import LEGS, Geometry
 from linkwright.studies.manipulator.kinematics import motion
 from linkwright.studies.manipulator.leg_counts import leg_counts
@@ -24,7 +24,6 @@ from linkwright.studies.manipulator.step import ControlStep, Form
 from linkwright.studies.manipulator.step_program import KNOWN, STATE
 from linkwright.tape.program import Program
 
-Floats = NDArray[np.float64]
 #: The paper's tables 1 and 2: ms on Pentium Pro processors of 200 MHz, one of them and four.
 PAPER = {"forward kinematics": 0.92, "six inverse dynamics": 6 * 0.43, "transformation": 0.19, "whole step": 3.69}
 PAPER_PARALLEL = 1.02
