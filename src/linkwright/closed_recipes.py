@@ -192,7 +192,10 @@ def _over(block: Block, inputs: Floats) -> Floats:
     """A block's outputs (S, ·) for inputs (S, ·), by NumPy."""
     with np.errstate(all="ignore"):
         outputs = block.evaluate(list(inputs.T))
-    return np.stack([np.broadcast_to(x, len(inputs)) for x in outputs], axis=1).astype(float)
+    results = np.empty((len(inputs), len(outputs)))
+    for k, output in enumerate(outputs):
+        results[:, k] = output
+    return results
 
 
 def _scales(traversal: Unrolled, hold: Hold, units: Array, size: Any) -> Array:

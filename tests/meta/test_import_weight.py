@@ -23,3 +23,8 @@ def test_dynamics_need_no_heavy_library() -> None:
 def test_recording_and_differentiating_need_no_heavy_library() -> None:
     code = "import linkwright as lw\nlw.record(lambda x: (x * x).sum(), 3).jacobian()([1.0, 2.0, 3.0])"
     assert not loaded_after(code) & set(HEAVY)
+
+
+def test_a_table_of_numbers_needs_no_parser() -> None:
+    row = '{"a": 0.3, "alpha": 0.0, "d": 0.1, "theta": 0.0, "mass": 1.0, "inertia": (0.1, 0.1, 0.1)}'
+    assert "lark" not in loaded_after(f"import linkwright as lw\nlw.from_dh([{row}]).mass_matrix([0.2])")

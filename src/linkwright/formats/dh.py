@@ -19,7 +19,6 @@ import numpy as np
 
 from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.formats.files import MAX_BYTES, read_bytes
-from linkwright.formats.mks.constants import symbolic
 from linkwright.mechanism.bound import is_bound
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.builder_parts import packed_inertia
@@ -279,6 +278,8 @@ class _Symbols:
         name = text.removeprefix("-")
         if name.isidentifier() and (name.lower() != "pi" or name in self.given):
             return Name(name) if text == name else -Name(name)
+        from linkwright.formats.mks.constants import symbolic  # the language's parser is slow to import
+
         value = symbolic(text, what)
         if value.angle and not angle:
             raise ModelError(f"{what} is {text!r}, an angle; give a number without deg and rad", element=what)
