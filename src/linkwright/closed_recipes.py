@@ -113,7 +113,7 @@ def _solve(
 def blocks_of(question: Question) -> Blocks:
     """The blocks in which the equations of the mechanism's holds are eliminated."""
     maker = question.maker
-    certain = not question.request.free
+    certain = not question.request.free or question.request.ranks_hold
     return Blocks(maker.redundancy, [c.form.size for c in maker.closings], certain=certain)
 
 
@@ -131,25 +131,34 @@ def moving(question: Question, **inputs: Any) -> Unrolled:
     return traversal
 
 
-def redundancy_of(maker: Maker) -> Redundancy:
-    """What the constraint equations repeat of each other at positions around the drawing."""
+def residuals_of(maker: Maker, free: Sequence[str] = ()) -> Callable[..., tuple[Array, Array]]:
+    """The function (q, t, values of free parameters) → Φ, G without units, to be recorded."""
     from linkwright.recipes import Question
 
-    tree, request, units = maker.tree, Request("settling"), maker.rate_units
+    request, units = Request("settling", free=tuple(free)), maker.rate_units
 
-    def residuals(q: Array, t: Any) -> tuple[Array, Array]:
-        question = Question(maker, request, {"q": q, "v": np.zeros_like(units), "t": t})
+    def residuals(q: Array, t: Any, *p: Array) -> tuple[Array, Array]:
+        inputs = {"q": q, "v": np.zeros_like(units), "t": t, **({"p": p[0]} if p else {})}
+        question = Question(maker, request, inputs)
         traversal = moving(question)
         holds = holds_of(question, traversal)
         scales = [_scales(traversal, hold, units, maker.size) for hold in holds]
         g = [gradient(traversal, hold) * units / s[:, None] for hold, s in zip(holds, scales, strict=True)]
         return _joined([hold.phi / s for hold, s in zip(holds, scales, strict=True)]), _joined(g)
 
+    return residuals
+
+
+def redundancy_of(maker: Maker) -> Redundancy:
+    """What the constraint equations repeat of each other at positions around the drawing."""
+    from linkwright.recipes import Question
+
     def moved(q: Array, dv: Array) -> Array:
         return coordinates.integrate(Question(maker, Request("integrate"), {"q": q, "dv": dv}).traversal())
 
-    nq, nv = tree.coordinates.nq, len(units)
-    equations, motion = trace(residuals, [(nq,), ()])[0], trace(moved, [(nq,), (nv,)])[0]
+    units = maker.rate_units
+    nq, nv = maker.tree.coordinates.nq, len(units)
+    equations, motion = trace(residuals_of(maker), [(nq,), ()])[0], trace(moved, [(nq,), (nv,)])[0]
 
     def evaluate(q: Floats) -> tuple[Floats, Floats]:
         values = _over(equations, np.concatenate([q, np.zeros((len(q), 1))], axis=1))
@@ -159,8 +168,7 @@ def redundancy_of(maker: Maker) -> Redundancy:
     def move(q: Floats, change: Floats) -> Floats:
         return _over(motion, np.concatenate([q, change * units], axis=1))
 
-    driven = np.concatenate([np.full(c.form.size, c.group == "driver") for c in maker.closings])
-    return redundancy(evaluate, move, maker.drawn, driven, nv)
+    return redundancy(evaluate, move, maker.drawn, maker.driven, nv)
 
 
 def _size(question: Question) -> Any:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +12,6 @@ from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.merge import lock
 from linkwright.mechanism.tree import Tree
 from linkwright.programs import Maker
 from linkwright.views import Body, DofReport, Joint, View
@@ -23,9 +20,8 @@ from linkwright.views import Body, DofReport, Joint, View
 class Described:
     """A description with its questions that need no program."""
 
-    def __init__(self, description: Description) -> None:
-        self.description = description
-        self._maker = Maker(description)
+    def __init__(self, maker: Maker) -> None:
+        self.description, self._maker = maker.description, maker
 
     # -- what it is -----------------------------------------------------------------------------------
     @property
@@ -103,19 +99,6 @@ class Described:
     def parameters(self) -> dict[str, float]:
         """The named numbers that `with_parameters` changes and `free=` leaves open."""
         return dict(self.description.parameters)
-
-    def with_parameters(self, **values: float) -> Self:
-        """The same mechanism with other values of its parameters."""
-        return type(self)(self.description.with_parameters(values))
-
-    def lock(self, joints: Mapping[str, float | ArrayLike]) -> Self:
-        """The mechanism with these joints held at these values: `mech.lock({"elbow": 0.3})`.
-
-        Their bodies become one with their parents.
-        """
-        if not isinstance(joints, Mapping):
-            raise ModelError(f"lock takes joints with their values, as in {{'elbow': 0.3}}, not {joints!r}")
-        return type(self)(lock(self.description, joints))
 
     def dof(self) -> DofReport:
         """Coordinates and degrees of freedom; with loops, ties or drivers by the rank of their equations, which needs

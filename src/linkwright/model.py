@@ -7,9 +7,9 @@ wrenches are linear part first, in body axes unless said otherwise. SI units, ra
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,8 @@ from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.libraries import on_device
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.merge import lock
+from linkwright.programs import Maker, Parametrised
 from linkwright.tape.program import Program
 from linkwright.tape.scalar import has_scalars
 from linkwright.views import Body, DofReport, Joint
@@ -40,22 +42,27 @@ if TYPE_CHECKING:
 class Mechanism(Described):
     """A mechanism: what it is (`bodies`, `joints`, `frames`) and what it does (the methods)."""
 
-    def __init__(self, description: Description) -> None:
-        super().__init__(description)
+    def __init__(
+        self, description: Description, *, source: Mechanism | None = None, names: Collection[str] = ()
+    ) -> None:
+        """Of a description; with `source`, of one that differs from it in the values of the parameters `names`."""
+        super().__init__(Maker(description, None if source is None else source._maker, names))
+        self._source = source
         self._kernels: dict[Request, Kernel] = {}
         self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
         self._programs: dict[Request, Program] = {}
         self._further: OrderedDict[Hashable, Kernel] = OrderedDict()  # of programs that are no function of it
         self._variants: dict[str, Mechanism] = {}  # changed in one respect, by the name of the change
-        self.weighed_with_sizes: tuple[Mechanism, list[str]] | None = None  # with sizes of bodies as parameters
+        self._weighed_by_parameters: Mechanism | None = None  # with the sizes of bodies as parameters
         self._lock = Lock()
 
-    def __getstate__(self) -> Description:
+    def __getstate__(self) -> tuple[Description, Mechanism | None, tuple[str, ...]]:
         """Copied and pickled as its description: code belongs to one process."""
-        return self.description
+        return self.description, self._source, self._maker.names
 
-    def __setstate__(self, description: Description) -> None:
-        Mechanism.__init__(self, description)
+    def __setstate__(self, state: tuple[Description, Mechanism | None, tuple[str, ...]]) -> None:
+        description, source, names = state
+        Mechanism.__init__(self, description, source=source, names=names)
 
     # -- programs -------------------------------------------------------------------------------------
     def program(
@@ -80,9 +87,9 @@ class Mechanism(Described):
         request = Request(function, method or "", wrenches, frame, reference, tuple(free), form)
         request = self._maker.resolved(request)
         kernel = self._kernel(request)
-        if not self._maker.rolls(request):
+        if not self._maker.rolls(request) and self._source is None:
             return kernel.program
-        # The kernel's own is packed.
+        # The kernel's own is packed, or has values of parameters as data.
         with self._lock:
             if request not in self._programs:
                 self._programs[request] = self._maker.program(request)
@@ -101,26 +108,30 @@ class Mechanism(Described):
             if kernel is not None:
                 self._kernels[asked] = kernel
                 return kernel
-            self._maker.check(request)
-            form = "rolled" if self._maker.rolls(request) else "unrolled"
-            maker = self._maker  # not the mechanism: it dies with its last name, and its kernels' memory with it
-            plain = (lambda: maker.program(request)) if form == "rolled" else None
-            kernel = program_cache.kernel(
-                self.description.digest, (request, form), lambda: maker.program(request, packed=True), plain=plain
-            )
-            self._kernels[asked] = self._kernels[request] = kernel
+            kernel = self._kernels[asked] = self._kernels[request] = self._maker.kernel(request)
         return kernel
 
-    def kernel(self, request: Hashable, record: Callable[[], Program], *, seldom: bool = False) -> Kernel:
+    def kernel(
+        self,
+        request: Hashable,
+        record: Callable[[], Program],
+        *,
+        parametrised: Parametrised | None = None,
+        seldom: bool = False,
+    ) -> Kernel:
         """The kernel of a program about this mechanism that is no function of it: a step in time, a frame's motion.
 
         The request tells the programs of a mechanism apart, in other processes by its `repr`. `record` makes the
-        program where no cache has its code; `seldom` is for code that runs a few times. The last ones are kept.
+        program where no cache has its code; `seldom` is for code that runs a few times. With `parametrised` the
+        program is about its source, with the parameters as an input p. The last ones are kept.
         """
         with self._lock:
             kernel = self._further.get(request)
             if kernel is None:
-                kernel = program_cache.kernel(self.description.digest, request, record, seldom=seldom)
+                if parametrised is None:
+                    kernel = program_cache.kernel(self.description.digest, request, record, seldom=seldom)
+                else:
+                    kernel = parametrised.kernel(request, record, seldom=seldom)
                 self._further[request] = kernel
                 if len(self._further) > _FURTHER:
                     self._further.popitem(last=False)
@@ -142,7 +153,7 @@ class Mechanism(Described):
         """Run the program of a request; after the first plain call of one state, take the short way."""
         kernel = self._kernel(request)
         if has_scalars(*arrays):
-            return kernel.program(*arrays)
+            return (kernel.program if self._source is None else self._maker.program(request))(*arrays)
         if self._maker.needs_time and FUNCTIONS[request.function].forces:
             return kernel(*arrays, t, out=out)
         name = request.function
@@ -164,8 +175,36 @@ class Mechanism(Described):
     def _changed(self, name: str, change: Callable[[Description], Description]) -> Mechanism:
         """The mechanism with a changed description, made once and kept by the name of the change."""
         if name not in self._variants:
-            self._variants[name] = Mechanism(change(self.description))
+            if self._source is None:
+                self._variants[name] = Mechanism(change(self.description))
+            else:
+                self._variants[name] = self._source._changed(name, change).with_parameters(**self._values)
         return self._variants[name]
+
+    @property
+    def _values(self) -> dict[str, float]:
+        """The parameters in which it differs from its source."""
+        return {name: self.description.parameters[name] for name in self._maker.names}
+
+    def with_parameters(self, **values: float) -> Self:
+        """The same mechanism with other values of its parameters.
+
+        Its programs are those of this mechanism, with the values as inputs: another value compiles nothing.
+        """
+        description = self.description.with_parameters(values)
+        source = self._source or self
+        if description.digest == source.description.digest:
+            return type(self)(description)
+        return type(self)(description, source=source, names={*self._maker.names, *values})
+
+    def lock(self, joints: Mapping[str, float | ArrayLike]) -> Self:
+        """The mechanism with these joints held at these values: `mech.lock({"elbow": 0.3})`.
+
+        Their bodies become one with their parents.
+        """
+        if not isinstance(joints, Mapping):
+            raise ModelError(f"lock takes joints with their values, as in {{'elbow': 0.3}}, not {joints!r}")
+        return type(self)(lock(self.description, joints))
 
     # -- coordinates ----------------------------------------------------------------------------------
     def neutral(self) -> Floats:
@@ -266,9 +305,13 @@ class Mechanism(Described):
     @cached_property
     def _weighed(self) -> Mechanism:
         """The same mechanism with geometry for masses."""
-        from linkwright.closed.consistent import weighed
+        from linkwright.closed.consistent import body_sizes, weighed, weighed_by_parameters
 
-        return Mechanism(weighed(self.description))
+        if self._source is None:
+            return Mechanism(weighed(self.description))
+        if self._source._weighed_by_parameters is None:
+            self._source._weighed_by_parameters = Mechanism(weighed_by_parameters(self._source.description))
+        return self._source._weighed_by_parameters.with_parameters(**self._values, **body_sizes(self.description))
 
     def _closing(self, q: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
         """The least change of q, in the mass metric, that closes the loops to first order; and what is open."""

@@ -6,8 +6,8 @@ constants folded; beyond, it is rolled into loops over links.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.dynamics.functions import FORMS, FORWARD_METHODS, FUNCTIONS, REFERENCES, Request
-from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound
+from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
+from linkwright.kernels import program_cache
+from linkwright.kernels.kernel import Kernel, stored_arrays
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import AppliedWrench, JointForce, laws_of
 from linkwright.mechanism.frames import full_inertia
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from linkwright.constraints.closings import Closing
     from linkwright.recursions.redundancy import Redundancy
 
+NEAR_SIZE = 4.0  # a mechanism whose length is within this factor of another's is judged by the other's
 UNROLL = 64  # links up to which a recursion is unrolled
 #: Methods whose code grows faster, or from more, are rolled earlier: compiling stays at a second or two.
 UNROLL_EARLIER = {"triangular": 32, "mass-matrix": 24, "virtual-work": 32, "assembly": 32}
@@ -58,11 +61,78 @@ FEW_RATES = 12  # of closed mechanisms whose derivatives compile in seconds
 CLOSED = ("forward_dynamics", "constraint_forces", "closing", "settling")
 
 
-class Maker:
-    """Makes the programs of one mechanism."""
+@dataclass(frozen=True)
+class RanksRequest:
+    """Φ and G without units, at values of free parameters."""
 
-    def __init__(self, description: Description) -> None:
+    free: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Parametrised:
+    """A mechanism's programs as those of its source, with the values of some parameters as data."""
+
+    source: Maker
+    names: tuple[str, ...]
+    values: Floats
+
+    def kernel(self, request: Any, record: Callable[[], Program], *, seldom: bool = False) -> Kernel:
+        """The kernel of a program about the source with an input p of these parameters, at these values."""
+        source, names = self.source, self.names
+        own = np.array([source.description.parameters[name] for name in names])
+        shared = program_cache.kernel(
+            source.description.digest, ("at values", request), lambda: record().with_data("p", own), seldom=seldom
+        )
+        return shared.at("p", self.values)
+
+
+class Maker:
+    """Makes the programs of one mechanism.
+
+    One that has other values of the parameters `names` than its `source` uses the source's programs, where these are
+    such that no answer depends on it: see `parametrised`.
+    """
+
+    def __init__(self, description: Description, source: Maker | None = None, names: Collection[str] = ()) -> None:
         self.description = description
+        self.source, self.names = source, tuple(name for name in description.parameters if name in names)
+
+    @cached_property
+    def parametrised(self) -> Parametrised | None:
+        """How programs of the source serve this mechanism; None where it has programs of its own.
+
+        They do if recording this mechanism would fold the same zeros and find the same ranks of its constraints, and
+        if its size is about the source's.
+        """
+        if self.source is None or not self._alike(self.source):
+            return None
+        values = np.array([self.description.parameters[name] for name in self.names])
+        return Parametrised(self.source, self.names, values)
+
+    def _alike(self, source: Maker) -> bool:
+        d, other = self.description, source.description
+        if self.tree.n > UNROLL or not 1.0 / NEAR_SIZE <= self.size / source.size <= NEAR_SIZE:
+            return False
+        for (array, flat), expression in d.bindings.items():
+            if expression.names().isdisjoint(self.names):
+                continue
+            values = (np.asarray(getattr(x, array)).reshape(-1)[flat] for x in (d, other))
+            if array == "gear" or len({bool(value) for value in values}) > 1:
+                return False
+        if not np.array_equal(self._regular, source._regular) or self.rotors or self.carried_by_constraints:
+            return False
+        return not source.carried_by_constraints and self._ranks_alike(source)
+
+    def _ranks_alike(self, source: Maker) -> bool:
+        from linkwright.recursions.redundancy import Blocks
+
+        if not self.closed:
+            return True
+        if source.gap or not source.redundancy.positions:
+            return False
+        sizes = [c.form.size for c in self.closings]
+        blocks = [Blocks(maker.redundancy, sizes) for maker in (self, source)]
+        return not self.redundancy.gap and blocks[0].alike(blocks[1])
 
     @cached_property
     def topology(self) -> Topology:
@@ -165,11 +235,18 @@ class Maker:
 
         return closings(self.description, self.topology) if self.closed else ()
 
+    @property
+    def driven(self) -> NDArray[np.bool_]:
+        """(m,): which of the constraint equations are drivers'."""
+        return np.concatenate([np.full(c.form.size, c.group == "driver") for c in self.closings])
+
     @cached_property
     def redundancy(self) -> Redundancy:
         """Which of the equations of a closed mechanism repeat others."""
-        from linkwright.kernels.kernel import stored_arrays
         from linkwright.recursions.redundancy import Redundancy
+
+        if self.source is not None:
+            return self._redundancy_at(self.source)
 
         def arrays() -> list[NDArray[np.float64]]:
             from linkwright.recipes import redundancy_of
@@ -177,6 +254,30 @@ class Maker:
             return redundancy_of(self).arrays()
 
         return Redundancy.of_arrays(stored_arrays(self.description.digest, "redundancy", arrays))
+
+    def _redundancy_at(self, source: Maker) -> Redundancy:
+        """The same by programs of the source, at this mechanism's values of its parameters."""
+        from linkwright.recursions.redundancy import redundancy
+
+        request, units = RanksRequest(self.names), source.rate_units
+        nq, nv, k = source.tree.coordinates.nq, len(units), len(self.names)
+
+        def record() -> Program:
+            from linkwright.closed_recipes import residuals_of
+            from linkwright.tape.build import record
+
+            return record(residuals_of(source, self.names), nq, (), k)
+
+        digest = source.description.digest
+        residuals = program_cache.kernel(digest, request, record, seldom=True)
+        integrate = source.kernel(Request("integrate"))
+        values = np.array([self.description.parameters[name] for name in self.names])
+
+        def evaluate(q: Floats) -> tuple[Floats, Floats]:
+            phi, g = residuals(q, np.zeros(len(q)), values)
+            return phi, g
+
+        return redundancy(evaluate, lambda q, change: integrate(q, change * units), self.drawn, self.driven, nv)
 
     @cached_property
     def drawn(self) -> NDArray[np.float64]:
@@ -271,6 +372,27 @@ class Maker:
         return {name: self.place(name, free) for name in names}
 
     # -- programs -----------------------------------------------------------------------------------------
+    def kernel(self, request: Request) -> Kernel:
+        """The kernel of a request, which is `resolved`."""
+        self.check(request)
+        if self.source is not None and not FUNCTIONS[request.function].numbers:
+            return self.source.kernel(request)
+        if self.parametrised is not None and not request.free:
+            try:
+                return self._kernel_at(self.parametrised, request)
+            except LinkwrightError:
+                pass  # what cannot leave parameters free is recorded for this mechanism, or refused by its own numbers
+        form = "rolled" if self.rolls(request) else "unrolled"
+        plain = (lambda: self.program(request)) if form == "rolled" else None
+        digest = self.description.digest
+        return program_cache.kernel(digest, (request, form), lambda: self.program(request, packed=True), plain=plain)
+
+    def _kernel_at(self, parametrised: Parametrised, request: Request) -> Kernel:
+        source = parametrised.source
+        free = replace(request, free=self.names, ranks_hold=True)
+        source.check(free)
+        return parametrised.kernel(free, lambda: source.program(free, packed=True))
+
     def check(self, request: Request) -> None:
         """Refuse options that the function does not take, and names that are not there, before anything is made."""
         takes = FUNCTIONS[request.function].options

@@ -17,6 +17,7 @@ from linkwright.constraints.equations import Equations
 from linkwright.constraints.tree_states import assembled, coordinates
 from linkwright.errors import AssemblyError, NameNotFound, ShapeError
 from linkwright.mechanism.description import Description
+from linkwright.mechanism.expression import Name
 from linkwright.mechanism.system import System
 
 if TYPE_CHECKING:
@@ -126,6 +127,19 @@ def weighed(d: Description) -> Description:
     return replace(
         d, mass=np.ones(d.nb), com=np.zeros((d.nb, 3)), inertia=inertia, armature=none, elements=(), bindings=bindings
     )
+
+
+def weighed_by_parameters(d: Description) -> Description:
+    """The same with the bodies' sizes as parameters, for mechanisms that differ in these: see `body_sizes`."""
+    plain, sizes = weighed(d), body_sizes(d)
+    bindings = {("inertia", 6 * k + i): Name(name) * Name(name) for k, name in enumerate(sizes) for i in range(3)}
+    return replace(plain, parameters={**plain.parameters, **sizes}, bindings={**plain.bindings, **bindings})
+
+
+def body_sizes(d: Description) -> dict[str, float]:
+    """The sizes of the bodies, each as a parameter that is named after its body."""
+    sizes = Equations(d).sizes.tolist()
+    return {f"size of {name}": size for name, size in zip(d.body_names, sizes, strict=True)}
 
 
 def one(x: ArrayLike, n: int, name: str) -> Floats:

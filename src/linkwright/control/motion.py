@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.kernels.kernel import Kernel
 from linkwright.tape.build import record
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
+    from linkwright.programs import Maker
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,40 @@ class KinematicsRequest:
     free: tuple[str, ...] = ()
 
 
-def coordinate_rates(mech: Mechanism) -> Callable[[Any, Any], Any]:
-    """q̇ of q and v, to be recorded."""
-    if mech.nq == mech.nv:
-        return lambda q, v: v
-    return mech.program("rate", form="unrolled")
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """The functions of a mechanism as they are recorded: each takes the free parameters p last, where there are any."""
+
+    maker: Maker
+    free: tuple[str, ...]
+    ranks_hold: bool
+
+    def program(self, function: str, **options: Any) -> Program:
+        free = self.free if FUNCTIONS[function].numbers else ()
+        request = Request(function, free=free, form="unrolled", ranks_hold=self.ranks_hold, **options)
+        return self.maker.program(request)
+
+    def coordinate_rates(self) -> Callable[[Any, Any], Any]:
+        """q̇ of q and v."""
+        x = self.maker.tree.coordinates
+        return (lambda q, v: v) if x.nq == x.nv else self.program("rate")
+
+    def parameters(self, p: Any) -> tuple[Any, ...]:
+        return (p,) if self.free else ()
+
+    def record(self, function: Callable[..., Any], inputs: str, name: str) -> Program:
+        """The program of a function of q and rates, by their letters, and of p, which it takes last."""
+        x = self.maker.tree.coordinates
+        sizes = [x.nq if letter == "q" else x.nv for letter in inputs] + ([len(self.free)] if self.free else [])
+        return record(function, *sizes, name=name)
+
+
+def _kernel(mech: Mechanism, request: KinematicsRequest, make: Callable[[Recorded], Program]) -> Kernel:
+    """The kernel of a program of this module; parameters that nobody leaves free are those of the mechanism."""
+    own = None if request.free else mech._maker.parametrised
+    maker, free = (mech._maker, request.free) if own is None else (own.source, own.names)
+    recorded = Recorded(maker, free, own is not None)
+    return mech.kernel(replace(request, free=free), lambda: make(recorded), parametrised=own)
 
 
 def frame_motion(mech: Mechanism, frame: str, free: tuple[str, ...] = ()) -> Kernel:
@@ -38,53 +69,54 @@ def frame_motion(mech: Mechanism, frame: str, free: tuple[str, ...] = ()) -> Ker
     The first three numbers of the rate are the acceleration of the origin, the others the angular acceleration.
     """
 
-    def make() -> Program:
-        options: dict[str, Any] = {"frame": frame, "free": free, "form": "unrolled"}
-        pose, moves = mech.program("pose", **options), coordinate_rates(mech)
-        twist = mech.program("twist", reference="aligned", **options).forward()
-        still = [np.zeros(len(free))] if free else []
+    def make(r: Recorded) -> Program:
+        pose, moves = r.program("pose", frame=frame), r.coordinate_rates()
+        twist = r.program("twist", frame=frame, reference="aligned").forward()
+        still = r.parameters(np.zeros(len(r.free)))
 
-        def motion(q: Any, v: Any, a: Any, *p: Any) -> Any:
-            w, rate = twist(q, v, *p, moves(q, v), a, *still)
-            return pose(q, *p), w, rate
+        def motion(q: Any, v: Any, a: Any, p: Any = None) -> Any:
+            w, rate = twist(q, v, *r.parameters(p), moves(q, v), a, *still)
+            return pose(q, *r.parameters(p)), w, rate
 
-        return record(motion, mech.nq, mech.nv, mech.nv, *([len(free)] if free else []), name=f"motion of {frame}")
+        return r.record(motion, "qva", f"motion of {frame}")
 
-    return mech.kernel(KinematicsRequest("frame motion", frame, free), make)
+    return _kernel(mech, KinematicsRequest("frame motion", frame, free), make)
 
 
 def loop_kinematics(mech: Mechanism) -> Kernel:
     """q, v → Φ (m), G (m, nv) and the drift Ġv (m) of a closed mechanism's constraints: Φ̇ = G v, Φ̈ = G a + drift."""
 
-    def make() -> Program:
-        settling = mech.program("settling", form="unrolled")
-        closing = mech.program("closing", form="unrolled")
-        rate = record(lambda q, v: settling(q, v)[1], mech.nq, mech.nv)
-        drift, moves = rate.forward(), coordinate_rates(mech)
+    def make(r: Recorded) -> Program:
+        settling, closing, moves = r.program("settling"), r.program("closing"), r.coordinate_rates()
+        nv = r.maker.tree.coordinates.nv
+        rate = r.record(lambda q, v, p=None: settling(q, v, *r.parameters(p))[1], "qv", "rate")
+        drift, still = rate.forward(), r.parameters(np.zeros(len(r.free)))
 
-        def kinematics(q: Any, v: Any) -> Any:
-            still = rate(q, np.zeros(mech.nv))
-            g = np.stack([rate(q, row) - still for row in np.eye(mech.nv)], axis=1)
-            return closing(q)[1], g, drift(q, v, moves(q, v), np.zeros(mech.nv))[1]
+        def kinematics(q: Any, v: Any, p: Any = None) -> Any:
+            more = r.parameters(p)
+            rest = rate(q, np.zeros(nv), *more)
+            g = np.stack([rate(q, row, *more) - rest for row in np.eye(nv)], axis=1)
+            return closing(q, *more)[1], g, drift(q, v, *more, moves(q, v), np.zeros(nv), *still)[1]
 
-        return record(kinematics, mech.nq, mech.nv, name="loop kinematics")
+        return r.record(kinematics, "qv", "loop kinematics")
 
-    return mech.kernel(KinematicsRequest("loop kinematics"), make)
+    return _kernel(mech, KinematicsRequest("loop kinematics"), make)
 
 
 def frame_kinematics(mech: Mechanism, frame: str) -> Kernel:
     """q, v → pose (4, 4), Jacobian (6, nv), twist (6) and the drift J̇v (6) of a frame, in ground's axes."""
 
-    def make() -> Program:
-        pose = mech.program("pose", frame=frame, form="unrolled")
-        jacobian = mech.program("jacobian", frame=frame, reference="aligned", form="unrolled")
-        twist = mech.program("twist", frame=frame, reference="aligned", form="unrolled").forward()
-        moves = coordinate_rates(mech)
+    def make(r: Recorded) -> Program:
+        pose, moves = r.program("pose", frame=frame), r.coordinate_rates()
+        jacobian = r.program("jacobian", frame=frame, reference="aligned")
+        twist = r.program("twist", frame=frame, reference="aligned").forward()
+        still = np.zeros(r.maker.tree.coordinates.nv), *r.parameters(np.zeros(len(r.free)))
 
-        def kinematics(q: Any, v: Any) -> Any:
-            w, drift = twist(q, v, moves(q, v), np.zeros(mech.nv))
-            return pose(q), jacobian(q), w, drift
+        def kinematics(q: Any, v: Any, p: Any = None) -> Any:
+            more = r.parameters(p)
+            w, drift = twist(q, v, *more, moves(q, v), *still)
+            return pose(q, *more), jacobian(q, *more), w, drift
 
-        return record(kinematics, mech.nq, mech.nv, name=f"kinematics of {frame}")
+        return r.record(kinematics, "qv", f"kinematics of {frame}")
 
-    return mech.kernel(KinematicsRequest("frame kinematics", frame), make)
+    return _kernel(mech, KinematicsRequest("frame kinematics", frame), make)

@@ -23,7 +23,6 @@ from linkwright.errors import ModelError
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.elements import Initial
 from linkwright.mechanism.lengths import coordinate_units
-from linkwright.opened import Opened
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
 from linkwright.tape.derivative import SparseMatrix
@@ -113,10 +112,13 @@ class Beginning:
     def _found(self, values: Floats) -> tuple[Floats, Floats, Floats]:
         """Where motion begins, and the weights of the least rates; anew only where a parameter moves it."""
         if self._kept is None or (self._moves and not np.array_equal(values, self._kept[0])):
-            mech = Opened(self.mech, self.r.free, values.tolist())
+            mech = self._at(values)
             q, v = mech.initial_state(t=self.t)
             self._kept = values.copy(), q, v, Conditions(mech, self.t).columns ** 2
         return self._kept[1:]
+
+    def _at(self, values: Floats) -> Mechanism:
+        return self.mech.with_parameters(**dict(zip(self.r.free, values.tolist(), strict=True)))
 
     # -- programs -----------------------------------------------------------------------------------------
     @cached_property
@@ -192,8 +194,7 @@ class Beginning:
             for sign in (1.0, -1.0):
                 moved = values.copy()
                 moved[k] += sign * step
-                mech = Opened(self.mech, r.free, moved.tolist())
-                ends.append(np.concatenate(mech.initial_state(t=self.t)))
+                ends.append(np.concatenate(self._at(moved).initial_state(t=self.t)))
             found = (ends[0] - ends[1]) / (2.0 * step)
             size = max(float(np.abs(x / units).max(initial=0.0)) for x in (found, first[:, k]))
             # What rounding of the states makes of differences is none.

@@ -17,7 +17,6 @@ from linkwright.design.recorded import DesignRequest, Recorded, kernel
 from linkwright.design.rows import Rows, Series, Undefined, differentiated
 from linkwright.errors import AssemblyError
 from linkwright.kernels.kernel import Kernel
-from linkwright.opened import Opened
 from linkwright.spatial.algebra import Array
 from linkwright.tape.derivative import SparseMatrix
 
@@ -51,7 +50,7 @@ class Static:
             raise Undefined("forces have no finite slopes at the equilibrium; change the start of the parameters")
 
     def _found(self, values: Floats) -> Floats:
-        mech = Opened(self.mech, self.names, values.tolist())
+        mech = self.mech.with_parameters(**dict(zip(self.names, values.tolist(), strict=True)))
         rows: list[Floats] = []
         try:
             q = mech.initial_state(t=float(self.times[0]))[0]

@@ -64,6 +64,7 @@ class Request:
     reference: str = ""
     free: tuple[str, ...] = ()
     form: str = ""  # "unrolled" or "rolled" where the caller insists
+    ranks_hold: bool = False  # constraints have the same ranks at all values that free parameters will have
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class Function:
     forces: bool = False  # whether force elements take part
     loops: bool = False  # whether the spanning tree's answer holds for closed loops too
     closed: bool = False  # whether loops, rods and drivers take part
+    numbers: bool = True  # whether it depends on the mechanism's numbers, and not on the kinds of its joints alone
     options: tuple[str, ...] = ()
     plain: bool = True  # whether the method of this name is this function and no more: its plain calls have a shortcut
     instead: str = ""  # what to ask of a closed mechanism, which answers by its method alone
@@ -326,17 +328,29 @@ FUNCTIONS: dict[str, Function] = {
         **_same("momentum"),
     ),
     "integrate": Function(
-        "the q reached from q by rates held for a unit of time", ("q", "dv"), ("q",), loops=True, **_same("integrate")
+        "the q reached from q by rates held for a unit of time",
+        ("q", "dv"),
+        ("q",),
+        loops=True,
+        numbers=False,
+        **_same("integrate"),
     ),
     "difference": Function(
         "the rates that lead from one q to another in a unit of time",
         ("q", "q1"),
         ("dv",),
         loops=True,
+        numbers=False,
         **_same("difference"),
     ),
     "rate": Function(
-        "the time derivative of q", ("q", "v"), ("rate",), loops=True, plain=False, **_same("coordinate_rates")
+        "the time derivative of q",
+        ("q", "v"),
+        ("rate",),
+        loops=True,
+        numbers=False,
+        plain=False,
+        **_same("coordinate_rates"),
     ),
     "force_values": Function(
         "the value of each force element's law",

@@ -45,6 +45,7 @@ from linkwright.tape.program import Buffer, Program
 
 if TYPE_CHECKING:
     from linkwright.kernels.cuda_backend import DeviceKernel
+    from linkwright.kernels.llvm_backend import Code
     from linkwright.tape.derivative import SparseMatrix
 
 Shape = tuple[int, ...]
@@ -86,7 +87,8 @@ class Signature:
     single: bool
     scratch: dict[int, int]
     work: int
-    has_data: bool
+    data: tuple[str, ...]  # the names of the program's data, in the order of their numbers
+    columns: int  # and how many columns follow these
 
     @classmethod
     def of(cls, program: Program, widths: Sequence[int]) -> Signature:
@@ -102,7 +104,8 @@ class Signature:
             program.returns_one,
             {w: scratch_size(program, w) for w in widths},
             sum(program.count().values()),
-            bool(program.columns) or any(b.role == "data" for b in program.buffers),
+            tuple(b.name for b in program.buffers if b.role == "data"),
+            len(program.columns),
         )
 
     def dumps(self) -> bytes:
@@ -114,6 +117,7 @@ class Signature:
         for side in ("inputs", "outputs"):
             raw[side] = tuple(Port(name, tuple(shape), size) for name, shape, size in raw[side])
         raw["scratch"] = {int(w): n for w, n in raw["scratch"].items()}
+        raw["data"] = tuple(map(str, raw["data"]))
         return cls(**raw)
 
 
@@ -135,13 +139,29 @@ class Kernel:
         self.identity, self._make, self._seldom, self._plain = identity, make, seldom, plain
         self._lock = Lock()
         self._program: Program | None = None
+        self._held: _Held | None = None
         self._variants: dict[int, _Variant] = {}
         self._matrices: dict[tuple[str, int, int], SparseMatrix] = {}
         self._lanes = _lanes()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied as its program: machine code is of one process."""
+        if self._held is not None:
+            return _restored_at, (self._held.kernel, self._held.name, self._held.numbers)
         return _restored, (self.identity, self.program, self._seldom)
+
+    def at(self, name: str, numbers: Floats) -> Kernel:
+        """The kernel of the same code with other numbers for this data of the program; itself where it has none.
+
+        Its derivatives are compiled for these numbers.
+        """
+        if name not in self.signature.data:
+            return self
+        own = np.array(numbers, dtype=np.float64)
+        identity = f"{self.identity} with {name} = {own.tobytes().hex()}"
+        other = Kernel(identity, lambda: self.program.with_data(name, own), seldom=self._seldom)
+        other._held = _Held(self, name, own)
+        return other
 
     @property
     def program(self) -> Program:
@@ -160,6 +180,8 @@ class Kernel:
     @cached_property
     def signature(self) -> Signature:
         """What a caller must know, from the cache or from the program."""
+        if self._held is not None:
+            return self._held.kernel.signature
         name = disk.key(self.identity, "signature", str(self._lanes))
         kept = disk.read(name)
         if kept is not None:
@@ -184,8 +206,14 @@ class Kernel:
     @cached_property
     def data(self) -> list[NDArray[Any]]:
         """The numbers and columns that the code reads, from the cache or from the program."""
-        if not self.signature.has_data:
+        s = self.signature
+        if not s.data and not s.columns:
             return []
+        if self._held is not None:
+            arrays = list(self._held.kernel.data)
+            place = s.data.index(self._held.name)
+            arrays[place] = self._held.numbers.reshape(arrays[place].shape)
+            return arrays
         return stored_arrays(self.identity, "data", lambda: _data(self.program))
 
     @cached_property
@@ -397,6 +425,19 @@ def _restored(identity: str, program: Program, seldom: bool = False) -> Kernel:
     return Kernel(identity, lambda: program, seldom=seldom)
 
 
+def _restored_at(kernel: Kernel, name: str, numbers: Floats) -> Kernel:
+    return kernel.at(name, numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Whose code a kernel runs, with which numbers for which data."""
+
+    kernel: Kernel
+    name: str
+    numbers: Floats
+
+
 class _Variant:
     """Loaded code for one width."""
 
@@ -405,10 +446,14 @@ class _Variant:
 
         s = kernel.signature
         self.name, self.width, self.work = s.name, width, s.work
-        try:
-            self.code = load(kernel.object_code(width), "kernel")
-        except KernelError:
-            self.code = load(kernel.object_code(width, anew=True), "kernel")
+        self.code: Code
+        if kernel._held is not None:
+            self.code = kernel._held.kernel.variant(width).code
+        else:
+            try:
+                self.code = load(kernel.object_code(width), "kernel")
+            except KernelError:
+                self.code = load(kernel.object_code(width, anew=True), "kernel")
         self.scratch = s.scratch[width]
         self.data = kernel.data
         self._free, self._held = _FREE(self.code.address), _HELD(self.code.address)

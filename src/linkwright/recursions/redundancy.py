@@ -147,6 +147,15 @@ class Blocks:
         earlier = [row for k in before for row in self.rows[k]]
         return self.ranks.rank([*earlier, *self.rows[block]]) - self.ranks.rank(earlier)
 
+    def alike(self, other: Blocks) -> bool:
+        """Whether both are eliminated in the same blocks, with the same ranks."""
+        if self.groups != other.groups:
+            return False
+        blocks = range(len(self.groups))
+        before = [(k, some) for k in blocks for some in ([], *([j] for j in blocks), [j for j in blocks if j != k])]
+        same = all(self.rank(k, some) == other.rank(k, some) for k, some in before)
+        return same and all(self.most(k) == other.most(k) for k in blocks)
+
     def most(self, block: int) -> int:
         """The most of a block's equations that can be independent anywhere."""
         return self.ranks.rates(self.rows[block])

@@ -41,12 +41,13 @@ class Recording:
     law: Program | None
     free: tuple[str, ...]
     conserving: bool
+    ranks_hold: bool = False
 
     @cached_property
     def parts(self) -> Parts:
         from linkwright.simulation.parts import Parts
 
-        return Parts(self.maker, self.law, self.free, conserving=self.conserving)
+        return Parts(self.maker, self.law, self.free, conserving=self.conserving, ranks_hold=self.ranks_hold)
 
 
 class Kernels:
@@ -58,7 +59,11 @@ class Kernels:
     def __init__(
         self, mech: Mechanism, law: Program | None = None, free: tuple[str, ...] = (), *, conserving: bool = False
     ) -> None:
-        self._mech, self.recording = mech, Recording(mech._maker, law, free, conserving)
+        self._mech, self._parametrised = mech, None if free else mech._maker.parametrised
+        self.recording = Recording(mech._maker, law, free, conserving)
+        if self._parametrised is not None:
+            source, names = self._parametrised.source, self._parametrised.names
+            self.recording = Recording(source, law, names, conserving, ranks_hold=True)
         self._law = "" if law is None else law.digest
         x = mech.tree.coordinates
         self.nq, self.nv = x.nq, x.nv
@@ -90,7 +95,7 @@ class Kernels:
         """The kernel of a program by its name and tableau; `record` makes it, and must not hold the mechanism."""
         r = self.recording
         request = StepRequest(name, "" if tableau is None else tableau.name, self._law, r.free, r.conserving)
-        return self._mech.kernel(request, record, seldom=seldom)
+        return self._mech.kernel(request, record, parametrised=self._parametrised, seldom=seldom)
 
     # Each is a program of `steps` of the same name.
     def fixed_step(self, tableau: Tableau) -> Kernel:

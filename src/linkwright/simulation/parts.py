@@ -36,9 +36,15 @@ class Parts:
     """
 
     def __init__(
-        self, maker: Maker, law: Program | None = None, free: tuple[str, ...] = (), *, conserving: bool = False
+        self,
+        maker: Maker,
+        law: Program | None = None,
+        free: tuple[str, ...] = (),
+        *,
+        conserving: bool = False,
+        ranks_hold: bool = False,
     ) -> None:
-        self.maker, self.law, self.free = maker, law, free
+        self.maker, self.law, self.free, self.ranks_hold = maker, law, free, ranks_hold
         self.conserving = conserving  # whether steps keep the energy that they begin with
         x = maker.tree.coordinates
         self.nq, self.nv = x.nq, x.nv
@@ -47,8 +53,9 @@ class Parts:
 
     def _program(self, function: str) -> Program:
         if function not in self._made:
-            free = self.free if FUNCTIONS[function].forces else ()  # what moves coordinates alone has no parameters
-            self._made[function] = self.maker.program(Request(function, free=free), packed=True)
+            free = self.free if FUNCTIONS[function].numbers else ()
+            request = Request(function, free=free, ranks_hold=self.ranks_hold)
+            self._made[function] = self.maker.program(request, packed=True)
         return self._made[function]
 
     @property
@@ -144,8 +151,9 @@ class Parts:
         energies = [b.number("energy") for _ in range(4)]
         kinetic, potential = self._program("kinetic_energy"), self._program("potential_energy")
         for (place, rates), targets in (((q, v), energies[:2]), ((seat.q, seat.v), energies[2:])):
-            b.run(kinetic, [place, rates], targets[:1])
-            b.run(potential, [place], targets[1:])
+            given = {"q": place, "v": rates, **self.parameters(b)}
+            for program, target in ((kinetic, targets[:1]), (potential, targets[1:])):
+                b.run(program, [given[port.name] for port in program.inputs], target)
 
         def factor(t0: Any, v0: Any, t1: Any, v1: Any) -> Any:
             rest = less_equal(t1, 0.0)

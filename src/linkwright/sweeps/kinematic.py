@@ -17,7 +17,6 @@ from linkwright.errors import LinkwrightError
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.description import Start
 from linkwright.model import Mechanism
-from linkwright.opened import Opened
 from linkwright.spatial.rotation import euler_parameters_matrix
 from linkwright.sweeps.batch import sentence
 from linkwright.sweeps.model import StudyModel
@@ -60,8 +59,6 @@ class Kinematic:
         values = cases.values[k].tolist()
         if not cases.possible[k]:
             return self.model.task.mechanism(values)  # its reader says best what is wrong
-        if self.model.opens:
-            return Opened(self.model.base, self.model.names, values)
         return self.model.mechanism(values)
 
     def _alone(self, cases: Cases, k: int, found: Abreast, start: Floats | None) -> str:

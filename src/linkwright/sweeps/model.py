@@ -16,7 +16,6 @@ from linkwright.mechanism.description import BODY_ARRAYS, JOINT_ARRAYS, Descript
 from linkwright.mechanism.elements import Rod, laws_of
 from linkwright.mechanism.system import System
 from linkwright.model import Mechanism
-from linkwright.opened import Opened
 from linkwright.sweeps.task import Task
 
 if TYPE_CHECKING:
@@ -48,8 +47,6 @@ class StudyModel:
         if self.read_anew:
             return self.task.mechanism(values)
         given = np.asarray(values, float).tolist()
-        if self.task.analysis != "kinematic" and self.opens:
-            return Opened(self.base, self.names, given)
         return self.base.with_parameters(**dict(zip(self.names, given, strict=True)))
 
     def solution(self, values: Sequence[float] | Floats, times: Floats) -> Solution:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -111,6 +111,23 @@ class Program:
         """The inputs that statements write to, by buffer: back-ends work on copies of them."""
         buffers = written(self.statements)
         return frozenset(k for k, b in enumerate(self.buffers) if b.role == "input" and k in buffers)
+
+    def with_data(self, name: str, numbers: NDArray[np.float64]) -> Program:
+        """The program with these numbers as the data of this name, in place of an input or of other data.
+
+        Machine code does not depend on data: programs that differ in them alone share it. A program without an input
+        or data of this name stays as it is.
+        """
+
+        def held(b: Buffer) -> Buffer:
+            if b.name != name or b.role not in ("input", "data"):
+                return b
+            return replace(b, role="data", data=np.array(numbers, dtype=np.float64).reshape(b.shape))
+
+        buffers = tuple(map(held, self.buffers))
+        if buffers == self.buffers:
+            return self
+        return Program(self.name, buffers, self.blocks, self.columns, self.statements, self.single)
 
     @property
     def returns_one(self) -> bool:
