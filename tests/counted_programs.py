@@ -56,6 +56,12 @@ VERBS: dict[str, tuple[str, Callable[[lw.Mechanism], Any]]] = {
     "analyse": ("driven", lw.analyse),
     "assemble": ("swinging", lambda m: m.assemble()),
     "simulate": ("swinging", lambda m: lw.simulate(m, t_end=0.1)),
+    "assemble with parameters": ("swinging", lambda m: m.with_parameters(crank=0.97).assemble()),
+    "simulate with parameters": (
+        "swinging",
+        lambda m: lw.simulate(m, t_end=0.1, parameters={"crank": 0.97, "heavy": 2.2}),
+    ),
+    "Loop with parameters": ("hanging", lambda m: loop(m.with_parameters(m=2.4))),
     "sweep": ("driven", lambda m: lw.sweep(m, {"crank": [0.9, 1.0]}, ["reach = max(b.angle)"])),
     "Loop": ("hanging", loop),
     "optimise": ("driven", lambda m: lw.optimise(m, "range(d.angle)", {"crank": (0.8, 1.1)}, iterations=3)),
@@ -78,6 +84,9 @@ VERBS: dict[str, tuple[str, Callable[[lw.Mechanism], Any]]] = {
 #: Verbs with another value of a parameter than the calls before have had.
 NEW_VALUES: dict[str, Callable[[lw.Mechanism], Any]] = {
     "analyse": lambda m: lw.analyse(m.with_parameters(crank=0.95)),
+    "assemble with parameters": lambda m: m.with_parameters(crank=0.95).assemble(),
+    "simulate with parameters": lambda m: lw.simulate(m, t_end=0.1, parameters={"crank": 0.95, "heavy": 1.8}),
+    "Loop with parameters": lambda m: loop(m.with_parameters(m=2.5)),
     "sweep": lambda m: lw.sweep(m, {"crank": [0.85, 1.05]}, ["reach = max(b.angle)"]),
     "optimise": lambda m: lw.optimise(m, "range(d.angle)", {"crank": (0.8, 0.9, 1.1)}, iterations=3),
     "optimise a simulation": lambda m: lw.optimise(m, "final(block.x)", {"m": (1.0, 1.5, 3.0)}, dt=0.05),
@@ -102,11 +111,25 @@ def main(folder: Path) -> dict[str, dict[str, dict[str, int]]]:
     for name, text in MODELS.items():
         files[name].write_text(text, encoding="utf-8")
 
-    def command() -> None:
-        with contextlib.redirect_stdout(io.StringIO()):
-            assert run(["run", str(files["driven"]), "--output", str(folder / "out")]) == 0
+    def command(model: str, *options: str) -> Callable[[], None]:
+        def call() -> None:
+            with contextlib.redirect_stdout(io.StringIO()):
+                assert run(["run", str(files[model]), "--output", str(folder / "out"), *options]) == 0
 
-    results = {"run": {"first call": measured(command), "second call": measured(command)}}
+        return call
+
+    results = {
+        "run": {
+            "first call": measured(command("driven")),
+            "second call": measured(command("driven")),
+            "new value": measured(command("driven", "--set", "crank=0.95")),
+        },
+        "run a simulation": {
+            "first call": measured(command("swinging", "--set", "crank=0.97")),
+            "second call": measured(command("swinging", "--set", "crank=0.97")),
+            "new value": measured(command("swinging", "--set", "crank=0.95")),
+        },
+    }
     for verb, (name, call) in VERBS.items():
         mech = lw.load(files[name])
         results[verb] = {

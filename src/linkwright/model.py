@@ -189,13 +189,10 @@ class Mechanism(Described):
     def with_parameters(self, **values: float) -> Self:
         """The same mechanism with other values of its parameters.
 
-        Its programs are those of this mechanism, with the values as inputs: another value compiles nothing.
+        Programs that take these parameters as inputs serve all values: the first one compiles them, others nothing.
         """
-        description = self.description.with_parameters(values)
-        source = self._source or self
-        if description.digest == source.description.digest:
-            return type(self)(description)
-        return type(self)(description, source=source, names={*self._maker.names, *values})
+        description, names = self.description.with_parameters(values), {*self._maker.names, *values}
+        return type(self)(description, source=(self._source or self) if names else None, names=names)
 
     def lock(self, joints: Mapping[str, float | ArrayLike]) -> Self:
         """The mechanism with these joints held at these values: `mech.lock({"elbow": 0.3})`.

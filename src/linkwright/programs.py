@@ -111,7 +111,7 @@ class Maker:
 
     def _alike(self, source: Maker) -> bool:
         d, other = self.description, source.description
-        if self.tree.n > UNROLL or not 1.0 / NEAR_SIZE <= self.size / source.size <= NEAR_SIZE:
+        if self.tree.n > UNROLL or not self._same_size(source):
             return False
         for (array, flat), expression in d.bindings.items():
             if expression.names().isdisjoint(self.names):
@@ -122,6 +122,9 @@ class Maker:
         if not np.array_equal(self._regular, source._regular) or self.rotors or self.carried_by_constraints:
             return False
         return not source.carried_by_constraints and self._ranks_alike(source)
+
+    def _same_size(self, source: Maker) -> bool:
+        return 1.0 / NEAR_SIZE <= self.size / source.size <= NEAR_SIZE
 
     def _ranks_alike(self, source: Maker) -> bool:
         from linkwright.recursions.redundancy import Blocks
@@ -245,7 +248,7 @@ class Maker:
         """Which of the equations of a closed mechanism repeat others."""
         from linkwright.recursions.redundancy import Redundancy
 
-        if self.source is not None:
+        if self.source is not None and self._same_size(self.source):
             return self._redundancy_at(self.source)
 
         def arrays() -> list[NDArray[np.float64]]:
@@ -263,7 +266,7 @@ class Maker:
         nq, nv, k = source.tree.coordinates.nq, len(units), len(self.names)
 
         def record() -> Program:
-            from linkwright.closed_recipes import residuals_of
+            from linkwright.recipes import residuals_of
             from linkwright.tape.build import record
 
             return record(residuals_of(source, self.names), nq, (), k)

@@ -12,6 +12,7 @@ from linkwright import closed_derivatives
 from linkwright import closed_recipes as closed
 from linkwright.base.locks import cached_property
 from linkwright.closed_recipes import redundancy_of as redundancy_of
+from linkwright.closed_recipes import residuals_of as residuals_of
 from linkwright.constraints import inertial
 from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.errors import ModelError

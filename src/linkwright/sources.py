@@ -7,6 +7,8 @@ from os import PathLike
 from typing import Any, Literal, TypedDict, Unpack
 
 from linkwright.base.checks import path_text
+from linkwright.errors import LinkwrightError
+from linkwright.mechanism.description import Description
 from linkwright.model import Mechanism
 from linkwright.tape.program import Program
 
@@ -38,7 +40,27 @@ def load(path: str | PathLike[str], **options: Unpack[LoadOptions]) -> Mechanism
     """
     from linkwright.formats import read
 
-    return Mechanism(read(path_text("a model file", path), **options))
+    file = path_text("a model file", path)
+    description = read(file, **options)
+    names = [name for name in options.get("parameters") or () if name in description.parameters]
+    source = _source(file, description, names, options) if names else None
+    return Mechanism(description) if source is None else Mechanism(description, source=source, names=names)
+
+
+def _source(file: str, description: Description, names: Sequence[str], options: LoadOptions) -> Mechanism | None:
+    """The mechanism with the file's own values, if other values of parameters are all that it differs in."""
+    from linkwright.formats import read
+    from linkwright.mechanism.comparison import alike
+
+    own: LoadOptions = {**options}
+    del own["parameters"]
+    try:
+        source = read(file, **own)
+        changed = source.with_parameters({name: description.parameters[name] for name in names})
+    except LinkwrightError:  # the file needs these values, or makes other parts with them
+        return None
+    same = alike(changed, description) and changed.bindings == description.bindings
+    return Mechanism(source) if same else None
 
 
 def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard", **options: Any) -> Mechanism:

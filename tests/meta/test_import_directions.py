@@ -75,7 +75,6 @@ MAY = {
         ),
         *("spatial", "tape"),
     },
-    "opened": {"model", "programs", "dynamics", "constraints", "mechanism"},
     "design": {
         *(
             "analysis",
@@ -86,7 +85,6 @@ MAY = {
             "kernels",
             "mechanism",
             "model",
-            "opened",
             "programs",
             "dynamics",
         ),
@@ -95,7 +93,6 @@ MAY = {
     "sweeps": {
         *(
             "model",
-            "opened",
             "sources",
             "analysis",
             "acting",

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from test_engine import agree
 
-from linkwright.model import Mechanism
-from linkwright.opened import Opened
 from linkwright.sweeps.dynamic import Dynamic
 from linkwright.sweeps.engine import Engine
 from linkwright.sweeps.task import make_task
@@ -92,20 +90,6 @@ def loop(tmp_path):
 def test_driven_loops_need_the_forces_that_each_alone_needs(loop, analysis):
     task = make_task(loop, ("a", "b", "m"), ["motor.torque", "block.x"], analysis=analysis, times=np.linspace(0, 1, 6))
     agree(task, np.array([[0.2, 0.6, 2.0], [0.15, 0.7, 1.0]]), 1e-8)
-
-
-def test_an_opened_mechanism_answers_as_one_with_these_parameters(loop):
-    base = Mechanism(make_task(loop, ("a", "b", "m"), ["block.x"]).mechanism().description)
-    values = {"a": 0.15, "b": 0.5, "m": 1.5}
-    opened, plain = Opened(base, tuple(values), list(values.values())), base.with_parameters(**values)
-    q, v = plain.initial_state(t=0.3)
-    for one, other in zip(opened.initial_state(t=0.3), (q, v), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-10)
-    tau = np.zeros(base.nv)
-    np.testing.assert_allclose(
-        opened.forward_dynamics(q, v, tau, t=0.3), plain.forward_dynamics(q, v, tau, t=0.3), atol=1e-9
-    )
-    np.testing.assert_allclose(opened.mass_matrix(q), plain.mass_matrix(q), atol=1e-12)
 
 
 @pytest.mark.slow

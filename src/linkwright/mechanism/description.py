@@ -236,7 +236,7 @@ class Description:
         arrays: dict[str, Any] = {}
         for (array, flat), expression in self.bindings.items():
             if array not in arrays:
-                arrays[array] = np.array(getattr(self, array), dtype=np.float64)
+                arrays[array] = np.array(getattr(self, array), dtype=np.float64, order="C")
             arrays[array].reshape(-1)[flat] = float(expression.evaluate(parameters))
         r, p = arrays.pop("frame_r", self.frames.r), arrays.pop("frame_p", self.frames.p)
         arrays["frames"] = replace(self.frames, r=r, p=p)

@@ -12,7 +12,8 @@ from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
-from linkwright.mechanism.description import BODY_ARRAYS, JOINT_ARRAYS, Description
+from linkwright.mechanism.comparison import GEOMETRY, LIMITS, alike
+from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import Rod, laws_of
 from linkwright.mechanism.system import System
 from linkwright.model import Mechanism
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from linkwright.constraints.kinematics import Kinematics
     from linkwright.results.solution import Solution
 
-#: Arrays that no analysis looks at.
-_LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
-#: What changes a prescribed motion, or where something of it is looked at.
-_GEOMETRY = ("ri", "pi", "rj", "pj", "pitch", "gear", "frame_r", "frame_p", "start_r", "start_p")
 _AROUND = (1e-3, -1e-3, 1e-6)  # parts by which parameters are changed, to see what they do
 
 
@@ -97,7 +94,7 @@ class StudyModel:
             except LinkwrightError:
                 continue
             kinematic = self.task.analysis == "kinematic"
-            return not _same(replace(there, parameters=base.parameters), base, kinematic=kinematic)
+            return not alike(replace(there, parameters=base.parameters), base, kinematic=kinematic)
         return False
 
     def _is_read_anew(self) -> bool:
@@ -108,7 +105,7 @@ class StudyModel:
                 bound = self.base.with_parameters(**dict(zip(self.names, values, strict=True))).description
             except LinkwrightError:
                 continue
-            return not _same(read, bound, kinematic=self.task.analysis == "kinematic")
+            return not alike(read, bound, kinematic=self.task.analysis == "kinematic")
         return True
 
     def _around(self, names: Sequence[str]) -> list[list[float]]:
@@ -139,7 +136,7 @@ def _touched(d: Description, analysis: str) -> set[str]:
     kinematic = analysis == "kinematic"
     names: set[str] = set()
     for (array, _), expression in d.bindings.items():
-        if array in _GEOMETRY if kinematic else array not in _LIMITS:
+        if array in GEOMETRY if kinematic else array not in LIMITS:
             names |= expression.names()
     laws = [driver.law for driver in d.drivers] + [tie.length for tie in d.ties if isinstance(tie, Rod)]
     laws += [x.value for x in d.initial]
@@ -148,29 +145,3 @@ def _touched(d: Description, analysis: str) -> set[str]:
     for law in laws:
         names |= law.names()
     return names
-
-
-def _same(one: Description, other: Description, *, kinematic: bool) -> bool:
-    """Whether two mechanisms with the same parts move alike, but for rounding."""
-    if list(one.parameters) != list(other.parameters) or one.nb != other.nb or one.nj != other.nj:
-        return False
-    arrays = [x for x in (*BODY_ARRAYS, *JOINT_ARRAYS) if x not in _LIMITS]
-    arrays += ["gravity", "frame_r", "frame_p", "start_r", "start_p", "gear"]
-    if kinematic:
-        arrays = [x for x in arrays if x in (*_GEOMETRY, "kind", "parent", "child")]
-    for name in arrays:
-        x, y = (np.asarray(getattr(d, name), dtype=np.float64) for d in (one, other))
-        rounding = 1e-13 * float(np.max(np.abs(y), initial=0.0))  # an inertia in µm and mg is 1e-18 kg m²
-        if x.shape != y.shape or not np.allclose(x, y, rtol=1e-12, atol=rounding):
-            return False
-    parts = ["drivers", "ties", "initial", *(() if kinematic else ("elements",))]
-    if any(getattr(one, name) != getattr(other, name) for name in parts):
-        return False
-    return _asked(one.system, kinematic) == _asked(other.system, kinematic)
-
-
-def _asked(system: System | None, kinematic: bool) -> tuple[Any, ...]:
-    """What of a SYSTEM changes numbers, where the times are given."""
-    s = system or System()
-    settings = (s.assembly_tolerance, s.lu_tolerance, s.freedom, s.newton_tolerance, s.constraint_tolerance)
-    return settings if kinematic else (*settings, s.method, s.rtol, s.atol, s.dt)
