@@ -118,7 +118,7 @@ def ready(mech: Mechanism) -> tuple[str, ...]:
 
     The same checks, of masses and drivers and of the initial state, without the motion.
     """
-    from linkwright.closed.starting import at_initial_state, initial_state
+    from linkwright.closed.starting import at_initial_state
 
     d = mech.description
     kind = "kinematic" if d.system is None else d.system.analysis
@@ -130,7 +130,7 @@ def ready(mech: Mechanism) -> tuple[str, ...]:
         return ()
     t = 0.0 if d.system is None else d.system.start
     if d.system is None or kind in ("dynamic", "static"):
-        return initial_state(mech, t).notes
+        return mech.starting_state(t).notes
     return at_initial_state(mech, t)[1]
 
 
@@ -156,7 +156,6 @@ def _dynamic(
 
 def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solution:
     """States of rest, each sought from the one before."""
-    from linkwright.closed.starting import initial_state
     from linkwright.closed.statics import NoEquilibrium
     from linkwright.results.solution import Solution
     from linkwright.results.status import Counters, Status
@@ -165,7 +164,7 @@ def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solut
     closing = mech.closing_mechanism
     mech = closing.mechanism
     when = points if mech._maker.needs_time else points[:1]
-    state = initial_state(mech, float(when[0]))
+    state = mech.starting_state(float(when[0]))
     q = state.q
     rows: list[Floats] = []
     work, unstable = 0, ""

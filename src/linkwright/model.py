@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from linkwright.closed.linear import Linearised
     from linkwright.closed.reactions import Reacting
     from linkwright.closed.rounding import Closing
+    from linkwright.closed.starting import InitialState
     from linkwright.closed.statics import Equilibrium
 
 
@@ -54,6 +55,7 @@ class Mechanism(Described):
         self._further: OrderedDict[Hashable, Kernel] = OrderedDict()  # of programs that are no function of it
         self._variants: dict[str, Mechanism] = {}  # changed in one respect, by the name of the change
         self._weighed_by_parameters: Mechanism | None = None  # with the sizes of bodies as parameters
+        self._starting_states: dict[float, InitialState] = {}
         self._lock = Lock()
 
     def __getstate__(self) -> tuple[Description, Mechanism | None, tuple[str, ...]]:
@@ -259,10 +261,22 @@ class Mechanism(Described):
         What is given is held; the rest is as near to the drawing as it can be, and rates are the least possible.
         """
         from linkwright.closed.rounding import warned
+
+        state = warned(self.closing_mechanism).starting_state(t)
+        return state.q.copy(), state.v.copy()
+
+    def starting_state(self, t: float) -> InitialState:
+        """The same with what a person should know of it; found once for a time."""
         from linkwright.closed.starting import initial_state
 
-        state = initial_state(warned(self.closing_mechanism), t)
-        return state.q, state.v
+        state = self._starting_states.get(t)
+        if state is None:
+            state = initial_state(self, t)
+            with self._lock:
+                if len(self._starting_states) >= _STATES:
+                    self._starting_states.clear()
+                self._starting_states[t] = state
+        return state
 
     def _placed(self, t: float) -> Description:
         from linkwright.closed.starting import placed
@@ -491,6 +505,7 @@ class Mechanism(Described):
         return self._array(Request("momentum"), q, v)
 
 
+_STATES = 8  # initial states, by their times, that a mechanism keeps
 _FURTHER = 256  # kernels of other programs that a mechanism keeps
 _LONG = 1_000_000  # operations from which the way to a kernel does not count, and threads may share its work
 

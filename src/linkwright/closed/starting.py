@@ -21,7 +21,7 @@ from linkwright.constraints.equations import Equations
 from linkwright.errors import AssemblyError
 from linkwright.mechanism.bodies import body_motion
 from linkwright.mechanism.checks import listed
-from linkwright.mechanism.description import Description, Start
+from linkwright.mechanism.description import Description, Start, sealed
 from linkwright.mechanism.quantities import spoken
 from linkwright.spatial.rotation import euler_parameters_matrix
 
@@ -31,11 +31,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class InitialState:
-    """q and v at which motion begins, and what a person should know of them."""
+    """q and v at which motion begins, which are not written to, and what a person should know of them."""
 
     q: Floats
     v: Floats
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        sealed(self.q)
+        sealed(self.v)
 
 
 def initial_state(mech: Mechanism, t: float) -> InitialState:
@@ -46,7 +50,7 @@ def initial_state(mech: Mechanism, t: float) -> InitialState:
     """
     closing = mech.closing_mechanism
     if closing.mechanism is not mech:
-        state = initial_state(closing.mechanism, t)
+        state = closing.mechanism.starting_state(t)
         return replace(state, notes=(*closing.notes, *state.notes))
     if not mech.description.initial:
         q = _drawn(mech, t)
@@ -69,7 +73,7 @@ def at_initial_state(mech: Mechanism, t: float) -> tuple[Description, tuple[str,
 
     And what a person should know of it: rates that no driver determines are no part of such a motion.
     """
-    state = initial_state(mech, t)
+    state = mech.starting_state(t)
     mech = mech.closing_mechanism.mechanism
     d = mech.description
     conditions = Conditions(mech, t)

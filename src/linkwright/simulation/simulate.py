@@ -148,12 +148,11 @@ def _mechanism(given: Any, parameters: Mapping[str, float] | None) -> Mechanism:
 
 
 def _state(mech: Mechanism, q0: Any, v0: Any, t: float) -> tuple[Floats, Floats, tuple[str, ...]]:
-    from linkwright.closed.starting import initial_state
     from linkwright.simulation.beginning import vector
 
     notes: tuple[str, ...] = ()
     if q0 is None:
-        state = initial_state(mech, t)
+        state = mech.starting_state(t)
         q, v, notes = state.q, state.v, state.notes
     else:
         q, v = vector("q0", q0, mech.nq, "one a coordinate"), np.zeros(mech.nv)
