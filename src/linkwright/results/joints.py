@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,15 +16,15 @@ from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Coordinates, Tree
 from linkwright.results.places import Motion, turned, turned_back
+from linkwright.results.whole_turns import TURN, References, angle_references, near
 from linkwright.spatial.algebra import cross
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
 
 if TYPE_CHECKING:
     from linkwright.results.solution import Solution
 
-_TURN = 2.0 * np.pi
 #: Rates count turns where accelerations explain them to half a turn, and they lead to a tenth of a turn (rad).
-EXPLAINED, REACHED = 0.5 * _TURN, 0.1 * _TURN
+EXPLAINED, REACHED = 0.5 * TURN, 0.1 * TURN
 
 
 def tree_coordinates(solution: Solution) -> tuple[Floats, Floats]:
@@ -82,17 +83,41 @@ def joint_coordinates(solution: Solution, joints: NDArray[Any]) -> tuple[Floats,
 def joint_motion(solution: Solution, joints: NDArray[Any]) -> tuple[Floats, Floats, Floats]:
     """(nq, T, n), (nv, T, n) and (nv, T, n): coordinates, rates and accelerations of n joints of one kind.
 
-    The first angle of each is in (−π, π]; from there it is counted on through whole turns, as many as rates and
-    accelerations say where these agree, else the fewest. A screw's shift tells its turns at every time.
+    Whole turns are those of drivers, initial values and gears (`angle_references`). Else the first angle is in
+    (−π, π]; from there it is accumulated over turns, as many as rates and accelerations say where these agree, else the
+    fewest. A screw's shift tells its turns at every time.
     """
-    d = solution.description
-    kind: JointKind = d.kind_of(int(joints[0]))
+    kind: JointKind = solution.description.kind_of(int(joints[0]))
     known_states = _from_states(solution, joints, kind)
     if known_states is not None:
         return known_states
+    return _from_poses(solution, joints, solution.angle_references)
+
+
+def references_of(solution: Solution) -> References:
+    """Near which values (T, 1) the angles of joints are."""
+    d = solution.description
+
+    def measured(j: int, reference: Floats | None) -> Floats:
+        coordinates = _from_poses(solution, np.array([j]), {} if reference is None else {(j, 0): reference})[0]
+        return np.asarray(coordinates[0])
+
+    return angle_references(d, d.parameters, d.gear[None], solution.time, measured)
+
+
+def _from_poses(solution: Solution, joints: NDArray[Any], references: References) -> tuple[Floats, Floats, Floats]:
+    """The motion of n joints of one kind, by how their bodies move."""
+    d = solution.description
+    kind: JointKind = d.kind_of(int(joints[0]))
+    said: dict[int, Floats] = {}
+    for k in kind.angles:
+        columns = [references.get((j, k)) for j in joints.tolist()]
+        if any(x is not None for x in columns):
+            nothing = np.full((len(solution), 1), np.nan)
+            said[k] = np.concatenate([nothing if x is None else x for x in columns], axis=1)
     ends = [_carried(solution, bodies) for bodies in (d.parent[joints], d.child[joints])]
     frames = [(_first(r[joints]), p[joints].T) for r, p in ((d.ri, d.pi), (d.rj, d.pj))]
-    return relative_motion(kind, ends, frames, d.pitch[joints], solution.time)
+    return relative_motion(kind, ends, frames, d.pitch[joints], solution.time, said)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +139,17 @@ class Carried:
 
 
 def relative_motion(
-    kind: JointKind, ends: Sequence[Carried], frames: Sequence[tuple[Floats, Floats]], pitch: Floats, time: Floats
+    kind: JointKind,
+    ends: Sequence[Carried],
+    frames: Sequence[tuple[Floats, Floats]],
+    pitch: Floats,
+    time: Floats,
+    references: Mapping[int, Floats] = MappingProxyType({}),
 ) -> tuple[Floats, Floats, Floats]:
     """Coordinates, rates and accelerations of n joints of one kind, as `joint_motion` gives them.
 
-    `ends` are the bodies of both sides, `frames` the joints' triads on them: rotations (3, 3, n) and origins (3, n).
+    `ends` are the bodies of both sides, `frames` the joints' triads on them: rotations (3, 3, n) and origins (3, n);
+    `references` (T, n) of angles, by index, say their whole turns where they are finite.
     """
     (ri, pi), (rj, pj) = frames
     i, j = (Motion(x.e, x.position, x.velocity, x.omega) for x in ends)
@@ -142,10 +173,10 @@ def relative_motion(
     change = np.concatenate([turned_back(j.e, shifting), turned_back(j.e, turning)])
     change = change - _trailing(kind.subspace_rate(terms, full, v), twist.ndim - 1, 1)
     a = np.einsum("ki...,k...->i...", _trailing(kind.dual(terms, full), twist.ndim - 1), change)
-    if kind.angles and len(time) > 1:
+    if kind.angles:
         known = pitch != 0.0 if kind.name == "screw" else np.zeros(len(pitch), bool)
         for k in kind.angles:
-            q[k] = np.where(known, q[k], _counted_on(q[k], v[k], a[k], time))
+            q[k] = np.where(known, q[k], _accumulated(q[k], v[k], a[k], time, references.get(k)))
     if not kind.paired:
         q[-4:] = _steady_sign(q[-4:])
     return q, v, a
@@ -194,25 +225,32 @@ def _trailing(x: Any, axes: int, own: int = 2) -> Any:
     return x.reshape(*x.shape, *(1,) * (axes - (x.ndim - own)))
 
 
-def _counted_on(angle: Floats, rate: Floats, acceleration: Floats, time: Floats) -> Floats:
-    """Angles (T, n) without jumps: of all that differ by whole turns, the one that rates and accelerations lead to.
+def _accumulated(angle: Floats, rate: Floats, acceleration: Floats, time: Floats, reference: Floats | None) -> Floats:
+    """Angles (T, n) over whole turns: near the reference where there is one, else as they go on from the point before.
+
+    Of all that differ by whole turns, an angle goes on to the one that rates and accelerations lead to.
 
     Two points tell the turns between them only if the motion is plain there: a rocker seen once in a turn of its crank
     has a rate, and goes nowhere. So the rates must change as the accelerations say, and the angle reached be near one
     that is possible; if not, the fewest turns are taken.
     """
+    if not len(time):
+        return angle
     step = np.diff(time)[:, None]
     before, after = acceleration[:-1], acceleration[1:]
     expected = step * (0.5 * (rate[1:] + rate[:-1]) + step * (before - after) / 12.0)
     unexplained = step * (np.diff(rate, axis=0) - 0.5 * step * (before + after))
     change = np.diff(angle, axis=0)
     missed = expected - change
-    turns = np.round(missed / _TURN)
+    turns = np.round(missed / TURN)
     with np.errstate(invalid="ignore"):  # what is not finite is not plain
-        plain = (np.abs(unexplained) < EXPLAINED) & (np.abs(missed - _TURN * turns) < REACHED)
-    turns = np.where(plain, turns, np.round(-change / _TURN))
+        plain = (np.abs(unexplained) < EXPLAINED) & (np.abs(missed - TURN * turns) < REACHED)
+    turns = np.where(plain, turns, np.round(-change / TURN))
     turns = np.cumsum(np.where(np.isfinite(turns), turns, 0.0), axis=0)
-    return np.concatenate([angle[:1], angle[1:] + _TURN * turns])
+    angle = np.concatenate([angle[:1], angle[1:] + TURN * turns])
+    if reference is None:
+        return angle
+    return near(angle + near(angle[:1], reference[:1]) - angle[:1], reference)
 
 
 def _steady_sign(e: Floats) -> Floats:

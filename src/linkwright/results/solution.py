@@ -20,10 +20,11 @@ from linkwright.mechanism.description import GROUND, Description, sealed
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
 from linkwright.results.bodies import BodyArrays
-from linkwright.results.joints import joint_motion, tree_accelerations, tree_coordinates
+from linkwright.results.joints import joint_motion, references_of, tree_accelerations, tree_coordinates
 from linkwright.results.places import Place, fitting, place, spread, turned
 from linkwright.results.series import Series
 from linkwright.results.status import Counters, Status
+from linkwright.results.whole_turns import References
 from linkwright.spatial.algebra import cross
 from linkwright.spatial.rotation import euler_parameters, quaternion_product
 
@@ -241,7 +242,8 @@ class Solution:
 
     # -- joints -----------------------------------------------------------------------------------------
     def joint(self, name: str) -> Floats:
-        """(T, nq): the coordinates of a joint, one that closes a loop too; angles count on through whole turns."""
+        """(T, nq): the coordinates of a joint, one that closes a loop too; angles are accumulated over turns, from
+        those of its driver, its initial value or its gear where it has one."""
         return self._joint(name)[0]
 
     def joint_rate(self, name: str) -> Floats:
@@ -273,6 +275,11 @@ class Solution:
     def a(self) -> Floats:
         """(T, nv): the accelerations of the spanning tree, how v changes."""
         return self.states.a if self.states is not None else self._tree_accelerations
+
+    @cached_property
+    def angle_references(self) -> References:
+        """Near which values the angles of joints are, by joint and index, where drivers and others state them."""
+        return references_of(self)
 
     @cached_property
     def _tree_accelerations(self) -> Floats:

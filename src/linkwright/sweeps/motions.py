@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.errors import NameNotFound
 from linkwright.mechanism.cases import Cases
@@ -16,6 +18,7 @@ from linkwright.mechanism.tree import Tree
 from linkwright.results.joints import Carried, relative_motion
 from linkwright.results.places import find, turned
 from linkwright.results.solution import QUANTITIES, Solution
+from linkwright.results.whole_turns import References, angle_references
 from linkwright.spatial.algebra import cross
 
 #: Quantities of bodies in the order of `Carried`.
@@ -82,17 +85,32 @@ class Motions:
 
     def joint(self, j: int) -> tuple[Floats, Floats, Floats]:
         """(nq, T, n), (nv, T, n), (nv, T, n): coordinates, rates and accelerations of a joint, by its number."""
-        d, cases = self.cases.description, self.cases
-        kind = d.kind_of(j)
         known = self._from_states(j)
         if known is not None:
             return known
+        angles = self.cases.description.kind_of(j).angles
+        return self._from_poses(j, {k: self._references[j, k] for k in angles if (j, k) in self._references})
+
+    @cached_property
+    def _references(self) -> References:
+        """Near which values the angles of joints are, by joint and index."""
+
+        def measured(j: int, reference: Floats | None) -> Floats:
+            return np.asarray(self._from_poses(j, {} if reference is None else {0: reference})[0][0])
+
+        gears = self.cases.array("gear")
+        return angle_references(self.cases.description, self.cases.parameters, gears, self.time, measured)
+
+    def _from_poses(self, j: int, references: Mapping[int, Floats]) -> tuple[Floats, Floats, Floats]:
+        """Of any joint, by how its bodies move."""
+        d, cases = self.cases.description, self.cases
+        kind = d.kind_of(j)
         ends = [Carried(*(self._body(name, int(body)) for name in _CARRIED)) for body in (d.parent[j], d.child[j])]
         frames = [
             (np.moveaxis(cases.array(r)[:, j], 0, -1), cases.array(p)[:, j].T) for r, p in (("ri", "pi"), ("rj", "pj"))
         ]
         with np.errstate(invalid="ignore"):
-            return relative_motion(kind, ends, frames, cases.array("pitch")[:, j], self.time)
+            return relative_motion(kind, ends, frames, cases.array("pitch")[:, j], self.time, references)
 
     def _body(self, quantity: str, body: int) -> Floats:
         """Components first."""
