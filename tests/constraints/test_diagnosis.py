@@ -96,6 +96,70 @@ def test_a_pivot_out_of_plane_is_named_with_its_offset(size: float) -> None:
     assert "length" not in str(error)
 
 
+#: The frames of a four-bar's joints, by the letter of their body: crank a, coupler b, rocker c.
+FRAMES = {
+    "g1": (0, 0),
+    "a1": (0, 0),
+    "a2": (1, 0),
+    "b1": (0, 0),
+    "b2": (5**0.5, 0),
+    "c2": (2, 0),
+    "c1": (0, 0),
+    "g2": (2, 0),
+}
+PAIRS = {"jA0": ("g1", "a1"), "jA": ("a2", "b1"), "jB": ("b2", "c2"), "jB0": ("g2", "c1")}
+
+
+def faulty(fault: str, tilt: float, z: float, *, poses: bool, cut: str, size: float = 1.0) -> lw.Mechanism:
+    """A four-bar one of whose frames is out of parallel, or out of plane."""
+    with lw.Builder("faulty") as b:
+        for body, at in (("a", (0, 0, 0)), ("b", (0, size, 0)), ("c", (2 * size, 0, 0))):
+            b.body(body)
+            if poses:
+                b.place(body, at, f=(0.9, 1.0, 0) if body == "b" else (0.1, 1.0, 0))
+        ends = {}
+        for name, (x, y) in FRAMES.items():
+            off = name == fault
+            h = (0, np.sin(np.radians(tilt)), np.cos(np.radians(tilt))) if off else (0, 0, 1)
+            body = b.ground if name[0] == "g" else name[0]
+            ends[name] = b.triad(body, (x * size, y * size, z * size * off), h=h, f=(1, 0, 0), name=name)
+        for joint, (one, two) in PAIRS.items():
+            b.joint("revolute", ends[one], ends[two], joint, cut=joint == cut)
+        b.driver("joint", "jA0", np.pi / 2 + 0.5 * TIME, name="d")
+    return b.build()
+
+
+@pytest.mark.parametrize("cut", ["jA", "jB"])
+@pytest.mark.parametrize("poses", [True, False])
+@pytest.mark.parametrize(("tilt", "z"), [(6.0, 0.0), (0.0, 0.01)])
+@pytest.mark.parametrize("fault", FRAMES)
+def test_the_body_with_an_odd_frame_is_named_whichever_joint_is_drawn_open(
+    fault: str, tilt: float, z: float, poses: bool, cut: str
+) -> None:
+    error = refusal(faulty(fault, tilt, z, poses=poses, cut=cut))
+    amount = (
+        "6° out of parallel (the axis of frame" if tilt else "0.01 m apart along the joint axis, out of plane (frame"
+    )
+    # Of two joints on a body either may be the odd one.
+    assert any(f"{amount} '{fault[0]}{k}' on " in str(error) for k in (1, 2)), str(error)
+    assert "length" not in str(error)
+
+
+def test_a_gap_that_no_position_of_the_driver_closes_is_reported_so() -> None:
+    """A crank of 1 turns at 3 from the foot of a dyad of 1.25 in all: where they are in line 0.75 are missing."""
+    with lw.Builder("short") as b:
+        for body, at in (("a", (0, 0, 0)), ("b", (0.6, 0.8, 0)), ("c", (3, 0, 0))):
+            b.place(b.body(body), at)
+        b.joint("revolute", b.ground, "a", "jA0")
+        b.joint("revolute", b.triad("a", (1, 0, 0)), "b", "jA")
+        b.joint("revolute", b.triad("b", (1, 0, 0)), b.triad("c", (0.25, 0, 0)), "jB")
+        b.joint("revolute", b.triad(b.ground, (3, 0, 0)), "c", "jB0")
+        b.driver("joint", "jA0", 0.9 + TIME, name="d")
+    error = refusal(b.build())
+    assert "when the rest is closed, wherever drivers move it: " in str(error)
+    assert "have a gap of 0.75 m across the joint axis" in str(error)
+
+
 def test_a_driver_out_of_reach_at_the_start_says_what_can_be_reached() -> None:
     error = refusal(four_bar("DRIVER d2 (tc.x = 5);").lock({}))
     assert "'d2'" in str(error)

@@ -272,9 +272,11 @@ def _of_gap(
     least = min(x.gap for x in relaxed.values())
     alike = [c for c, x in relaxed.items() if x.gap <= (1.0 + EQUAL) * least]
     order = {id(c): k for k, c in enumerate(e.constraints)}
-    c = max(alike, key=lambda c: (apart[id(c)] > 0.5 * least, order[id(c)]))
+    odd = _odd_joints(e, alike)
+    c = max(alike, key=lambda c: (id(c) in odd, apart[id(c)] > 0.5 * least, order[id(c)]))
     gaps = {str(x): relaxed[x].gap for x in sorted(relaxed, key=lambda x: (x is not c, relaxed[x].gap))}
-    text = f"{c} stays open when the rest is closed: {_gap_in_words(e, c, relaxed[c])}"
+    wherever = ", wherever drivers move it" if drivers else ""
+    text = f"{c} stays open when the rest is closed{wherever}: {_gap_in_words(e, c, relaxed[c])}"
     if rigid:
         text = f"without its drivers it is a rigid structure, which they cannot move; with them {text}"
     if elsewhere:
@@ -331,6 +333,18 @@ def _gap_in_words(e: Equations, c: Constraint, state: Relaxed) -> str:
         gaps.append(f"{sides} are turned against each other by what is not allowed, {state.gap:.3g} m")
         advice.append("check their axes")
     return f"{'; '.join(gaps)}; {', '.join(advice)}, or draw the bodies nearer to where they belong"
+
+
+def _odd_joints(e: Equations, constraints: Sequence[Constraint]) -> set[int]:
+    """The ids of the joints on the one body whose joints do not agree with each other, if there is one such body.
+
+    A frame that is out of plane or out of parallel is odd at its own joint, and makes the other joint of its body odd
+    where the body has two. In a mechanism in space many joints are: that says nothing.
+    """
+    d = e.description
+    joints = [c for c in constraints if c.group == "joint"]
+    odd = [c for c in joints if any(_odd_side(d, d.joint_names.position("joint", c.name), e.size))]
+    return {id(c) for c in odd} if len(odd) <= 2 else set()
 
 
 def _odd_side(d: Description, j: int, size: float) -> tuple[str, str]:
