@@ -81,7 +81,7 @@ def _degrees(d: Description, kind: str) -> Iterator[str]:
         value = float(x.value.evaluate(d.parameters))
         if abs(value) > MANY_TURNS and _is_round(value):
             name = spoken(d, x.quantity)
-            yield f"{name} begins at {value:g} rad, {_in_turns(value)}; write {value:g} deg if degrees are meant"
+            yield f"{name!r} begins at {value:g} rad, {_in_turns(value)}; write {value:g} deg if degrees are meant"
     for j in range(d.nj) if not d.joint_names.generated else ():
         if d.kind_of(j).nq == 1 and d.kind_of(j).angles:
             limits = [float(x) for x in (d.lower[j], d.upper[j]) if np.isfinite(x)]
