@@ -328,6 +328,13 @@ def test_division_by_a_constant_zero_is_an_error_while_recording(xy):
         xy[0] / 0.0
 
 
+def test_a_program_that_is_inlined_may_divide_by_what_is_zero_there():
+    quotient = record(lambda x, y: x / y, (), ())
+    inlined = record(lambda x: quotient(x, 0.0), ())
+    assert [float(inlined(x)) for x in (2.0, -2.0)] == [np.inf, -np.inf]
+    assert np.isnan(inlined(0.0))
+
+
 def test_a_function_that_returns_no_numbers_is_refused():
     with pytest.raises(RecordingError, match="not an array of numbers"):
         record(lambda x: "nothing", ())

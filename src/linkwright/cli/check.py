@@ -132,6 +132,7 @@ def acting(mechanism: Mechanism) -> list[str]:
     """Forces, the beginning of motion, bodies without mass where they matter, and what SYSTEM asks for."""
     from linkwright.mechanism.checks import listed
     from linkwright.mechanism.elements import AppliedWrench, JointForce
+    from linkwright.mechanism.expression import numeric_values
     from linkwright.mechanism.quantities import spoken
 
     d, lines = mechanism.description, []
@@ -147,7 +148,7 @@ def acting(mechanism: Mechanism) -> list[str]:
         more = f" and {len(said) - 20} more" if len(said) > 20 else ""
         lines.append(f"forces: {', '.join(said[:20])}{more}")
     if d.initial:
-        values = (f"{spoken(d, x.quantity)} = {float(x.value.evaluate(d.parameters)):.6g}" for x in d.initial)
+        values = (f"{spoken(d, x.quantity)} = {float(numeric_values(x.value, d.parameters)):.6g}" for x in d.initial)
         lines.append(f"motion begins with {', '.join(values)} (m, rad, s)")
     kind = d.system.analysis if d.system is not None else "kinematic"
     if kind != "kinematic" or said or d.initial:

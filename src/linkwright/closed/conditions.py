@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.constraints.gear_rates import joint_rates
+from linkwright.mechanism.expression import numeric_values
 from linkwright.mechanism.lengths import body_lengths, coordinate_units, shifts
 from linkwright.mechanism.quantities import Quantity, turns
 
@@ -48,7 +49,7 @@ class Conditions:
         self.mech, self.t, d = mech, t, mech.description
         self.weighed = mech._weighed if mech.closed else mech
         self.size = d.length_scale
-        self.wanted = np.array([float(x.value.evaluate(d.parameters)) for x in d.initial])
+        self.wanted = np.array([float(numeric_values(x.value, d.parameters)) for x in d.initial])
         self.quantities = [x.quantity for x in d.initial]
         self.places = [k for k, x in enumerate(self.quantities) if not x.rate]
         self.rates = [k for k, x in enumerate(self.quantities) if x.rate]
@@ -87,7 +88,9 @@ class Conditions:
     def rounding(self, k: int, scale: float = 1.0) -> float:
         """By how much a value may be rounded, as its digits show it, scaled; of values that are about `scale`."""
         value, unit = float(self.wanted[k]), float(self.units[k])
-        typed = [value, math.degrees(value)] if self._is_angle(self.quantities[k]) else [value]
+        typed = [value]
+        if self._is_angle(self.quantities[k]) and math.isfinite(math.degrees(value)):
+            typed.append(math.degrees(value))
         digits = [_last_digit(x) * per for x, per in zip(typed, (1.0, math.pi / 180.0), strict=False)]
         floor = EXACT * scale + 8.0 * np.finfo(float).eps * abs(value) / unit
         return float(max(floor, min(ROUNDED * scale, 0.5 * max(digits) / unit)))

@@ -13,6 +13,7 @@ from linkwright.base.checks import real_array
 from linkwright.base.types import Floats
 from linkwright.closed.rounding import warned
 from linkwright.constraints.assembled import EXACT
+from linkwright.constraints.driver_laws import check_driver_laws
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.tree_states import assembled, coordinates
 from linkwright.errors import AssemblyError, NameNotFound, ShapeError
@@ -79,6 +80,7 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
     given = np.array(np.broadcast_to(given, (*np.broadcast_shapes(given.shape[:-1], np.shape(t)), mech.nq)))
     units, lengths = mech._maker.constraint_units, mech._maker.rate_units
     none = ~(np.isfinite(given).all(axis=-1) & np.isfinite(t))
+    check_driver_laws(mech.description, np.broadcast_to(t, none.shape)[~none])
     done, best = np.array(none), np.full(none.shape, np.inf)
     for _ in range(ROUNDS):
         change, phi = scaled._closing(given, t)

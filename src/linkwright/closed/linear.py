@@ -22,6 +22,7 @@ from linkwright.base.types import Floats
 from linkwright.closed.consistent import project
 from linkwright.closed.freedom import allowed, constraint_jacobian, inverse
 from linkwright.closed.rounding import warned
+from linkwright.constraints.driver_laws import check_driver_laws
 from linkwright.errors import ModelError
 from linkwright.mechanism.kinds import KINDS
 
@@ -224,6 +225,7 @@ def _pushed(mech: Mechanism, state: State, y: Floats, u: Floats) -> tuple[Floats
 def _check(mech: Mechanism, q: Floats, v: Floats, t: float) -> None:
     if not mech.closed:
         return
+    check_driver_laws(mech.description, np.array([t]))
     units = mech._maker.constraint_units
     _, phi = mech._weighed._closing(q, t)
     _, rate = mech._weighed._settling(q, v, t)

@@ -24,6 +24,7 @@ from linkwright.constraints.programs import Step
 from linkwright.constraints.stops import TILTED
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.description import GROUND
+from linkwright.mechanism.expression import numeric_values
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 Flags = NDArray[np.bool_]
@@ -101,8 +102,7 @@ class _Run:
         for k in self.e.drivers:
             law = self.e.constraints[k].law
             assert law is not None
-            with np.errstate(all="ignore"):
-                values = np.asarray(law.evaluate({**names, "TIME": self.times}), dtype=np.float64)
+            values = numeric_values(law, {**names, "TIME": self.times})
             good &= np.isfinite(np.broadcast_to(values, (len(good), len(self.times)))).all(axis=1)
         return good
 

@@ -67,7 +67,7 @@ def assemble(programs: Programs, t: float, tolerance: float | None) -> Assembled
     if closes and best.miss > EXACT * e.size:
         best = _nearly(programs, best, t)
     final = Assembled(best.q, best.angles, best.miss, best.pivots, spent)
-    if final.miss > max(allowed, EXACT * e.size):
+    if not final.miss <= max(allowed, EXACT * e.size):
         raise does_not_close(programs, final, t)
     wrong = wrong_way(e, final.q)
     if wrong:

@@ -13,6 +13,7 @@ from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.assembly import assemble
+from linkwright.constraints.driver_laws import check_driver_laws, first_undefined
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.freedom import FreedomReport
 from linkwright.constraints.freedom import freedom as find_freedom
@@ -60,6 +61,7 @@ class Kinematics:
 
     def assemble(self, t: float, tolerance: float | None = None) -> Assembled:
         """The assembled state nearest to where the bodies are drawn; `tolerance` as in `assembly.assemble`."""
+        check_driver_laws(self.description, np.array([t]))
         return assemble(self.programs, t, tolerance)
 
     def freedom(self, state: Assembled, t: float) -> FreedomReport:
@@ -195,24 +197,13 @@ class Kinematics:
 
     def _check_laws(self, times: Floats) -> tuple[int, Stop] | None:
         """The first time point at which a law has no value, if there is one after the first."""
-        parameters = self.description.parameters
-        first: tuple[int, Stop] | None = None
-        for k in self.equations.drivers:
-            c = self.equations.constraints[k]
-            assert c.law is not None
-            with np.errstate(all="ignore"):
-                values = np.broadcast_to(c.law.evaluate({**parameters, "TIME": times}), times.shape)
-            bad = np.flatnonzero(~np.isfinite(values))
-            if not len(bad):
-                continue
-            k = int(bad[0])
-            text = f"the law of driver {c.name!r} has no finite value at t = {times[k]:g}"
-            if k == 0:
-                raise ModelError(f"{text}; change the law or the times", element=c.name)
-            if first is None or k < first[0]:
-                t, advice = float(times[k - 1]), "change the law or the times"
-                first = k, Stop("no value", f"stopped at t = {t:.6g}: {text}", t, c.name, 0.0, advice)
-        return first
+        undefined = first_undefined(self.description, times)
+        if undefined is None:
+            return None
+        check_driver_laws(self.description, times[:1])
+        k, name, text = undefined
+        t = float(times[k - 1])
+        return k, Stop("no value", f"stopped at t = {t:.6g}: {text}", t, name, 0.0, "change the law or the times")
 
 
 def freedom_of(description: Description) -> FreedomReport:

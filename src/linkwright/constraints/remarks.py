@@ -10,7 +10,7 @@ from linkwright.base.types import Floats
 from linkwright.constraints.space import plane
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import Driver
-from linkwright.mechanism.expression import Call, Expression, Name
+from linkwright.mechanism.expression import Call, Expression, Name, numeric_values
 from linkwright.mechanism.quantities import drives_angle, spoken
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
@@ -139,8 +139,7 @@ def _number(e: Expression, parameters: Mapping[str, float]) -> float | None:
     """The value of an expression without TIME, where it has one."""
     if TIME in e.names():
         return None
-    with np.errstate(all="ignore"):
-        value = float(e.evaluate(parameters))
+    value = float(numeric_values(e, parameters))
     return value if np.isfinite(value) else None
 
 
@@ -164,8 +163,8 @@ def _coarse(d: Description, times: Floats) -> Iterator[str]:
     for driver in d.drivers if len(times) > 1 else ():
         if not drives_angle(d, driver):
             continue
+        values = np.broadcast_to(numeric_values(driver.law, {**d.parameters, TIME: times}), times.shape)
         with np.errstate(all="ignore"):
-            values = np.broadcast_to(driver.law.evaluate({**d.parameters, TIME: times}), times.shape)
             turned, apart = np.abs(np.diff(values)), np.diff(times)
         if not np.isfinite(turned).all():
             continue

@@ -14,7 +14,7 @@ from linkwright.errors import NameNotFound, ShapeError
 from linkwright.mechanism.checks import ROTATION_TOLERANCE, impossible_inertias, rotation_faults
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import Rod
-from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.expression import Expression, numeric_values
 
 Flags = NDArray[np.bool_]
 _ROTATIONS = ("ri", "rj", "frame_r", "start_r")
@@ -78,8 +78,7 @@ class Cases:
 
     def evaluated(self, expression: Expression) -> Floats:
         """(n,): an expression of parameters, in every case."""
-        with np.errstate(all="ignore"):
-            return np.broadcast_to(np.asarray(expression.evaluate(self.parameters), dtype=np.float64), (len(self),))
+        return np.broadcast_to(numeric_values(expression, self.parameters), (len(self),))
 
     def array(self, name: str) -> Floats:
         """(n, ...): an array of the description in every case; the same memory for all where nothing changes."""

@@ -6,12 +6,14 @@ recursion, so their depth is bounded where they are made.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.tape.functions import Symbol, absolute, arctan2, floor, maximum, minimum, sign, table, where
 from linkwright.tape.table import Table
@@ -19,8 +21,24 @@ from linkwright.tape.table import Table
 
 def _step(x: Any, x0: Any, y0: Any, x1: Any, y1: Any) -> Any:
     """y0 before x0, y1 after x1, and between them the cubic with level ends."""
-    s = minimum(maximum((x - x0) / (x1 - x0), 0.0), 1.0)
+    s = minimum(maximum(_quotient(x - x0, x1 - x0), 0.0), 1.0)
     return y0 + (y1 - y0) * s * s * (3.0 - 2.0 * s)
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    """x / y; by a number that is zero, as floating-point arithmetic has it: infinite or NaN."""
+    try:
+        return x / y
+    except ZeroDivisionError:  # of Python's floats, and of numbers in a recording
+        return x * math.inf
+
+
+def _power(x: Any, y: Any) -> Any:
+    """x to the power of y; of numbers, as floating-point arithmetic has it: NaN where it would be complex."""
+    if isinstance(x, float) and isinstance(y, float):
+        with np.errstate(all="ignore"):
+            return np.float64(x) ** np.float64(y)
+    return x**y
 
 
 #: name → (number of arguments, function over any scalar).
@@ -29,8 +47,8 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "add": (2, lambda x, y: x + y),
     "sub": (2, lambda x, y: x - y),
     "mul": (2, lambda x, y: x * y),
-    "div": (2, lambda x, y: x / y),
-    "pow": (2, lambda x, y: x**y),
+    "div": (2, _quotient),
+    "pow": (2, _power),
     "lt": (2, lambda x, y: where(x < y, 1.0, 0.0)),
     "le": (2, lambda x, y: where(x <= y, 1.0, 0.0)),
     "sqrt": (1, np.sqrt),
@@ -331,6 +349,13 @@ def tabulated(argument: Expression, points: Sequence[Sequence[float]]) -> Lookup
 def as_expression(value: Any) -> Expression:
     """A number or an expression, as an expression."""
     return value if isinstance(value, Expression) else Number(float(value))
+
+
+def numeric_values(expression: Expression, names: Mapping[str, float | Floats]) -> Floats:
+    """The values where the names are numbers or arrays of one shape; infinite or NaN where the formula has none."""
+    arrays = {name: np.asarray(x, dtype=np.float64)[()] for name, x in names.items()}
+    with np.errstate(all="ignore"):
+        return np.asarray(expression.evaluate(arrays), dtype=np.float64)
 
 
 def _joined(function: str, x: Any, y: Any) -> Expression:

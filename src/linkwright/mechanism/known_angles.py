@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from linkwright.mechanism.description import Description
+from linkwright.mechanism.expression import numeric_values
 from linkwright.mechanism.gear_trains import of_first_leader
 
 #: Values of joint coordinates, by the joint's number and the coordinate's index.
@@ -16,7 +17,7 @@ def initial_coordinates(d: Description, parameters: Mapping[str, Any]) -> Values
     """The initial values of joint coordinates."""
     places = [x for x in d.initial if x.quantity.kind == "joint" and not x.quantity.rate]
     return {
-        (d.joint_names.position("joint", x.quantity.of[0]), x.quantity.index): x.value.evaluate(parameters)
+        (d.joint_names.position("joint", x.quantity.of[0]), x.quantity.index): numeric_values(x.value, parameters)
         for x in places
     }
 
@@ -27,7 +28,7 @@ def driven_coordinates(d: Description, names: Mapping[str, Any]) -> Values:
     for driver in d.drivers:
         j = d.joint_names.find(driver.target) if driver.kind == "joint" else None
         if j is not None:
-            values[j, driver.index] = driver.law.evaluate(names)
+            values[j, driver.index] = numeric_values(driver.law, names)
     return values
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwright.dynamics.functions import Request
 from linkwright.mechanism.elements import JointForce, PointForce
+from linkwright.mechanism.expression import numeric_values
 from linkwright.results.status import Status
 from linkwright.simulation.control import CLOSED
 
@@ -105,8 +106,7 @@ def endless_law(mech: Mechanism, row: Rows, *, ahead: bool = False) -> tuple[str
         fastest = float(np.max(np.abs(v) / mech._maker.rate_units, initial=0.0))
         later = np.append(later, np.logspace(-15, -2, 27) / (1.0 + fastest))
     times = t + later
-    with np.errstate(all="ignore"):
-        columns = {("driver", x.name): x.law.evaluate({**d.parameters, "TIME": times}) for x in d.drivers}
+    columns = {("driver", x.name): numeric_values(x.law, {**d.parameters, "TIME": times}) for x in d.drivers}
     scalar = [e for e in d.elements if isinstance(e, JointForce | PointForce)]
     if scalar:
         there = mech.integrate(np.tile(q, (len(later), 1)), later[:, None] * v)

@@ -113,7 +113,7 @@ def _apply(op: int, x: list[Scalar], a: int, b: int, c: int, tables: tuple[Table
     if op == O.NEG:
         return -x[a]
     if op == O.DIV:
-        return x[a] / x[b]
+        return x[a].quotient(x[b])
     if op == O.POW:
         return x[a] ** x[b]
     if op == O.WHERE:

@@ -307,6 +307,10 @@ class Scalar:
             return rec.constant(1.0)
         return rec.node(DIV, self, other)
 
+    def quotient(self, other: Scalar) -> Scalar:
+        """self / other where the constant zero may divide, as it does in arithmetic: what is recorded was so meant."""
+        return self * math.inf if other.value == 0.0 else self / other
+
     def __rtruediv__(self, other: Any) -> Scalar:
         return self.recorder.lift(other) / self
 
