@@ -17,7 +17,7 @@ from fuzz.targets import Target
 from fuzz.work import SLOW, Shared, warm_up, work
 
 WAIT = 12 * SLOW  # s of wall time after which a worker that waits for something is ended
-SLICE = 4.0  # s for which a target is tried before the next has its turn
+SLICE = 4.0  # s for which a target is tried before the next has its turn, or less: all have one
 KINDS = 40  # findings of a target that are kept; more are counted
 
 
@@ -82,13 +82,15 @@ def _rounds(
     tell: Callable[[str], None],
 ) -> None:
     """Turns of all targets, until there is nothing left to try or no time."""
+    shares = sum(target.share for target in active)
+    each = SLICE if end is None else min(SLICE, (end - time.monotonic()) / shares)
     while active:
         if any(tally.tried for tally in tallies.values()) and end is not None:
             tell(f"{sum(tally.tried for tally in tallies.values()):,} inputs, {end - time.monotonic():.0f} s left")
         for target in list(active):
             tally, most = tallies[target.name], wanted[target.name]
             left = 10**9 if most is None else most - tally.tried
-            turn = SLICE * target.share if end is None else min(SLICE * target.share, end - time.monotonic())
+            turn = each * target.share if end is None else min(each * target.share, end - time.monotonic())
             if left <= 0 or turn <= 0:
                 active.remove(target)
                 continue

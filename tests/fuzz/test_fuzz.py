@@ -58,6 +58,15 @@ def test_a_seed_gives_the_same_inputs():
 
 
 # -- the fuzzer itself --------------------------------------------------------------------------------------------
+def test_every_target_has_its_turn_however_short_the_time():
+    def slow(data, folder):
+        time.sleep(0.01)
+
+    several = [Target(f"slow {k}", slow, lambda: [b"abc"], lambda rng, data, corpus: data) for k in range(4)]
+    tallies = driver.fuzz(several, 1, seconds=0.8 * driver.SLICE, tell=lambda line: None)
+    assert min(tally.tried for tally in tallies.values()) > 0
+
+
 def planted(run):
     """A target that breaks a promise at its third input."""
 
