@@ -31,7 +31,15 @@ HUGE = {
     "steps": lambda: lw.rollout(PENDULUM, ZERO, ZERO, 0.01, 10**15),
     "steps beyond any array": lambda: lw.rollout(PENDULUM, ZERO, ZERO, 0.01, 10**30),
     "a recorded shape": lambda: lw.record(lambda x: x, 10**15),
+    "states of one in memory": lambda: PENDULUM.gravity_forces(np.broadcast_to(ZERO, (10**15, 2))),
+    "what a method keeps, in a chain": lambda: _forward(lw.chain(400_000), "triangular"),
+    "what a method keeps, in a tree": lambda: _forward(lw.tree(400_000, 2), "triangular"),
 }
+
+
+def _forward(mech, method):
+    q = mech.neutral()
+    return mech.forward_dynamics(q, q, q, method=method)
 
 
 @pytest.mark.parametrize("what", HUGE)

@@ -352,7 +352,11 @@ class Kernel:
                     strides[k] = 0  # the same numbers for every state
                 else:
                     array = np.broadcast_to(array, lead + self.signature.inputs[k].shape)
-            inputs[k] = array if array.flags.num & _PLAIN == _PLAIN else np.array(array, order="C")
+            if array.flags.num & _PLAIN != _PLAIN:
+                name = self.signature.inputs[k].name
+                check_memory(f"{self.signature.name}: {name} of shape {array.shape}", array.size, "take fewer states")
+                array = np.array(array, order="C")
+            inputs[k] = array
         return strides
 
     def _targets(self, out: list[Any], lead: Shape, inputs: list[Floats]) -> tuple[list[Floats], list[Floats]]:
@@ -446,6 +450,8 @@ class _Variant:
 
         s = kernel.signature
         self.name, self.width, self.work = s.name, width, s.work
+        self.scratch = s.scratch[width]
+        scratch.check(self.scratch, self.name)
         self.code: Code
         if kernel._held is not None:
             self.code = kernel._held.kernel.variant(width).code
@@ -454,7 +460,6 @@ class _Variant:
                 self.code = load(kernel.object_code(width), "kernel")
             except KernelError:
                 self.code = load(kernel.object_code(width, anew=True), "kernel")
-        self.scratch = s.scratch[width]
         self.data = kernel.data
         self._free, self._held = _FREE(self.code.address), _HELD(self.code.address)
         self._data_addresses = [d.ctypes.data for d in self.data]

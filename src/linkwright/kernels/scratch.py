@@ -11,7 +11,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from linkwright.base.memory import empty
+from linkwright.base.memory import check_memory, empty
 
 LARGE = 2**17  # numbers from which scratch is lent from here
 KEPT = 2**28  # numbers in all idle pieces together
@@ -26,9 +26,18 @@ class Scratch:
 
     def __init__(self, size: int, user: str = "a kernel") -> None:
         self.size = size
-        self._memory = empty(f"one call of {user}", (size + 8,), _ADVICE)
+        self._memory = empty(_call(user), (size + 8,), _ADVICE)
         self.address = (self._memory.ctypes.data + 63) & ~63
         self.user: weakref.ref[Any] | None = None
+
+
+def check(size: int, user: str) -> None:
+    """Refuse a kernel whose scratch cannot be held: to be asked before it is compiled, which may take as much."""
+    check_memory(_call(user), size + 8, _ADVICE)
+
+
+def _call(user: str) -> str:
+    return f"one call of {user}"
 
 
 _idle: list[Scratch] = []  # the one used last stands last
