@@ -45,12 +45,26 @@ def test_a_pipe_is_not_replaced_by_a_file(pipe, writer):
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_a_file_and_a_link_to_one_are_written(tmp_path, writer):
-    (tmp_path / "file").write_text("old")
-    (tmp_path / "link").symlink_to("file")
-    for name in ("file", "link", "new"):
+def test_a_file_and_what_a_link_leads_to_are_written(tmp_path, writer):
+    (tmp_path / "folder").mkdir()
+    for name in ("file", "folder/linked"):
+        (tmp_path / name).write_text("old")
+    (tmp_path / "link").symlink_to("folder/linked")
+    (tmp_path / "ahead").symlink_to("folder/not there yet")
+    for name in ("file", "link", "ahead", "new"):
         WRITERS[writer](tmp_path / name)
         assert (tmp_path / name).read_bytes() not in (b"", b"old")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "ahead").is_symlink()
+    assert sorted(os.listdir(tmp_path / "folder")) == ["linked", "not there yet"]
+
+
+def test_a_link_in_place_of_a_file_that_the_package_names_is_replaced_and_not_followed(tmp_path):
+    (tmp_path / "victim").write_text("old")
+    (tmp_path / "link").symlink_to("victim")
+    write_bytes(tmp_path / "link", b"new", links=False)
+    assert (tmp_path / "victim").read_text() == "old"
+    assert not (tmp_path / "link").is_symlink()
 
 
 def test_other_things_are_named(tmp_path, monkeypatch):

@@ -61,15 +61,19 @@ def check_place(path: Path) -> None:
 
 
 @contextmanager
-def atomic_file(path: str | os.PathLike[str], *, durable: bool = True, private: bool = False) -> Iterator[BinaryIO]:
+def atomic_file(
+    path: str | os.PathLike[str], *, durable: bool = True, private: bool = False, links: bool = True
+) -> Iterator[BinaryIO]:
     """A new binary file that takes the place of `path` when the block ends without an error.
 
+    Where `path` is a symbolic link, the new file takes the place of what it leads to; without `links`, that of the link
+    itself: for files whose names the package chooses.
     An `OSError` in the block or at its end becomes a `LinkwrightError` that names `path` and says what to do.
     `durable=False` leaves it to the system when the bytes reach the disk: for what can be made again, such as a cache.
     A `private` file can be read and written by its owner alone.
     """
     check_target(path)
-    target = Path(path)
+    target = Path(os.path.realpath(path) if links else path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     created = False
     try:
@@ -91,7 +95,7 @@ def atomic_file(path: str | os.PathLike[str], *, durable: bool = True, private: 
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise cannot_write(target, error) from error
+            raise cannot_write(path, error) from error
         raise
 
 
@@ -131,9 +135,9 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
-    """Write a file whole or not at all."""
-    with atomic_file(path) as file:
+def write_bytes(path: str | os.PathLike[str], content: bytes | memoryview, *, links: bool = True) -> None:
+    """Write a file whole or not at all; `links` as of `atomic_file`."""
+    with atomic_file(path, links=links) as file:
         file.write(content)
 
 

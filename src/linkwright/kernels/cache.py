@@ -147,7 +147,7 @@ def write(name: str, content: bytes) -> None:
     try:
         if target.is_symlink() or (target.exists() and not target.is_file()):
             return  # no entry of ours
-        with atomic_file(target, durable=False, private=True) as file:
+        with atomic_file(target, durable=False, private=True, links=False) as file:
             file.write(_MAGIC + _digest(name, content) + content)
         _unseen[folder] = _unseen.get(folder, _TOTAL_LIMIT) + len(content)
         if _unseen[folder] > _TOTAL_LIMIT // 64:  # adding up asks for every file's size: not after each write

@@ -105,7 +105,7 @@ def save(task: Task, plan: Plan, batch: Batch, path: str | os.PathLike[str]) -> 
         header=("byte", content, {"long_name": "model, plan and reasons: bytes of a JSON text"}),
     ).assign_attrs(source=f"Linkwright {__version__}")
     check_target(path)
-    write_bytes(path, netcdf_bytes(data))
+    write_bytes(path, netcdf_bytes(data), links=False)
 
 
 def load(path: str | os.PathLike[str], *, links: bool = True) -> tuple[Task, Plan, Batch]:

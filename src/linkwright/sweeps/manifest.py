@@ -54,7 +54,7 @@ def write_manifest(folder: Path, task: Task, plan: Plan) -> None:
 
     values = io.BytesIO()
     np.save(values, plan.values, allow_pickle=False)
-    write_bytes(folder / VALUES, values.getbuffer())
+    write_bytes(folder / VALUES, values.getbuffer(), links=False)
     cases = {"recipe": dict(plan.recipe), "names": list(plan.names), "chunk": plan.chunk, "digest": plan.digest}
     manifest = {
         "format": FORMAT,
@@ -64,7 +64,7 @@ def write_manifest(folder: Path, task: Task, plan: Plan) -> None:
         "task": task.plain(),
         "plan": cases,
     }
-    write_bytes(folder / MANIFEST, json.dumps(manifest, indent=1, allow_nan=False).encode("ascii"))
+    write_bytes(folder / MANIFEST, json.dumps(manifest, indent=1, allow_nan=False).encode("ascii"), links=False)
 
 
 def is_manifest(file: Path) -> bool:

@@ -186,7 +186,7 @@ class Store:
         archive = io.BytesIO()
         np.savez(archive, **content)
         _refuse_links(self.folder, CHUNKS)
-        write_bytes(self._chunk(index), archive.getbuffer())
+        write_bytes(self._chunk(index), archive.getbuffer(), links=False)
 
     def read(self, index: int) -> Batch | None:
         """A finished chunk; none if it is not there, not of this study, or damaged, and has to be computed."""
