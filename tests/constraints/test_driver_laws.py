@@ -98,3 +98,26 @@ def test_values_of_an_expression_are_those_of_floating_point_arithmetic() -> Non
 
 def test_an_angle_that_no_float_holds_in_degrees_is_an_angle() -> None:
     assert hinge("INITIAL (hinge.angle = 1e308);").initial_state()[0] == pytest.approx([1e308])
+
+
+#: Numbers whose quotients, squares or turns no float holds: they come to least squares and eigenvalues as NaN.
+EXTREME = {
+    "a rate that is infinite": "DRIVER d (hinge.angle = TIME/(TIME - 1e-320)); INITIAL (wrist.angle = 1);",
+    "turns beyond number": "DRIVER d (hinge.angle = 0); INITIAL (wrist.angle = -1e308); "
+    "GEAR g2 (joint = wrist, joint = hinge, ratio = -2);",
+    "a mass beyond number": "TORQUE t (joint = wrist, law = 0.5); INITIAL (wrist.angle = -1e308);",
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", ["KINEMATIC", "DYNAMIC", "INVERSE DYNAMIC", "STATIC"])
+@pytest.mark.parametrize("what", EXTREME)
+def test_numbers_beyond_arithmetic_end_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str, kind: str
+) -> None:
+    wrist = "BODY hand (mass = 1e200, inertia = (1, 1, 1)); REVOLUTE JOINT wrist (triad = rod, triad = hand);"
+    file = tmp_path / "arm.mks"
+    file.write_text(HINGE.format(rest=wrist + EXTREME[what], kind=kind))
+    for words in (["check", str(file)], ["run", str(file), "-o", str(tmp_path / "out")]):
+        code = run(words)  # it raises nothing
+        assert code == 0 or "error: " in capsys.readouterr().err

@@ -87,10 +87,10 @@ def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float)
         size = np.abs(z / units[:, None]).max(axis=0, initial=0.0)
         f = size * (linear.projection @ push)
         before, left = left, float(np.max(np.abs(push) / units, initial=0.0))
-        if not np.isfinite(left):
+        stiffness = size[:, None] * linear.A[d:, :d] / size
+        if not (np.isfinite(left) and np.isfinite(stiffness).all()):
             raise ModelError("forces have no finite value on the way to equilibrium; start elsewhere")
         most = max(most, left)
-        stiffness = size[:, None] * linear.A[d:, :d] / size
         if left <= max(REST * most, NEAR * float(np.abs(np.linalg.eigvals(stiffness)).max(initial=0.0))):
             return Equilibrium(q, linear, k, float(np.max(np.abs(push), initial=0.0)))
         delta = _delta(stiffness, min(delta * before / left, 10.0 * delta) if delta else 0.0, FALL / most)

@@ -129,7 +129,13 @@ def does_not_close(programs: Programs, state: Assembled, t: float) -> AssemblyEr
     """The error for a mechanism that misses least in this state."""
     e = programs.layout.equations
     shares = misses(programs, state, t)
-    if e.count * 6 * e.nb <= DENSE and all(np.isfinite(x) for x in shares.values()):
+    undefined = {c: miss for c, miss in shares.items() if not np.isfinite(miss)}
+    if undefined or not np.isfinite(state.miss):
+        open_ = undefined or shares
+        text = first_few([str(c) for c in open_], 6)
+        reason = f"these have no finite value or rate: {text}; look for numbers that are too large or too small in them"
+        return _error(t, reason, {str(c): miss for c, miss in open_.items()}, next(iter(open_)).name)
+    if e.count * 6 * e.nb <= DENSE:
         relaxation = Relaxation(programs, t)
         error = _of_drivers(relaxation, state, t) or _of_gap(relaxation, state, shares, t)
         if error is not None:

@@ -1,4 +1,7 @@
-"""Least squares of small dense systems, in two levels: what must hold, and what is then missed least."""
+"""Least squares of small dense systems, in two levels: what must hold, and what is then missed least.
+
+A system with a number that is not finite has the solution NaN, where LAPACK would not return one.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ GAPS = 50.0
 
 def least(matrix: Floats, right: Floats) -> Floats:
     """The least solution of least squares."""
+    if not np.isfinite(matrix).all():
+        return np.full((matrix.shape[1], *right.shape[1:]), np.nan)
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=RANK)[0])
 
 
@@ -25,6 +30,8 @@ def split(g: Floats, right: Floats) -> tuple[Floats, Floats]:
     n = g.shape[1]
     if not len(g):
         return np.zeros(n), np.eye(n)
+    if not np.isfinite(g).all():
+        return np.full(n, np.nan), np.eye(n)
     u, s, vt = np.linalg.svd(g)
     rank = int(np.sum(s > HELD_RANK * max(float(s.max(initial=0.0)), 1e-300)))
     return vt[:rank].T @ ((u[:, :rank].T @ right) / s[:rank]), vt[rank:].T
