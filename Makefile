@@ -3,6 +3,7 @@
 #   make demo       a mechanism from its model file to its animation
 #   make test       lint, types, and every test that is not marked slow
 #   make test-slow  the tests that are marked slow
+#   make test-mechanisms  Newton and Euler on every body of 1,000 random coupled mechanisms, a part of make test-slow
 #   make test-full  all tests with code compiled as users get it, and the grid of robots
 #   make fuzz       odd inputs for everything that reads: SECONDS=60 SEED=1, or a new seed, which is printed
 #   make test-lowest  the same tests with the lowest versions that pyproject.toml declares, in an environment of their own
@@ -33,7 +34,7 @@ NAMES_LOWEST := python3.11 python3.12 python3
 READY_LOWEST := $(LOWEST)/ready-$(PLACE)
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-lowest test-slow test-full fuzz lint docs bench viewer clean setup setup-full
+.PHONY: demo test test-lowest test-slow test-mechanisms test-full fuzz lint docs bench viewer clean setup setup-full
 
 demo: $(READY)
 	@$(PY) -m linkwright.cli demo
@@ -43,6 +44,9 @@ test: lint
 
 test-slow: setup-full
 	@$(PYTEST) -m slow
+
+test-mechanisms: $(READY)
+	@$(PYTEST) -m slow tests/test_acting.py
 
 test-full: setup-full lint
 	@$(PYTEST)
