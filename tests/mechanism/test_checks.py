@@ -49,6 +49,13 @@ def test_a_joint_number_that_is_not_finite_names_the_joint(array):
     assert caught.value.element == "joint2"
 
 
+@pytest.mark.parametrize(("array", "value"), [("mass", 1e200), ("com", -1e200), ("pi", 1e101)])
+def test_numbers_whose_products_overflow_are_refused_by_name(array, value):
+    with pytest.raises(ModelError, match="numbers beyond 1e100 overflow; take larger units"):
+        check_numbers(changed(array, 1, value))
+    check_numbers(changed(array, 1, 1.0))
+
+
 def test_limits_may_be_infinite_but_not_nan():
     check_numbers(changed("upper", 1, np.inf))
     with pytest.raises(ModelError, match="its upper has the number nan"):

@@ -23,6 +23,8 @@ from linkwright.mechanism.quantities import Quantity, quantities
 #: How far, as a part of the trace, rounding may take an inertia from what a body can have.
 INERTIA_TOLERANCE = 1e-9
 ROTATION_TOLERANCE = 1e-9
+#: The largest number of a mechanism: a mass times the square of a length is finite still.
+LARGEST = 1e100
 _FINITE = ("ri", "pi", "rj", "pj", "pitch", "armature", "damping", "friction")
 _NOT_NEGATIVE = ("armature", "damping", "friction", "velocity_limit", "effort_limit")
 _LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
@@ -75,7 +77,7 @@ def _first(bad: NDArray[np.bool_]) -> int | None:
 def _check_finite(d: Description) -> None:
     for names, arrays, what in ((d.body_names, BODY_ARRAYS, "body"), (d.joint_names, _FINITE, "joint")):
         for array in arrays:
-            row = _first(~np.isfinite(_one(getattr(d, array))))
+            row = _first(_out_of_range(_one(getattr(d, array))))
             if row is not None:
                 raise _not_finite(d, array, row, what, names[row])
     for array in _LIMITS:
@@ -88,7 +90,7 @@ def _check_finite(d: Description) -> None:
         ("start_r", d.body_names, "body"),
         ("start_p", d.body_names, "body"),
     ):
-        row = _first(~np.isfinite(getattr(d, array)))
+        row = _first(_out_of_range(getattr(d, array)))
         if row is not None:
             raise _not_finite(d, array, row, what, names[row])
     if not np.isfinite(d.gravity).all():
@@ -100,9 +102,13 @@ def _check_finite(d: Description) -> None:
 
 def _not_finite(d: Description, array: str, row: int, what: str, name: str) -> ModelError:
     values = np.asarray(getattr(d, array)[row]).reshape(-1)
-    value = values[~np.isfinite(values)][0]
-    word = _WORDS.get(array, array)
-    return ModelError(f"{what} {name!r}: its {word} has the number {value}; give finite numbers", element=name)
+    value = values[_out_of_range(values)][0]
+    remedy = "numbers beyond 1e100 overflow; take larger units" if np.isfinite(value) else "give finite numbers"
+    return ModelError(f"{what} {name!r}: its {_WORDS.get(array, array)} has the number {value}; {remedy}", element=name)
+
+
+def _out_of_range(values: Floats) -> NDArray[np.bool_]:
+    return ~(np.abs(values) <= LARGEST)
 
 
 def _check_masses(d: Description) -> None:
