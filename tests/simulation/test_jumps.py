@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from moving_models import oscillator
+from moving_models import oscillator, out_of_reach
 from scipy.integrate import solve_ivp
 
 import linkwright as lw
@@ -93,6 +93,37 @@ def test_a_law_that_is_held_between_samples_is_noted_with_what_each_jump_costs()
     right = lw.simulate(oscillator(), 3.0, q0=[1.0], v0=[0.0], tau=held, method="rk4", dt=0.0125, record=False)
     assert not any("jumps" in note for note in right.status.notes)
     assert sol.counters.steps + sol.counters.rejected < 60 * 40  # some attempts a sample
+
+
+@pytest.mark.parametrize("method", ["rk45", "dop853"])
+@pytest.mark.parametrize("record", [True, False])
+def test_short_steps_before_a_singular_position_are_no_jumps_of_a_smooth_law(method: str, record: bool) -> None:
+    mech = out_of_reach()
+    q0 = mech.assemble([0.0, 1.0])
+    for tolerance in (1e-5, 1e-6, 1e-7, 1e-8):
+        sol = lw.simulate(
+            mech,
+            2.0,
+            q0=q0,
+            tau=lambda t, q, v: 0.2 * np.sin(t) - 0.1 * v,
+            method=method,
+            rtol=tolerance,
+            atol=tolerance,
+            record=record,
+        )
+        assert sol.status.reason == "step underflow"
+        assert not any("jumps" in note for note in sol.status.notes)
+
+
+@pytest.mark.parametrize("end", [2.5, 2.52])  # at a jump, and between two
+def test_jumps_are_noted_too_where_the_run_ends_early(end: float) -> None:
+    def held(t, q, v):
+        return np.array([np.nan if t > end else 0.1 * float(np.sin(3.7 * int(t / 0.05)))])
+
+    sol = lw.simulate(oscillator(), 3.0, q0=[1.0], v0=[0.0], tau=held, record=False)
+    assert not sol.status
+    note = next(note for note in sol.status.notes if "jumps" in note)
+    assert 30 <= int(note.split()[2]) <= 50
 
 
 def test_a_law_that_jumps_once_needs_no_note() -> None:

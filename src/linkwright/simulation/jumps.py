@@ -42,6 +42,7 @@ class Jumps:
         self.called = law is not None and law.program is None
         self.longest, self.largest = 0.0, np.zeros(mech.nv)
         self.count, self.first = 0, (0.0, "")
+        self.passed = 0  # the jumps after which steps became long again
         self.before = 0  # the attempts when the window began
         self.window = [0.0, 0, 0]  # the time, the steps and the jumps in it
         self.slow = 0
@@ -54,8 +55,11 @@ class Jumps:
             if not self.count:
                 self.first = float(rows.t[places[0]]), self._what(rows[places[0] : places[0] + 2])
             self.count += len(places)
-        passed = float(rows.t[-1] - rows.t[0])
-        self.window = [x + y for x, y in zip(self.window, (passed, len(rows) - 1, len(places)), strict=True)]
+        long = np.flatnonzero(np.diff(rows.t) >= SHORT * self.longest)
+        if len(long):
+            self.passed = self.count - int(np.sum(places > long[-1]))
+        time = float(rows.t[-1] - rows.t[0])
+        self.window = [x + y for x, y in zip(self.window, (time, len(rows) - 1, len(places)), strict=True)]
         attempts = work.steps + work.rejected - self.before
         if attempts < WINDOW:
             return None
@@ -112,13 +116,17 @@ class Jumps:
         self.note = f"{message}, and takes very short steps; {advice}"
         return None
 
-    def notes(self, work: Work) -> list[str]:
-        """What a person should know of the run."""
+    def notes(self, work: Work, *, ended_early: bool) -> list[str]:
+        """What a person should know of the run.
+
+        Where a run ended early, steps may have become short before a singular position: these are no jumps.
+        """
         if self.note:
             return [self.note]
-        if self.count < MANY or work.rejected < self.count:
+        count = self.passed if ended_early else self.count
+        if count < MANY or work.rejected < count:
             return []
         t, what = self.first
-        each = work.rejected / self.count
-        text = f"{what} jumps {self.count} times, first at t = {t:.6g} s, at about {each:.0f} rejected steps a jump"
+        each = work.rejected / count
+        text = f"{what} jumps {count} times, first at t = {t:.6g} s, at about {each:.0f} rejected steps a jump"
         return [f"{text}; where a law is held between samples, give a dt that divides the sampling time"]

@@ -155,7 +155,7 @@ class Run:
             )
         if self.keeper is not None:
             status = self.keeper.last(status)
-        jumps = [] if self.jumps is None else self.jumps.notes(self.engine.work)
+        jumps = [] if self.jumps is None else self.jumps.notes(self.engine.work, ended_early=not status.ok)
         status = replace(
             status, notes=(*self.notes, *self.engine.notes, *jumps, *self._notes_of_events(), *status.notes)
         )
