@@ -12,8 +12,10 @@ import queue
 import signal
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.frames import receive, send
 from linkwright.tape.preparing import listen
@@ -72,9 +74,15 @@ def serve() -> None:
         finally:
             os._exit(0)  # also from the middle of a case: nobody waits for it any more
 
+    def reply(header: Mapping[str, Any], arrays: Sequence[Floats] = ()) -> None:
+        try:
+            send(replies, header, arrays)
+        except OSError:
+            os._exit(0)  # whoever started this process is gone, and a traceback would be the last that a person reads
+
     threading.Thread(target=read, daemon=True).start()
     timer = CpuTimer()
-    send(replies, {"ready": True})
+    reply({"ready": True})
     text, seen = "", set()
     while True:
         header, (values,) = messages.get()
@@ -89,12 +97,12 @@ def serve() -> None:
         except Exception as error:
             timer.stop()
             kind = "" if isinstance(error, LinkwrightError) else f"{type(error).__name__}: "
-            send(replies, {"error": f"{kind}{error}", "ours": not kind})
+            reply({"error": f"{kind}{error}", "ours": not kind})
             continue
         used = timer.stop()
         seen.add(text)
         arrays = result.pop("arrays")
-        send(replies, {**result, "names": list(arrays), "used": used}, list(arrays.values()))
+        reply({**result, "names": list(arrays), "used": used}, list(arrays.values()))
 
 
 def _pipes() -> tuple[IO[bytes], IO[bytes]]:
