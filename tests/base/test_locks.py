@@ -137,32 +137,40 @@ def test_a_cached_property_that_another_thread_computes_can_be_computed_in_a_chi
 
 @pytest.fixture
 def slow_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A module that takes a while to import, as those that this file imports."""
-    (tmp_path / "slow_module.py").write_text("import time\ntime.sleep(0.5)\nVALUE = 42\n")
+    """A module whose import ends when the file "go" is in the test's folder."""
+    (tmp_path / "slow_module.py").write_text(
+        f"import os, time\nwhile not os.path.exists({str(tmp_path / 'go')!r}):\n    time.sleep(0.01)\nVALUE = 42\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "slow_module", raising=False)
     return "slow_module"
 
 
 def test_a_fork_waits_for_what_the_package_imports_in_other_threads(
-    slow_module: str, monkeypatch: pytest.MonkeyPatch
+    slow_module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks, "_PACKAGE", __file__)  # this file is the package whose imports are waited for
     thread = threading.Thread(target=lambda: __import__(slow_module))
     thread.start()
     while slow_module not in sys.modules:
         time.sleep(0.001)
+    timer = threading.Timer(0.2, (tmp_path / "go").touch)
+    timer.start()
     assert in_child(lambda: __import__(slow_module).VALUE == 42) == 0
+    timer.join()
     thread.join()
 
 
-def test_a_fork_does_not_wait_for_what_others_import(slow_module: str) -> None:
+def test_a_fork_does_not_wait_for_what_others_import(slow_module: str, tmp_path: Path) -> None:
     thread = threading.Thread(target=lambda: __import__(slow_module))
     thread.start()
     while slow_module not in sys.modules:
         time.sleep(0.001)
-    assert in_child(lambda: not hasattr(sys.modules[slow_module], "VALUE")) == 0  # a main program may be one
-    thread.join()
+    try:
+        assert in_child(lambda: not hasattr(sys.modules[slow_module], "VALUE")) == 0  # a main program may be one
+    finally:
+        (tmp_path / "go").touch()
+        thread.join()
 
 
 def test_no_other_lock_is_used_in_the_package() -> None:

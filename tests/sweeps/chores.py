@@ -94,6 +94,27 @@ def square_when_allowed(text: str, values: Any) -> dict[str, Any]:
     return outcome
 
 
+def square_or_die_in_turn(text: str, values: Any) -> dict[str, Any]:
+    """The same as `square_or_die`, but each waits for the other.
+
+    Chunks wait until the deadly value is looked for alone, which leaves the file "alone" in the folder. That one dies
+    only when the file "go" is there.
+    """
+    folder = Path(json.loads(text)["folder"])
+    if len(values) == 1 and DEADLY in values:
+        (folder / "alone").touch()
+        _until(folder / "go")
+    elif len(values) > 1 and DEADLY not in values:
+        _until(folder / "alone")
+    return square_or_die(text, values)
+
+
+def _until(file: Path) -> None:
+    end = time.monotonic() + 300
+    while not file.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 # -- without a task ---------------------------------------------------------------------------------------------
 def squares(text: str, values: Any) -> dict[str, Any]:
     """The squares alone."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chores import DEADLY, log_and_hang, logged, plan, square, square_or_die, square_or_hang, task
+from chores import DEADLY, log_and_hang, logged, plan, square, square_or_die_in_turn, square_or_hang, task
 from small import written
 
 import linkwright as lw
@@ -84,14 +84,20 @@ def test_a_scheduler_with_two_workers_gives_identical_numbers(
 def test_a_case_that_crashes_is_looked_for_while_the_others_go_on(cluster: Any, client: Any, tmp_path: Path) -> None:
     before = client.run(os.getpid)
     chunk = int(DEADLY) // 4
-    runner = Runner(task(tmp_path, pause=0.02), plan(28, 4), compute=square_or_die)
+
+    def finished(done: int, _: int) -> None:
+        if done:
+            (tmp_path / "go").touch()
+
+    runner = Runner(task(tmp_path), plan(28, 4), progress=finished, compute=square_or_die_in_turn)
     pool = Cluster(client)
     runner.work(pool, [chunk, *(k for k in runner.left if k != chunk)])
     pool.close()
     batch = gathered(task(tmp_path), runner.plan, runner.batches)
     assert [k for k, reason in enumerate(batch.reasons) if reason] == [int(DEADLY)]
     assert "worker process died each of 3 times" in batch.reasons[int(DEADLY)]
-    assert list(runner.batches)[-1] == chunk  # begun first, and all others were finished meanwhile
+    # Begun first. Which others wait behind it is the scheduler's choice; what its other worker has goes on.
+    assert next(iter(runner.batches)) != chunk
     assert client.run(os.getpid) == before  # no worker of the cluster was lost by it
 
 

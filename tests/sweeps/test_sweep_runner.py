@@ -9,7 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chores import CRASHING, DEADLY, ENDING, logged, plan, square, square_or_die, task
+from chores import (
+    CRASHING,
+    DEADLY,
+    ENDING,
+    WAITING,
+    logged,
+    plan,
+    square,
+    square_or_die,
+    square_when_allowed,
+    task,
+)
 
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.batch import Batch
@@ -36,15 +47,21 @@ def test_processes_and_this_process_give_the_same(tmp_path: Path) -> None:
     assert os.getpid() not in {pid for _, pid in logged(tmp_path)[4:]}
 
 
+def waiting(folder: Path) -> list[int]:
+    """The processes that are in the middle of a case until "go" is in the folder."""
+    return [pid for first, pid in logged(folder) if first >= WAITING]
+
+
 def test_a_worker_killed_in_the_middle_costs_only_unfinished_chunks(tmp_path: Path) -> None:
-    runner = Runner(task(tmp_path, pause=0.15), plan(12, 1), compute=square)
+    runner = Runner(task(tmp_path), plan(24, 1), compute=square_when_allowed)
     finished_before: list[int] = []
 
     def kill() -> None:
-        while runner.done < 4:
+        while runner.done < 4 or not waiting(tmp_path):
             time.sleep(0.01)
         finished_before.extend(runner.batches)
-        os.kill(logged(tmp_path)[-1][1], signal.SIGKILL)
+        os.kill(waiting(tmp_path)[-1], signal.SIGKILL)
+        (tmp_path / "go").touch()
 
     killer = threading.Thread(target=kill)
     killer.start()
@@ -53,12 +70,12 @@ def test_a_worker_killed_in_the_middle_costs_only_unfinished_chunks(tmp_path: Pa
     killer.join()
     pool.close()
     found = result(runner, tmp_path)
-    assert np.array_equal(found.arrays["y"], np.arange(12.0) ** 2)
+    assert np.array_equal(found.arrays["y"], np.arange(24.0) ** 2)
     assert not any(found.reasons)
     begun = [int(first) for first, _ in logged(tmp_path)]
     assert len(finished_before) >= 4
     assert all(begun.count(k) == 1 for k in finished_before)
-    assert len(begun) > 12
+    assert len(begun) > 24
 
 
 def test_a_case_that_ends_its_process_is_a_row_with_a_reason(tmp_path: Path) -> None:
