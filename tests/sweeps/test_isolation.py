@@ -1,5 +1,6 @@
 """Cases in worker processes of their own: too slow, standing still, killed from outside, and what is not charged."""
 
+import itertools
 import json
 import os
 import re
@@ -82,6 +83,27 @@ def test_a_case_that_stands_still_is_ended_too(tmp_path: Path, monkeypatch: pyte
 def test_recording_and_compiling_are_not_charged_to_a_case(worker: WorkerProcess) -> None:
     assert computed(worker, "prepare_for_long", 1, limit=0.2)["reasons"] == [""]
     assert worker.cost("{}") < 0.5 * COLD
+
+
+def test_a_process_that_uses_cpu_time_does_not_stand_still_however_long_it_takes(
+    worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = itertools.count()
+    monkeypatch.setattr(process, "_LEAST_STILL", 0.05)
+    monkeypatch.setattr(process, "_cpu_ticks", lambda pid: next(asked) if pid == worker.pid else 0)
+    assert computed(worker, "squares_slowly", 1, limit=1e-3)["reasons"] == [""]
+    assert next(asked) > 2  # it was looked at, in a second
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system shows no CPU time of other processes")
+def test_cpu_time_of_a_process_is_what_the_process_says() -> None:
+    ticks = [process._cpu_ticks(os.getpid())]
+    end = time.process_time() + 0.5
+    while time.process_time() < end:
+        pass
+    ticks.append(process._cpu_ticks(os.getpid()))
+    assert ticks[1] - ticks[0] >= 0.4 * os.sysconf("SC_CLK_TCK")
+    assert process._cpu_ticks(0) == 0
 
 
 def test_cases_are_computed_together_as_long_as_that_keeps_within_the_limit_of_one(worker: WorkerProcess) -> None:

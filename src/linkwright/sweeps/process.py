@@ -18,7 +18,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.sweeps.frames import receive, send
 
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from linkwright.sweeps.child import serve; serve()"
-_STILL = 20.0  # times its limit of CPU time that a case may take by the clock on the wall, …
+_STILL = 20.0  # times its limit of CPU time that a case may stand still by the clock on the wall, …
 _LEAST_STILL = 60.0  # … and no less than these seconds: a machine may be busy with other things
 _STARTS = 3  # of a process that is killed before it is ready
 _HAS_TIMER = hasattr(signal, "setitimer")
@@ -141,15 +141,21 @@ class WorkerProcess:
         """End a process that stands still: it uses no CPU time, and would do so for ever."""
         if limit is None:
             return lambda: None
+        period = max(_LEAST_STILL, _STILL * limit) if _HAS_TIMER else limit
+        ended = threading.Event()
 
-        def stop() -> None:
-            self._stood_still = True
-            process.kill()
+        def watch(before: int) -> None:
+            while not ended.wait(period):
+                # What is charged to a case on a busy machine, and preparation, may take longer than any period.
+                used = _cpu_ticks(process.pid)
+                if used <= before:
+                    self._stood_still = True
+                    process.kill()
+                    return
+                before = used
 
-        timer = threading.Timer(max(_LEAST_STILL, _STILL * limit) if _HAS_TIMER else limit, stop)
-        timer.daemon = True
-        timer.start()
-        return timer.cancel
+        threading.Thread(target=watch, args=(_cpu_ticks(process.pid),), daemon=True).start()
+        return ended.set
 
     def _death(self, process: subprocess.Popen[bytes], limit: float | None) -> Exception:
         try:
@@ -171,6 +177,16 @@ class WorkerProcess:
         if code < 0:
             return Death(f"it crashed: {_signal_name(-code)}", crash=True)
         return Death(f"it ended with exit code {code}", crash=True)
+
+
+def _cpu_ticks(pid: int) -> int:
+    """The CPU time that a process has used, in the system's ticks; always 0 where the system does not show it."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()  # a process's name may have anything in it
+        return int(fields[11]) + int(fields[12])
+    except (OSError, LookupError, ValueError):
+        return 0
 
 
 def _signal_name(number: int) -> str:
