@@ -11,6 +11,9 @@ from scipy.integrate import solve_ivp
 
 import linkwright as lw
 from linkwright.closed import rounding
+from linkwright.constraints.assembled import settle, start_state
+from linkwright.constraints.kinematics import Kinematics
+from linkwright.constraints.recorded import moved
 from linkwright.errors import LinkwrightWarning
 from linkwright.formats.mks.printer import write_mks
 
@@ -121,6 +124,30 @@ def test_assembly_projection_and_the_initial_state_stay_within_the_rounding_of_t
         states = [mech.assemble(), mech.initial_state()[0], mech.project(drawn)[0], mech.assemble(drawn, ["pivot0"])]
     for q in states:
         assert np.abs(q - drawn).max() < 5.0 * 10.0**-digits
+
+
+@pytest.mark.parametrize("tilt", [0.4, 0.7, 1.234])
+@pytest.mark.parametrize("drawn", [0.5, 1.1, 2.0])
+def test_bodies_that_are_drawn_open_by_rounding_are_assembled_nearby_wherever_they_are_drawn(
+    tilt: float, drawn: float
+) -> None:
+    with pytest.warns(LinkwrightWarning, match="redundant loops are open by .* moved"):
+        q = cranks(3, tilt, 3, drawn).assemble()
+    assert np.abs(np.abs(q) - drawn).max() < 5e-3
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.4])
+def test_bodies_beside_a_closed_position_are_assembled_about_as_near_as_that_is(tilt: float) -> None:
+    kinematics = Kinematics(cranks(3, tilt, 16).description)
+    closed = start_state(kinematics.equations)
+    rng = np.random.default_rng(5)
+    for aside in (1e-4, 1e-5):
+        for _ in range(40):
+            shake = rng.uniform(-aside, aside, (kinematics.equations.nb, 6))
+            start = np.ascontiguousarray(moved(closed.T, shake.T).T)
+            state = settle(kinematics.programs, start, None, 0.0, leave_out_turned=True)
+            assert state.miss < 1e-11
+            assert np.abs(state.q - start).max() < 2.0 * aside
 
 
 @pytest.mark.parametrize(("tilt", "digits"), TYPED)

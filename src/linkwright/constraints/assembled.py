@@ -8,6 +8,7 @@ import numpy as np
 
 from linkwright.base.types import Floats
 from linkwright.constraints.counting import counted_at_start
+from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import Constraint, Equations, joint_frames
 from linkwright.constraints.forms import between
 from linkwright.constraints.programs import Programs
@@ -24,6 +25,10 @@ TURN, SHIFT = 0.7, 1.0
 PATIENCE, FALL = 20, 1e-6
 #: The largest misfit that rounded numbers explain, as a part of the mechanism's size, whatever the tolerance.
 MISFIT = 1e-3
+#: Bodies that miss by a part ε of the mechanism's size turn equations that repeat others by about ε. Pivots, squares of
+#: such angles, say nothing below the square of so many times ε; and the largest that is taken for nothing, lest
+#: equations be left out that tell something.
+TURNED, MOST = 20.0, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +47,23 @@ def start_state(equations: Equations) -> Floats:
     return np.concatenate([equations.start_p, euler_parameters(equations.start_r.transpose(1, 2, 0)).T], axis=1)
 
 
-def settle(programs: Programs, q: Floats, angles: Floats | None, t: float) -> Assembled:
-    """Damped Newton from a state: least changes of q, each accepted only if the misses become smaller."""
+def rank_tolerance(part: Floats) -> Floats:
+    """The part of a row's own size below which its pivot is lost, where bodies miss by a part of the mechanism's size.
+
+    A miss that rounded numbers do not explain tells nothing about the rank.
+    """
+    turned = np.clip((TURNED * np.minimum(part, MISFIT)) ** 2, RANK_TOLERANCE, MOST)
+    return np.asarray(np.where(part <= MISFIT, turned, RANK_TOLERANCE))
+
+
+def settle(
+    programs: Programs, q: Floats, angles: Floats | None, t: float, *, leave_out_turned: bool = False
+) -> Assembled:
+    """Damped Newton from a state: least changes of q, each accepted only if the misses become smaller.
+
+    With `leave_out_turned`, equations that the miss alone makes independent are left out as long as that leads on:
+    corrections by them go far.
+    """
     e = programs.layout.equations
     turns = counted_at_start(e, q, t) if angles is None else angles
     slow = np.minimum(1.0, 1.0 / e.units[:, :1])  # what gears make fast may go far
@@ -55,9 +75,12 @@ def settle(programs: Programs, q: Floats, angles: Floats | None, t: float) -> As
     miss = float(np.max(np.abs(phi / norms), initial=0.0))
     merit = float(np.sum((phi / norms) ** 2))
     damping, done, idle = 0.0, 0, 0
+    tolerance = programs.tolerance
     while done < ITERATIONS and idle < PATIENCE:
         done += 1
         idle += 1
+        programs.tolerance = float(rank_tolerance(np.array(miss / e.size))) if leave_out_turned else tolerance
+        fewer = programs.tolerance > tolerance
         _, delta, _, _ = programs.correct(q, turns, at, np.array([damping]))
         turn = float(np.max(np.abs(delta[:, 3:]) * slow, initial=0.0))
         shift = float(np.max(np.abs(delta[:, :3]) * slow, initial=0.0)) / e.size
@@ -74,13 +97,18 @@ def settle(programs: Programs, q: Floats, angles: Floats | None, t: float) -> As
             miss = float(np.max(np.abs(phi / norms), initial=0.0))
             damping = 0.0 if damping < 1e-9 else 0.1 * damping
             if max(turn, shift) < 1e-11 and damping == 0.0:
-                break
+                if not fewer:
+                    break
+                leave_out_turned = False
+        elif fewer:
+            leave_out_turned = False
         else:
             if miss <= EXACT * e.size:
                 break
             damping = max(1e-4, 10.0 * damping)
             if damping > 1e8:
                 break
+    programs.tolerance = tolerance
     pivots = programs.correct(q, turns, at, np.zeros(1))[3]
     return Assembled(q, turns, miss, pivots, done)
 

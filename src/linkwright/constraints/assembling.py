@@ -8,7 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.types import Floats
-from linkwright.constraints.assembled import EXACT, FALL, ITERATIONS, MISFIT, PATIENCE, SHIFT, TURN, Assembled
+from linkwright.constraints.assembled import (
+    EXACT,
+    FALL,
+    ITERATIONS,
+    MISFIT,
+    PATIENCE,
+    SHIFT,
+    TURN,
+    Assembled,
+    rank_tolerance,
+)
 from linkwright.constraints.assembly import TRIES
 from linkwright.constraints.case_numbers import CaseNumbers
 from linkwright.constraints.counting import counted_at_start
@@ -141,10 +151,13 @@ class Settling:
         damping, spent, idle = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
         q = q.copy()
         at = np.arange(n)  # those that go on
+        leave_out, usual = np.ones(n, bool), float(numbers["tolerance"][0])
         for _ in range(ITERATIONS):
             spent[at] += 1
             few = numbers if len(at) == n else some(numbers, at)
-            delta = self._corrected(few, q[at], turns[at], damping[at])["delta"]
+            tolerance = np.where(leave_out[at], rank_tolerance(miss[at] / size[at]), usual)
+            fewer = tolerance > usual
+            delta = self._corrected({**few, "tolerance": tolerance[:, None]}, q[at], turns[at], damping[at])["delta"]
             turn = np.max(np.abs(delta[:, :, 3:]), axis=(1, 2), initial=0.0)
             shift = np.max(np.abs(delta[:, :, :3]), axis=(1, 2), initial=0.0) / size[at]
             short = np.minimum(1.0, np.minimum(TURN / np.maximum(turn, 1e-300), SHIFT / np.maximum(shift, 1e-300)))
@@ -156,11 +169,13 @@ class Settling:
             idle[at] = np.where(wanted < (1.0 - FALL) * merit[at], 0, idle[at] + 1)
             largest = np.maximum(turn, shift)
             taken = (wanted < merit[at]) | ((largest < 1e-13) & (wanted <= 4.0 * merit[at]))
-            new, old = at[taken], at[~taken]
+            new, old = at[taken], at[~taken & ~fewer]
             q[new], turns[new], merit[new] = ahead[taken], found["angles_there"][taken], wanted[taken]
             miss[new] = np.max(np.abs(scaled[taken]), axis=1, initial=0.0)
             damping[new] = np.where(damping[new] < 1e-9, 0.0, 0.1 * damping[new])
-            over = taken & (largest < 1e-11) & (damping[at] == 0.0)
+            still = taken & (largest < 1e-11) & (damping[at] == 0.0)
+            leave_out[at[fewer & (still | ~taken)]] = False
+            over = still & ~fewer
             over |= ~taken & (miss[at] <= EXACT * size[at])
             damping[old] = np.maximum(1e-4, 10.0 * damping[old])
             over |= ~(damping[at] <= 1e8) | ~np.isfinite(largest) | (idle[at] >= PATIENCE)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.constraints.assembled import EXACT, MISFIT, Assembled, row_norms, settle, start_state, wrong_way
+from linkwright.constraints.assembled import (
+    EXACT,
+    MISFIT,
+    Assembled,
+    rank_tolerance,
+    row_norms,
+    settle,
+    start_state,
+    wrong_way,
+)
 from linkwright.constraints.diagnosis import does_not_close
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import Equations
@@ -20,8 +29,6 @@ TRIES = 12
 #: And so many at random angles where a mechanism closes with axes opposite.
 OTHER_TRIES = 24
 MISFIT_ITERATIONS = 30
-#: The largest rank tolerance that a misfit may ask for, lest equations be left out that tell something.
-MISFIT_RANK = 1e-4
 
 
 def assemble(programs: Programs, t: float, tolerance: float | None) -> Assembled:
@@ -48,7 +55,7 @@ def assemble(programs: Programs, t: float, tolerance: float | None) -> Assembled
             if not astray:
                 break
             start = _anywhere(e, rng)
-        state = settle(programs, start, None, t)
+        state = settle(programs, start, None, t, leave_out_turned=True)
         spent += state.iterations
         if state.miss <= EXACT * e.size and wrong_way(e, state.q):
             turned = turned or state
@@ -115,7 +122,7 @@ def _nearly(programs: Programs, found: Assembled, t: float) -> Assembled:
     """
     e = programs.layout.equations
     at, q, turns = np.array([t]), found.q, found.angles
-    programs.tolerance = min(max(RANK_TOLERANCE, 400.0 * (found.miss / e.size) ** 2), MISFIT_RANK)
+    programs.tolerance = float(rank_tolerance(np.array(found.miss / e.size)))
     for _ in range(MISFIT_ITERATIONS):
         _, delta, q, pivots = programs.correct(q, turns, at, np.zeros(1))
         delta[:, :3] /= e.size
