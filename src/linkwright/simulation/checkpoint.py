@@ -143,8 +143,8 @@ class _Stored:
     def __init__(self, path: str, archive: zipfile.ZipFile, size: int) -> None:
         self.path, self.archive, self.size = path, archive, size
 
-    def wrong(self, what: str) -> FormatError:
-        return FormatError(f"{what}; leave resume out to begin anew", file=self.path)
+    def wrong(self, what: str, advice: str = "leave resume out to begin anew") -> FormatError:
+        return FormatError(f"{what}; {advice}", file=self.path)
 
     def array(self, name: str, shape: tuple[int | None, ...], dtype: Any = np.float64) -> NDArray[Any]:
         """An array of this shape, where None is any number; it is stored plainly, so no larger than the file."""
@@ -160,8 +160,12 @@ class _Stored:
         if self.archive.getinfo("header.npy").file_size > _HEADER:
             raise self.wrong("has a header that is too large")
         header = json.loads(self.array("header", (None,), np.uint8).tobytes().decode("ascii"))
-        if not isinstance(header, dict) or header.get("format") != FORMAT or header.get("version") != VERSION:
+        if not isinstance(header, dict) or header.get("format") != FORMAT or type(header.get("version")) is not int:
             raise self.wrong(f"is not of the format {FORMAT!r}, version {VERSION}")
+        if header["version"] != VERSION:
+            age = "an older" if header["version"] < VERSION else "a newer"
+            text = f"has the format version {header['version']} of {age} Linkwright, and this one reads {VERSION}"
+            raise self.wrong(text, "resume with the Linkwright that wrote it, or leave resume out to begin anew")
         return header
 
     def standing(self, question: dict[str, Any], nq: int, nv: int) -> Standing:
