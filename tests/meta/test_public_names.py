@@ -47,10 +47,27 @@ def test_importing_all_names_leaves_pythons_own_alone() -> None:
 
 
 def test_help_shows_public_names_and_no_other() -> None:
+    """But for the list of files in a package, which Python adds by itself."""
     text = pydoc.plain(pydoc.render_doc(lw))
-    parts = {part.split("\n", 1)[0]: part for part in re.split(r"\n(?=[A-Z]+\n)", text)}
-    assert set(re.findall(r"^    class (\w+)", parts["CLASSES"], re.MULTILINE)) == set(CLASSES_OF_HELP)
-    assert set(re.findall(r"^    (\w+)\(", parts["FUNCTIONS"], re.MULTILINE)) < set(lw.__all__)
+    parts = {part.split("\n", 1)[0]: part for part in re.split(r"\n(?=[A-Z][A-Z ]+\n)", text)}
+    assert set(parts) - {"Python Library Documentation: package linkwright"} == {
+        "NAME",
+        "PACKAGE CONTENTS",
+        "CLASSES",
+        "FUNCTIONS",
+        "DATA",
+        "VERSION",
+        "FILE",
+    }
+    shown = {
+        "CLASSES": re.findall(r"^    class (\w+)", parts["CLASSES"], re.MULTILINE),
+        "FUNCTIONS": re.findall(r"^    (\w+)\(", parts["FUNCTIONS"], re.MULTILINE),
+        "DATA": re.findall(r"^    (\w+) =", parts["DATA"], re.MULTILINE),
+    }
+    assert sorted(shown["CLASSES"]) == sorted(CLASSES_OF_HELP)
+    assert shown["DATA"] == ["TIME"]
+    modules = {name for name in lw.__all__ if inspect.ismodule(getattr(lw, name))}
+    assert sorted(shown["FUNCTIONS"]) == sorted(set(lw.__all__) - modules - {*CLASSES_OF_HELP, "TIME", "__version__"})
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
