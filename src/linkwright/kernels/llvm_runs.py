@@ -54,8 +54,7 @@ def runs_text(low: Lowering, each: Each, name: str) -> list[str]:
         # A member's part of a shared run; of another one the first has all and the others nothing.
         size = f.op(f"sub i64 {end}, {begin}")
         ranks = [f.op(f"add i64 %rank, {k}") for k in (0, 1)]
-        bounds = [f.op(f"sdiv i64 {f.op(f'mul i64 {size}, {rank}')}, %size") for rank in ranks]
-        bounds = [f.op(f"add i64 {begin}, {b}") for b in bounds]
+        bounds = [f.op(f"add i64 {begin}, {_bound(f, size, rank, low.pack)}") for rank in ranks]
         first = f.op("icmp eq i64 %rank, 0")
         alone = f.op(f"select i1 {first}, i64 {end}, i64 {begin}")
         low_end = f.op(f"select i1 {wide}, i64 {bounds[0]}, i64 {begin}")
@@ -89,6 +88,14 @@ def runs_text(low: Lowering, each: Each, name: str) -> list[str]:
     alone = low.open(name)
     alone.lines.append(f"  call void @{name}_team({_USUAL}, i64 0, i64 1, ptr null)")
     return low.close(alone)
+
+
+def _bound(f: Function, size: str, rank: str, pack: int) -> str:
+    """Where a member's part of a run begins, at whole registers: every item has the same lane, however many share."""
+    even = f.op(f"sdiv i64 {f.op(f'mul i64 {size}, {rank}')}, %size")
+    whole = f.op(f"sub i64 {even}, {f.op(f'srem i64 {even}, {pack}')}")
+    end = f.op(f"icmp eq i64 {rank}, %size")
+    return f.op(f"select i1 {end}, i64 {size}, i64 {whole}")
 
 
 def _widths(low: Lowering, case: Case) -> list[int]:
