@@ -2,13 +2,13 @@
 
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import sample_programs as samples
 
 import linkwright as lw
+from crowd import at_once
 from linkwright.kernels import compiled, llvm_backend, numpy_backend
 from linkwright.kernels import kernel as kernels
 from linkwright.kernels.callpath import supported
@@ -24,18 +24,6 @@ def eager(monkeypatch):
     kernels.set_threads(None)
 
 
-def at_once(work, count=CROWD):
-    """work(k) in `count` threads that start together; errors come out."""
-    barrier = threading.Barrier(count)
-
-    def one(k):
-        barrier.wait()
-        return work(k)
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(one, range(count)))
-
-
 # -- one kernel, many threads --------------------------------------------------------------------------------
 @pytest.mark.parametrize("cached", [True, False])
 def test_threads_that_call_first_at_the_same_time_get_right_answers(cached, monkeypatch, tmp_path):
@@ -45,7 +33,7 @@ def test_threads_that_call_first_at_the_same_time_get_right_answers(cached, monk
         x = samples.arguments(program, CROWD)[0]
         right = numpy_backend.run(program, [x], CROWD)
         kernel = compiled(program)
-        for k, answer in enumerate(at_once(lambda k, kernel=kernel, x=x: kernel(x[k].reshape(7, 2)))):
+        for k, answer in enumerate(at_once(lambda k, kernel=kernel, x=x: kernel(x[k].reshape(7, 2)), CROWD)):
             for got, wanted in zip(answer, right, strict=True):
                 np.testing.assert_allclose(got.ravel(), wanted[k], rtol=1e-12)
 
@@ -55,7 +43,7 @@ def test_a_variant_is_compiled_once_however_many_ask(monkeypatch):
     made, inner = [], llvm_backend.object_code
     monkeypatch.setattr(llvm_backend, "object_code", lambda text, **how: made.append(text) or inner(text, **how))
     kernel = compiled(samples.smooth())
-    at_once(lambda k: kernel(np.ones(3), 1.0))
+    at_once(lambda k: kernel(np.ones(3), 1.0), CROWD)
     assert len(made) == 1
 
 
@@ -73,7 +61,7 @@ def test_threads_share_a_kernel_with_scratch():
             np.testing.assert_array_equal(kernel(mine, side), right[k])
             np.testing.assert_allclose(kernel(*batch), np.tile(right[k], (11, 1, 1)), rtol=1e-12)
 
-    at_once(work)
+    at_once(work, CROWD)
 
 
 def test_threads_share_a_mechanism_from_its_first_call():
@@ -101,7 +89,7 @@ def test_threads_share_a_mechanism_from_its_first_call():
                 for got, wanted in zip(answer, right[k], strict=True):
                     np.testing.assert_array_equal(got, wanted)
 
-        at_once(work)
+        at_once(work, CROWD)
 
 
 @pytest.mark.skipif(not supported(), reason="no native call path on this interpreter")
@@ -111,7 +99,7 @@ def test_the_trampoline_is_loaded_once_however_many_ask(monkeypatch):
     loaded, inner = [], callpath._load_trampoline
     monkeypatch.setattr(callpath, "_loaded", [])
     monkeypatch.setattr(callpath, "_load_trampoline", lambda: loaded.append(1) or inner())
-    addresses = at_once(lambda k: callpath._trampoline())
+    addresses = at_once(lambda k: callpath._trampoline(), CROWD)
     assert len(loaded) == 1
     assert len(set(addresses)) == 1
 
@@ -174,7 +162,7 @@ def test_threads_may_divide_batches_while_other_threads_do(eager):
         for _ in range(50):
             np.testing.assert_array_equal(kernel(x, y[:, 0]), right)
 
-    at_once(work)
+    at_once(work, CROWD)
 
 
 def test_an_error_in_a_piece_comes_out(eager, monkeypatch):
