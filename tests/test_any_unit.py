@@ -13,7 +13,6 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
-from linkwright.mechanism.lengths import shifts
 from rotation import some
 from scaled_models import scaled
 from unit_family import Asked, Unit, family
@@ -45,7 +44,7 @@ def model(name: str) -> lw.Mechanism:
 def answers(name: str, length: float, mass: float) -> dict[str, Any]:
     """What each analysis gives, without units; what it refuses, by the kind of error."""
     mech = scaled(model(name), length, mass)
-    long_q, long_v = shifts(mech.tree)
+    long_q, long_v = mech.tree.shifts
     q_unit, v_unit = np.where(long_q, length, 1.0), np.where(long_v, length, 1.0)
     force, torque = mass * length, mass * length**2
     bodies = [body.name for body in mech.bodies]

@@ -14,7 +14,6 @@ import linkwright as lw
 from coupled_mechanisms import draw
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.reader import parse_mks
-from linkwright.mechanism.lengths import shifts
 from scaled_models import scaled
 
 #: A slider-crank whose slide is a rack: the pinion on it is a gear between a turn and a shift.
@@ -143,7 +142,7 @@ class Asked:
 
     def __init__(self, mech: lw.Mechanism, unit: Unit) -> None:
         self.mech, self.unit = scaled(mech, unit.length, unit.mass, unit.time), unit
-        long_q, self.long = shifts(self.mech.tree)
+        long_q, self.long = self.mech.tree.shifts
         self.q_unit = np.where(long_q, unit.length, 1.0)
         self.place = np.where(self.long, unit.length, 1.0)
         self.rate = self.place / unit.time

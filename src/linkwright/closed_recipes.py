@@ -13,7 +13,6 @@ import numpy as np
 
 from linkwright.base.types import Floats
 from linkwright.dynamics.functions import Request
-from linkwright.mechanism.lengths import shifts
 from linkwright.recursions import assembly_loops, composite, constraint_space, coordinates
 from linkwright.recursions.articulated_body import velocities
 from linkwright.recursions.constraint_space import gradient
@@ -188,7 +187,7 @@ def regularity(
     """How far the equations are from being dependent that are not at regular positions: about the square of the least
     angle between one and the others, whatever the masses are."""
     maker, size = question.maker, _size(question)
-    units = np.array([size if shift else 1.0 for shift in shifts(maker.tree)[1]])
+    units = np.array([size if shift else 1.0 for shift in maker.tree.shifts[1]])
     count = range(len(holds))
     k = {(i, j): (g[i] * units**2) @ g[j].T for i in count for j in count if i <= j}
     sizes = [_scales(traversal, hold, units, size) ** 2 for hold in holds]

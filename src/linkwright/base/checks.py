@@ -42,14 +42,18 @@ def exact_array(name: str, value: Any) -> NDArray[Any] | None:
 
     What a subclass says of its own shape, flags or memory is not asked for.
     """
+    if type(value) is np.ndarray:
+        return value
     if not isinstance(value, np.ndarray):
         return None
     refuse_masked(name, value)
-    return value if type(value) is np.ndarray else np.ndarray.view(value, np.ndarray)
+    return np.ndarray.view(value, np.ndarray)
 
 
 def refuse_masked(name: str, value: Any) -> None:
     """Refuse a masked array: its mask would be forgotten."""
+    if type(value) is np.ndarray:
+        return
     # Without this module, or while another thread still imports it, nobody has a masked array.
     masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
     if masked is not None and isinstance(value, masked):

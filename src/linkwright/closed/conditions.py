@@ -18,7 +18,7 @@ from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.constraints.gear_rates import joint_rates
 from linkwright.mechanism.expression import numeric_values
-from linkwright.mechanism.lengths import body_lengths, coordinate_units, shifts
+from linkwright.mechanism.lengths import body_lengths, coordinate_units
 from linkwright.mechanism.quantities import Quantity, turns
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Conditions:
     @cached_property
     def turning(self) -> Flags:
         """(nv,): the rates that are turns."""
-        return ~shifts(self.mech.tree)[1]
+        return ~self.mech.tree.shifts[1]
 
     @cached_property
     def rows(self) -> Floats:

@@ -18,7 +18,6 @@ from linkwright.closed.rounding import warned
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import Call, Name, replaced
-from linkwright.mechanism.lengths import shifts
 
 if TYPE_CHECKING:
     from linkwright.closed.linear import Linearised
@@ -76,7 +75,7 @@ def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float)
     q = one(q, mech.nq, "q")
     rest, units = np.zeros(mech.nv), mech._maker.rate_units
     limits = FARTHEST * units
-    shift = shifts(mech.tree)[1]
+    shift = mech.tree.shifts[1]
     most, delta = float(np.linalg.norm(mech.description.gravity)) / mech.description.length_scale, 0.0
     left = np.inf
     for k in range(ITERATIONS):

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from linkwright.mechanism.tree import Tree
 
 Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 GROUND = -1
 SMALL = 1e-3  # of a typical body's length: less is the length of a body whose frames are all in one place
 
@@ -65,24 +64,12 @@ def length_scale(d: Description, array: Callable[[str], Floats] | None = None) -
     return np.asarray(np.where(largest > 0.0, largest, 1.0))
 
 
-def shifts(tree: Tree) -> tuple[Flags, Flags]:
-    """(nq,) and (nv,): which coordinates and which rates are lengths; the others are turns, or Euler parameters."""
-    x = tree.coordinates
-    lengths = np.zeros(x.nq, bool), np.zeros(x.nv, bool)
-    for number in np.unique(tree.kind_numbers):
-        at = np.flatnonzero((tree.kind_numbers == number) & ~x.follows)
-        for mask, first, flags in zip(lengths, (x.q_at, x.v_at), KIND_LIST[number].lengths, strict=True):
-            for k in np.flatnonzero(flags):
-                mask[first[at] + k] = True
-    return lengths
-
-
 def coordinate_units(tree: Tree, length: float | None = None) -> tuple[Floats, Floats]:
     """(nq,) and (nv,): the unit of each coordinate and of each rate: the mechanism's length for shifts, else 1.
 
     `length` is that of another case of the mechanism.
     """
-    q, v = (np.where(flags, tree.description.length_scale if length is None else length, 1.0) for flags in shifts(tree))
+    q, v = (np.where(flags, tree.description.length_scale if length is None else length, 1.0) for flags in tree.shifts)
     return q, v
 
 

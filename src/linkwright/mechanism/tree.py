@@ -103,6 +103,20 @@ class Tree:
         return [int(x.q_at[i]) + self.kinds[i].nq - 4 for i in free]
 
     @cached_property
+    def shifts(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """(nq,) and (nv,): which coordinates and which rates are lengths; the others are turns, or Euler parameters."""
+        x = self.coordinates
+        lengths = np.zeros(x.nq, bool), np.zeros(x.nv, bool)
+        for number in np.unique(self.kind_numbers):
+            at = np.flatnonzero((self.kind_numbers == number) & ~x.follows)
+            for mask, first, flags in zip(lengths, (x.q_at, x.v_at), KIND_LIST[number].lengths, strict=True):
+                for k in np.flatnonzero(flags):
+                    mask[first[at] + k] = True
+        for mask in lengths:
+            mask.flags.writeable = False
+        return lengths
+
+    @cached_property
     def coordinates(self) -> Coordinates:
         d, t = self.description, self.topology
         nq = np.array([k.nq for k in KIND_LIST], np.int32)[self.kind_numbers]

@@ -144,6 +144,11 @@ def engine_of(
 ) -> Engine:
     """The engine for these settings, at the first point."""
     python = law is not None and law.program is None
+    if s.dt is not None and not python:
+        steps = (s.end - s.start) / s.dt
+        if s.times is None and 8.0 * steps * (1 + first.q.size + 2 * first.v.size) > _memory():
+            raise ModelError(f"{steps:.3g} steps do not fit into memory; give interval=... or a larger dt")
+        return Fixed(kernels, tableau_of(s.method), tau, first, s.end, s.dt, keep=s.times is None)
     state = first.q[0], first.v[0], first.a[0]
     length, duration = mech.description.length_scale, s.end - s.start
     tolerance = tolerances(mech.tree, mech.closed, length, duration, s.rtol, s.atol, state)
@@ -162,13 +167,7 @@ def engine_of(
 
         units = np.concatenate(coordinate_units(mech.tree))
         return Stiff(slopes, first, s.end, tau, control, tolerance, units, compiled=not python)
-    tableau = tableau_of(s.method)
-    if s.dt is not None:
-        steps = (s.end - s.start) / s.dt
-        if s.times is None and 8.0 * steps * (1 + first.q.size + 2 * first.v.size) > _memory():
-            raise ModelError(f"{steps:.3g} steps do not fit into memory; give interval=... or a larger dt")
-        return Fixed(kernels, tableau, tau, first, s.end, s.dt, keep=s.times is None)
-    return Adaptive(kernels, tableau, tau, first, s.end, control, tolerance)
+    return Adaptive(kernels, tableau_of(s.method), tau, first, s.end, control, tolerance)
 
 
 def _first_step(

@@ -81,6 +81,9 @@ class Jumps:
             return np.zeros(0, dtype=np.int64)
         self.longest = max(self.longest, float(h.max()))
         self.largest = np.maximum(self.largest, np.abs(rows.a).max(axis=0))
+        short = h < SHORT * self.longest
+        if not short.any():
+            return np.zeros(0, dtype=np.int64)
         change = np.diff(rows.a, axis=0) / np.where(self.largest > 0.0, self.largest, 1.0)
         padded = np.pad(change, ((1, 1), (0, 0)))
         back, on = padded[:-2], padded[2:]
@@ -90,7 +93,7 @@ class Jumps:
         mean = 0.5 * (rows.a[1:] + rows.a[:-1])
         odd = np.abs(np.diff(rows.v, axis=0) / h[:, None] - mean) / np.where(self.largest > 0.0, self.largest, 1.0)
         within = odd > np.maximum(PART, 0.5 * np.abs(change))
-        return np.flatnonzero((large & (alone | flips) | within).any(axis=1) & (h < SHORT * self.longest))
+        return np.flatnonzero((large & (alone | flips) | within).any(axis=1) & short)
 
     def _what(self, pair: Rows) -> str:
         """What jumps between two points."""

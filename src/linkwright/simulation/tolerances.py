@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from linkwright.base.types import Floats
 from linkwright.mechanism.kinds import KIND_LIST
-from linkwright.mechanism.lengths import shifts
 from linkwright.mechanism.tree import Tree
 
 Flags = NDArray[np.bool_]
@@ -49,7 +48,7 @@ class Entries:
 
 def entries_of(tree: Tree) -> tuple[Entries, Entries]:
     """Those of q and of v."""
-    q, v = shifts(tree)
+    q, v = tree.shifts
     turns = np.where(q, 0.0, 1.0)
     x = tree.coordinates
     for number, kind in enumerate(KIND_LIST):
