@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import linkwright as lw
 from constraints.ladders import APART, COUPLER, EVEN, ODD, START, ladder, odd_angle
-from linkwright.constraints.kinematics import Kinematics
 
 Floats = NDArray[np.float64]
 MODEL = Path(__file__).parents[1] / "examples" / "models" / "slider_crank.mks"
@@ -106,6 +105,8 @@ def by_scipy(work: Work, t: Floats, *, jacobian: bool) -> tuple[float, tuple[flo
     norm a body, and for a freedom that is left its null vector times the change: the method wants as many as unknowns.
     """
     from scipy.optimize import root
+
+    from linkwright.constraints.kinematics import Kinematics
 
     kinematics = Kinematics(work.make().description)
     programs, e = kinematics.programs, kinematics.equations

@@ -31,7 +31,7 @@ import linkwright as lw
 from mechanism_peers import MODEL, WORKS, Work, by_exudyn, by_scipy, checked_point, errors, fastest_settings
 from table import cpu, replace_section
 
-HOME = Path(__file__).parents[1]
+COMMAND = (sys.executable, "-m", "linkwright.cli")
 STAGES = (1, 3, 10, 30, 100, 300, 1000)
 REQUIRED_RATE, REQUIRED_POWER, REQUIRED_SHELL = 2e4, 1.1, 3.0
 #: The largest errors of place that are taken: ours, and that of a peer whose equations are solved to its own tolerance.
@@ -287,20 +287,22 @@ def render_ladders(found: dict[int, dict[str, float]]) -> list[str]:
 # -- the command line ---------------------------------------------------------------------------------------------
 def shell(rounds: int) -> float | None:
     """Seconds of `linkwright run` on the sample to its finished page, or None where there is no such verb."""
-    python = [sys.executable, "-m", "linkwright.cli"]
-    listed = subprocess.run([*python, "--help"], capture_output=True, text=True, check=False).stdout
+    listed = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=False).stdout
     if " run " not in listed:
         return None
-    took = []
+    took = [run_in_a_process() for _ in range(rounds + 1)]
+    return float(np.median(took[1:]))  # the first one fills the cache
+
+
+def run_in_a_process() -> float:
+    """Seconds of one `linkwright run` on the sample."""
     with tempfile.TemporaryDirectory() as folder:
-        for k in range(rounds + 1):
-            begin = time.perf_counter()
-            done = subprocess.run([*python, "run", str(MODEL)], cwd=folder, capture_output=True, text=True, check=False)
-            if done.returncode or not list(Path(folder).rglob("*.html")):
-                raise SystemExit(f"linkwright run made no page:\n{done.stdout[-1000:]}{done.stderr[-1000:]}")
-            if k:  # the first one fills the cache
-                took.append(time.perf_counter() - begin)
-    return float(np.median(took))
+        begin = time.perf_counter()
+        done = subprocess.run([*COMMAND, "run", str(MODEL)], cwd=folder, capture_output=True, text=True, check=False)
+        took = time.perf_counter() - begin
+        if done.returncode or not list(Path(folder).rglob("*.html")):
+            raise SystemExit(f"linkwright run made no page:\n{done.stdout[-1000:]}{done.stderr[-1000:]}")
+    return took
 
 
 def render_shell(seconds: float | None) -> str:

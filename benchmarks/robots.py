@@ -24,12 +24,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from table import cpu, replace_section
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import linkwright as lw
 from robots import Twin, find
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -88,76 +91,108 @@ def twin(robot: Robot) -> Twin:
     return made
 
 
+def mechanism(robot: Robot) -> Any:
+    """The robot as Linkwright reads it, its fingers held."""
+    mech = lw.load(find(robot.file), base=robot.base, mimic="independent")
+    return mech.lock(dict.fromkeys(robot.locked, 0.0)) if robot.locked else mech
+
+
+def our_calls(mech: Any, q: Floats, v: Floats, tau: Floats) -> dict[str, tuple[Callable[[], Any], int]]:
+    """What is timed of ours, by the work, and how many calls a round has; states are (10_000, ...)."""
+    q1, v1, tau1 = q[0].copy(), v[0].copy(), tau[0].copy()
+    out, outs = np.empty(mech.nv), np.empty((len(q), mech.nv))
+    # The first call of a method leaves a short way to it on the mechanism.
+    mech.forward_dynamics(q1, v1, tau1), mech.inverse_dynamics(q1, v1, tau1), mech.mass_matrix(q1)
+    mech.forward_dynamics_derivatives(q1, v1, tau1)
+    forward, inverse, mass = mech.forward_dynamics, mech.inverse_dynamics, mech.mass_matrix
+    derivatives = mech.forward_dynamics_derivatives
+    n = 2000 if mech.nv < 10 else 500
+    return {
+        "forward dynamics, one state, out=": (lambda: forward(q1, v1, tau1, out=out), n),
+        "inverse dynamics, one state": (lambda: inverse(q1, v1, tau1), n),
+        "mass matrix, one state": (lambda: mass(q1), n),
+        "forward dynamics, batch of 10⁴": (lambda: forward(q, v, tau, out=outs), 1),
+        "forward-dynamics derivatives, one state": (lambda: derivatives(q1, v1, tau1), max(n // 5, 50)),
+    }
+
+
 def measure(robot: Robot) -> dict[str, tuple[float, float, float]]:
     import pinocchio as pin
 
     t = twin(robot)
-    mech, model, data = t.mech, t.model, t.data
+    model, data = t.model, t.data
     q, v, tau = t.states(10_000)
-    q1, v1, tau1 = q[0].copy(), v[0].copy(), tau[0].copy()
-    pq, pv, pt = t.pin_q(q1), t.pin_v(v1), t.pin_v(tau1)
-    out = np.empty(mech.nv)
-    n = 2000 if mech.nv < 10 else 500
-    found = {}
-    mech.forward_dynamics(q1, v1, tau1), mech.inverse_dynamics(q1, v1, tau1), mech.mass_matrix(q1)
-    forward, inverse, mass = mech.forward_dynamics, mech.inverse_dynamics, mech.mass_matrix
-    found["forward dynamics, one state, out="] = rounds(
-        lambda: forward(q1, v1, tau1, out=out), lambda: pin.aba(model, data, pq, pv, pt), n
-    )
-    found["inverse dynamics, one state"] = rounds(
-        lambda: inverse(q1, v1, tau1), lambda: pin.rnea(model, data, pq, pv, pt), n
-    )
-    found["mass matrix, one state"] = rounds(lambda: mass(q1), lambda: pin.crba(model, data, pq), n)
-    batch = np.empty((10_000, mech.nv))
+    pq, pv, pt = t.pin_q(q[0]), t.pin_v(v[0]), t.pin_v(tau[0])
     states = [(t.pin_q(q[k]), t.pin_v(v[k]), t.pin_v(tau[k])) for k in range(len(q))]
 
     def loop() -> None:
         for a, b, c in states:
             pin.aba(model, data, a, b, c)
 
-    found["forward dynamics, batch of 10⁴"] = rounds(lambda: forward(q, v, tau, out=batch), loop, 1, 9)
-    with tempfile.TemporaryDirectory() as fresh:
-        os.environ["LINKWRIGHT_CACHE"] = fresh
-        start = time.perf_counter()
-        mech.forward_dynamics_derivatives(q1, v1, tau1)
-        found["derivatives compiled in, s"] = (time.perf_counter() - start,) * 3
-    derivatives = mech.forward_dynamics_derivatives
-    found["forward-dynamics derivatives, one state"] = rounds(
-        lambda: derivatives(q1, v1, tau1), lambda: pin.computeABADerivatives(model, data, pq, pv, pt), max(n // 5, 50)
-    )
-    return found
+    theirs: dict[str, Callable[[], Any]] = {
+        "forward dynamics, one state, out=": lambda: pin.aba(model, data, pq, pv, pt),
+        "inverse dynamics, one state": lambda: pin.rnea(model, data, pq, pv, pt),
+        "mass matrix, one state": lambda: pin.crba(model, data, pq),
+        "forward dynamics, batch of 10⁴": loop,
+        "forward-dynamics derivatives, one state": lambda: pin.computeABADerivatives(model, data, pq, pv, pt),
+    }
+    return {
+        work: rounds(ours, theirs[work], n, 9 if n == 1 else 31)
+        for work, (ours, n) in our_calls(t.mech, q, v, tau).items()
+    }
 
 
-LOAD = """
+#: The steps of a fresh process, in order; it prints the seconds of each, on the clock and of work.
+STEPS = ("import", "load", "derivatives")
+FIRST = """
 import sys, time, warnings
 import numpy as np
+path, base, derivatives, *locked = sys.argv[1:]
+clocks = lambda: (time.perf_counter(), time.process_time())
+times = [clocks()]
 import linkwright as lw
+times.append(clocks())
 warnings.simplefilter("ignore")
-path, base, *locked = sys.argv[1:]
-start = time.perf_counter()
 mech = lw.load(path, base=base)
 if locked:
     mech = mech.lock(dict.fromkeys(locked, 0.0))
 x = np.zeros(mech.nv)
 mech.forward_dynamics(mech.neutral(), x, x)
-print(time.perf_counter() - start)
+times.append(clocks())
+if derivatives == "yes":
+    mech.forward_dynamics_derivatives(mech.neutral(), x, x)
+times.append(clocks())
+for (a, b), (c, d) in zip(times, times[1:]):
+    print(c - a, d - b)
 """
 
 
+def first_result(robot: Robot, cache: str, *, derivatives: bool = False) -> dict[str, tuple[float, float]]:
+    """Seconds (on the clock, of work) to import, to load and have a first result, and to have first derivatives.
+
+    In a new process with this cache.
+    """
+    environment = {**os.environ, "LINKWRIGHT_CACHE": cache}
+    given = [str(find(robot.file)), robot.base, "yes" if derivatives else "no", *robot.locked[:1]]
+    command = [sys.executable, "-c", FIRST, *given]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    times = [line.split() for line in done.stdout.splitlines()]
+    return {step: (float(wall), float(work)) for step, (wall, work) in zip(STEPS, times, strict=True)}
+
+
 def loading(robot: Robot, times: int = 5) -> dict[str, tuple[float, float, float]]:
-    """Seconds from `load` to the first forward dynamics in a new process, without and with a cache."""
-    empty, kept = [], []
-    locked = robot.locked[:1]
+    """Seconds from `load` to the first forward dynamics in a new process, without and with a cache; of compiling."""
+    empty, filled = [], []
     for _ in range(times):
         with tempfile.TemporaryDirectory() as folder:
-            environment = {**os.environ, "LINKWRIGHT_CACHE": folder}
-            command = [sys.executable, "-c", LOAD, str(find(robot.file)), robot.base, *locked]
-            for found in (empty, kept):
-                done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-                found.append(float(done.stdout))
+            for seconds in (empty, filled):
+                seconds.append(first_result(robot, folder)["load"][0])
+    with tempfile.TemporaryDirectory() as folder:
+        compiled = first_result(robot, folder, derivatives=True)["derivatives"][0]
     return {
+        "derivatives compiled in, s": (compiled,) * 3,
         "load to first result, nothing cached, s": (float(np.median(empty)),) * 3,
-        "load to first result, cached, s": (float(np.median(kept)),) * 3,
+        "load to first result, cached, s": (float(np.median(filled)),) * 3,
     }
 
 

@@ -195,19 +195,28 @@ def rows(rounds: int, quick: bool) -> list[str]:
 
 
 # -- rollouts -----------------------------------------------------------------------------------------------------
-def rollouts(rounds: int, states: int = 10_000, steps: int = 100) -> list[str]:
-    fall, rng, cores = panda(), np.random.default_rng(0), len(os.sched_getaffinity(0))
+def rollout_states(fall: Fall, states: int) -> tuple[Floats, Floats]:
+    """Postures about that from which the arm falls, with random rates."""
+    rng = np.random.default_rng(0)
     q = fall.q + rng.uniform(-0.5, 0.5, (states, fall.mech.nq))
-    v = rng.standard_normal((states, fall.mech.nv))
+    return q, rng.standard_normal((states, fall.mech.nv))
 
-    def ours() -> tuple[float, Floats]:
-        begin = time.perf_counter()
-        found = lw.rollout(fall.mech, q, v, STEP, steps)
-        return time.perf_counter() - begin, found.final_q
 
-    best, out = in_turns(
-        {"ours": ours, "theirs": lambda: rollout_by_mujoco(fall, q, v, steps, cores)}, max(1, rounds // 2)
-    )
+def rollout_by_linkwright(fall: Fall, q: Floats, v: Floats, steps: int) -> tuple[float, Floats]:
+    """Seconds on the clock, and the last coordinates."""
+    begin = time.perf_counter()
+    motions = lw.rollout(fall.mech, q, v, STEP, steps)
+    return time.perf_counter() - begin, motions.final_q
+
+
+def rollouts(rounds: int, states: int = 10_000, steps: int = 100) -> list[str]:
+    fall, cores = panda(), len(os.sched_getaffinity(0))
+    q, v = rollout_states(fall, states)
+    sides: dict[str, Callable[[], tuple[float, Floats]]] = {
+        "ours": lambda: rollout_by_linkwright(fall, q, v, steps),
+        "theirs": lambda: rollout_by_mujoco(fall, q, v, steps, cores),
+    }
+    best, out = in_turns(sides, max(1, rounds // 2))
     off = float(np.abs(out["ours"] - out["theirs"]).max())
     if not off < 1e-6:
         raise SystemExit(f"rollouts are apart by {off:.2g}")

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import linkwright as lw
-from linkwright.formats.urdf_writer import write_urdf
 from robots import find
 
 Floats = NDArray[np.float64]
@@ -32,9 +31,17 @@ class Fall:
 
     name: str
     mech: Any
-    urdf: str
     q: Floats
     v: Floats
+
+    @property
+    def urdf(self) -> str:
+        """The mechanism as its peers read it."""
+        from linkwright.formats.urdf_writer import write_urdf
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return write_urdf(self.mech.description)
 
 
 def double_pendulum() -> Fall:
@@ -47,20 +54,13 @@ def double_pendulum() -> Fall:
             limits = {"lower": -1e6, "upper": 1e6, "velocity": 1e6, "effort": 1e6}
             b.joint("revolute", before, link, f"hinge{k}", axis=(0, 1, 0), at=place, **limits)
             before = link
-    return _fall("double pendulum", b.build(), np.array([0.5 * np.pi, np.pi / 6.0]))
+    return Fall("double pendulum", b.build(), np.array([0.5 * np.pi, np.pi / 6.0]), np.zeros(2))
 
 
 def panda() -> Fall:
     """The arm of seven joints with its fingers held, out of a bent posture."""
     arm = lw.load(find("panda.urdf")).lock({"panda_finger_joint1": 0.0})
-    return _fall("Panda", arm, np.array([0.3, -0.5, 0.2, -1.8, 0.4, 1.2, 0.5]))
-
-
-def _fall(name: str, mech: Any, q: Floats) -> Fall:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        text = write_urdf(mech.description)
-    return Fall(name, mech, text, q, np.zeros(mech.nv))
+    return Fall("Panda", arm, np.array([0.3, -0.5, 0.2, -1.8, 0.4, 1.2, 0.5]), np.zeros(7))
 
 
 FALLS: tuple[Callable[[], Fall], ...] = (double_pendulum, panda)
