@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from random import Random
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -107,7 +108,7 @@ class Tree:
         """(nq,) and (nv,): which coordinates and which rates are lengths; the others are turns, or Euler parameters."""
         x = self.coordinates
         lengths = np.zeros(x.nq, bool), np.zeros(x.nv, bool)
-        for number in np.unique(self.kind_numbers):
+        for number in np.flatnonzero(np.bincount(self.kind_numbers)):  # np.unique would import masked arrays
             at = np.flatnonzero((self.kind_numbers == number) & ~x.follows)
             for mask, first, flags in zip(lengths, (x.q_at, x.v_at), KIND_LIST[number].lengths, strict=True):
                 for k in np.flatnonzero(flags):
@@ -399,12 +400,12 @@ def _classes(arrays: Sequence[NDArray[Any]]) -> Ints | None:
         return None
     moving = [a.reshape(n, -1) for a in arrays if a.strides[0] and a.size]
     sums = np.zeros(n, np.uint64)
-    random = np.random.default_rng(0)
+    random = Random(0)  # that of NumPy takes 10 ms to import
     for a in moving:
         words = np.ascontiguousarray(a, dtype=np.float64).view(np.uint64)
         for column in words.T:
             # Signs must not cancel each other.
-            odd = random.integers(2**63, dtype=np.uint64) << np.uint64(1) | np.uint64(1)
+            odd = np.uint64(random.getrandbits(63) << 1 | 1)
             sums += (column ^ (column >> np.uint64(32))) * odd
     _, first, number = np.unique(sums, return_index=True, return_inverse=True)
     if len(first) > FEW or not all(np.array_equal(a[first][number], a) for a in moving):
