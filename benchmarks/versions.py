@@ -4,8 +4,8 @@
 
 Each checkout has a process of its own, warm and with a cache of its own, and the old one has a second one: its times
 against the first one's say how far equal code is apart here. The three are asked in turns, and only one is at work at
-a time. Calls and inputs are those of this file for both versions, so it uses public names of the package alone. After
-every few rounds the processes are started anew, since where code and data come to lie decides a few per cent.
+a time. Calls and inputs are those of this file for both versions, so it uses public names of the package alone. Every
+round has processes of its own, since where code and data come to lie in one decides up to a third of a microsecond.
 
 A row is worse if its median ratio new / old is above 1.03 and above the spread of old against old: the factor within
 which half of its rounds are. `--write` puts the tables into benchmarks/RESULTS.md.
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,7 @@ HERE = Path(__file__).resolve().parent
 MODELS = HERE.parent / "examples" / "models"
 ALLOWED = 1.03
 SIDES = ("old", "new", "old again")
-GENERATION = 3  # rounds after which processes are started anew
-SELDOM = 3  # a row that takes seconds is measured in every so many rounds alone
+SELDOM = 5  # a row that takes seconds is measured in every so many rounds alone
 #: How rows of four-bars are integrated; steps that are not chosen by tolerances are the same in both versions.
 FOUR_BARS = {1: ("rk4", 0.02), 2: ("rk4", 0.02), 5: ("rk4", 0.02), 10: ("rk4", 0.02), 20: ("rk4", 0.02)}
 FOUR_BARS |= {40: ("rk4", 0.02), 100: ("rk4", 0.02)}
@@ -57,7 +56,7 @@ class Row:
 
     name: str
     make: Callable[[], Measurement]
-    times: int = 3  # measurements in a round, of which the shortest counts
+    times: int = 3  # measurements in a round, of which the shortest counts; one is of a process of its own
     seldom: bool = False
     all_cores: bool = False
     warm: bool = False  # whether it belongs to the table of warm times
@@ -87,21 +86,23 @@ def cpu_seconds(call: Callable[[], Any], n: int = 1) -> float:
 def robot_rows() -> Iterator[Row]:
     robots = benchmark("robots")
 
-    def calls(robot: Any, work: str) -> Measurement:
+    @cache
+    def all_calls(robot: Any) -> dict[str, tuple[Callable[[], Any], int]]:
         mech = robots.mechanism(robot)
         rng = np.random.default_rng(0)
         q = mech.integrate(np.tile(mech.neutral(), (10_000, 1)), rng.standard_normal((10_000, mech.nv)))
         v, tau = rng.standard_normal((2, 10_000, mech.nv))
-        call, n = robots.our_calls(mech, q, v, tau)[work]
-        return partial(cpu_seconds, call, n)
+        calls: dict[str, tuple[Callable[[], Any], int]] = robots.our_calls(mech, q, v, tau)
+        return calls
+
+    def calls(robot: Any, work: str) -> Measurement:
+        return partial(cpu_seconds, *all_calls(robot)[work])
 
     def first(robot: Any, *steps: str, cached: bool = False) -> Measurement:
-        folder = tempfile.TemporaryDirectory()
-
         def seconds() -> float:
             with tempfile.TemporaryDirectory() as empty:
-                cache = folder.name if cached else empty
-                times = robots.first_result(robot, cache, derivatives="derivatives" in steps)
+                folder = os.environ["LINKWRIGHT_CACHE"] if cached else empty
+                times = robots.first_result(robot, folder, derivatives="derivatives" in steps)
                 return float(sum(times[step][1] for step in steps))
 
         return seconds
@@ -113,7 +114,7 @@ def robot_rows() -> Iterator[Row]:
         # Which modules are imported by `import linkwright` and which by `load` differs.
         name, steps = f"{robot.name}: import, load and first result", ("import", "load")
         yield Row(f"{name}, nothing cached", partial(first, robot, *steps), 1, seldom=True)
-        yield Row(f"{name}, cached", partial(first, robot, *steps, cached=True), 2)
+        yield Row(f"{name}, cached", partial(first, robot, *steps, cached=True), 1)
         yield Row(f"{robot.name}: derivatives compiled in", partial(first, robot, "derivatives"), 1, seldom=True)
 
 
@@ -132,7 +133,7 @@ def mechanism_rows() -> Iterator[Row]:
 
     for work in mechanisms.WORKS:
         for count in (10_000, 100_000):
-            yield Row(f"{work.name}: {count:,} points", partial(points, work, count))
+            yield Row(f"{work.name}: {count:,} points", partial(points, work, count), 2)
     for size, count in LADDERS.items():
         yield Row(f"ladder of {size} four-bars: {count:,} points", partial(analysis, ladder, size, count))
         yield Row(f"ladder of {size} four-bars: 2 points", partial(analysis, ladder, size, 2))
@@ -175,26 +176,21 @@ def warm_rows() -> Iterator[Row]:
 
     def simulation() -> Measurement:
         mech = lw.load(MODELS / "double_four_bar.mks")
-        return partial(cpu_seconds, lambda: lw.simulate(mech, 1e-9))
+        return partial(cpu_seconds, lambda: lw.simulate(mech, 1e-3))
 
     def analysis() -> Measurement:
         mech = lw.load(mechanisms.MODEL)
         return partial(cpu_seconds, lambda: lw.analyse(mech))
 
     def value() -> Measurement:
-        mech, tried = lw.load(MODELS / "double_four_bar.mks"), []
-
-        def call() -> None:
-            tried.append(1)
-            lw.simulate(mech, 1e-9, parameters={"m": 1.0 + 1e-3 * len(tried)})
-
-        return partial(cpu_seconds, call)
+        mech, rng = lw.load(MODELS / "double_four_bar.mks"), np.random.default_rng()  # no process has had its values
+        return partial(cpu_seconds, lambda: lw.simulate(mech, 1e-3, parameters={"m": rng.uniform(0.9, 1.1)}))
 
     yield Row("`lw.simulate` of double_four_bar.mks beyond its steps, second call", simulation, warm=True)
     yield Row("the same with a new value of a parameter", value, 1, seldom=True, warm=True)
     yield Row("`lw.analyse` of the slider-crank, second call on one object", analysis, warm=True)
     run = mechanisms.run_in_a_process
-    yield Row("`linkwright run` of the slider-crank, second process", lambda: run, 2, warm=True)
+    yield Row("`linkwright run` of the slider-crank, second process", lambda: run, 1, warm=True)
 
 
 def all_rows() -> dict[str, Row]:
@@ -210,28 +206,26 @@ def worker(checkout: Path) -> None:
 
     if not Path(lw.__file__).is_relative_to(checkout):
         raise SystemExit(f"this process imported {lw.__file__}, which is not in {checkout}")
-    rows, ready = all_rows(), {}
+    rows = all_rows()
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else set()
     for line in sys.stdin:
         row = rows[line.rstrip("\n")]
         lw.set_threads(None if row.all_cores else 1)
         if cores:
             os.sched_setaffinity(0, cores if row.all_cores else {max(cores)})
-        if row.name not in ready:
-            ready.clear()  # mechanisms that are done with leave their memory
-            ready[row.name] = row.make()
-            ready[row.name]()  # what is not warm yet
-        ready[row.name]()  # another process has just left its own data in the caches
-        print(min(ready[row.name]() for _ in range(row.times)), file=answers, flush=True)
+        measurement = row.make()
+        if row.times > 1:
+            measurement()  # what is not warm yet
+        print(min(measurement() for _ in range(row.times)), file=answers, flush=True)
 
 
 # -- beside each other ------------------------------------------------------------------------------------------
 class Worker:
     """A process with one version."""
 
-    def __init__(self, checkout: Path, cache: Path) -> None:
+    def __init__(self, checkout: Path, folder: Path) -> None:
         paths = [str(checkout / "src"), str(HERE), str(HERE.parent / "tests")]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "LINKWRIGHT_CACHE": str(cache)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "LINKWRIGHT_CACHE": str(folder)}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled once, as where they are installed
         command = [sys.executable, str(HERE / "versions.py"), str(checkout), "--worker"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -289,18 +283,17 @@ class Result:
 def compared(checkouts: dict[str, Path], rows: list[Row], rounds: int) -> list[Result]:
     results = {row.name: Result(row, {side: [] for side in SIDES}) for row in rows}
     with tempfile.TemporaryDirectory() as caches:
-        for first in range(0, rounds, GENERATION):
+        for k in range(-1, rounds):  # the first round fills the caches
             with workers(checkouts, Path(caches)) as started:
                 for row in rows:
-                    for k in range(first, min(first + GENERATION, rounds)):
-                        if row.seldom and k % SELDOM:
-                            continue
-                        for side in np.roll(SIDES, k):  # who comes first has no advantage
-                            results[row.name].seconds[side].append(started[side].seconds(row))
-                    result = results[row.name]
-                    if result.seconds["new"]:
-                        text = f"{row.name}: {result.ratio:.3f}, spread {result.spread:.3f}"
-                        print(text, file=sys.stderr, flush=True)
+                    if row.seldom and k % SELDOM:
+                        continue
+                    for side in np.roll(SIDES, k):  # who comes first has no advantage
+                        seconds = started[side].seconds(row)
+                        if k >= 0:
+                            results[row.name].seconds[side].append(seconds)
+            progress = [f"{r.row.name}: {r.ratio:.3f}, spread {r.spread:.3f}" for r in results.values() if k >= 0]
+            print(f"round {k + 1} of {rounds}", *progress, sep="\n", file=sys.stderr, flush=True)
     return list(results.values())
 
 
