@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -258,3 +259,11 @@ def test_a_million_links_load_in_linear_memory() -> None:
     mech = lw.chain(1_000_000)
     assert mech.nv == 1_000_000
     assert mech.joints[999_999].parent == mech.bodies[999_998].name
+
+
+@pytest.mark.parametrize("value", ["10 deg", None, [1.0, 2.0]])
+def test_a_value_of_a_parameter_that_is_no_number_is_refused_by_its_name(value):
+    mech = lw.load(Path(__file__).parents[1] / "examples" / "models" / "four_bar.mks")
+    name = next(iter(mech.parameters))
+    with pytest.raises(ModelError, match=f"parameter '{name}' is .*give it a number"):
+        mech.with_parameters(**{name: value})

@@ -476,6 +476,9 @@ class Maker:
             self._check_closed(request)
         if request.function in ("constraint_forces", "closing", "settling") and not self.closed:
             raise ModelError(f"{request.function} is for mechanisms with loops, ties or drivers; this one has none")
+        if request.free and spec.closed and self.carried_by_constraints:
+            text = f"loops or drivers alone move some links of {self.description.name!r}, and parameters cannot be free"
+            raise ModelError(f"{text} there; give the links without mass a small one", element=self.description.name)
         if self.rolls(request) and self.as_masses(request):
             from linkwright.recipes import record_masses
 

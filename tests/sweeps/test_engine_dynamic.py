@@ -92,6 +92,42 @@ def test_driven_loops_need_the_forces_that_each_alone_needs(loop, analysis):
     agree(task, np.array([[0.2, 0.6, 2.0], [0.15, 0.7, 1.0]]), 1e-8)
 
 
+CRANK = """MODEL crank
+SYSTEM (DYNAMIC ANALYSIS, ending time = 0.3, print interval = 0.1, relative tolerance = 1e-9);
+PARAMETER r = 0.1; PARAMETER l = 0.3; PARAMETER mr = 1; PARAMETER mb = 2;
+BODY g (ground);
+BODY crank (mass = 1, com = (r/2, 0, 0), inertia = (0.001, 0.01, 0.01), origin = (0, 0, 0));
+BODY rod (mass = mr, com = (l/2, 0, 0), inertia = (0.001*mr, 0.01*mr, 0.01*mr), origin = (r, 0, 0));
+BODY block (mass = mb, origin = (r + l, 0, 0));
+TRIAD a (associated body = crank, origin = (r, 0, 0));
+TRIAD b (associated body = rod, origin = (l, 0, 0));
+TRIAD rail (associated body = g, h = (1, 0, 0), f = (0, 0, 1));
+TRIAD shoe (associated body = block, h = (1, 0, 0), f = (0, 0, 1));
+REVOLUTE JOINT jo (triad = g, triad = crank);
+REVOLUTE JOINT ja (triad = a, triad = rod);
+REVOLUTE JOINT jb (triad = b, triad = block);
+TRANSLATIONAL JOINT slide (triad = rail, triad = shoe);
+INITIAL (jo.angle = 0.5, jo.rate = 3);
+ENDMODEL
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "cases", "fixed"),
+    [
+        (("mb",), [[0.0], [1.0], [2.0]], {}),
+        (("mr", "l"), [[0.0, 0.3], [1.0, 0.35]], {}),
+        (("l",), [[0.3], [0.35]], {"mb": 0.0, "mr": 0.0}),
+    ],
+)
+def test_bodies_without_mass_that_loops_move_are_simulated_in_studies_as_alone(tmp_path, names, cases, fixed):
+    path = tmp_path / "crank.mks"
+    path.write_text(CRANK)
+    task = make_task(path, names, ["block.x", "f = final(jo.rate)"], parameters=fixed)
+    found = agree(task, np.array(cases), 1e-8)
+    assert not any(found.reasons)
+
+
 @pytest.mark.slow
 def test_suspensions_ride_as_each_alone():
     outputs = ["chassis.z", "heave.rate", "top = max(hub.z)"]

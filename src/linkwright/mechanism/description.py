@@ -20,7 +20,7 @@ from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.drawing import Shape, Trace
 from linkwright.mechanism.elements import Driver, Element, Initial, Mimic, Tie
-from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.expression import Expression, numeric_values
 from linkwright.mechanism.kinds import KIND_LIST, KINDS, JointKind
 from linkwright.mechanism.lengths import length_scale
 from linkwright.mechanism.system import System
@@ -229,7 +229,13 @@ class Description:
         unknown = [n for n in values if n not in self.parameters]
         if unknown:
             raise NameNotFound("parameter", unknown[0], list(self.parameters))
-        parameters = {**self.parameters, **{n: float(x) for n, x in values.items()}}
+        parameters = dict(self.parameters)
+        for name, given in values.items():
+            try:
+                parameters[name] = float(given)
+            except (TypeError, ValueError):
+                text = f"parameter {name!r} is {given!r}; give it a number in SI units (angles in radians)"
+                raise ModelError(text, element=name) from None
         for name, value in parameters.items():
             if not np.isfinite(value):
                 raise ModelError(f"parameter {name!r} is {value}; give it a finite number", element=name)
@@ -237,7 +243,7 @@ class Description:
         for (array, flat), expression in self.bindings.items():
             if array not in arrays:
                 arrays[array] = np.array(getattr(self, array), dtype=np.float64, order="C")
-            arrays[array].reshape(-1)[flat] = float(expression.evaluate(parameters))
+            arrays[array].reshape(-1)[flat] = float(numeric_values(expression, parameters))
         r, p = arrays.pop("frame_r", self.frames.r), arrays.pop("frame_p", self.frames.p)
         arrays["frames"] = replace(self.frames, r=r, p=p)
         if self.start is not None:

@@ -50,6 +50,8 @@ def simulate(
     """The motion from q0, v0 (by default as the model's initial conditions and drawing say) under tau, as a Solution.
 
     With q0 alone it begins at rest. Of a closed mechanism, the nearest state to these that closes its loops is taken.
+    `parameters` gives parameters of the model other values. The times and the method are those given here: what the
+    SYSTEM of a model file asks for is done by `lw.analyse`.
 
     tau is None, an array (nv,), or a law tau(t, q, v) in NumPy syntax, which is compiled into the integrator; a law
     that cannot be recorded is called from Python at every stage, and `sol.status.notes` says why; with record=False

@@ -10,6 +10,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwright.base.types import Floats
 from linkwright.closed.rounding import warned
@@ -78,7 +79,8 @@ class Engine:
             from linkwright.sweeps.kinematic import Kinematic
 
             return Kinematic(model, self.times)
-        if analysis == "dynamic" and model.opens and len(self.times) > 1:
+        side_by_side = model.opens and not model.base._maker.carried_by_constraints
+        if analysis == "dynamic" and side_by_side and len(self.times) > 1:
             from linkwright.simulation.tableaux import STIFF
             from linkwright.sweeps.dynamic import Dynamic, settings_of
 
@@ -89,18 +91,35 @@ class Engine:
     def _part(self, values: Floats) -> Batch:
         reasons = self._refused(values)
         good = np.array([not reason for reason in reasons], bool)
-        if good.all():
-            return self._computed(values)
+        alone = self._alone(values)
+        if good.all() and not alone.any():
+            return self._computed(values, self.way)
         shapes = {o.name: (len(self.times),) if o.series else () for o in self.outputs}
         shapes |= dict.fromkeys(self.task.functions, ())
         arrays = {name: np.full((len(values), *shape), np.nan) for name, shape in shapes.items()}
-        if good.any():
-            found = self._computed(values[good])
+        for part, way in ((good & ~alone, self.way), (good & alone, None)):
+            if not part.any():
+                continue
+            found = self._computed(values[part], way)
             for name, x in found.arrays.items():
-                arrays[name][good] = x
-            for k, reason in zip(np.flatnonzero(good).tolist(), found.reasons, strict=True):
+                arrays[name][part] = x
+            for k, reason in zip(np.flatnonzero(part).tolist(), found.reasons, strict=True):
                 reasons[k] = reason
         return Batch(arrays, reasons)
+
+    def _alone(self, values: Floats) -> NDArray[np.bool_]:
+        """(n,): which simulated cases have no inertia where the base has some, or the other way round: loops may move
+        such a body, by other programs than those of the others."""
+        alone = np.zeros(len(values), bool)
+        if self.task.analysis != "dynamic" or self.way is None:
+            return alone
+        d = self.model.base.description
+        cases = Cases(d, self.model.names, values)
+        for name in ("mass", "com", "inertia", "armature"):
+            if cases.varies(name):
+                differs = (cases.array(name) == 0.0) != (np.asarray(getattr(d, name)) == 0.0)
+                alone |= differs.reshape(len(values), -1).any(axis=1)
+        return alone
 
     def _refused(self, values: Floats) -> list[str]:
         """Why cases cannot be begun with, for reasons that programs with open parameters do not see."""
@@ -121,17 +140,17 @@ class Engine:
             return sentence(error)
         return ""
 
-    def _computed(self, values: Floats) -> Batch:
+    def _computed(self, values: Floats, way: Any) -> Batch:
         n = len(values)
-        if self.way is not None and n < FEWEST:
+        if way is not None and n < FEWEST:
             values = np.concatenate([values, np.repeat(values[-1:], FEWEST - n, axis=0)])
         cases = Cases(self.model.base.description, self.model.names, values)
         numbers: dict[str, Floats] = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LinkwrightWarning)
             warnings.simplefilter("always", SlowCaseWarning)  # from the thread that watches this one
-            if self.way is not None:
-                motions = self.way.motions(cases)
+            if way is not None:
+                motions = way.motions(cases)
                 if self.forces:
                     from linkwright.sweeps.forces import add_forces
 
