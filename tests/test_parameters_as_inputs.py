@@ -259,3 +259,85 @@ def test_a_file_read_with_other_values_runs_the_programs_of_the_file() -> None:
     assert mech._maker.source is not None
     assert mech._maker.source.description.digest == own.description.digest
     assert mech.parameters[name] == value * 1.01
+
+
+def tilted(angle: float) -> lw.Mechanism:
+    """Two bodies and a driver of the angle between two frames, whose axes are parallel at an angle of 0."""
+    with lw.Builder("tilted") as b:
+        e = b.parameter("e", angle)
+        one, two = (b.body(name, 1.0, (0.5, 0.1, 0.1), (0.1, 0.2, 0.3)) for name in ("one", "two"))
+        b.place(one, (0, 0, 0))
+        b.place(two, (1, 0, 0))
+        b.joint("revolute", b.triad(b.ground), b.triad(one), "A")
+        b.joint("spherical", b.triad(one, (1, 0, 0)), b.triad(two), "B")
+        first = b.triad(b.ground, name="first")
+        second = b.triad(two, h=(0, np.sin(e), np.cos(e)), name="second")
+        b.driver("angle", first, 0.8 + 0.3 * lw.TIME, other=second, name="d")
+    return b.build()
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.01, 0.6), (0.6, 0.01)])
+def test_a_driver_of_an_angle_asks_what_its_own_axes_say(before: float, after: float) -> None:
+    mech = tilted(before).with_parameters(e=after)
+    own = lw.Mechanism(mech.description)
+    q, v = state(own)
+    close(mech.forward_dynamics(q, v, np.zeros(mech.nv)), own.forward_dynamics(q, v, np.zeros(mech.nv)))
+    close(mech.project(q + 0.01, v), own.project(q + 0.01, v))
+
+
+@pytest.mark.parametrize("first", ["values", "open"])
+def test_parameters_of_rollouts_and_values_of_the_mechanism_are_told_apart(first: str) -> None:
+    mech = pendulum().with_parameters(r=2.0)
+    own = lw.Mechanism(mech.description)
+    rolled = {
+        "values": lambda m: lw.rollout(m, np.ones((3, 1)), np.zeros((3, 1)), 0.01, 5).q,
+        "open": lambda m: (
+            lw.rollout(m, np.ones((3, 1)), np.zeros((3, 1)), 0.01, 5, parameters={"r": [1.0, 2.0, 3.0]}).q
+        ),
+    }
+    for name in sorted(rolled, key=lambda name: name != first):
+        close(rolled[name](mech), rolled[name](own))
+
+
+def test_another_gear_ratio_has_ranks_of_its_own() -> None:
+    with lw.Builder("geared parallelogram") as b:
+        g = b.parameter("g", 2.0)
+        bodies = [b.body(name, 1.0, (0.5, 0, 0), (0.1, 0.2, 0.3)) for name in ("crank", "coupler", "rocker")]
+        crank, coupler, rocker = bodies
+        along = np.array([0.5, 1.0, 0.0]) / np.hypot(0.5, 1.0)
+        b.place(crank, (0, 0, 0), f=along)
+        b.place(coupler, along, f=(1, 0, 0))
+        b.place(rocker, (2, 0, 0), f=along)
+        for name, i, at, j, to in (
+            ("A", b.ground, (0, 0, 0), crank, (0, 0, 0)),
+            ("B", crank, (1, 0, 0), coupler, (0, 0, 0)),
+            ("D", b.ground, (2, 0, 0), rocker, (0, 0, 0)),
+            ("C", coupler, (2, 0, 0), rocker, (1, 0, 0)),
+            ("E", b.ground, (2, 0, 0), rocker, (0, 0, 0)),
+        ):
+            b.joint("revolute", b.triad(i, at), b.triad(j, to), name, cut=name in "CE")
+        b.mimic("E", "A", g, (1 - g) * float(np.arctan2(1.0, 0.5)))
+    mech = b.build().with_parameters(g=1.0)
+    own = lw.Mechanism(mech.description)
+    rows = range(sum(c.form.size for c in own._maker.closings))
+    assert mech._maker.redundancy.rank(rows) == own._maker.redundancy.rank(rows) == 2
+    assert mech._maker.parametrised is None
+
+
+def test_the_time_of_an_initial_state_may_be_any_number() -> None:
+    mech = MECHANISMS["driven four-bar"]()
+    for t in (0.0, np.array(0.0), np.float32(0.0), 0):
+        np.testing.assert_array_equal(mech.initial_state(t=t)[0], mech.initial_state()[0])
+
+
+def test_models_with_parameters_run_the_same_programs_with_other_values() -> None:
+    tried = []
+    for path in sorted(MODELS.glob("*.mks")):
+        source = lw.load(path)
+        bindings = source.description.bindings
+        gears = {name for (array, _), law in bindings.items() if array == "gear" for name in law.names()}
+        values = {name: value for name, value in source.parameters.items() if name not in gears}
+        if values and not source.open_by_rounding:
+            assert source.with_parameters(**values)._maker.parametrised is not None, path.name
+            tried.append(path.name)
+    assert len(tried) >= 12, tried

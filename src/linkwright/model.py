@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import finite_number, real_array
 from linkwright.base.locks import Lock, cached_property
 from linkwright.base.types import Floats
 from linkwright.described import Described
@@ -128,17 +128,18 @@ class Mechanism(Described):
         program is about its source, with the parameters as an input p. The last ones are kept.
         """
         with self._lock:
-            kernel = self._further.get(request)
+            key = request, parametrised is not None  # whether parameters are an input, or data
+            kernel = self._further.get(key)
             if kernel is None:
                 if parametrised is None:
                     kernel = program_cache.kernel(self.description.digest, request, record, seldom=seldom)
                 else:
                     kernel = parametrised.kernel(request, record, seldom=seldom)
-                self._further[request] = kernel
+                self._further[key] = kernel
                 if len(self._further) > _FURTHER:
                     self._further.popitem(last=False)
             else:
-                self._further.move_to_end(request)
+                self._further.move_to_end(key)
         return kernel
 
     def _array(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Floats:
@@ -269,6 +270,7 @@ class Mechanism(Described):
         """The same with what a person should know of it; found once for a time."""
         from linkwright.closed.starting import initial_state
 
+        t = finite_number("t", t)
         state = self._starting_states.get(t)
         if state is None:
             state = initial_state(self, t)

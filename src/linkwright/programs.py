@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from linkwright.recursions.redundancy import Redundancy
 
 NEAR_SIZE = 4.0  # a mechanism whose length is within this factor of another's is judged by the other's
+NEAR_MASS = 1e3  # and one whose masses are within this
 UNROLL = 64  # links up to which a recursion is unrolled
 #: Methods whose code grows faster, or from more, are rolled earlier: compiling stays at a second or two.
 UNROLL_EARLIER = {"triangular": 32, "mass-matrix": 24, "virtual-work": 32, "assembly": 32}
@@ -81,7 +82,11 @@ class Parametrised:
         source, names = self.source, self.names
         own = np.array([source.description.parameters[name] for name in names])
         shared = program_cache.kernel(
-            source.description.digest, ("at values", request), lambda: record().with_data("p", own), seldom=seldom
+            source.description.digest,
+            ("at values", request),
+            lambda: record().with_data("p", own),
+            seldom=seldom,
+            recent=True,
         )
         return shared.at("p", self.values)
 
@@ -119,23 +124,35 @@ class Maker:
             values = (np.asarray(getattr(x, array)).reshape(-1)[flat] for x in (d, other))
             if array == "gear" or len({bool(value) for value in values}) > 1:
                 return False
-        if not np.array_equal(self._regular, source._regular) or self.rotors or self.carried_by_constraints:
+        if not np.array_equal(self._regular, source._regular) or self.rotors or not self._same_masses(source):
             return False
-        return not source.carried_by_constraints and self._ranks_alike(source)
+        return self.determined == source.determined and self._ranks_alike(source)
+
+    @cached_property
+    def determined(self) -> bool:
+        """Whether forces tell the acceleration of every joint of the spanning tree."""
+        from linkwright.recursions.determined import undetermined
+
+        return bool(self._regular.all()) or undetermined(self.tree) is None
 
     def _same_size(self, source: Maker) -> bool:
         return 1.0 / NEAR_SIZE <= self.size / source.size <= NEAR_SIZE
+
+    def _same_masses(self, source: Maker) -> bool:
+        own, other = self.description.mass, source.description.mass
+        return bool(np.all((own <= NEAR_MASS * other) & (other <= NEAR_MASS * own)))
 
     def _ranks_alike(self, source: Maker) -> bool:
         from linkwright.recursions.redundancy import Blocks
 
         if not self.closed:
             return True
-        if source.gap or not source.redundancy.positions:
+        # What a driver of an angle asks depends on how its axes are drawn.
+        forms, others = ([c.form.key for c in maker.closings] for maker in (self, source))
+        if forms != others or source.gap or not source.redundancy.positions:
             return False
-        sizes = [c.form.size for c in self.closings]
-        blocks = [Blocks(maker.redundancy, sizes) for maker in (self, source)]
-        return not self.redundancy.gap and blocks[0].alike(blocks[1])
+        sizes, ranks = [c.form.size for c in self.closings], self._redundancy_at(source)
+        return not ranks.gap and Blocks(ranks, sizes).alike(Blocks(source.redundancy, sizes))
 
     @cached_property
     def topology(self) -> Topology:
@@ -171,7 +188,9 @@ class Maker:
     def gap(self) -> float:
         """What rounded numbers leave open in loops that repeat their equations, as a part of the mechanism's length;
         not known of mechanisms whose bodies are taken as free masses."""
-        return 0.0 if self.tree.n > UNROLL or self.carried_by_constraints else self.redundancy.gap
+        if self.tree.n > UNROLL or self.carried_by_constraints or self.parametrised is not None:
+            return 0.0
+        return self.redundancy.gap
 
     @cached_property
     def rate_units(self) -> Floats:
@@ -248,9 +267,6 @@ class Maker:
         """Which of the equations of a closed mechanism repeat others."""
         from linkwright.recursions.redundancy import Redundancy
 
-        if self.source is not None and self._same_size(self.source):
-            return self._redundancy_at(self.source)
-
         def arrays() -> list[NDArray[np.float64]]:
             from linkwright.recipes import redundancy_of
 
@@ -259,7 +275,7 @@ class Maker:
         return Redundancy.of_arrays(stored_arrays(self.description.digest, "redundancy", arrays))
 
     def _redundancy_at(self, source: Maker) -> Redundancy:
-        """The same by programs of the source, at this mechanism's values of its parameters."""
+        """The same by programs of the source, at this mechanism's values of its parameters: to compare both."""
         from linkwright.recursions.redundancy import redundancy
 
         request, units = RanksRequest(self.names), source.rate_units
@@ -272,7 +288,7 @@ class Maker:
             return record(residuals_of(source, self.names), nq, (), k)
 
         digest = source.description.digest
-        residuals = program_cache.kernel(digest, request, record, seldom=True)
+        residuals = program_cache.kernel(digest, request, record, seldom=True, recent=True)
         integrate = source.kernel(Request("integrate"))
         values = np.array([self.description.parameters[name] for name in self.names])
 
@@ -393,7 +409,7 @@ class Maker:
     def _kernel_at(self, parametrised: Parametrised, request: Request) -> Kernel:
         source = parametrised.source
         free = replace(request, free=self.names, ranks_hold=True)
-        source.check(free)
+        source.shapes(free)
         return parametrised.kernel(free, lambda: source.program(free, packed=True))
 
     def check(self, request: Request) -> None:

@@ -59,7 +59,9 @@ class Kernels:
     def __init__(
         self, mech: Mechanism, law: Program | None = None, free: tuple[str, ...] = (), *, conserving: bool = False
     ) -> None:
-        self._mech, self._parametrised = mech, None if free else mech._maker.parametrised
+        # What forces do not tell is refused by the mechanism's own numbers.
+        own = bool(free) or not mech._maker.determined
+        self._mech, self._parametrised = mech, None if own else mech._maker.parametrised
         self.recording = Recording(mech._maker, law, free, conserving)
         if self._parametrised is not None:
             source, names = self._parametrised.source, self._parametrised.names
