@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import ast as _ast
 from importlib import import_module as _import_module
-from pathlib import Path as _Path
 from typing import Any as _Any
+
+from linkwright.base.names import public_names as _public_names
 
 __version__ = "0.1.0"
 
 
-def _public_names() -> dict[str, str]:
-    """The module of every public name, from the imports in `__init__.pyi`."""
-    stub = _ast.parse(_Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    imports = [node for node in stub.body if isinstance(node, _ast.ImportFrom)]
-    return {alias.name: str(node.module) for node in imports for alias in node.names}
-
-
-_MODULES = _public_names()
+_MODULES = _public_names(__file__)
 # `from linkwright import *` must not replace the built-in `open`.
 __all__ = sorted({*_MODULES, "__version__"} - {"open"})
 

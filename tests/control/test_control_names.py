@@ -8,11 +8,12 @@ import sys
 import pytest
 
 import linkwright as lw
+from linkwright.base.names import public_names
 
 
 @pytest.mark.parametrize("name", lw.control.__all__)
 def test_every_name_is_there_with_a_docstring_even_after_its_module(name: str) -> None:
-    importlib.import_module(f"linkwright.control.{lw.control._NAMES[name]}")
+    importlib.import_module(public_names(lw.control.__file__)[name])
     value = getattr(lw.control, name)
     assert callable(value)
     text = inspect.getdoc(value)
