@@ -80,11 +80,11 @@ class Parametrised:
     def kernel(self, request: Any, record: Callable[[], Program], *, seldom: bool = False) -> Kernel:
         """The kernel of a program about the source with an input p of these parameters, at these values."""
         source, names = self.source, self.names
-        own = np.array([source.description.parameters[name] for name in names])
+        declared = np.array([source.description.parameters[name] for name in names])
         shared = program_cache.kernel(
             source.description.digest,
             ("at values", request),
-            lambda: record().with_data("p", own),
+            lambda: record().with_data("p", declared),
             seldom=seldom,
             recent=True,
         )

@@ -57,10 +57,10 @@ class Recorded:
 
 def _kernel(mech: Mechanism, request: KinematicsRequest, make: Callable[[Recorded], Program]) -> Kernel:
     """The kernel of a program of this module; parameters that nobody leaves free are those of the mechanism."""
-    own = None if request.free else mech._maker.parametrised
-    maker, free = (mech._maker, request.free) if own is None else (own.source, own.names)
-    recorded = Recorded(maker, free, own is not None)
-    return mech.kernel(replace(request, free=free), lambda: make(recorded), parametrised=own)
+    values = None if request.free else mech._maker.parametrised
+    maker, free = (mech._maker, request.free) if values is None else (values.source, values.names)
+    recorded = Recorded(maker, free, values is not None)
+    return mech.kernel(replace(request, free=free), lambda: make(recorded), parametrised=values)
 
 
 def frame_motion(mech: Mechanism, frame: str, free: tuple[str, ...] = ()) -> Kernel:
@@ -94,8 +94,8 @@ def loop_kinematics(mech: Mechanism) -> Kernel:
 
         def kinematics(q: Any, v: Any, p: Any = None) -> Any:
             more = r.parameters(p)
-            rest = rate(q, np.zeros(nv), *more)
-            g = np.stack([rate(q, row, *more) - rest for row in np.eye(nv)], axis=1)
+            still_rate = rate(q, np.zeros(nv), *more)
+            g = np.stack([rate(q, row, *more) - still_rate for row in np.eye(nv)], axis=1)
             return closing(q, *more)[1], g, drift(q, v, *more, moves(q, v), np.zeros(nv), *still)[1]
 
         return r.record(kinematics, "qv", "loop kinematics")

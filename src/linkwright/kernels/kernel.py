@@ -157,10 +157,10 @@ class Kernel:
         """
         if name not in self.signature.data:
             return self
-        own = np.array(numbers, dtype=np.float64)
-        identity = f"{self.identity} with {name} = {own.tobytes().hex()}"
-        other = Kernel(identity, lambda: self.program.with_data(name, own), seldom=self._seldom)
-        other._held = _Held(self, name, own)
+        values = np.array(numbers, dtype=np.float64)
+        identity = f"{self.identity} with {name} = {values.tobytes().hex()}"
+        other = Kernel(identity, lambda: self.program.with_data(name, values), seldom=self._seldom)
+        other._held = _Held(self, name, values)
         return other
 
     @property

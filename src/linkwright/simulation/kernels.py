@@ -60,8 +60,8 @@ class Kernels:
         self, mech: Mechanism, law: Program | None = None, free: tuple[str, ...] = (), *, conserving: bool = False
     ) -> None:
         # What forces do not tell is refused by the mechanism's own numbers.
-        own = bool(free) or not mech._maker.determined
-        self._mech, self._parametrised = mech, None if own else mech._maker.parametrised
+        shared = not free and mech._maker.determined
+        self._mech, self._parametrised = mech, mech._maker.parametrised if shared else None
         self.recording = Recording(mech._maker, law, free, conserving)
         if self._parametrised is not None:
             source, names = self._parametrised.source, self._parametrised.names
