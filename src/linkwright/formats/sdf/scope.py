@@ -111,9 +111,13 @@ class Scope:
 
     def body(self, name: str, asker: Any) -> tuple[Scope, str] | None:
         """The link that a name stands for, with its scope; None for the world."""
-        passed: set[str] = set()
+        passed: set[tuple[int, str]] = set()
         scope: Scope = self
         while True:
+            key = id(scope), name
+            if key in passed:
+                raise scope.values.fail(asker, f"frames are attached to each other in a ring at {name!r}", name)
+            passed.add(key)
             if name == WORLD and (scope.is_world or scope.parent is None or name not in scope.places):
                 return None
             inner, rest = scope._inner(name, asker)
@@ -136,10 +140,6 @@ class Scope:
             if place.kind == "model":
                 scope, name = scope.models[name], MODEL
                 continue
-            key = f"{scope.path}::{name}"
-            if key in passed:
-                raise scope.values.fail(asker, f"frames are attached to each other in a ring at {name!r}", name)
-            passed.add(key)
             asker = place.element
             if place.kind == "joint":
                 name = scope.values.text(place.element, "child")
