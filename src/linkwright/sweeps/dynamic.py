@@ -16,7 +16,6 @@ from linkwright.errors import LinkwrightError
 from linkwright.mechanism.bodies import NUMBERS, bodies_of_cases
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.lengths import coordinate_units, length_scale
-from linkwright.model import Mechanism
 from linkwright.results.joints import Carried, relative_motion
 from linkwright.simulation.abreast import Simulated, Simulations
 from linkwright.simulation.beginning import Settings, is_near
@@ -75,14 +74,10 @@ class Dynamic:
             bodies = bodies_of_cases(cases.description, numbers, *states)
         return Motions(cases, self.times, bodies, reasons, (states[0], states[1], states[2]))
 
-    def _mechanism(self, cases: Cases, row: int) -> Mechanism:
-        """The mechanism of one case."""
-        return self.base.with_parameters(**dict(zip(self.model.names, cases.values[row].tolist(), strict=True)))
-
     def _why(self, cases: Cases, row: int, found: Simulated, k: int) -> str:
         trouble, last = found.troubles[k]
         try:
-            status = ended(self._mechanism(cases, row), trouble, last)
+            status = ended(self.model.mechanism(cases.values[row]), trouble, last)
         except LinkwrightError as error:
             return sentence(error)
         return status.message or status.reason
@@ -100,7 +95,7 @@ class Dynamic:
             try:
                 if not cases.possible[row]:
                     self.model.task.mechanism(cases.values[row])  # its reader says best what is wrong
-                found[row] = self._mechanism(cases, row).initial_state(t=self.settings.start)
+                found[row] = self.model.mechanism(cases.values[row]).initial_state(t=self.settings.start)
             except LinkwrightError as error:
                 reasons[row] = sentence(error)
         rows = np.array(sorted(found), dtype=np.int64)
@@ -163,7 +158,9 @@ class Dynamic:
                 near = is_near(there[k], q[k], units[0]) and is_near(rates[k], v[k], units[1], rates=True)
                 if not (left[k] <= CLOSED and near):
                     try:
-                        own = self._mechanism(cases, int(rows[k])).project(q[k], v[k], t=self.settings.start)
+                        own = self.model.mechanism(cases.values[int(rows[k])]).project(
+                            q[k], v[k], t=self.settings.start
+                        )
                     except LinkwrightError as error:
                         reasons[int(rows[k])] = sentence(error)
                         continue
