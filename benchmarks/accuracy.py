@@ -24,7 +24,7 @@ from linkwright.recursions.traversal import Unrolled
 
 def exact(mech: lw.Mechanism, *state: Any) -> Any:
     long = dict(zip(("q", "v", "tau"), (x.astype(np.longdouble) for x in state), strict=True))
-    a = articulated_body.forward_dynamics(Unrolled(mech._maker.tree, long), mech.gravity.astype(np.longdouble))
+    a = articulated_body.forward_dynamics(Unrolled(mech.programs.tree, long), mech.gravity.astype(np.longdouble))
     return np.array(a, np.longdouble)
 
 
@@ -34,7 +34,7 @@ def errors(mech: lw.Mechanism, *state: Any, paper: bool) -> dict[str, float]:
     found = {m: mech.forward_dynamics(*state, method=m) for m in FORWARD_METHODS if m not in skip}
     if paper:
         inputs = dict(zip(("q", "v", "tau"), state, strict=True))
-        tree, none = Unrolled(mech._maker.tree, inputs), Blocks(Redundancy(()), ())
+        tree, none = Unrolled(mech.programs.tree, inputs), Blocks(Redundancy(()), ())
         a, _ = assembly_loops.forward_dynamics(tree, mech.gravity, lambda _: [], none)
         found["assembly, the paper's form"] = np.array(a, float)
     return {name: float(np.abs(a - wanted).max() / np.abs(wanted).max()) for name, a in found.items()}

@@ -83,7 +83,7 @@ def close(one: Any, other: Any, what: str = "") -> None:
 
 def kernel_or_refusal(mech: lw.Mechanism, request: Request) -> Kernel | str:
     try:
-        kernel = mech._kernel(mech._maker.resolved(request))
+        kernel = mech._kernel(mech.programs.resolved(request))
         kernel.signature  # noqa: B018  (by now it is recorded, or refused)
     except ModelError as error:
         return str(error)
@@ -94,8 +94,8 @@ def same_answers(source: lw.Mechanism, s: float) -> int:
     """Compare all functions of the table at a state; how many there are that both answer."""
     mech = source.with_parameters(s=s)
     own = lw.Mechanism(mech.description)
-    assert mech._maker.parametrised is not None
-    assert own._maker.parametrised is None
+    assert mech.programs.parametrised is not None
+    assert own.programs.parametrised is None
     q, v = state(own) if own.closed else (own.neutral(), np.zeros(own.nv))
     random = np.random.default_rng(3)
     if not own.closed:
@@ -186,7 +186,7 @@ def test_two_values_share_code_and_not_numbers_also_by_the_short_way_of_a_call()
     for _ in range(3):
         for mech, answer in zip(mechanisms, right, strict=True):
             close(mech.forward_dynamics(q, v, tau), answer)
-    kernels = [m._kernel(m._maker.resolved(Request("forward_dynamics"))) for m in mechanisms]
+    kernels = [m._kernel(m.programs.resolved(Request("forward_dynamics"))) for m in mechanisms]
     assert kernels[0].variant(1).code is kernels[1].variant(1).code
     assert type(mechanisms[0].forward_dynamics).__name__ == "builtin_function_or_method"
 
@@ -199,17 +199,17 @@ def test_a_value_of_a_value_is_one_of_the_source() -> None:
     twice = source.with_parameters(**first).with_parameters(**second)
     once = source.with_parameters(**second, **first)
     assert twice.description.digest == once.description.digest
-    assert twice._maker.names == once._maker.names
-    assert twice._maker.source is source._maker
+    assert twice.programs.names == once.programs.names
+    assert twice.programs.source is source.programs
 
 
 def test_copied_and_pickled_mechanisms_keep_their_values_and_their_source() -> None:
     mech = with_all_numbers_bound(lw.chain(2)).with_parameters(s=1.0)
     q = np.ones(2)
     for other in (copy.copy(mech), copy.deepcopy(mech), pickle.loads(pickle.dumps(mech))):
-        assert other._maker.parametrised is not None
+        assert other.programs.parametrised is not None
         close(other.mass_matrix(q), mech.mass_matrix(q))
-    kernel = mech._kernel(mech._maker.resolved(Request("mass_matrix")))
+    kernel = mech._kernel(mech.programs.resolved(Request("mass_matrix")))
     close(pickle.loads(pickle.dumps(kernel))(q), mech.mass_matrix(q))
 
 
@@ -236,7 +236,7 @@ def test_a_source_that_cannot_be_asked_itself_is_no_hindrance() -> None:
 @pytest.mark.parametrize("length", [1e-6, 1e6])
 def test_a_mechanism_of_another_size_is_judged_by_its_own(length: float) -> None:
     mech = with_all_numbers_bound(MECHANISMS["four-bar"](), length=length).with_parameters(s=1.0)
-    assert mech._maker.parametrised is None
+    assert mech.programs.parametrised is None
     assert lw.simulate(mech, t_end=0.05).status.ok
 
 
@@ -248,7 +248,7 @@ def test_a_bar_that_opens_redundant_loops_is_no_value_of_the_same_programs() -> 
     first = int(np.flatnonzero(np.ravel(d.pi))[0])
     tilted = replace(d, bindings={("pi", first): Number(float(np.ravel(d.pi)[first])) * (Number(1.0) + S)})
     mech = lw.Mechanism(tilted).with_parameters(s=0.3)
-    assert mech._maker.parametrised is None
+    assert mech.programs.parametrised is None
 
 
 def test_a_file_read_with_other_values_runs_the_programs_of_the_file() -> None:
@@ -256,8 +256,8 @@ def test_a_file_read_with_other_values_runs_the_programs_of_the_file() -> None:
     own = lw.load(path)
     name, value = next(iter(own.parameters.items()))
     mech = lw.load(path, parameters={name: value * 1.01})
-    assert mech._maker.source is not None
-    assert mech._maker.source.description.digest == own.description.digest
+    assert mech.programs.source is not None
+    assert mech.programs.source.description.digest == own.description.digest
     assert mech.parameters[name] == value * 1.01
 
 
@@ -319,9 +319,9 @@ def test_another_gear_ratio_has_ranks_of_its_own() -> None:
         b.mimic("E", "A", g, (1 - g) * float(np.arctan2(1.0, 0.5)))
     mech = b.build().with_parameters(g=1.0)
     own = lw.Mechanism(mech.description)
-    rows = range(sum(c.form.size for c in own._maker.closings))
-    assert mech._maker.redundancy.rank(rows) == own._maker.redundancy.rank(rows) == 2
-    assert mech._maker.parametrised is None
+    rows = range(sum(c.form.size for c in own.programs.closings))
+    assert mech.programs.redundancy.rank(rows) == own.programs.redundancy.rank(rows) == 2
+    assert mech.programs.parametrised is None
 
 
 def test_the_time_of_an_initial_state_may_be_any_number() -> None:
@@ -338,6 +338,6 @@ def test_models_with_parameters_run_the_same_programs_with_other_values() -> Non
         gears = {name for (array, _), law in bindings.items() if array == "gear" for name in law.names()}
         values = {name: value for name, value in source.parameters.items() if name not in gears}
         if values and not source.open_by_rounding:
-            assert source.with_parameters(**values)._maker.parametrised is not None, path.name
+            assert source.with_parameters(**values).programs.parametrised is not None, path.name
             tried.append(path.name)
     assert len(tried) >= 12, tried

@@ -62,7 +62,7 @@ def _exerted(mech: Mechanism, solution: Solution, tau: Floats, joints: bool) -> 
     if not joints:
         lam = mech.constraint_forces(solution.q, solution.v, tau, t=solution.time)
         rows: dict[tuple[str, str], list[Floats]] = {}
-        for k, (closing, _) in enumerate(mech._maker.constraint_rows):
+        for k, (closing, _) in enumerate(mech.programs.constraint_rows):
             rows.setdefault((closing.group, closing.name), []).append(lam[:, k])
         return _constraints(mech, {key: np.stack(columns, axis=1) for key, columns in rows.items()})
     from linkwright.closed.reactions import exerted

@@ -163,7 +163,7 @@ def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solut
     refuse_massless(mech)
     closing = mech.closing_mechanism
     mech = closing.mechanism
-    when = points if mech._maker.needs_time else points[:1]
+    when = points if mech.programs.needs_time else points[:1]
     state = mech.starting_state(float(when[0]))
     q = state.q
     rows: list[Floats] = []

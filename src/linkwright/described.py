@@ -18,10 +18,10 @@ from linkwright.views import Body, DofReport, Joint, View
 
 
 class Described:
-    """A description with its questions that need no program."""
+    """A description with its questions that need no program; `programs` is the program factory of the mechanism."""
 
     def __init__(self, maker: Maker) -> None:
-        self.description, self._maker = maker.description, maker
+        self.description, self.programs = maker.description, maker
 
     # -- what it is -----------------------------------------------------------------------------------
     @property
@@ -32,12 +32,12 @@ class Described:
     @property
     def nq(self) -> int:
         """Coordinates of the spanning tree."""
-        return self._maker.tree.coordinates.nq
+        return self.programs.tree.coordinates.nq
 
     @property
     def nv(self) -> int:
         """Rates of the spanning tree."""
-        return self._maker.tree.coordinates.nv
+        return self.programs.tree.coordinates.nv
 
     @property
     def nb(self) -> int:
@@ -62,22 +62,22 @@ class Described:
     @property
     def loops(self) -> tuple[str, ...]:
         """The joints that close loops."""
-        return tuple(self.description.joint_names[j] for j in self._maker.topology.loops)
+        return tuple(self.description.joint_names[j] for j in self.programs.topology.loops)
 
     @property
     def closed(self) -> bool:
         """Whether loops, ties or drivers hold the spanning tree's coordinates together."""
-        return self._maker.closed
+        return self.programs.closed
 
     @cached_property
     def constraints(self) -> tuple[str, ...]:
         """The equations that hold the spanning tree's coordinates together, in the order of `constraint_forces`."""
-        return tuple(f"{constraint}: {about}" for constraint, about in self._maker.constraint_rows)
+        return tuple(f"{constraint}: {about}" for constraint, about in self.programs.constraint_rows)
 
     @property
     def tree(self) -> Tree:
         """The spanning tree in numbers."""
-        return self._maker.tree
+        return self.programs.tree
 
     @property
     def frames(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class Described:
     @property
     def actuated(self) -> NDArray[np.bool_]:
         """For every rate, whether it has an actuator; one that joints share, whether any of them has."""
-        x, t, d = self._maker.tree.coordinates, self._maker.topology, self.description
+        x, t, d = self.programs.tree.coordinates, self.programs.topology, self.description
         mask = np.zeros(x.nv, bool)
         for i, j in enumerate(t.joint.tolist()):
             if j not in d.passive:
@@ -103,7 +103,7 @@ class Described:
     def dof(self) -> DofReport:
         """Coordinates and degrees of freedom; with loops, ties or drivers by the rank of their equations, which needs
         the mechanism assembled, and else by count. A mechanism that cannot be assembled has its `problem` reported."""
-        d, t, x = self.description, self._maker.topology, self._maker.tree.coordinates
+        d, t, x = self.description, self.programs.topology, self.programs.tree.coordinates
         equations = sum(6 - d.kind_of(j).nv for j in t.loops)
         counted = DofReport(d.nb, x.nq, x.nv, equations, int(x.follows.sum()))
         if not (t.loops or d.ties or d.drivers):
@@ -131,14 +131,14 @@ class Described:
         """
         from linkwright.constraints.singular import singular
 
-        return singular(self.description, real_array("q", q), t) if self._maker.closed else []
+        return singular(self.description, real_array("q", q), t) if self.programs.closed else []
 
     def _body_position(self, name: str) -> int:
-        return int(self._maker.topology.position[self.description.body_names.position("body", name)])
+        return int(self.programs.topology.position[self.description.body_names.position("body", name)])
 
     def _joint_position(self, name: str) -> int:
         j = self.description.joint_names.position("joint", name)
-        found = np.flatnonzero(self._maker.topology.joint == j)
+        found = np.flatnonzero(self.programs.topology.joint == j)
         if not len(found):
             raise NameNotFound("tree joint", name, [joint.name for joint in self.joints[:2000]])
         return int(found[0])
@@ -147,7 +147,7 @@ class Described:
         return self.description.body_names[body] if body >= 0 else self.description.ground_name
 
     def _body(self, i: int) -> Body:
-        d, t = self.description, self._maker.topology
+        d, t = self.description, self.programs.topology
         b = int(t.body[i])
         up = int(t.parent[i])
         parent = self._name(int(t.body[up]) if up >= 0 else -1)
@@ -155,7 +155,7 @@ class Described:
         return Body(d.body_names[b], float(d.mass[b]), d.com[b].copy(), d.inertia[b].copy(), parent, joint)
 
     def _joint(self, i: int) -> Joint:
-        d, t, x = self.description, self._maker.topology, self._maker.tree.coordinates
+        d, t, x = self.description, self.programs.topology, self.programs.tree.coordinates
         j = int(t.joint[i])
         kind = d.kind_of(j)
         q, v = int(x.q_at[i]), int(x.v_at[i])

@@ -47,7 +47,7 @@ class Mechanism(Described):
         self, description: Description, *, source: Mechanism | None = None, names: Collection[str] = ()
     ) -> None:
         """Of a description; with `source`, of one that differs from it in the values of the parameters `names`."""
-        super().__init__(Maker(description, None if source is None else source._maker, names))
+        super().__init__(Maker(description, None if source is None else source.programs, names))
         self._source = source
         self._kernels: dict[Request, Kernel] = {}
         self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
@@ -60,7 +60,7 @@ class Mechanism(Described):
 
     def __getstate__(self) -> tuple[Description, Mechanism | None, tuple[str, ...]]:
         """Copied and pickled as its description: code belongs to one process."""
-        return self.description, self._source, self._maker.names
+        return self.description, self._source, self.programs.names
 
     def __setstate__(self, state: tuple[Description, Mechanism | None, tuple[str, ...]]) -> None:
         description, source, names = state
@@ -87,14 +87,14 @@ class Mechanism(Described):
         if "reference" in FUNCTIONS[function].options:
             reference = reference or "body"
         request = Request(function, method or "", wrenches, frame, reference, tuple(free), form)
-        request = self._maker.resolved(request)
+        request = self.programs.resolved(request)
         kernel = self._kernel(request)
-        if not self._maker.rolls(request) and self._source is None:
+        if not self.programs.rolls(request) and self._source is None:
             return kernel.program
         # The kernel's own is packed, or has values of parameters as data.
         with self._lock:
             if request not in self._programs:
-                self._programs[request] = self._maker.program(request)
+                self._programs[request] = self.programs.program(request)
             return self._programs[request]
 
     def _kernel(self, request: Request) -> Kernel:
@@ -104,13 +104,13 @@ class Mechanism(Described):
             raise ModelError(f"{request.function} takes names as text: {request}") from None
         if kernel is not None:
             return kernel
-        asked, request = request, self._maker.resolved(request)
+        asked, request = request, self.programs.resolved(request)
         with self._lock:
             kernel = self._kernels.get(request)
             if kernel is not None:
                 self._kernels[asked] = kernel
                 return kernel
-            kernel = self._kernels[asked] = self._kernels[request] = self._maker.kernel(request)
+            kernel = self._kernels[asked] = self._kernels[request] = self.programs.kernel(request)
         return kernel
 
     def kernel(
@@ -156,8 +156,8 @@ class Mechanism(Described):
         """Run the program of a request; after the first plain call of one state, take the short way."""
         kernel = self._kernel(request)
         if has_scalars(*arrays):
-            return (kernel.program if self._source is None else self._maker.program(request))(*arrays)
-        if self._maker.needs_time and FUNCTIONS[request.function].forces:
+            return (kernel.program if self._source is None else self.programs.program(request))(*arrays)
+        if self.programs.needs_time and FUNCTIONS[request.function].forces:
             return kernel(*arrays, t, out=out)
         name = request.function
         if type(t) is not float:
@@ -187,14 +187,14 @@ class Mechanism(Described):
     @property
     def _values(self) -> dict[str, float]:
         """The parameters in which it differs from its source."""
-        return {name: self.description.parameters[name] for name in self._maker.names}
+        return {name: self.description.parameters[name] for name in self.programs.names}
 
     def with_parameters(self, **values: float) -> Self:
         """The same mechanism with other values of its parameters.
 
         Programs that take these parameters as inputs serve all values: the first one compiles them, others nothing.
         """
-        description, names = self.description.with_parameters(values), {*self._maker.names, *values}
+        description, names = self.description.with_parameters(values), {*self.programs.names, *values}
         return type(self)(description, source=(self._source or self) if names else None, names=names)
 
     def lock(self, joints: Mapping[str, float | ArrayLike]) -> Self:
@@ -209,7 +209,7 @@ class Mechanism(Described):
     # -- coordinates ----------------------------------------------------------------------------------
     def neutral(self) -> Floats:
         """The q at which every joint is at its zero."""
-        x, tree = self._maker.tree.coordinates, self._maker.tree
+        x, tree = self.programs.tree.coordinates, self.programs.tree
         q = np.zeros(x.nq)
         for number, kind in enumerate(KIND_LIST):
             if kind.nq != kind.nv:
@@ -293,7 +293,7 @@ class Mechanism(Described):
     @property
     def open_by_rounding(self) -> bool:
         """Whether rounded numbers leave redundant loops open."""
-        return self.closed and self._maker.gap > 0.0
+        return self.closed and self.programs.gap > 0.0
 
     @cached_property
     def closing_mechanism(self) -> Closing:

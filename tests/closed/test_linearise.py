@@ -99,7 +99,7 @@ def test_trees_agree_with_differences() -> None:
 @pytest.mark.parametrize("make", [four_bar, rssr, slider_with_rod, pen_on_line, driven_arm])
 def test_small_loops_agree_with_differences(make) -> None:
     mech, t = make(), 0.2
-    assert mech._maker.derivable
+    assert mech.programs.derivable
     q, v = state(mech, t)
     tau = np.random.default_rng(2).normal(size=mech.nv)
     exact, differences = mech.linearise(q, v, tau, t=t), _by_differences(mech, q, v, tau, t)

@@ -88,7 +88,7 @@ def test_the_mechanism_that_closes_is_within_the_rounding_of_the_numbers() -> No
         mech = cranks(count, tilt, digits)
         near = rounding.closing(mech).mechanism
         assert near is not mech
-        assert near._maker.gap == 0.0
+        assert near.programs.gap == 0.0
         for name in ("ri", "pi", "rj", "pj"):
             assert np.abs(getattr(near.description, name) - getattr(mech.description, name)).max() < 10.0**-digits
 

@@ -34,7 +34,7 @@ def test_rounds_take_every_node_once_and_none_beside_another(n: int) -> None:
 
 @pytest.mark.parametrize(
     "rounds_of",
-    [lambda n: order_in_rounds(ring(n))[2], lambda n: four_bars(n)._maker.assembled_masses.plan.rounds],
+    [lambda n: order_in_rounds(ring(n))[2], lambda n: four_bars(n).programs.assembled_masses.plan.rounds],
     ids=["a ring", "four-bars in a row"],
 )
 def test_rounds_grow_with_the_logarithm(rounds_of: Callable[[int], list[int]]) -> None:
@@ -103,4 +103,4 @@ def test_one_loop_of_many_links_moves_as_by_virtual_work() -> None:
     tau = np.sin(np.arange(mech.nv))
     found = mech.forward_dynamics(q, v, tau, method="assembly")
     assert relative(found, mech.forward_dynamics(q, v, tau)) < 1e-9
-    assert mech._maker.assembled_masses.plan.rounds[-1] < 10
+    assert mech.programs.assembled_masses.plan.rounds[-1] < 10

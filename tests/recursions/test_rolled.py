@@ -77,7 +77,7 @@ def test_every_method_packed_under_wrenches(method: str) -> None:
 def test_a_long_mixed_mechanism_moves_as_newton_and_euler_say() -> None:
     """The kernel's answer, one state and a batch, against another recursion, also rolled."""
     mech = lw.random_tree(300, 4)
-    assert mech._maker.rolls(Request("forward_dynamics", "articulated-body"))
+    assert mech.programs.rolls(Request("forward_dynamics", "articulated-body"))
     q, v, tau = states(mech, 3, batch=9)
     a = mech.forward_dynamics(q, v, tau)
     assert relative(mech.inverse_dynamics(q, v, a), tau) < 1e-8

@@ -14,7 +14,7 @@ from linkwright.simulation.tableaux import tableau_of
 
 @pytest.fixture
 def parts():
-    return Parts(lw.chain(2)._maker)
+    return Parts(lw.chain(2).programs)
 
 
 def test_a_small_step_is_one_block(parts):
@@ -23,7 +23,7 @@ def test_a_small_step_is_one_block(parts):
 
 
 def test_a_long_step_has_the_code_of_the_dynamics_once():
-    parts = Parts(lw.chain(8)._maker)
+    parts = Parts(lw.chain(8).programs)
     step = fixed_step(parts, tableau_of("rk4"))
     longest = max(len(block.rows()) for block in step.blocks)
     assert len(step.statements) > 1

@@ -82,7 +82,7 @@ class Conditions:
         q = self.moved(np.broadcast_to(self.mech.neutral(), (8, self.mech.nq)), rng.uniform(-np.pi, np.pi, (8, n)))
         largest = np.linalg.norm(self._constraint_slopes(q)[0], axis=2).max(axis=0)
         # An equation that no coordinate changes, as of a pivot across its plane, is a gap or a sine.
-        units = self.mech._maker.constraint_units
+        units = self.mech.programs.constraint_units
         return np.where(largest > 1e-9 * units, largest, units)
 
     def rounding(self, k: int, scale: float = 1.0) -> float:

@@ -62,7 +62,7 @@ def assemble(mech: Mechanism, q: ArrayLike | None, fixed: Sequence[str], t: floa
 
 def as_drawn(mech: Mechanism) -> Floats:
     """The tree's coordinates where the bodies are drawn, as near as they come."""
-    return mech._maker.drawn.copy()
+    return mech.programs.drawn.copy()
 
 
 def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple[Floats, Floats]:
@@ -78,7 +78,7 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
     mech = warned(mech.closing_mechanism)
     scaled = mech._weighed
     given = np.array(np.broadcast_to(given, (*np.broadcast_shapes(given.shape[:-1], np.shape(t)), mech.nq)))
-    units, lengths = mech._maker.constraint_units, mech._maker.rate_units
+    units, lengths = mech.programs.constraint_units, mech.programs.rate_units
     none = ~(np.isfinite(given).all(axis=-1) & np.isfinite(t))
     check_driver_laws(mech.description, np.broadcast_to(t, none.shape)[~none])
     done, best = np.array(none), np.full(none.shape, np.inf)
@@ -94,8 +94,8 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
         step = change * np.minimum(1.0, FARTHEST / np.maximum(most, 1e-300))
         given = mech.integrate(given, np.where(done[..., None], 0.0, step))
     else:
-        units = mech._maker.closing_units
-        done |= (np.max(np.abs(phi) / units, axis=-1, initial=0.0) <= NEARLY) & bool(mech._maker.gap)
+        units = mech.programs.closing_units
+        done |= (np.max(np.abs(phi) / units, axis=-1, initial=0.0) <= NEARLY) & bool(mech.programs.gap)
         if not done.all():
             raise _open(mech, phi, done)
     given[none] = np.nan
@@ -109,7 +109,7 @@ def _open(mech: Mechanism, phi: Floats, done: NDArray[np.bool_]) -> AssemblyErro
     """The error for the first state that is not closed."""
     at = tuple(int(k) for k in np.argwhere(~done)[0])
     sizes = np.abs(phi[at])
-    worst = int(np.argmax(np.where(np.isfinite(sizes), sizes / mech._maker.constraint_units, np.inf)))
+    worst = int(np.argmax(np.where(np.isfinite(sizes), sizes / mech.programs.constraint_units, np.inf)))
     name, left = mech.constraints[worst], float(sizes[worst])
     where = f"this q, state {list(at)} of the batch" if at else "this q"
     text = (

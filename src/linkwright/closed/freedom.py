@@ -21,12 +21,12 @@ def constraint_jacobian(mech: Mechanism, q: Floats, t: Any = 0.0) -> tuple[Float
     batch = q.shape[:-1]
     if not mech.closed:
         return np.zeros((*batch, 0, nv)), np.zeros((*batch, 0))
-    units = mech._maker.rate_units
-    still = np.zeros((*batch, len(mech._maker.constraint_units)))
-    if mech._maker.needs_time:
+    units = mech.programs.rate_units
+    still = np.zeros((*batch, len(mech.programs.constraint_units)))
+    if mech.programs.needs_time:
         still = mech._weighed._settling(q, np.zeros((*batch, nv)), t)[1]
         # Rates as fast as what drivers ask for, so that these do not swallow them.
-        pace = float(np.max(np.abs(still) / mech._maker.constraint_units, initial=0.0, where=np.isfinite(still)))
+        pace = float(np.max(np.abs(still) / mech.programs.constraint_units, initial=0.0, where=np.isfinite(still)))
         units = units * (pace or 1.0)
     every = np.broadcast_to(q[..., None, :], (*batch, nv, q.shape[-1]))
     when = t if np.ndim(t) == 0 else np.broadcast_to(np.asarray(t)[..., None], (*batch, nv))
@@ -36,8 +36,8 @@ def constraint_jacobian(mech: Mechanism, q: Floats, t: Any = 0.0) -> tuple[Float
 
 def inverse(mech: Mechanism, g: Floats) -> Floats:
     """(..., nv, m): the generalised inverse of G with the least change of rates, shifts counted in its length."""
-    pseudoinverse = np.linalg.pinv(mech._maker.without_units(g), rcond=RANK)
-    return np.asarray(pseudoinverse * mech._maker.rate_units[:, None] / mech._maker.constraint_units)
+    pseudoinverse = np.linalg.pinv(mech.programs.without_units(g), rcond=RANK)
+    return np.asarray(pseudoinverse * mech.programs.rate_units[:, None] / mech.programs.constraint_units)
 
 
 def allowed(mech: Mechanism, g: Floats) -> tuple[Floats, Floats]:
@@ -49,7 +49,7 @@ def allowed(mech: Mechanism, g: Floats) -> tuple[Floats, Floats]:
     nv = g.shape[1]
     if not g.shape[0]:
         return np.eye(nv), np.eye(nv)
-    _, sizes, directions = np.linalg.svd(mech._maker.without_units(g))
+    _, sizes, directions = np.linalg.svd(mech.programs.without_units(g))
     rank = int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
-    free, units = np.asarray(directions[rank:].T), mech._maker.rate_units
+    free, units = np.asarray(directions[rank:].T), mech.programs.rate_units
     return units[:, None] * free, free.T / units

@@ -45,8 +45,8 @@ def inverse_dynamics(
     q, a, bound, cancel = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, a, bound, cancel))
     g, _ = constraint_jacobian(mech, np.ascontiguousarray(q), t)
     _check_accelerations(mech, g, a, bound, np.broadcast_to(could, shape))
-    actuated, units = np.flatnonzero(mech.actuated), mech._maker.rate_units
-    scale = 1.0 / np.sqrt(_weights(weights, units[actuated] / mech._maker.size))
+    actuated, units = np.flatnonzero(mech.actuated), mech.programs.rate_units
+    scale = 1.0 / np.sqrt(_weights(weights, units[actuated] / mech.programs.size))
     found = np.zeros((*shape, mech.nv))
     known = np.asarray(np.isfinite(g).all(axis=(-2, -1)) & np.isfinite(tree + bound).all(axis=-1))
     for k in np.ndindex(*shape):
@@ -94,7 +94,7 @@ def _cancelling(mech: Mechanism, q: Floats, v: Floats, a: Floats, tree: Floats, 
 
     And (...): the largest acceleration (1/s²) that one of these forces alone would give its coordinate.
     """
-    d, size, units = mech.description, mech._maker.size, mech._maker.rate_units
+    d, size, units = mech.description, mech.programs.size, mech.programs.rate_units
     bias, masses = np.abs(mech.bias_forces(q, v, t=t)), np.abs(mech.mass_matrix(q))
     moved = np.einsum("...ij,...j->...i", masses, np.abs(a))
     could = float(d.mass.sum()) * float(np.linalg.norm(d.gravity)) * size + mech.kinetic_energy(q, v)
@@ -128,7 +128,7 @@ def _weights(weights: ArrayLike | None, units: Floats) -> Floats:
 
 def _check_accelerations(mech: Mechanism, g: Floats, a: Floats, bound: Floats, could: Floats) -> None:
     """Accelerations that open a loop have no forces; `could` are those that forces singly would give."""
-    units = mech._maker.constraint_units
+    units = mech.programs.constraint_units
     opening = np.einsum("...ij,...j->...i", g, a - bound) / units
     scale = (np.einsum("...ij,...j->...i", np.abs(g), np.abs(a) + np.abs(bound)) / units).max(axis=-1, initial=0.0)
     worst = np.abs(opening) > OPEN * np.maximum(scale, 1e-9 * could)[..., None]

@@ -99,7 +99,7 @@ def linearise(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> L
     """The linear model about one state; a state that does not keep its loops closed is an error."""
     mech = warned(mech.closing_mechanism)
     _check(mech, q, v, t)
-    return _exact(mech, q, v, tau, t) if mech._maker.derivable else _by_differences(mech, q, v, tau, t)
+    return _exact(mech, q, v, tau, t) if mech.programs.derivable else _by_differences(mech, q, v, tau, t)
 
 
 def _exact(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Linearised:
@@ -178,12 +178,12 @@ def _by_differences(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float
 
 def _column_units(mech: Mechanism, z: Floats) -> Floats:
     """(d,): how far to go along each column of Z, so that its largest part is 1 rad or the mechanism's length."""
-    return np.asarray(1.0 / np.maximum(np.abs(z / mech._maker.rate_units[:, None]).max(axis=0, initial=0.0), 1e-300))
+    return np.asarray(1.0 / np.maximum(np.abs(z / mech.programs.rate_units[:, None]).max(axis=0, initial=0.0), 1e-300))
 
 
 def _pace(mech: Mechanism, state: State, z: Floats) -> float:
     """How fast things happen around a state (1/s): its rates, or the root of its accelerations and stiffnesses."""
-    (q, v, tau, t), units = state, mech._maker.rate_units
+    (q, v, tau, t), units = state, mech.programs.rate_units
     y = STEP * (z * _column_units(mech, z)).T
     pushed = _pushed(mech, state, y, np.zeros_like(y))[2]
     here = mech.forward_dynamics(q, v, tau, t=t)
@@ -226,11 +226,11 @@ def _check(mech: Mechanism, q: Floats, v: Floats, t: float) -> None:
     if not mech.closed:
         return
     check_driver_laws(mech.description, np.array([t]))
-    units = mech._maker.constraint_units
+    units = mech.programs.constraint_units
     _, phi = mech._weighed._closing(q, t)
     _, rate = mech._weighed._settling(q, v, t)
     asked = np.max(np.abs(mech._weighed._settling(q, np.zeros(mech.nv), t)[1]) / units, initial=0.0)
-    pace = max(float(asked), float(np.max(np.abs(v) / mech._maker.rate_units, initial=0.0)))
+    pace = max(float(asked), float(np.max(np.abs(v) / mech.programs.rate_units, initial=0.0)))
     for what, values, most in (("q leaves {} open", phi, 1.0), ("v opens {}", rate, pace)):
         sizes = np.abs(values) / units
         if np.max(sizes, initial=0.0) > CONSISTENT * most:

@@ -47,7 +47,7 @@ class Closing:
 
 def closing(mech: Mechanism) -> Closing:
     """The mechanism itself where its loops close; else the nearest one whose loops do, if it is within rounding."""
-    return _nearest(mech, mech._maker.gap) if mech.open_by_rounding else Closing(mech)
+    return _nearest(mech, mech.programs.gap) if mech.open_by_rounding else Closing(mech)
 
 
 def with_free(mech: Mechanism, free: Collection[str]) -> Closing:
@@ -56,7 +56,7 @@ def with_free(mech: Mechanism, free: Collection[str]) -> Closing:
     bound = {name for (array, _), law in mech.description.bindings.items() if array in FRAMES for name in law.names()}
     if closing.mechanism is mech or bound.isdisjoint(free):
         return closing
-    return Closing(mech, f"{_open(mech._maker.gap)}, and free parameters set joint frames: {UNCERTAIN}")
+    return Closing(mech, f"{_open(mech.programs.gap)}, and free parameters set joint frames: {UNCERTAIN}")
 
 
 def warned(closing: Closing) -> Mechanism:
@@ -77,7 +77,7 @@ def _nearest(mech: Mechanism, gap: float) -> Closing:
     changed = _description(mech.description)
     if changed is not None:
         near = Mechanism(changed)
-        if not near._maker.gap:
+        if not near.programs.gap:
             moved = _moved(mech.description, changed)
             return Closing(
                 near,
@@ -91,7 +91,7 @@ def _description(d: Description) -> Description | None:
     from linkwright.model import Mechanism
 
     bare = Mechanism(replace(d, mimics=(), ties=(), drivers=(), elements=(), initial=(), bindings={}))
-    maker = bare._maker
+    maker = bare.programs
     if not bare.closed or not maker.gap:
         return None
     still = np.zeros((1, bare.nv))
@@ -115,12 +115,12 @@ def unsure(mech: Mechanism, q: Floats, t: Floats) -> NDArray[np.bool_]:
 
     These are beside a singular position, or nearer to one than the step that leads on from there.
     """
-    gap = mech._maker.gap if mech.closed else 0.0
-    ranks = mech._maker.redundancy if gap else None
-    rank = ranks.rank(range(sum(c.form.size for c in mech._maker.closings))) if ranks is not None else 0
+    gap = mech.programs.gap if mech.closed else 0.0
+    ranks = mech.programs.redundancy if gap else None
+    rank = ranks.rank(range(sum(c.form.size for c in mech.programs.closings))) if ranks is not None else 0
     if ranks is None or not rank:
         return np.zeros(len(q), bool)
-    g = mech._maker.without_units(constraint_jacobian(mech, q, t)[0])
+    g = mech.programs.without_units(constraint_jacobian(mech, q, t)[0])
     regular = float(_least(np.array([position.g for position in ranks.positions]), rank).max())
     angle = _least(np.where(np.isfinite(g), g, 0.0), rank) / regular
     step = np.max(np.abs(np.diff(q, axis=0)) / coordinate_units(mech.tree)[0], axis=1, initial=0.0)

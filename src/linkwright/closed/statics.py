@@ -73,7 +73,7 @@ def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float)
     elif q is None:
         q = mech.neutral()
     q = one(q, mech.nq, "q")
-    rest, units = np.zeros(mech.nv), mech._maker.rate_units
+    rest, units = np.zeros(mech.nv), mech.programs.rate_units
     limits = FARTHEST * units
     shift = mech.tree.shifts[1]
     most, delta = float(np.linalg.norm(mech.description.gravity)) / mech.description.length_scale, 0.0

@@ -57,8 +57,8 @@ class Recorded:
 
 def _kernel(mech: Mechanism, request: KinematicsRequest, make: Callable[[Recorded], Program]) -> Kernel:
     """The kernel of a program of this module; parameters that nobody leaves free are those of the mechanism."""
-    values = None if request.free else mech._maker.parametrised
-    maker, free = (mech._maker, request.free) if values is None else (values.source, values.names)
+    values = None if request.free else mech.programs.parametrised
+    maker, free = (mech.programs, request.free) if values is None else (values.source, values.names)
     recorded = Recorded(maker, free, values is not None)
     return mech.kernel(replace(request, free=free), lambda: make(recorded), parametrised=values)
 

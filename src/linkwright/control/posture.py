@@ -73,7 +73,7 @@ class ModelState:
             self._phi, self._g, self._bend = (np.zeros(port.shape) for port in program.outputs)
             self._loops = program.bound([self.q, self.v], [self._phi, self._g, self._bend])
             self._rows, self._limits = np.arange(0), np.zeros(0)
-            self._rates, self._measured = mech._maker.rate_units, mech._maker.rate_units[self._v_at]
+            self._rates, self._measured = mech.programs.rate_units, mech.programs.rate_units[self._v_at]
             self._sign = 0.0
         if frame is not None:
             made = frame_kinematics(mech, frame)
@@ -109,7 +109,7 @@ class ModelState:
         self._loops()
         nv, n = self.mech.nv, self.n
         rest = np.setdiff1d(np.arange(nv), self._v_at)
-        whole = self.mech._maker.without_units(self._g)
+        whole = self.mech.programs.without_units(self._g)
         g = whole[:, rest]
         sizes = np.linalg.svd(g, compute_uv=False) if g.size else np.zeros(0)
         rank = int(np.sum(sizes > RANK * max(float(np.max(sizes, initial=0.0)), 1e-300)))
@@ -126,7 +126,7 @@ class ModelState:
             raise ModelError(f"{text}; name {freedom} of them")
         _, _, order = qr(g.T, mode="economic", pivoting=True)
         self._rows = np.sort(order[:rank])
-        equations = self.mech._maker.constraint_units[self._rows]
+        equations = self.mech.programs.constraint_units[self._rows]
         self._limits, self._equations = CLOSED * equations, equations
         self._parts = self._rates / equations[:, None]
         self._matrix, self._right = np.zeros((nv, nv)), np.zeros(nv)
@@ -228,7 +228,7 @@ class ModelState:
     def _weak(self) -> list[str]:
         """The joints that move most easily with the measured ones held."""
         rest = np.setdiff1d(np.arange(self.mech.nv), self._v_at)
-        g = self.mech._maker.without_units(self._g)[np.ix_(self._rows, rest)]
+        g = self.mech.programs.without_units(self._g)[np.ix_(self._rows, rest)]
         if not np.isfinite(g).all():
             return list(self.joints)
         easy = np.zeros(self.mech.nv)

@@ -39,9 +39,9 @@ class Task:
         self.n = len(names)
         self.turns = bool((self.rows >= 3).any())
         #: Turns count by how far they move a point at the mechanism's size.
-        self.scale = np.where(self.rows < 3, 1.0, state.mech._maker.size)
+        self.scale = np.where(self.rows < 3, 1.0, state.mech.programs.size)
         #: And shifts of joints as parts of it.
-        self.units = state.mech._maker.rate_units[state._v_at]
+        self.units = state.mech.programs.rate_units[state._v_at]
 
     def error(self, target: Target) -> Floats:
         """What is missing to the target: metres, and radians about ground's axes."""

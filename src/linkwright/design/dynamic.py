@@ -59,7 +59,7 @@ class Dynamic:
         self.mech, self.names, self.series, self.times = mech, tuple(names), series, times
         self.labels, self.method, self.dt = tuple(labels), method, dt
         self.recorded = Recorded(mech, names)
-        self.parts = StraightParts(mech._maker, free=self.names)
+        self.parts = StraightParts(mech.programs, free=self.names)
         self.beginning = Beginning(mech, self.recorded, float(times[0]))
 
     def __call__(self, values: Floats, order: int) -> Rows:

@@ -142,7 +142,7 @@ class Kinematic:
         if bad.any():
             k = int(np.flatnonzero(bad)[0])
             rows = np.flatnonzero(left[:, :, k].max(axis=0) > 0.1 * left[:, :, k].max())
-            constraints = list(dict.fromkeys(str(self.mech._maker.constraint_rows[i][0]) for i in rows.tolist()))
+            constraints = list(dict.fromkeys(str(self.mech.programs.constraint_rows[i][0]) for i in rows.tolist()))
             raise ModelError(
                 f"parameter {self.names[k]!r} opens constraints that are redundant, {listed(constraints[:4])}: any "
                 "other value does not go together; use a joint that holds less, or leave the parameter alone",

@@ -51,7 +51,7 @@ class Recorded:
     """
 
     def __init__(self, mech: Mechanism, free: Sequence[str]) -> None:
-        self.maker, self.free = mech._maker, tuple(free)
+        self.maker, self.free = mech.programs, tuple(free)
         self.nq, self.nv = mech.nq, mech.nv
         self.maker.shapes(Request("closing", free=self.free))  # refuses what cannot be left free
 

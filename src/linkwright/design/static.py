@@ -33,7 +33,7 @@ class Static:
         self, mech: Mechanism, names: Sequence[str], series: Series, times: Floats, labels: Sequence[str]
     ) -> None:
         self.mech, self.names, self.series, self.labels = mech, tuple(names), series, tuple(labels)
-        self.times = times if mech._maker.needs_time else times[:1]
+        self.times = times if mech.programs.needs_time else times[:1]
         self._still = type(mech)(frozen(mech.description)) if mech.description.drivers else mech
         self.recorded = Recorded(self._still, names)
 

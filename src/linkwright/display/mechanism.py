@@ -94,12 +94,12 @@ def freedom(report: DofReport) -> str:
 
 
 def _loops(mech: Any) -> int:
-    return len(mech._maker.topology.loops)
+    return len(mech.programs.topology.loops)
 
 
 def _more(mech: Any) -> Iterator[str]:
     d = mech.description
-    loops = mech._maker.topology.loops
+    loops = mech.programs.topology.loops
     closing = (
         (d.joint_names[j], d.kind_of(j).name, mech._name(int(d.parent[j])), mech._name(int(d.child[j])))
         for j in loops[:ROWS]

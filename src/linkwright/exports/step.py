@@ -25,7 +25,7 @@ def step_program(mech: Mechanism, dt: float, free: Sequence[str] = ()) -> Progra
     for name in free:
         if name not in mech.parameters:
             raise NameNotFound("parameter", name, list(mech.parameters))
-    maker = mech._maker
+    maker = mech.programs
     parts = Parts(maker, free=tuple(free))
     b = Composer("step")
     q, v, tau = b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("tau", (parts.nv,))

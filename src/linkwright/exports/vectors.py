@@ -94,7 +94,7 @@ def _states(subject: Subject, cases: int) -> list[Floats]:
     if mech.closed:
         q, v = _closed(mech, q, v)
     made: dict[str, Any] = {"q": q, "q1": q1, "v": v, "t": 0.1 * np.arange(cases)}
-    if mech.closed and mech._maker.needs_time:  # drivers are met at the time at which the states were found
+    if mech.closed and mech.programs.needs_time:  # drivers are met at the time at which the states were found
         made["t"] = np.zeros(cases)
     made["p"] = np.tile([mech.parameters[name] for name in subject.free], (cases, 1))
     found = []

@@ -103,7 +103,7 @@ def endless_law(mech: Mechanism, row: Rows, *, ahead: bool = False) -> tuple[str
         return None
     later = np.zeros(1)
     if ahead:
-        fastest = float(np.max(np.abs(v) / mech._maker.rate_units, initial=0.0))
+        fastest = float(np.max(np.abs(v) / mech.programs.rate_units, initial=0.0))
         later = np.append(later, np.logspace(-15, -2, 27) / (1.0 + fastest))
     times = t + later
     columns = {("driver", x.name): numeric_values(x.law, {**d.parameters, "TIME": times}) for x in d.drivers}
@@ -138,10 +138,10 @@ def worst_constraint(mech: Mechanism, row: Rows | None) -> str | None:
 
 def _worst(mech: Mechanism, row: Rows) -> str | None:
     q, t = row.q[0], float(row.t[0])
-    units = mech._maker.constraint_units
+    units = mech.programs.constraint_units
     phi = np.abs(mech._closing(q, t)[1]) / units
     if np.max(phi, initial=0.0) < CLOSED:
-        h = 1e-3 / (float(np.max(np.abs(row.v[0]) / mech._maker.rate_units, initial=0.0)) or 1.0)
+        h = 1e-3 / (float(np.max(np.abs(row.v[0]) / mech.programs.rate_units, initial=0.0)) or 1.0)
         phi = np.abs(mech._closing(mech.integrate(q, h * row.v[0]), t + h)[1]) / units
     return mech.constraints[int(np.argmax(np.where(np.isfinite(phi), phi, np.inf)))] if len(phi) else None
 
@@ -168,5 +168,5 @@ def fastest_joint(mech: Mechanism, row: Rows | None) -> str | None:
     """The joint with the largest acceleration."""
     if row is None or not row.a.size:
         return None
-    at = int(np.argmax(np.abs(row.a[0]) / mech._maker.rate_units))
+    at = int(np.argmax(np.abs(row.a[0]) / mech.programs.rate_units))
     return next((joint.name for joint in mech.joints if joint.v_slice.start <= at < joint.v_slice.stop), None)

@@ -60,9 +60,9 @@ class Kernels:
         self, mech: Mechanism, law: Program | None = None, free: tuple[str, ...] = (), *, conserving: bool = False
     ) -> None:
         # What forces do not tell is refused by the mechanism's own numbers.
-        shared = not free and mech._maker.determined
-        self._mech, self._parametrised = mech, mech._maker.parametrised if shared else None
-        self.recording = Recording(mech._maker, law, free, conserving)
+        shared = not free and mech.programs.determined
+        self._mech, self._parametrised = mech, mech.programs.parametrised if shared else None
+        self.recording = Recording(mech.programs, law, free, conserving)
         if self._parametrised is not None:
             source, names = self._parametrised.source, self._parametrised.names
             self.recording = Recording(source, law, names, conserving, ranks_hold=True)
@@ -71,7 +71,7 @@ class Kernels:
         self.nq, self.nv = x.nq, x.nv
         self.plain = x.nq == x.nv and not mech.closed  # q̇ = v, and every state is possible
         self.closed, self.has_law, self.conserving = mech.closed, law is not None, conserving
-        self.rate_units: Floats = mech._maker.rate_units  # (nv,): the unit of each rate
+        self.rate_units: Floats = mech.programs.rate_units  # (nv,): the unit of each rate
 
     @property
     def parts(self) -> Parts:

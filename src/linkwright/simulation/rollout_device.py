@@ -113,7 +113,7 @@ class _Code:
     precision: str
 
     def __post_init__(self) -> None:
-        parts = Parts(self.mech._maker, self.law, self.free)
+        parts = Parts(self.mech.programs, self.law, self.free)
         program = beginning(parts)
         self.begin = DeviceKernel(Signature.of(program, ()), program)
         step = marching(parts, tableau_of(self.method), anew=self.sequence)

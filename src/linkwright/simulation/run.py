@@ -214,14 +214,14 @@ class Run:
 
     def _sure(self, rows: Rows, trouble: Trouble | None) -> tuple[Rows, Trouble | None]:
         """The points up to where rounded numbers leave open how the motion goes on, and that if it is among them."""
-        if not (self.mech.closed and self.mech._maker.gap):
+        if not (self.mech.closed and self.mech.programs.gap):
             return rows, trouble
         at = np.flatnonzero(unsure(self.mech, rows.q, rows.t))
         if not len(at):
             return rows, trouble
         last = max(int(at[0]) - 1, 0)  # the step that led there may have been one of those
         state = rows[last : last + 1].copy()
-        return rows[: last + 1], Trouble("rounded numbers", float(state.t[0]), self.mech._maker.gap, state)
+        return rows[: last + 1], Trouble("rounded numbers", float(state.t[0]), self.mech.programs.gap, state)
 
     def _take(self, rows: Rows) -> Status | None:
         """Keep what is to be kept of these points; the status, if an event ends the run among them."""

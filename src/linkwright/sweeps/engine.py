@@ -79,7 +79,7 @@ class Engine:
             from linkwright.sweeps.kinematic import Kinematic
 
             return Kinematic(model, self.times)
-        side_by_side = model.opens and not model.base._maker.carried_by_constraints
+        side_by_side = model.opens and not model.base.programs.carried_by_constraints
         if analysis == "dynamic" and side_by_side and len(self.times) > 1:
             from linkwright.simulation.tableaux import STIFF
             from linkwright.sweeps.dynamic import Dynamic, settings_of

@@ -61,7 +61,7 @@ class StudyModel:
     def opens(self) -> bool:
         """Whether the programs of dynamics can leave the swept parameters open."""
         try:
-            self.base._maker.check(Request("forward_dynamics", free=self.names))
+            self.base.programs.check(Request("forward_dynamics", free=self.names))
         except LinkwrightError:
             return False
         return not self.read_anew

@@ -145,7 +145,7 @@ def make_task(
     if kind not in get_args(AnalysisKind):
         raise NameNotFound("analysis", str(kind), list(get_args(AnalysisKind)))
     when = _times(d.name, d.system, times)
-    if kind == "static" and not mech._maker.needs_time:
+    if kind == "static" and not mech.programs.needs_time:
         when = when[:1]
     if outputs is None:
         expressions = tuple((f"{body}.{x}",) * 2 for body in d.body_names[:_DEFAULT_BODIES] for x in "xyz")
