@@ -9,26 +9,22 @@ and only the residuals, which have no division in them, are differentiated on th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwright.closed_recipes import accelerations, blocks_of, holds_of, moving, regularity, wrenches_of
+from linkwright.dynamics.context import Question
+from linkwright.dynamics.tangents import state_derivatives
 from linkwright.errors import ModelError
-from linkwright.recursions import composite, coordinates, newton_euler
+from linkwright.recursions import composite, newton_euler
 from linkwright.recursions.constraint_space import elimination, gradient, rows_of
 from linkwright.recursions.factor import factorise
 from linkwright.recursions.holds import together
-from linkwright.spatial.algebra import Array, is_zero
-from linkwright.tape.build import trace
-from linkwright.tape.derivative_block import Directions, push_forward
+from linkwright.spatial.algebra import Array
 from linkwright.tape.functions import where
-from linkwright.tape.scalar import Recorder
-
-if TYPE_CHECKING:
-    from linkwright.recipes import Question
 
 MOST = 40  # rates up to which these are laid out
 #: Where the square of an angle between equations is less, a position is singular: rounding errors of derivatives are
@@ -69,7 +65,7 @@ def derivatives(question: Question) -> tuple[Array, Array, Array]:
 def _residual(question: Question, parts: Sequence[Array]) -> Array:
     """R₁ + tau, then R₂, for the question's q, v and a."""
     maker = question.maker
-    wrenches = question.pushed(wrenches_of(question, parts))
+    wrenches = question.applied(more=wrenches_of(question, parts).items())
     traversal = question.traversal()
     total = newton_euler.inverse_dynamics(traversal, question.gravity, wrenches=wrenches)
     laws = question.joint_forces()
@@ -94,30 +90,13 @@ def _residual(question: Question, parts: Sequence[Array]) -> Array:
 def _changes(question: Question, a: Array, parts: Sequence[Array]) -> tuple[Array, Array]:
     """δR₁ and δR₂ for unit changes of q (tangent), then of v: (nv, 2 nv) and (m, 2 nv)."""
     maker, request = question.maker, question.request
-    sizes = [len(part) for part in parts]
-    ends = np.cumsum([0, *sizes]).tolist()
-    given = {name: question.inputs[name] for name in maker.shapes(request)}
-    names = list(given)
-    shapes = [np.shape(x) for x in given.values()]
+    ends = np.cumsum([0, *(len(part) for part in parts)]).tolist()
+    state = {name: question.inputs[name] for name in maker.shapes(request)} | {"a": a}
 
     def residual(*arrays: Array) -> Array:
-        inputs: Mapping[str, Array] = dict(zip([*names, "a"], arrays[:-1], strict=True))
-        again = type(question)(maker, request, inputs)
-        return _residual(again, [arrays[-1][i:j] for i, j in pairwise(ends)])
+        moved = Question(maker, request, dict(zip(state, arrays[:-1], strict=True)))
+        return _residual(moved, [arrays[-1][i:j] for i, j in pairwise(ends)])
 
+    rows = state_derivatives(question, residual, {**state, "multipliers": np.concatenate(list(parts))})
     nv = maker.tree.coordinates.nv
-    block = trace(residual, [*shapes, (nv,), (ends[-1],)])[0]
-    q = given["q"]
-    recorder: Recorder = q.reshape(-1)[0].recorder
-    arrays = [*given.values(), a, np.concatenate(list(parts))]
-    flat = [recorder.lift(x) for array in arrays for x in np.asarray(array).reshape(-1)]
-    tangents: list[Directions] = [{} for _ in flat]
-    one = recorder.constant(1.0)
-    for k in range(nv):
-        for i, entry in enumerate(coordinates.rate(question.traversal(v=np.eye(nv)[k]))):
-            if not is_zero(entry):
-                tangents[i][k] = recorder.lift(entry)
-        tangents[len(q) + k][nv + k] = one
-    pushed = push_forward(block, block.replay(recorder, flat), tangents)
-    rows = np.array([[row.get(k, recorder.zero) for k in range(2 * nv)] for row in pushed], dtype=object)
     return rows[:nv], rows[nv:]

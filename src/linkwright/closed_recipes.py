@@ -7,15 +7,18 @@ multipliers, with f = 0 and r = −Φ or r = −(G v + Φ_t) for the least chang
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwright.base.types import Floats
+from linkwright.dynamics.context import Question
 from linkwright.dynamics.functions import Request
 from linkwright.recursions import assembly_loops, composite, constraint_space, coordinates
 from linkwright.recursions.articulated_body import velocities
 from linkwright.recursions.constraint_space import gradient
+from linkwright.recursions.determined import undetermined
 from linkwright.recursions.holds import Hold, Surroundings, holds, together
 from linkwright.recursions.redundancy import Blocks, Redundancy, redundancy
 from linkwright.recursions.semidefinite import Elimination, Limits, Scales
@@ -27,7 +30,6 @@ from linkwright.tape.build import trace
 
 if TYPE_CHECKING:
     from linkwright.programs import Maker
-    from linkwright.recipes import Question
 
 #: The part of the largest singular value of G, and of a common inertia, that counts as none.
 NO_ANGLE, NO_INERTIA = 1e-8, 1e-9
@@ -92,6 +94,27 @@ def resists(question: Question, alike: Question) -> bool:
     return bool(np.all(np.linalg.eigvalsh(free @ m @ free.T) > NO_INERTIA)) if len(free) else True
 
 
+def determined_by_constraints(maker: Maker) -> bool:
+    """Whether forces alone do not tell every joint's acceleration, and with loops, rods and drivers they do.
+
+    M on the null space of G must be positive definite, as drawn or, since that may be a singular position, nearby.
+    """
+    d, tree = maker.description, maker.tree
+    if undetermined(tree) is None or not np.any(d.mass > 0.0):
+        return False
+    inertia = np.tile(np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]) * maker.size**2, (d.nb, 1))
+    alike = replace(d, mass=np.full(d.nb, float(d.mass.max())), inertia=inertia * float(d.mass.max()), bindings={})
+    rng, still = np.random.default_rng(0), np.zeros(tree.coordinates.nv)
+    for change in (still, rng.uniform(-0.1, 0.1, len(still))):
+        with np.errstate(invalid="ignore", divide="ignore"):  # in branches that `where` does not take
+            q = coordinates.integrate(Unrolled(tree, {"q": maker.drawn, "dv": change}))
+            state = {"q": np.asarray(q, float), "v": still, "t": 0.0}
+            request = Request("settling")
+            if resists(Question(maker, request, state), Question(type(maker)(alike), request, state)):
+                return True
+    return False
+
+
 def _least(question: Question, found: list[Hold]) -> tuple[Array, list[Array]]:
     still = _none(question)
     return _solve(question, lambda t: found, np.zeros(3), False, v=still, tau=still)
@@ -119,7 +142,7 @@ def blocks_of(question: Question) -> Blocks:
 def holds_of(question: Question, traversal: Unrolled) -> list[Hold]:
     """The mechanism's holds, at the state of a traversal that has terms and twists."""
     maker, free = question.maker, question.parameters
-    around = Surroundings(lambda name: maker.place(name, free), question.constants, free, maker.size)
+    around = Surroundings(lambda name: maker.tree.place(name, free), question.constants, free, maker.size)
     return holds(traversal, maker.closings, around)
 
 
@@ -132,8 +155,6 @@ def moving(question: Question, **inputs: Any) -> Unrolled:
 
 def residuals_of(maker: Maker, free: Sequence[str] = ()) -> Callable[..., tuple[Array, Array]]:
     """The function (q, t, values of free parameters) → Φ, G without units, to be recorded."""
-    from linkwright.recipes import Question
-
     request, units = Request("settling", free=tuple(free)), maker.rate_units
 
     def residuals(q: Array, t: Any, *p: Array) -> tuple[Array, Array]:
@@ -150,7 +171,6 @@ def residuals_of(maker: Maker, free: Sequence[str] = ()) -> Callable[..., tuple[
 
 def redundancy_of(maker: Maker) -> Redundancy:
     """What the constraint equations repeat of each other at positions around the drawing."""
-    from linkwright.recipes import Question
 
     def moved(q: Array, dv: Array) -> Array:
         return coordinates.integrate(Question(maker, Request("integrate"), {"q": q, "dv": dv}).traversal())

@@ -20,8 +20,8 @@ from linkwright.dynamics.functions import FORMS, FORWARD_METHODS, FUNCTIONS, REF
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.kernels import program_cache
 from linkwright.kernels.kernel import Kernel, stored_arrays
-from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.elements import AppliedWrench, JointForce, laws_of
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.elements import laws_of
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.kinds import KIND_LIST
 from linkwright.mechanism.lengths import coordinate_units
@@ -163,11 +163,6 @@ class Maker:
         return Tree(self.description, self.topology)
 
     @cached_property
-    def joint_positions(self) -> dict[str, int]:
-        names = self.description.joint_names
-        return {names[int(j)]: i for i, j in enumerate(self.topology.joint)}
-
-    @cached_property
     def constraint_rows(self) -> list[tuple[Closing, str]]:
         """Every equation that holds the tree's coordinates together: its constraint, and what it is about."""
         return [(closing, name) for closing in self.closings for name in closing.form.names]
@@ -200,17 +195,6 @@ class Maker:
     def without_units(self, g: Floats) -> Floats:
         """G (..., m, nv) of these equations and rates, with lengths and shifts as parts of the mechanism's length."""
         return np.asarray(g * self.rate_units / self.constraint_units[:, None])
-
-    @property
-    def has_point_elements(self) -> bool:
-        return any(not isinstance(e, JointForce) for e in self.description.elements)
-
-    @property
-    def loop_forces(self) -> list[tuple[int, JointForce]]:
-        """The forces on joints that close loops, with the joints' numbers."""
-        names = {self.description.joint_names[j]: j for j in self.topology.loops}
-        laws = [e for e in self.description.elements if isinstance(e, JointForce)] if names else []
-        return [(names[e.joint], e) for e in laws if e.joint in names]
 
     @property
     def needs_time(self) -> bool:
@@ -268,7 +252,7 @@ class Maker:
         from linkwright.recursions.redundancy import Redundancy
 
         def arrays() -> list[NDArray[np.float64]]:
-            from linkwright.recipes import redundancy_of
+            from linkwright.closed_recipes import redundancy_of
 
             return redundancy_of(self).arrays()
 
@@ -282,7 +266,7 @@ class Maker:
         nq, nv, k = source.tree.coordinates.nq, len(units), len(self.names)
 
         def record() -> Program:
-            from linkwright.recipes import residuals_of
+            from linkwright.closed_recipes import residuals_of
             from linkwright.tape.build import record
 
             return record(residuals_of(source, self.names), nq, (), k)
@@ -353,43 +337,6 @@ class Maker:
             element=joint,
         )
 
-    # -- frames -----------------------------------------------------------------------------------------
-    def place(self, name: str, free: Mapping[str, Any] | None = None) -> tuple[int, Array, Array]:
-        """A frame by name: its link's position (−1 ground), R and p in link axes."""
-        d = self.description
-        if not isinstance(name, str) or not name:
-            raise ModelError(f"a frame is given by its name, not by {name!r}; mech.frames lists them")
-        body = d.body_names.find(name)
-        r, p = np.eye(3), np.zeros(3)
-        if body is None:
-            k = d.frames.names.find(name)
-            if k is not None:
-                values = free or {}
-                body = int(d.frames.body[k])
-                r, p = self.tree.row("frame_r", k, values), self.tree.row("frame_p", k, values)
-            elif name == d.ground_name:
-                body = GROUND
-            else:
-                known = [*d.body_names[:2000], *d.frames.names[:2000], d.ground_name]
-                raise NameNotFound("frame", name, known)
-        return self.tree.on_link(body, r, p, free)
-
-    def path(self, position: int) -> list[int]:
-        """A position and those above it."""
-        found = []
-        while position >= 0:
-            found.append(position)
-            position = int(self.tree.parent[position])
-        return found
-
-    def places(self, free: Mapping[str, Any]) -> dict[str, tuple[int, Array, Array]]:
-        """The frames that elements name."""
-        names: set[str] = set()
-        for e in self.description.elements:
-            names.update(getattr(e, field) for field in ("first", "second") if hasattr(e, field))
-            names.update(e.places if isinstance(e, AppliedWrench) else ())
-        return {name: self.place(name, free) for name in names}
-
     # -- programs -----------------------------------------------------------------------------------------
     def kernel(self, request: Request) -> Kernel:
         """The kernel of a request, which is `resolved`."""
@@ -427,7 +374,7 @@ class Maker:
         if len(set(request.free)) < len(request.free):
             raise ModelError(f"free={request.free} names a parameter twice")
         if "frame" in takes:
-            self.place(request.frame)
+            self.tree.place(request.frame)
         self.shapes(request)
         self._check_method(request)
 
@@ -496,7 +443,7 @@ class Maker:
             text = f"loops or drivers alone move some links of {self.description.name!r}, and parameters cannot be free"
             raise ModelError(f"{text} there; give the links without mass a small one", element=self.description.name)
         if self.rolls(request) and self.as_masses(request):
-            from linkwright.recipes import record_masses
+            from linkwright.dynamics.recording import record_masses
 
             return record_masses(self, request)
         if request.method in FREE_BODY_METHODS and not self.coupled and (self.closed or request.method != "assembly"):
@@ -507,7 +454,7 @@ class Maker:
                 "that can be compiled; "
                 "for derivatives use products: mech.program('forward_dynamics').forward() and .reverse()"
             )
-        from linkwright.recipes import record, record_rolled
+        from linkwright.dynamics.recording import record, record_rolled
 
         return record_rolled(self, request, packed=packed) if self.rolls(request) else record(self, request)
 
@@ -544,7 +491,7 @@ class Maker:
         """Whether a joint has no inertia along its freedom, and loops, rods or drivers determine its motion instead."""
         if not self.closed or self._regular.all():
             return False
-        from linkwright.recipes import determined_by_constraints
+        from linkwright.closed_recipes import determined_by_constraints
 
         return determined_by_constraints(self)
 

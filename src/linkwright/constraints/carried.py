@@ -20,7 +20,7 @@ from linkwright.constraints.space import Space
 from linkwright.mechanism.frames import snapped
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.tree import Tree
-from linkwright.spatial.algebra import Array, cross, motion_cross
+from linkwright.spatial.algebra import Array, cross, motion_cross, point_velocity
 from linkwright.spatial.rotation import General
 from linkwright.spatial.transform import Transform
 from linkwright.tape.block import Block
@@ -234,7 +234,7 @@ def _outward_block(s: Signature, space: Space, moving: bool, forced: bool, gravi
         ratio = s.numbers(rest[-1])[25]
         relative = joint.twist(v * ratio if s.follows else v)
         turning = near.rotation.outward(w[3:]) + relative[3:]
-        speed = w[:3] + r @ cross(w[3:], near.p) + rj @ (relative[:3] + cross(turning, far.p))
+        speed = w[:3] + r @ cross(w[3:], near.p) + rj @ point_velocity(relative[:3], turning, far.p)
         own = far.rotation.outward(turning)
         found.append(space.part(np.concatenate([speed, own])))
         if not forced:
@@ -243,7 +243,7 @@ def _outward_block(s: Signature, space: Space, moving: bool, forced: bool, gravi
         mass, moments = inertia[0], inertia[1:]
         push = kind.dual(joint.terms, joint.pitch) @ tau if kind.nv and not s.follows else np.zeros(6)
         force = rj @ push[:3]
-        moment = far.rotation.outward(push[3:] - cross(far.p, push[:3]))
+        moment = far.outward_wrench(push)[3:]
         back = near.inward(push)
         pulled = np.concatenate([force + mass * np.array(gravity), moment - cross(own, moments * own)])
         found += [space.part(pulled), -space.part(np.concatenate([force, back[3:]]))]

@@ -19,12 +19,13 @@ from linkwright.constraints.elements import Elements
 from linkwright.constraints.elimination import Solver
 from linkwright.constraints.equations import Constraint
 from linkwright.constraints.forms import Form
-from linkwright.constraints.quantities import Quantities
 from linkwright.constraints.recorded import Recording
 from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.elements import laws_of
 from linkwright.mechanism.quantities import quantities
-from linkwright.spatial.algebra import Array, cross
+from linkwright.spatial.algebra import Array
+from linkwright.spatial.rotation import General
+from linkwright.spatial.transform import Transform
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Copy, Each, Program, Zero
 
@@ -90,12 +91,11 @@ class Inertial(Recording):
             if wanted:
                 # Where bodies are may tell the forces of joints, which are put on bodies on the way to where they are.
                 c.outward(self.coordinates, v, self.twists, None, None)
-                elements.values = Quantities(c, None).measure(wanted, self.coordinates, v, self.twists)
+                elements.measure(wanted, self.coordinates, v, self.twists)
             elements.joint_forces(self.coordinates, v, tau)
             c.outward(self.coordinates, v, self.twists, tau, self.wrenches)
             elements.loop_forces(self.twists, self.wrenches)
-            elements.point_forces(self.twists, self.wrenches)
-            elements.applied_wrenches(self.twists, self.wrenches)
+            elements.body_forces(self.twists, self.wrenches)
             if "wrenches" in self.given:
                 self._apply(self.given["wrenches"])
         self._turns()
@@ -113,9 +113,8 @@ class Inertial(Recording):
         frames = np.concatenate([masses.axes.reshape(-1, 9), masses.com], axis=1)[t.body]
 
         def push(r: Array, w: Array, frame: Array) -> Array:
-            axes, com = frame[:9].reshape(3, 3), frame[9:]
-            force, moment = self.space.axes(r) @ (axes.T @ w[:3]), axes.T @ (w[3:] - cross(com, w[:3]))
-            return self.space.part(np.concatenate([force, moment]))
+            central = Transform(General(frame[:9].reshape(3, 3)), frame[9:]).outward_wrench(w)
+            return self.space.part(np.concatenate([self.space.axes(r) @ central[:3], central[3:]]))
 
         row = self.carried.body
         inputs = [self._axes(row), given.part(0, (6,)).at((6, ITEM))]
@@ -189,7 +188,7 @@ class Inertial(Recording):
     def count_drivers(self) -> None:
         """Φ of drivers of the tree's own coordinates, through all turns."""
         e, d, x = self.e, self.e.description, self.e.tree.coordinates
-        position = {d.joint_names[int(j)]: i for i, j in enumerate(e.tree.topology.joint)}
+        position = e.tree.joint_positions
         driven = [(k, driver) for k, driver in zip(e.drivers, d.drivers, strict=True) if driver.kind == "joint"]
         chosen = [(k, position[driver.target], driver.index) for k, driver in driven if driver.target in position]
         if not chosen:

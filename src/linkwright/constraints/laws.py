@@ -11,15 +11,13 @@ import numpy as np
 from linkwright.base.types import Floats
 from linkwright.constraints.carried import Carried
 from linkwright.constraints.equations import frame
+from linkwright.constraints.space import CentralFrame
 from linkwright.mechanism.expression import Call, Expression, Lookup, Name, Number
-from linkwright.mechanism.kinds import JointKind
+from linkwright.mechanism.forces import Evaluate, Laws
 from linkwright.mechanism.quantities import Quantity
-from linkwright.spatial.algebra import Array, cross, dot
+from linkwright.spatial.algebra import Array
 from linkwright.tape.build import Ref, trace
-from linkwright.tape.functions import arctan2
 from linkwright.tape.program import Each
-
-Together = tuple[Expression, ...]  # the laws of one element
 
 
 def skeleton(
@@ -45,17 +43,16 @@ def skeleton(
     return law
 
 
-class Laws:
+class LawRunner:
     """Runs laws over the bodies of a program under construction."""
 
     def __init__(self, carried: Carried, t: Ref | None) -> None:
         self.c, self.d, self.masses, self.t = carried, carried.tree.description, carried.masses, t
-        self.position = {self.d.joint_names[int(j)]: i for i, j in enumerate(carried.tree.topology.joint)}
         self.values: tuple[Ref, dict[Quantity, int]] | None = None  # quantities' values, and where each stands
 
     def run(
         self,
-        laws: Sequence[Together],
+        laws: Sequence[Laws],
         numbers: Sequence[Floats],
         shapes: Sequence[tuple[int, ...]],
         function: Callable[..., tuple[Array, ...]],
@@ -66,7 +63,7 @@ class Laws:
         `numbers` are the element's own; `operands` gives inputs of these shapes, and outputs, of chosen elements.
         """
         b, parameters = self.c.b, self.d.parameters
-        groups: dict[Together, list[tuple[int, list[float], list[Quantity]]]] = {}
+        groups: dict[Laws, list[tuple[int, list[float], list[Quantity]]]] = {}
         for k, together in enumerate(laws):
             constants: list[float] = []
             measured: list[Quantity] = []
@@ -80,7 +77,7 @@ class Laws:
             own, width = len(numbers[chosen[0]]), rows.shape[1]
 
             def block(
-                row: Array, *arrays: Array, key: Together = key, own: int = own, count: int = count
+                row: Array, *arrays: Array, key: Laws = key, own: int = own, count: int = count
             ) -> tuple[Array, ...]:
                 names: dict[str, Any] = {f"#{i}": x for i, x in enumerate(row[own:])}
                 names |= {f"@{i}": arrays[i][0] for i in range(count)}
@@ -107,79 +104,76 @@ class Laws:
         values, at = self.values
         return values.part(0, (1,)).at((1, self.c.b.column([at[x] for x in quantities])))
 
-    # -- bodies -----------------------------------------------------------------------------------------------
+    # -- frames on bodies ---------------------------------------------------------------------------------------
+    def on_frames(
+        self,
+        laws: Sequence[Laws],
+        frames: Frames,
+        step: Callable[..., tuple[Array, ...]],
+        twists: Ref,
+        outputs: Callable[[list[int]], list[Ref]],
+    ) -> None:
+        """step(evaluate, *frames, *numbers) for every element; `outputs` are those of chosen elements."""
+        c, space, sides = self.c, self.c.space, len(frames.bodies)
+        state = [(3,), (space.turn,), (space.motion,)]
+
+        def function(evaluate: Evaluate, row: Array, *states: Array) -> tuple[Array, ...]:
+            placed, turns = [], 3 * sides
+            for k in range(sides):
+                x, r, w = states[3 * k : 3 * k + 3]
+                turn = None
+                if k in frames.turned:
+                    turn = row[turns : turns + 9].reshape(3, 3)
+                    turns += 9
+                p = row[3 * k : 3 * k + 3]
+                placed.append(CentralFrame(x, space.axes(r), space.whole(w), p, turn, space, self.masses.world))
+            return step(evaluate, *placed, *row[turns:])
+
+        def operands(members: list[int]) -> tuple[list[Ref], list[Ref]]:
+            inputs = []
+            for bodies in frames.bodies:
+                column = c.b.column([bodies[k] for k in members])
+                inputs += [c.x.part(0, (3,)).at((3, column)), c.r.part(0, (space.turn,)).at((space.turn, column))]
+                inputs.append(self.rows(twists, column))
+            return inputs, outputs(members)
+
+        self.run(laws, frames.rows, state * sides, function, operands)
+
     def rows(self, ref: Ref, column: int, *, add: bool = False) -> Ref:
+        """The rows of twists or wrenches of the bodies in a column."""
         motion = self.c.space.motion
         return ref.part(0, (motion,)).at((motion, column), add=add)
 
-    def whole(self, x: Array, r: Array, w: Array) -> tuple[Array, Array, Array]:
-        """x, R and the six numbers of the twist of a row."""
-        return x, self.c.space.axes(r), self.c.space.whole(w)
+    def named_frames(self, names: Sequence[tuple[str, ...]], turned: tuple[int, ...] = ()) -> Frames:
+        """The frames that elements name, each element the same number of them."""
+        return self._frames([[frame(self.d, name) for name in every] for every in names], turned)
 
-    @property
-    def shapes(self) -> list[tuple[int, ...]]:
-        """Of `_states`."""
-        return [(3,), (self.c.space.turn,), (self.c.space.motion,)]
+    def loop_frames(self, joints: Sequence[int]) -> Frames:
+        """The frames of joints on the bodies that they join, and as further number the pitch."""
+        d = self.d
+        sides = [[(int(d.parent[j]), d.ri[j], d.pi[j]), (int(d.child[j]), d.rj[j], d.pj[j])] for j in joints]
+        return self._frames(sides, (0, 1), [[d.pitch[j]] for j in joints])
 
-    def states(self, twists: Ref, members: Sequence[int]) -> list[Ref]:
-        column = self.c.b.column(members)
-        return [
-            self.c.x.part(0, (3,)).at((3, column)),
-            self.c.r.part(0, (self.c.space.turn,)).at((self.c.space.turn, column)),
-            self.rows(twists, column),
-        ]
-
-    def places(self, names: Sequence[str]) -> tuple[list[int], list[Floats]]:
-        """The rows of the bodies that carry these frames, and R and p in their central frames."""
-        bodies, placed = [], []
-        for name in names:
-            body, r, p = frame(self.d, name)
-            r, p = self.masses.place(body, r, p)
-            bodies.append(body if body >= 0 else self.c.nb)
-            placed.append(np.concatenate([r.reshape(-1), p]))
-        return bodies, placed
-
-    # -- joints that close loops --------------------------------------------------------------------------------
-    def loop_joints(self, joints: Sequence[int]) -> tuple[list[tuple[int, int]], list[Floats]]:
-        """The rows of the bodies that joints join, and their triads in central frames with the pitch."""
-        d, bodies, numbers = self.d, [], []
-        for j in joints:
-            parent, child = int(d.parent[j]), int(d.child[j])
-            (ri, pi), (rj, pj) = (
-                self.masses.place(parent, d.ri[j], d.pi[j]),
-                self.masses.place(child, d.rj[j], d.pj[j]),
-            )
-            numbers.append(np.concatenate([ri.reshape(-1), pi, rj.reshape(-1), pj, [d.pitch[j]]]))
-            bodies.append((parent if parent >= 0 else self.c.nb, child if child >= 0 else self.c.nb))
-        return bodies, numbers
-
-    def at_loop(self, kind: JointKind, index: int, row: Array, states: Sequence[Array]) -> LoopState:
-        """Such a joint where its bodies have these states."""
-        (xa, ra, wa), (xb, rb, wb) = (self.whole(*states[k : k + 3]) for k in (0, 3))
-        ri, rj = ra @ row[:9].reshape(3, 3), rb @ row[12:21].reshape(3, 3)
-        at_j = xb + rb @ row[21:24]
-        r, p, pitch = ri.T @ rj, ri.T @ (at_j - (xa + ra @ row[9:12])), row[24]
-        arm = ra.T @ (at_j - xa)  # of triad j on the parent's body
-        slip = wb[:3] + rb @ cross(wb[3:], row[21:24]) - wa[:3] - ra @ cross(wa[3:], arm)
-        relative = np.concatenate([rj.T @ slip, rj.T @ (rb @ wb[3:] - ra @ wa[3:])])
-        dual = kind.dual(kind.terms_between(r, p), pitch)[:, index]
-        coordinate: Any = 0.0
-        if kind.paired:
-            measure = kind.measures(r, p)[index]
-            coordinate = measure.shift
-            if measure.shift is None:
-                coordinate = kind.through(arctan2(measure.sine, measure.cosine), p, pitch)
-        force, moment = rj @ dual[:3], rj @ dual[3:]
-        own = np.concatenate([force, rb.T @ moment + cross(row[21:24], rb.T @ force)])
-        back = np.concatenate([force, ra.T @ moment + cross(arm, ra.T @ force)])
-        return LoopState(coordinate, dot(dual, relative), -self.c.space.part(back), self.c.space.part(own))
+    def _frames(
+        self,
+        places: Sequence[Sequence[tuple[int, Floats, Floats]]],
+        turned: tuple[int, ...],
+        numbers: Sequence[Sequence[float]] | None = None,
+    ) -> Frames:
+        rows = []
+        for k, every in enumerate(places):
+            central = [self.masses.place(*place) for place in every]
+            rotations = [central[side][0].reshape(-1) for side in turned]
+            rows.append(np.concatenate([*(p for _, p in central), *rotations, [] if numbers is None else numbers[k]]))
+        sides = zip(*places, strict=True)
+        bodies = [[body if body >= 0 else self.c.nb for body, _, _ in side] for side in sides]
+        return Frames(bodies, rows, turned)
 
 
-@dataclass(frozen=True)
-class LoopState:
-    """A coordinate of a joint that closes a loop, its rate, and the wrenches of a unit force along it."""
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """Frames of elements, in the central frames of their bodies: as many sides as an element has frames."""
 
-    coordinate: Any
-    rate: Any
-    on_parent: Array
-    on_child: Array
+    bodies: list[list[int]]  # for each side, the rows of the bodies that carry the elements' frames
+    rows: list[Floats]  # for each element, p of all sides, R of those in `turned`, and further numbers
+    turned: tuple[int, ...]  # the sides whose axes are used

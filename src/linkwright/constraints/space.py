@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright.base.types import Floats
+from linkwright.mechanism.forces import BodyFrame
 from linkwright.mechanism.frames import axis_frame, snapped
 from linkwright.mechanism.tree import Tree
-from linkwright.spatial.algebra import Array, cross
+from linkwright.spatial.algebra import Array, cross, wrench_at
 
 #: Axes within this sine of each other are parallel.
 PARALLEL = 1e-12
@@ -48,6 +49,28 @@ class Space:
     def part(self, motion: Array) -> Array:
         """The numbers that count of a twist or wrench."""
         return motion if self.motion == 6 else np.array([motion[k] for k in self.components])
+
+
+@dataclass(frozen=True)
+class CentralFrame(BodyFrame):
+    """A frame on a body in rows of a space, whose twist and wrenches have their linear part in the axes of `world`."""
+
+    space: Space
+    world: Floats  # the axes of the rows' ground, in ground's own
+
+    @property
+    def velocity(self) -> Array:
+        return self.w[:3] + self.r @ cross(self.w[3:], self.p)
+
+    def wrench(self, force: Array, moment: Array) -> Array:
+        turned = wrench_at(self.r.T @ force, self.r.T @ moment, self.p)
+        return self.space.part(np.concatenate([force, turned[3:]]))
+
+    def to_ground(self, vector: Array) -> Array:
+        return self.world @ vector
+
+    def from_ground(self, vector: Array) -> Array:
+        return self.world.T @ vector
 
 
 SPATIAL = Space(6, 9, (0, 1, 2, 3, 4, 5))

@@ -65,7 +65,7 @@ class Conditioned:
     def _gaps(self, initial: list[Initial], q: Array, v: Array, p: Array) -> list[Any]:
         """What is, less what is given."""
         question = self.r.question(q, v, self.t, p)
-        measured = question.measured(tuple(dict.fromkeys(x.quantity for x in initial)))
+        measured = question.elements.measure([x.quantity for x in initial])
         return [measured[x.quantity.key] - x.value.evaluate(question.constants) for x in initial]
 
     def start(self, order: int, p: Array, q: Array, v: Array, a: Array, *least: Array) -> Array:

@@ -11,9 +11,9 @@ import numpy as np
 from linkwright.base.locks import cached_property
 from linkwright.closed_recipes import holds_of, moving
 from linkwright.design.quantities import Leaf
+from linkwright.dynamics.context import Question
 from linkwright.dynamics.functions import Request
 from linkwright.kernels.kernel import Kernel
-from linkwright.recipes import Question
 from linkwright.recursions import coordinates
 from linkwright.spatial.algebra import Array, dot
 from linkwright.tape.build import record
@@ -111,7 +111,7 @@ class Recorded:
         if not leaves:
             return np.zeros(0)
         question = self.question(q, v, t, p)
-        found = question.measured(tuple(dict.fromkeys(x.quantity for x in leaves)))
+        found = question.elements.measure([x.quantity for x in leaves])
         return np.array([found[x.quantity.key] for x in leaves])
 
     @cached_property

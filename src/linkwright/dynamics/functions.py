@@ -86,18 +86,14 @@ class Recorder:
 class Function:
     """A row of the table.
 
-    `record` records the unrolled form from a recording context, and `rolled` the loop over links from (traversal,
-    structure, request); where a recursion is the same both ways, `both` records it from (traversal, structure).
+    `record` records it from a `dynamics.context.Context`, laid out or rolled alike.
     """
 
     sentence: str  # what it gives, for a person
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    record: Recorder | None = None
-    rolled: Recorder | None = None
-    both: Recorder | None = None
+    record: Recorder
     of_tree: Recorder | None = None  # records the whole program of a tree, in place of `record`
-    zero: tuple[str, ...] = ()  # inputs of the recursion that are zero in the rolled form
     rolls: bool = False  # whether it has a rolled form of trees, or of free bodies
     dense: int = 0  # related pairs of links beyond which it is refused, 0 for none
     forces: bool = False  # whether force elements take part
@@ -108,28 +104,6 @@ class Function:
     plain: bool = True  # whether the method of this name is this function and no more: its plain calls have a shortcut
     instead: str = ""  # what to ask of a closed mechanism, which answers by its method alone
 
-    def __post_init__(self) -> None:
-        assert (self.record is None) != (self.both is None)
-
-    def unrolled(self, context: Any) -> Any:
-        """Record the function with every link's arithmetic laid out, from a recording context."""
-        if self.record is not None:
-            return self.record(context)
-        assert self.both is not None
-        return self.both(context.traversal(), context.maker)
-
-    def loop(self, traversal: Any, structure: Any, request: Request) -> Any:
-        """Record the function as a loop over links."""
-        if self.both is not None:
-            return self.both(traversal, structure)
-        assert self.rolled is not None
-        return self.rolled(traversal, structure, request)
-
-
-def _same(name: str) -> dict[str, Any]:
-    """A recursion that is recorded the same way unrolled and rolled."""
-    return {"both": Recorder(name), "rolls": True}
-
 
 _LOOPS = "for mechanisms with loops, rods or drivers"
 
@@ -139,8 +113,6 @@ FUNCTIONS: dict[str, Function] = {
         ("q", "v", "tau"),
         ("a",),
         Recorder("forward_dynamics"),
-        Recorder("forward_dynamics_rolled"),
-        zero=("a",),
         rolls=True,
         forces=True,
         closed=True,
@@ -151,7 +123,6 @@ FUNCTIONS: dict[str, Function] = {
         ("q", "v", "a"),
         ("tau",),
         Recorder("inverse_dynamics"),
-        Recorder("inverse_dynamics_rolled"),
         rolls=True,
         forces=True,
         options=("wrenches",),
@@ -162,7 +133,6 @@ FUNCTIONS: dict[str, Function] = {
         ("q", "v", "a"),
         ("tau",),
         Recorder("inverse_dynamics"),
-        Recorder("inverse_dynamics_rolled"),
         rolls=True,
         forces=True,
         loops=True,
@@ -174,8 +144,6 @@ FUNCTIONS: dict[str, Function] = {
         ("q", "v"),
         ("h",),
         Recorder("bias_forces"),
-        Recorder("inverse_dynamics_rolled"),
-        zero=("a",),
         rolls=True,
         forces=True,
         loops=True,
@@ -186,12 +154,10 @@ FUNCTIONS: dict[str, Function] = {
         ("q",),
         ("g",),
         Recorder("gravity_forces"),
-        Recorder("inverse_dynamics_rolled"),
-        zero=("v", "a"),
         rolls=True,
         loops=True,
     ),
-    "mass_matrix": Function("the mass matrix M", ("q",), ("M",), loops=True, **_same("mass_matrix")),
+    "mass_matrix": Function("the mass matrix M", ("q",), ("M",), Recorder("mass_matrix"), rolls=True, loops=True),
     "reactions": Function(
         "the wrench of each joint on its body, at the body frame in its axes",
         ("q", "v", "tau"),
@@ -276,7 +242,6 @@ FUNCTIONS: dict[str, Function] = {
         ("q",),
         ("pose",),
         Recorder("pose"),
-        Recorder("pose_rolled"),
         rolls=True,
         loops=True,
         options=("frame",),
@@ -297,19 +262,19 @@ FUNCTIONS: dict[str, Function] = {
         ("q", "v"),
         ("twist",),
         Recorder("twist"),
-        Recorder("twist_rolled"),
         rolls=True,
         loops=True,
         options=("frame", "reference"),
         plain=False,
     ),
-    "kinetic_energy": Function("the kinetic energy", ("q", "v"), ("energy",), loops=True, **_same("kinetic_energy")),
+    "kinetic_energy": Function(
+        "the kinetic energy", ("q", "v"), ("energy",), Recorder("kinetic_energy"), rolls=True, loops=True
+    ),
     "potential_energy": Function(
         "the energy in gravity, zero at ground's origin",
         ("q",),
         ("energy",),
         Recorder("potential_energy"),
-        Recorder("potential_energy_rolled"),
         rolls=True,
         loops=True,
     ),
@@ -317,40 +282,45 @@ FUNCTIONS: dict[str, Function] = {
         "the centre of mass of the moving bodies, in ground",
         ("q",),
         ("center",),
+        Recorder("center_of_mass"),
+        rolls=True,
         loops=True,
-        **_same("center_of_mass"),
     ),
     "momentum": Function(
         "linear momentum, and angular momentum about the centre of mass, in ground's axes",
         ("q", "v"),
         ("momentum",),
+        Recorder("momentum"),
+        rolls=True,
         loops=True,
-        **_same("momentum"),
     ),
     "integrate": Function(
         "the q reached from q by rates held for a unit of time",
         ("q", "dv"),
         ("q",),
+        Recorder("integrate"),
+        rolls=True,
         loops=True,
         numbers=False,
-        **_same("integrate"),
     ),
     "difference": Function(
         "the rates that lead from one q to another in a unit of time",
         ("q", "q1"),
         ("dv",),
+        Recorder("difference"),
+        rolls=True,
         loops=True,
         numbers=False,
-        **_same("difference"),
     ),
     "rate": Function(
         "the time derivative of q",
         ("q", "v"),
         ("rate",),
+        Recorder("coordinate_rates"),
+        rolls=True,
         loops=True,
         numbers=False,
         plain=False,
-        **_same("coordinate_rates"),
     ),
     "force_values": Function(
         "the value of each force element's law",

@@ -37,6 +37,14 @@ class Topology:
         position[self.body] = np.arange(len(self), dtype=np.int32)
         return position
 
+    def path(self, position: int) -> list[int]:
+        """A position and those that carry it, nearest first; none for ground."""
+        positions = []
+        while position >= 0:
+            positions.append(position)
+            position = int(self.parent[position])
+        return positions
+
     @cached_property
     def depth(self) -> Ints:
         """How many bodies lie between each position and ground."""

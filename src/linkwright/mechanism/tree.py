@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
+from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.gear_trains import of_first_leader
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
@@ -315,6 +316,28 @@ class Tree:
         position = int(self.topology.position[body])
         record = self.record(position, parameters)
         return position, record["frame_r"].T @ r, record["frame_r"].T @ (p - record["frame_p"])
+
+    def place(self, name: str, parameters: Mapping[str, Any] | None = None) -> tuple[int, Any, Any]:
+        """A frame by name: its link's position (−1 ground), R and p in link axes."""
+        d = self.description
+        if not isinstance(name, str) or not name:
+            raise ModelError(f"a frame is given by its name, not by {name!r}; mech.frames lists them")
+        body, r, p = d.body_names.find(name), np.eye(3), np.zeros(3)
+        k = d.frames.names.find(name) if body is None else None
+        if k is not None:
+            body = int(d.frames.body[k])
+            r, p = (self.row(array, k, parameters or {}) for array in ("frame_r", "frame_p"))
+        elif body is None and name == d.ground_name:
+            body = GROUND
+        elif body is None:
+            raise NameNotFound("frame", name, [*d.body_names[:2000], *d.frames.names[:2000], d.ground_name])
+        return self.on_link(body, r, p, parameters)
+
+    @cached_property
+    def joint_positions(self) -> dict[str, int]:
+        """The position of the link that each joint of the tree carries, by the joint's name."""
+        names = self.description.joint_names
+        return {names[int(j)]: i for i, j in enumerate(self.topology.joint)}
 
     def triads(self, joint: int, parameters: Mapping[str, Any] | None = None) -> list[tuple[int, Any, Any]]:
         """Triads i and j of a joint, as `on_link` gives them."""

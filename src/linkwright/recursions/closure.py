@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.kinds import JointKind
 from linkwright.recursions.link import Link
 from linkwright.recursions.traversal import Unrolled
 from linkwright.spatial.algebra import Array, motion_cross
 from linkwright.spatial.rotation import General
 from linkwright.spatial.transform import Transform, by_column
-from linkwright.tape.functions import arctan2
 
 Place = tuple[int, Array, Array]  # link position (−1 ground), R and p in link axes
 
@@ -110,14 +108,6 @@ def loop_link(traversal: Unrolled, joint: int, parameters: Mapping[str, Any]) ->
     pitch = traversal.tree.row("pitch", joint, parameters).reshape(1)
     record = {"pitch": pitch if pitch.dtype == object else pitch.tolist(), "armature": [0.0]}
     return Link(traversal.tree.description.kind_of(joint), record, _no_inputs, grounded=False)
-
-
-def measured(kind: JointKind, pitch: Any, r: Array, p: Array, index: int) -> Any:
-    """A joint's coordinate at a pose of its triads; an angle between −π and π, but a screw's as its shift tells."""
-    measure = kind.measures(r, p)[index]
-    if measure.shift is not None:
-        return measure.shift
-    return kind.through(arctan2(measure.sine, measure.cosine), p, pitch)
 
 
 def rooted(traversal: Unrolled, handle: Handle) -> Handle:

@@ -1,149 +1,178 @@
-"""Force elements at work: joint laws as generalised forces, point forces and wrenches as wrenches on links."""
+"""Force elements and quantities on the links of an unrolled traversal: the steps of `mechanism.forces`, one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.elements import AppliedWrench, Element, JointForce, PointForce
-from linkwright.recursions.closure import Pair, joint_pair, loop_link, measured
+from linkwright.base.locks import cached_property
+from linkwright.mechanism.elements import Initial, JointForce, PointForce, laws_of
+from linkwright.mechanism.forces import BodyFrame, Evaluate, Laws, LoopCoordinate, actions, loop_coordinate, measuring
+from linkwright.mechanism.quantities import Quantity, quantities
+from linkwright.recursions.closure import Pair, joint_pair, loop_link
 from linkwright.recursions.kinematics import GROUND_POSE, poses, twists
+from linkwright.recursions.link import State
 from linkwright.recursions.traversal import Unrolled
-from linkwright.spatial.algebra import Array, cross, dot, length
+from linkwright.spatial.algebra import Array, point_velocity, wrench_at
 
-Place = tuple[int, Array, Array]  # link position (−1 ground), R and p in link axes
-
-
-def joint_forces(
-    traversal: Unrolled, elements: Sequence[Element], joints: Mapping[str, int], names: Mapping[str, Any]
-) -> Array:
-    """The generalised forces of the joint laws (nv); `joints` gives each joint's position."""
-    x = traversal.coordinates
-    total: list[Any] = [0.0] * x.nv
-    for (i, k), law in joint_laws(traversal, elements, joints, names).items():
-        at = int(x.v_at[i]) + k
-        total[at] = total[at] + law * (float(x.ratio[i]) if x.follows[i] else 1.0)
-    return np.array(total)
+Rate = tuple[int, int]  # a joint, and the index of one of its rates
 
 
-def joint_laws(
-    traversal: Unrolled, elements: Sequence[Element], joints: Mapping[str, int], names: Mapping[str, Any]
-) -> dict[tuple[int, int], Any]:
-    """The sum of the laws on each rate of a joint, by its position and index; a follower's are on its own rate."""
-    total: dict[tuple[int, int], Any] = {}
-    for element in elements:
-        if isinstance(element, JointForce):
-            at = i, k = joints[element.joint], element.index
-            link = traversal.links[i]
-            law = element.law.evaluate({**names, "q": link.q[k], "v": link.v[k]})
-            total[at] = total[at] + law if at in total else law
-    return total
+@dataclass(frozen=True)
+class LinkFrame(BodyFrame):
+    """A frame on a link, whose twist and wrenches are at the link frame in its axes."""
+
+    @property
+    def velocity(self) -> Array:
+        return self.r @ point_velocity(self.w[:3], self.w[3:], self.p)
+
+    def wrench(self, force: Array, moment: Array) -> Array:
+        return wrench_at(self.r.T @ force, self.r.T @ moment, self.p)
 
 
-def loop_wrenches(
-    traversal: Unrolled,
-    forces: Sequence[tuple[int, JointForce]],
-    names: Mapping[str, Any],
-    parameters: Mapping[str, Any],
-) -> list[tuple[int, Array]]:
-    """The wrenches on links of forces on joints that close loops, T law on the child and −T law on the parent."""
-    wrenches: list[tuple[int, Array]] = []
-    for force, law, dual, frames in _on_loops(traversal, forces, names, parameters):
-        wrench = dual[:, force.index] * law
-        for handle, push in ((frames.second, wrench), (frames.first, -wrench)):
-            if handle.position >= 0:
-                wrenches.append((handle.position, handle.inward(push)))
-    return wrenches
+class Elements:
+    """What force elements exert, and what the quantities of laws measure, at the state of a traversal.
 
-
-def loop_laws(
-    traversal: Unrolled,
-    forces: Sequence[tuple[int, JointForce]],
-    names: Mapping[str, Any],
-    parameters: Mapping[str, Any],
-) -> dict[tuple[int, int], Any]:
-    """The sum of the laws on each rate of a joint that closes a loop, by the joint's number and the rate's index."""
-    total: dict[tuple[int, int], Any] = {}
-    laws = [law for _, law, _, _ in _on_loops(traversal, forces, names, parameters)]
-    for (joint, force), law in zip(forces, laws, strict=True):
-        at = joint, force.index
-        total[at] = total[at] + law if at in total else law
-    return total
-
-
-def _on_loops(
-    traversal: Unrolled,
-    forces: Sequence[tuple[int, JointForce]],
-    names: Mapping[str, Any],
-    parameters: Mapping[str, Any],
-) -> Iterator[tuple[JointForce, Any, Array, Pair]]:
-    """Each force with the value of its law, its joint's T and its joint's frames.
-
-    Such a joint's coordinate is read off the pose of its frames, an angle between −π and π.
+    `constants` are parameters and TIME by their names, `parameters` those that are recorded.
     """
-    if forces:
-        traversal.outward(twists, {"w": np.zeros(6)})
-    for joint, force in forces:
-        link, frames = loop_link(traversal, joint, parameters), joint_pair(traversal, joint, parameters)
-        terms, k = link.kind.terms_between(frames.r, frames.p), force.index
-        known = {**names, "v": link.joint_rates(terms, frames.w)[k]}
-        if link.kind.paired:
-            known["q"] = measured(link.kind, link.pitch, frames.r, frames.p, k)
-        yield force, force.law.evaluate(known), link.dual(terms), frames
+
+    def __init__(self, traversal: Unrolled, constants: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+        self.traversal, self.constants, self.parameters = traversal, constants, parameters
+        self.tree, self.description = traversal.tree, traversal.tree.description
+
+    # -- laws ---------------------------------------------------------------------------------------------
+    @cached_property
+    def names(self) -> dict[str, Any]:
+        """What laws may use: parameters, TIME, and the quantities of the mechanism that they name."""
+        laws = [law for e in self.description.elements for law in laws_of(e)]
+        return {**self.constants, **self.measure(tuple(quantities(*laws)))}
+
+    def _evaluate(self, laws: Laws) -> Evaluate:
+        return lambda more: [law.evaluate({**self.names, **more}) for law in laws]
+
+    # -- joints -------------------------------------------------------------------------------------------
+    @cached_property
+    def tree_laws(self) -> dict[Rate, Any]:
+        """The sum of the laws on each rate of a tree joint, by its position; a follower's are on its own rate."""
+        links, positions = self.traversal.links, self.tree.joint_positions
+        total: dict[Rate, Any] = {}
+        for element in self.description.elements:
+            if isinstance(element, JointForce) and element.joint in positions:
+                i, k = positions[element.joint], element.index
+                law = self._evaluate((element.law,))({"q": links[i].q[k], "v": links[i].v[k]})[0]
+                _add(total, (i, k), law)
+        return total
+
+    @property
+    def joint_forces(self) -> Array | None:
+        """The generalised forces (nv) of the laws of tree joints, or None without any."""
+        x = self.tree.coordinates
+        total: list[Any] = [0.0] * x.nv
+        for (i, k), law in self.tree_laws.items():
+            at = int(x.v_at[i]) + k
+            total[at] = total[at] + law * (float(x.ratio[i]) if x.follows[i] else 1.0)
+        return np.array(total) if self.tree_laws else None
+
+    @property
+    def loop_laws(self) -> dict[Rate, Any]:
+        """The sum of the laws on each rate of a joint that closes a loop, by the joint's number."""
+        total: dict[Rate, Any] = {}
+        for joint, element, coordinate, _ in self._on_loops():
+            _add(total, (joint, element.index), coordinate.force(self._evaluate((element.law,))))
+        return total
+
+    def loop_wrenches(self) -> Iterator[tuple[int, Array]]:
+        """The wrenches on links of forces on joints that close loops, T law on the child and −T law on the parent."""
+        for _, element, coordinate, frames in self._on_loops():
+            wrench = coordinate.push * coordinate.force(self._evaluate((element.law,)))
+            for handle, push in ((frames.second, wrench), (frames.first, -wrench)):
+                if handle.position >= 0:
+                    yield handle.position, handle.inward(push)
+
+    def _on_loops(self) -> Iterator[tuple[int, JointForce, LoopCoordinate, Pair]]:
+        numbers = {self.description.joint_names[j]: j for j in self.tree.topology.loops}
+        for element in self.description.elements if numbers else ():
+            if isinstance(element, JointForce) and element.joint in numbers:
+                joint = numbers[element.joint]
+                yield joint, element, *self._loop_coordinate(joint, element.index)
+
+    def _loop_coordinate(self, joint: int, index: int) -> tuple[LoopCoordinate, Pair]:
+        """A coordinate of a joint that closes a loop, and the joint's frames; an angle is between −π and π."""
+        traversal = self._moving
+        link, frames = loop_link(traversal, joint, self.parameters), joint_pair(traversal, joint, self.parameters)
+        return loop_coordinate(link.kind, link.pitch, index, frames.r, frames.p, frames.w), frames
+
+    # -- bodies -------------------------------------------------------------------------------------------
+    @cached_property
+    def _moving(self) -> Unrolled:
+        """The links with their poses and twists."""
+        self.traversal.outward(poses, GROUND_POSE)
+        self.traversal.outward(twists, {"w": np.zeros(6)})
+        return self.traversal
+
+    def _frame(self, name: str) -> tuple[int, LinkFrame]:
+        """A frame by name, with the position of its link."""
+        position, r, p = self.tree.place(name, self.parameters)
+        row: State = self._moving.rows[position] if position >= 0 else self._moving.ground
+        return position, LinkFrame(row["x"], row["r"], row["w"], p, r)
+
+    def link_wrenches(self) -> dict[int, Array]:
+        """The wrenches of point forces and applied wrenches on each link, at its frame in its axes."""
+        total: dict[int, Array] = {}
+        for action in actions(self.description.elements):
+            for laws, names in zip(action.laws, action.frames, strict=True):
+                positions, frames = zip(*map(self._frame, names), strict=True)
+                wrenches = action.step(self._evaluate(laws), *frames)
+                for position, wrench in zip(positions[: action.pushed], wrenches, strict=True):
+                    if position >= 0:
+                        _add(total, position, wrench)
+        return total
+
+    # -- quantities ---------------------------------------------------------------------------------------
+    def measure(self, wanted: Sequence[Quantity]) -> dict[str, Any]:
+        """The values of quantities, by their keys; the angle of a joint that closes a loop is between −π and π."""
+        return {quantity.key: self._measured(quantity) for quantity in wanted}
+
+    def _measured(self, quantity: Quantity) -> Any:
+        if quantity.kind != "joint":
+            frames = [self._frame(name)[1] for name in quantity.of]
+            return measuring(quantity)(self._evaluate(()), *frames)[0][0]
+        name, index = quantity.of[0], quantity.index
+        if name in self.tree.joint_positions:
+            link = self.traversal.links[self.tree.joint_positions[name]]
+            return (link.v if quantity.rate else link.q)[index]
+        coordinate, _ = self._loop_coordinate(self.description.joint_names.position("joint", name), index)
+        return coordinate.rate if quantity.rate else coordinate.value
+
+    def initial_values(self, initial: Sequence[Initial]) -> tuple[Array, Array]:
+        """What initial conditions name, and how fast it changes; a rate that is named counts as both."""
+        wanted = [x.quantity for x in initial]
+        rates = [replace(x, rate=True) for x in wanted]
+        measured = self.measure((*wanted, *rates))
+        values, slopes = ([measured[x.key] for x in some] for some in (wanted, rates))
+        return np.array(values), np.array(slopes)
+
+    def force_values(self) -> Array:
+        """The forces of joint laws and of laws between points, in the order of the description."""
+        forces = []
+        for e in self.description.elements:
+            if isinstance(e, JointForce | PointForce):
+                measured = {name: self._measured(x) for name, x in _own_quantities(e).items() if name in e.law.names()}
+                forces.append(e.law.evaluate({**self.names, **measured}))
+        return np.array(forces)
 
 
-def link_wrenches(
-    traversal: Unrolled, elements: tuple[Element, ...], places: Mapping[str, Place], names: Mapping[str, Any]
-) -> dict[int, Array]:
-    """The wrenches of point forces and applied wrenches on each link, at its frame in its axes."""
-    chosen = [e for e in elements if isinstance(e, (PointForce, AppliedWrench))]
-    if not chosen:
-        return {}
-    traversal.outward(poses, GROUND_POSE)
-    traversal.outward(twists, {"w": np.zeros(6)})
-    total: dict[int, Array] = {}
+def _own_quantities(element: JointForce | PointForce) -> dict[str, Quantity]:
+    """The names that a law has for what its element acts on."""
+    if isinstance(element, JointForce):
+        rate = Quantity("joint", (element.joint,), element.index, True)
+        return {"v": rate, "q": replace(rate, rate=False)}
+    rate = Quantity("distance", (element.first, element.second), 0, True)
+    return {"dd": rate, "d": replace(rate, rate=False)}
 
-    def row(position: int) -> Mapping[str, Array]:
-        return traversal.rows[position] if position >= 0 else {**GROUND_POSE, "w": np.zeros(6)}
 
-    def push(position: int, at: Array, force: Array, moment: Array) -> None:
-        """A wrench in ground axes at a point of the link (in link axes)."""
-        if position >= 0:
-            r = row(position)["r"]
-            f = r.T @ force
-            wrench = np.concatenate([f, r.T @ moment + cross(at, f)])
-            total[position] = total[position] + wrench if position in total else wrench
-
-    def point(place: Place) -> tuple[Array, Array]:
-        position, _, p = place
-        state = row(position)
-        w = state["w"]
-        return state["x"] + state["r"] @ p, state["r"] @ (w[:3] + cross(w[3:], p))
-
-    for element in chosen:
-        if isinstance(element, PointForce):
-            first, second = places[element.first], places[element.second]
-            (xa, va), (xb, vb) = point(first), point(second)
-            line = xb - xa
-            distance = length(line)
-            unit = line / distance
-            law = element.law.evaluate({**names, "d": distance, "dd": dot(unit, vb - va)})
-            push(first[0], first[2], -law * unit, np.zeros(3))
-            push(second[0], second[2], law * unit, np.zeros(3))
-        else:
-            place = places[element.frame]
-            values = np.array([law.evaluate(names) for law in element.laws])
-            force, moment = values[:3], values[3:]
-            if element.axes != "ground":
-                of = place if element.axes == "frame" else places[element.axes_of]
-                r = row(of[0])["r"] @ of[1]
-                force, moment = r @ force, r @ moment
-            push(place[0], place[2], force, moment)
-            if element.reaction:
-                # The opposite wrench acts at the same point in space, so that the two together are nothing.
-                other = places[element.reaction][0]
-                state = row(other)
-                push(other, state["r"].T @ (point(place)[0] - state["x"]), -force, -moment)
-    return total
+def _add(total: dict[Any, Any], key: Any, term: Any) -> None:
+    total[key] = total[key] + term if key in total else term

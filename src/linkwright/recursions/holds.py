@@ -17,7 +17,8 @@ from linkwright.constraints import forms, relative
 from linkwright.constraints.closings import Closing, by_follower
 from linkwright.constraints.forms import Form
 from linkwright.mechanism.expression import Expression
-from linkwright.recursions.closure import Handle, Pair, Place, joint_pair, loop_link, measured, pair, rooted
+from linkwright.mechanism.forces import pose_coordinate
+from linkwright.recursions.closure import Handle, Pair, Place, joint_pair, loop_link, pair, rooted
 from linkwright.recursions.traversal import Unrolled
 from linkwright.spatial.algebra import Array, dot, is_zero
 from linkwright.tape.build import record
@@ -96,7 +97,7 @@ def _between(traversal: Unrolled, c: Closing, around: Surroundings, law: tuple[A
         if c.form.numbers:  # a screw
             link = loop_link(traversal, c.source.joints[0], around.free)
             numbers = [link.pitch]
-            turned = [measured(link.kind, link.pitch, frames.r, frames.p, 0)]
+            turned = [pose_coordinate(link.kind, link.pitch, 0, frames.r, frames.p)]
     else:
         places = [around.place(name) for name in c.source.places]
         frames = pair(traversal, *((-1, np.eye(3), np.zeros(3)), *places)[-2:])

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.placement import placement_rotation
-from linkwright.spatial.algebra import Array, cross, inertia_times
+from linkwright.spatial.algebra import Array, inertia_times
 from linkwright.spatial.rotation import Chain, General, joined
 from linkwright.spatial.transform import ArticulatedInertia, Transform
 
@@ -31,13 +31,14 @@ class Link:
         raise AttributeError(name)
 
     @property
+    def frame(self) -> Transform:
+        """The link frame in the body's frame."""
+        return Transform(General(np.asarray(self.record["frame_r"])), np.asarray(self.record["frame_p"]))
+
+    @property
     def wrench(self) -> Array:
         """The wrench applied to the body, at the link frame in its axes."""
-        given = self._inputs("wrench")
-        frame = Transform(General(np.asarray(self.record["frame_r"])), np.asarray(self.record["frame_p"]))
-        force = frame.rotation.outward(given[:3])
-        moment = frame.rotation.outward(given[3:] - cross(frame.p, given[:3]))
-        return np.concatenate([force, moment])
+        return self.frame.outward_wrench(self._inputs("wrench"))
 
     @property
     def mass(self) -> Any:

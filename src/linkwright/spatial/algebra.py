@@ -22,6 +22,21 @@ def cross(a: Array, b: Array) -> Array:
     return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
 
 
+def point_velocity(v: Array, omega: Array, arm: Array) -> Array:
+    """v + ω × r: the velocity of a point of a body, from that of another point; r leads from there to it."""
+    return v + cross(omega, arm)
+
+
+def point_acceleration(a: Array, alpha: Array, omega: Array, arm: Array) -> Array:
+    """a + α × r + ω × (ω × r): the acceleration of a point of a body, from that of another point of it."""
+    return a + cross(alpha, arm) + cross(omega, cross(omega, arm))
+
+
+def wrench_at(force: Array, moment: Array, arm: Array) -> Array:
+    """[f; l + r × f]: a force and a moment at a point, as a wrench at the point from which r leads there."""
+    return np.concatenate([force, moment + cross(arm, force)])
+
+
 def dot(a: Array, b: Array) -> Any:
     """Σ aᵢbᵢ."""
     total = a[0] * b[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.spatial.algebra import Array, cross
+from linkwright.spatial.algebra import Array, cross, pack, point_velocity, symmetric_times, unpack, wrench_at
 from linkwright.spatial.rotation import Rotation
 
 
@@ -40,19 +40,13 @@ class ArticulatedInertia:
 
     def dense(self) -> Array:
         """The full 6×6, linear part first."""
-        from linkwright.spatial.algebra import unpack
-
         return np.block([[unpack(self.m), np.asarray(self.h).T], [np.asarray(self.h), unpack(self.a)]])
 
     @classmethod
     def from_dense(cls, full: Array) -> ArticulatedInertia:
-        from linkwright.spatial.algebra import pack
-
         return cls(pack(full[:3, :3]), full[3:, :3], pack(full[3:, 3:]))
 
     def times(self, w: Array) -> Array:
-        from linkwright.spatial.algebra import symmetric_times
-
         v, o = w[:3], w[3:]
         return np.concatenate([symmetric_times(self.m, v) + o @ self.h, self.h @ v + symmetric_times(self.a, o)])
 
@@ -68,12 +62,16 @@ class Transform:
         """A twist of the parent frame, seen in the child frame."""
         v, o = w[:3], w[3:]
         out = self.rotation.outward
-        return np.concatenate([out(v + cross(o, self.p)), out(o)])
+        return np.concatenate([out(point_velocity(v, o, self.p)), out(o)])
 
     def inward(self, f: Array) -> Array:
         """A wrench on the child frame, seen in the parent frame."""
-        force = self.rotation.inward(f[:3])
-        return np.concatenate([force, self.rotation.inward(f[3:]) + cross(self.p, force)])
+        return wrench_at(self.rotation.inward(f[:3]), self.rotation.inward(f[3:]), self.p)
+
+    def outward_wrench(self, f: Array) -> Array:
+        """A wrench at the parent frame, seen in the child frame."""
+        out = self.rotation.outward
+        return np.concatenate([out(f[:3]), out(f[3:] - cross(self.p, f[:3]))])
 
     def outward_columns(self, w: Array) -> Array:
         """Twists in columns of the parent frame, seen in the child frame."""

@@ -1,0 +1,177 @@
+"""Force elements and the quantities that laws name: the step of each, written once.
+
+A step is a function of frames on moving bodies and of `evaluate`, which gives the values of an element's laws. It does
+not know whether it is run once an element with constants folded (`recursions.elements`) or recorded once for all
+elements of one structure and run in a loop (`constraints.laws`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from linkwright.mechanism.elements import AppliedWrench, Element, PointForce
+from linkwright.mechanism.expression import Expression
+from linkwright.mechanism.kinds import JointKind
+from linkwright.mechanism.quantities import Quantity
+from linkwright.spatial.algebra import Array, dot, length
+from linkwright.tape.functions import arctan2
+
+#: The values of an element's laws, from the names that it adds to parameters, TIME and quantities.
+Evaluate = Callable[[Mapping[str, Any]], Sequence[Any]]
+Laws = tuple[Expression, ...]  # those of one element
+
+
+@dataclass(frozen=True)
+class BodyFrame:
+    """A frame at the point p of a body, turned by R in it, where the body has origin x, axes r and twist w.
+
+    The subclass of a traversal says how its twists and wrenches are written.
+    """
+
+    x: Array
+    r: Array
+    w: Array
+    p: Array
+    turn: Array | None
+
+    @property
+    def position(self) -> Array:
+        return self.x + self.r @ self.p
+
+    @property
+    def axes(self) -> Array:
+        return self.r @ self.turn
+
+    @property
+    def angular_velocity(self) -> Array:
+        return self.r @ self.w[3:]
+
+    @property
+    def velocity(self) -> Array:
+        """Of the frame's origin, in the traversal's axes of ground."""
+        raise NotImplementedError
+
+    def wrench(self, force: Array, moment: Array) -> Array:
+        """A force and a moment at the frame, in the traversal's axes of ground, as a wrench on the body."""
+        raise NotImplementedError
+
+    def to_ground(self, vector: Array) -> Array:
+        """A vector in the traversal's axes of ground, in ground's own."""
+        return vector
+
+    def from_ground(self, vector: Array) -> Array:
+        """A vector in ground's own axes, in those that the traversal has for ground."""
+        return vector
+
+
+@dataclass(frozen=True)
+class Action:
+    """Elements with one step: step(evaluate, *frames) gives a number or wrench for each of its first frames' bodies."""
+
+    laws: Sequence[Laws]
+    frames: Sequence[tuple[str, ...]]
+    step: Callable[..., tuple[Array, ...]]
+    pushed: int = 1  # how many of the frames' bodies get a wrench
+    turned: bool = False  # whether the axes of the last frame are used
+
+
+def actions(elements: Sequence[Element]) -> Iterator[Action]:
+    """The force elements that act on bodies, those with one step together."""
+    points = [e for e in elements if isinstance(e, PointForce)]
+    if points:
+        yield Action([(e.law,) for e in points], [(e.first, e.second) for e in points], point_force, pushed=2)
+    groups: dict[tuple[str, bool], list[AppliedWrench]] = {}
+    for e in elements:
+        if isinstance(e, AppliedWrench):
+            groups.setdefault((e.axes, bool(e.reaction)), []).append(e)
+    for (axes, reacts), members in groups.items():
+        frames = [(e.frame, *((e.reaction,) if reacts else ()), *_frame_of_axes(e)) for e in members]
+        step = _applied_wrench(axes != "ground", reacts)
+        yield Action([e.laws for e in members], frames, step, 1 + reacts, axes != "ground")
+
+
+def _frame_of_axes(element: AppliedWrench) -> tuple[str, ...]:
+    return {"frame": (element.frame,), "ground": ()}.get(element.axes, (element.axes_of,))
+
+
+def point_force(evaluate: Evaluate, first: BodyFrame, second: BodyFrame) -> tuple[Array, Array]:
+    """The wrenches on two bodies of a force along the line between points of them."""
+    line = second.position - first.position
+    distance = length(line)
+    unit = line / distance
+    law = evaluate({"d": distance, "dd": dot(unit, second.velocity - first.velocity)})[0]
+    return first.wrench(-law * unit, np.zeros(3)), second.wrench(law * unit, np.zeros(3))
+
+
+def _applied_wrench(turned: bool, reacts: bool) -> Callable[..., tuple[Array, ...]]:
+    def applied_wrench(evaluate: Evaluate, at: BodyFrame, *others: BodyFrame) -> tuple[Array, ...]:
+        """The wrench of six laws, in the axes of the last frame or of ground, and its opposite on another body."""
+        laws = np.array(evaluate({}))
+        parts = laws[:3], laws[3:]
+        force, moment = (others[-1].axes @ part if turned else at.from_ground(part) for part in parts)
+        wrench = at.wrench(force, moment)
+        if not reacts:
+            return (wrench,)
+        # The opposite wrench acts at the same point in space, so that the two together are nothing.
+        return wrench, shifted(others[0], at.position).wrench(-force, -moment)
+
+    return applied_wrench
+
+
+def shifted(frame: BodyFrame, position: Array) -> BodyFrame:
+    """A frame of the same body whose origin is at a position in space."""
+    return replace(frame, p=frame.r.T @ (position - frame.x))
+
+
+def measuring(quantity: Quantity) -> Callable[..., tuple[Array, ...]]:
+    """The step that measures a place or a distance, or its rate, from the frames that the quantity names."""
+
+    def place(evaluate: Evaluate, frame: BodyFrame) -> tuple[Array, ...]:
+        if not quantity.rate:
+            return (frame.to_ground(frame.position)[quantity.index : quantity.index + 1],)
+        vector = frame.velocity if quantity.index < 3 else frame.angular_velocity
+        return (frame.to_ground(vector)[quantity.index % 3 : quantity.index % 3 + 1],)
+
+    def distance(evaluate: Evaluate, first: BodyFrame, second: BodyFrame) -> tuple[Array, ...]:
+        line = second.position - first.position
+        measured = length(line)
+        if quantity.rate:
+            measured = dot(line, second.velocity - first.velocity) / measured
+        return (np.array([measured]),)
+
+    return place if quantity.kind == "place" else distance
+
+
+@dataclass(frozen=True)
+class LoopCoordinate:
+    """A coordinate of a joint that closes a loop, and its rate; `push` is the wrench of a unit force along it.
+
+    The wrench acts on the child at the frame of the joint on it, in the axes of that frame.
+    """
+
+    value: Any  # None where the joint's coordinates are neither angles nor shifts
+    rate: Any
+    push: Array
+
+    def force(self, evaluate: Evaluate) -> Any:
+        """The force of a law on this coordinate."""
+        coordinate = {} if self.value is None else {"q": self.value}
+        return evaluate({**coordinate, "v": self.rate})[0]
+
+
+def loop_coordinate(kind: JointKind, pitch: Any, index: int, r: Array, p: Array, w: Array) -> LoopCoordinate:
+    """A joint's coordinate where its frames have this pose and relative twist, both of the second in the first."""
+    push = kind.dual(kind.terms_between(r, p), pitch)[:, index]
+    return LoopCoordinate(pose_coordinate(kind, pitch, index, r, p) if kind.paired else None, dot(push, w), push)
+
+
+def pose_coordinate(kind: JointKind, pitch: Any, index: int, r: Array, p: Array) -> Any:
+    """A joint's coordinate at a pose of its frames: an angle between −π and π, but a screw's as its shift tells."""
+    measure = kind.measures(r, p)[index]
+    if measure.shift is not None:
+        return measure.shift
+    return kind.through(arctan2(measure.sine, measure.cosine), p, pitch)
