@@ -15,6 +15,7 @@ from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.topology import reacting_bodies
 from linkwright.results.joints import Carried, relative_motion
+from linkwright.spatial.algebra import point_acceleration
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 if TYPE_CHECKING:
@@ -150,7 +151,8 @@ class Reacting:
         d = self.description
         turned = r @ full_inertia(d.inertia) @ np.swapaxes(r, 2, 3)
         arm = np.einsum("tbij,bj->tbi", r, d.com)
-        centre = acceleration + np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
+        components = (np.moveaxis(x, 2, 0) for x in (acceleration, alpha, omega, arm))
+        centre = np.moveaxis(point_acceleration(*components), 0, 2)
         force = d.mass[:, None] * (centre - d.gravity)
         spin = np.einsum("tbij,tbj->tbi", turned, omega)
         moment = np.einsum("tbij,tbj->tbi", turned, alpha) + np.cross(omega, spin) + np.cross(arm, force)

@@ -14,7 +14,7 @@ from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.reversed import reverse
 from linkwright.mechanism.topology import Topology, span
 from linkwright.mechanism.tree import Coordinates, Tree
-from linkwright.spatial.algebra import cross
+from linkwright.spatial.algebra import cross, point_acceleration, point_velocity
 from linkwright.spatial.rotation import euler_parameters
 
 if TYPE_CHECKING:
@@ -106,16 +106,17 @@ def _motion(
             arm = _times(r[..., up], _trailing(p_up[:, joint])) + _times(r_i, shift)  # from the parent to triad j
             along, about = _times(r_j, twist[:3]), _times(r_j, twist[3:])
             w_up, w = omega[..., up], omega[..., up] + about
-            across = cross(w_up, arm) + along
             turning = alpha[..., up] + _times(r_j, change[3:]) + cross(w, about)
-            moving = acceleration[..., up] + cross(alpha[..., up], arm) + cross(w_up, across)
-            moving = moving + _times(r_j, change[:3]) + cross(w, along)
+            # Of triad j, which moves along its joint on the parent.
+            sliding = point_velocity(velocity[..., up], w_up, arm) + along
+            moving = point_acceleration(acceleration[..., up], alpha[..., up], w_up, arm)
+            moving = moving + _times(r_j, change[:3]) + cross(w_up + w, along)
             r_body = _product(r_j, np.swapaxes(_trailing(r_down[:, joint]), 0, 1))
             back = -_times(r_body, _trailing(p_down[:, joint]))  # from triad j to the body's origin
             r[..., down], omega[..., down], alpha[..., down] = r_body, w, turning
             position[..., down] = position[..., up] + arm + back
-            velocity[..., down] = velocity[..., up] + across + cross(w, back)
-            acceleration[..., down] = moving + cross(turning, back) + cross(w, cross(w, back))
+            velocity[..., down] = point_velocity(sliding, w, back)
+            acceleration[..., down] = point_acceleration(moving, turning, w, back)
     e = euler_parameters(r[..., :ground])
     rest = (y[..., :ground] for y in (velocity, omega, acceleration, alpha))
     return position[..., :ground], e, *rest

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.mechanism.kinds import KINDS, JointKind
-from linkwright.spatial.algebra import Array, cross
+from linkwright.spatial.algebra import Array
 from linkwright.spatial.rotation import General, Rotation
 from linkwright.spatial.transform import Transform
 
@@ -33,9 +33,11 @@ class Reversed(JointKind):
 
     def _across(self, terms: Array, pitch: Any, w: Array) -> Array:
         """A relative twist, turned round and taken to the axes and origin of the other triad."""
-        rotation, p = self.kind.rotation(terms), self.kind.shift(terms, pitch)
-        o = rotation.inward(w[3:])
-        return -np.concatenate([rotation.inward(w[:3]) + cross(p, o), o])
+        return -self._placement(terms, pitch).inward_twist(w)
+
+    def _placement(self, terms: Array, pitch: Any) -> Transform:
+        """Triad j in triad i."""
+        return Transform(self.kind.rotation(terms), self.kind.shift(terms, pitch))
 
     def subspace(self, terms: Array, pitch: Any) -> Array:
         s = self.kind.subspace(terms, pitch)
@@ -47,8 +49,7 @@ class Reversed(JointKind):
 
     def _held(self, terms: Array, pitch: Any, wrenches: Array) -> Array:
         """Columns of wrenches, taken to the axes and origin of the other triad."""
-        there = Transform(self.kind.rotation(terms), self.kind.shift(terms, pitch))
-        return there.inward_columns(wrenches)
+        return self._placement(terms, pitch).inward_columns(wrenches)
 
     def complement(self, terms: Array, pitch: Any) -> Array:
         return self._held(terms, pitch, self.kind.complement(terms, pitch))

@@ -35,6 +35,7 @@ from linkwright.recursions.levels import Operation, Sheet
 from linkwright.recursions.link import Link, State
 from linkwright.spatial.algebra import (
     Array,
+    centripetal,
     cross,
     dot,
     pack_symmetric,
@@ -350,13 +351,13 @@ def part(link: Link, above: State, below: State, joint: State, first: State, aft
 # -- a body ----------------------------------------------------------------------------------------------------
 def _gyroscopic(body: Link, omega: Array) -> Array:
     """[ω × (ω × m r); ω × I ω]."""
-    return np.concatenate([cross(omega, cross(omega, body.moment)), cross(omega, symmetric_times(body.inertia, omega))])
+    return np.concatenate([centripetal(omega, body.moment), cross(omega, symmetric_times(body.inertia, omega))])
 
 
 # -- a joint --------------------------------------------------------------------------------------------------
 def _centripetal(x: Transform, omega: Array) -> Array:
     """[ω × (ω × p); 0] in the child's axes."""
-    a = x.rotation.outward(cross(omega, cross(omega, x.p)))
+    a = x.rotation.outward(centripetal(omega, x.p))
     return np.concatenate([a, np.zeros(3)])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwright.recursions.link import Link, State
 from linkwright.recursions.traversal import Finish, Traversal, Unrolled
-from linkwright.spatial.algebra import Array, cross, dot
+from linkwright.spatial.algebra import Array, cross, dot, point_velocity
 from linkwright.spatial.rotation import General
 from linkwright.spatial.transform import Transform
 
@@ -58,7 +58,7 @@ def frame_jacobian(traversal: Unrolled, position: int, r: Array, p: Array, refer
             column = place.inward_twist(s[:, k])
             v, o = column[:3], column[3:]
             if reference != "world":
-                v = v + cross(o, origin)
+                v = point_velocity(v, o, origin)
             if reference == "body":
                 v, o = rotation.T @ v, rotation.T @ o
             at = int(x.v_at[j]) + k
@@ -75,10 +75,10 @@ def frame_twist(traversal: Traversal, position: int, r: Array, p: Array, referen
         w = Transform(General(np.asarray(r)), np.asarray(p)).outward(w)
         if reference == "body":
             return w
-        v, o = rotation @ r @ w[:3], rotation @ r @ w[3:]
+        aligned = General(rotation @ r)
         if reference == "world":
-            v = v - cross(o, origin + rotation @ p)
-        return np.concatenate([v, o])
+            return Transform(aligned, origin + rotation @ p).inward_twist(w)
+        return np.concatenate([aligned.inward(w[:3]), aligned.inward(w[3:])])
 
     return traversal.at(position, ("r", "x", "w"), twist)
 
@@ -116,8 +116,12 @@ def _with_mass_moment(traversal: Traversal, then: Finish) -> Any:
 
 
 def _mass_moment(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
-    moment = link.mass * own["x"] + own["r"] @ link.moment
-    return {}, {"moment": below["moment"] + np.array([link.mass, *moment])}
+    return {}, {"moment": below["moment"] + _first_moment(link, own)}
+
+
+def _first_moment(link: Link, own: State) -> Array:
+    """The mass of a link, and mass times its centre in ground."""
+    return np.array([link.mass, *(link.mass * own["x"] + own["r"] @ link.moment)])
 
 
 def momentum(traversal: Traversal) -> Any:
@@ -134,8 +138,5 @@ def momentum(traversal: Traversal) -> Any:
 
 
 def _momentum(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
-    m = link.momentum(own["w"])
-    linear = own["r"] @ m[:3]
-    angular = own["r"] @ m[3:] + cross(own["x"], linear)
-    moment = link.mass * own["x"] + own["r"] @ link.moment
-    return {}, {"momentum": below["momentum"] + np.array([link.mass, *moment, *linear, *angular])}
+    about_ground = Transform(General(own["r"]), own["x"]).inward(link.momentum(own["w"]))
+    return {}, {"momentum": below["momentum"] + np.array([*_first_moment(link, own), *about_ground])}

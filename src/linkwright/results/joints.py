@@ -17,7 +17,7 @@ from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Coordinates, Tree
 from linkwright.results.places import Motion, turned, turned_back
 from linkwright.results.whole_turns import TURN, References, angle_references, near
-from linkwright.spatial.algebra import cross
+from linkwright.spatial.algebra import cross, point_acceleration, point_velocity
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
 
 if TYPE_CHECKING:
@@ -134,8 +134,7 @@ class Carried:
     def accelerations(self, p: Floats) -> tuple[Floats, Floats]:
         """Those of points p (3, n) of the bodies, and the bodies' angular ones."""
         arm = turned(self.e, p)
-        turning = cross(self.alpha, arm) + cross(self.omega, cross(self.omega, arm))
-        return self.acceleration + turning, self.alpha
+        return point_acceleration(self.acceleration, self.alpha, self.omega, arm), self.alpha
 
 
 def relative_motion(
@@ -159,7 +158,7 @@ def relative_motion(
     back = i.e * np.array([1.0, -1.0, -1.0, -1.0])[:, None, None]
     e, p = quaternion_product(back, j.e), turned_back(i.e, arm)
     twist = np.concatenate(
-        [turned_back(j.e, j.velocity - i.velocity - cross(i.omega, arm)), turned_back(j.e, j.omega - i.omega)]
+        [turned_back(j.e, j.velocity - point_velocity(i.velocity, i.omega, arm)), turned_back(j.e, j.omega - i.omega)]
     )
     full = np.broadcast_to(pitch, e.shape[1:])
     terms = kind.terms_between(euler_parameters_matrix(e), p)

@@ -13,7 +13,7 @@ import numpy as np
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description, Names
-from linkwright.spatial.algebra import cross
+from linkwright.spatial.algebra import point_velocity
 from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix, quaternion_product
 
 
@@ -93,7 +93,7 @@ class Motion:
         return Motion(
             quaternion_product(self.e, spread(euler_parameters(r), self.e)),
             self.position + arm,
-            self.velocity + cross(self.omega, arm),
+            point_velocity(self.velocity, self.omega, arm),
             self.omega,
         )
 

@@ -25,7 +25,7 @@ from linkwright.results.places import Place, fitting, place, spread, turned
 from linkwright.results.series import Series
 from linkwright.results.status import Counters, Status
 from linkwright.results.whole_turns import References
-from linkwright.spatial.algebra import cross
+from linkwright.spatial.algebra import point_acceleration, point_velocity
 from linkwright.spatial.rotation import euler_parameters, quaternion_product
 
 if TYPE_CHECKING:
@@ -202,15 +202,15 @@ class Solution:
         """(T, 3): the velocity of the origin of a body or triad, v + ω × r."""
         at = place(self.description, name)
         v = self._of("velocity", at)
-        return np.array((v + cross(self._of("angular_velocity", at), self._arm(at)) if at.off else v).T)
+        return np.array((point_velocity(v, self._of("angular_velocity", at), self._arm(at)) if at.off else v).T)
 
     def acceleration(self, name: str) -> Floats:
         """(T, 3): the acceleration of the origin of a body or triad, a + α × r + ω × (ω × r)."""
         at = place(self.description, name)
         a = self._of("acceleration", at)
         if at.off:
-            arm, omega = self._arm(at), self._of("angular_velocity", at)
-            a = a + cross(self._of("angular_acceleration", at), arm) + cross(omega, cross(omega, arm))
+            alpha, omega = self._of("angular_acceleration", at), self._of("angular_velocity", at)
+            a = point_acceleration(a, alpha, omega, self._arm(at))
         return np.array(a.T)
 
     def orientation(self, name: str) -> Floats:

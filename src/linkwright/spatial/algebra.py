@@ -27,9 +27,14 @@ def point_velocity(v: Array, omega: Array, arm: Array) -> Array:
     return v + cross(omega, arm)
 
 
+def centripetal(omega: Array, arm: Array) -> Array:
+    """ω × (ω × r)."""
+    return cross(omega, cross(omega, arm))
+
+
 def point_acceleration(a: Array, alpha: Array, omega: Array, arm: Array) -> Array:
     """a + α × r + ω × (ω × r): the acceleration of a point of a body, from that of another point of it."""
-    return a + cross(alpha, arm) + cross(omega, cross(omega, arm))
+    return a + cross(alpha, arm) + centripetal(omega, arm)
 
 
 def wrench_at(force: Array, moment: Array, arm: Array) -> Array:

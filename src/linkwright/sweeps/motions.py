@@ -19,7 +19,7 @@ from linkwright.results.joints import Carried, relative_motion
 from linkwright.results.places import find, turned
 from linkwright.results.solution import QUANTITIES, Solution
 from linkwright.results.whole_turns import References, angle_references
-from linkwright.spatial.algebra import cross
+from linkwright.spatial.algebra import point_acceleration, point_velocity
 
 #: Quantities of bodies in the order of `Carried`.
 _CARRIED = ("orientation", "position", "velocity", "angular_velocity", "acceleration", "angular_acceleration")
@@ -80,8 +80,8 @@ class Motions:
             return np.asarray(x + arm)
         omega = self._body("angular_velocity", body)
         if quantity == "velocity":
-            return np.asarray(x + cross(omega, arm))
-        return np.asarray(x + cross(self._body("angular_acceleration", body), arm) + cross(omega, cross(omega, arm)))
+            return np.asarray(point_velocity(x, omega, arm))
+        return np.asarray(point_acceleration(x, self._body("angular_acceleration", body), omega, arm))
 
     def joint(self, j: int) -> tuple[Floats, Floats, Floats]:
         """(nq, T, n), (nv, T, n), (nv, T, n): coordinates, rates and accelerations of a joint, by its number."""

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.spatial.algebra import cross
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
 from linkwright.studies.manipulator.geometry import LEGS, Geometry
-from linkwright.studies.manipulator.legs import cross, every_leg, minus, onto_ground, plus
+from linkwright.studies.manipulator.legs import every_leg, minus, onto_ground, plus
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.functions import absolute, less_equal, maximum, minimum, where
 from linkwright.tape.program import Copy, Each, Loop, Program, Zero

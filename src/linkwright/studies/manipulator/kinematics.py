@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError, ShapeError
+from linkwright.spatial.algebra import point_acceleration
 from linkwright.spatial.rotation import euler_parameters_matrix
 from linkwright.studies.manipulator.geometry import Geometry
 
@@ -246,11 +247,11 @@ def _velocity_products(geometry: Geometry, legs: Legs, position: Floats, rates: 
     alpha = np.cumsum(np.cross(omega, spins), axis=-2)
     base = np.broadcast_to(geometry.base_points, legs.knees.shape)
     ends = np.broadcast_to(np.asarray(position)[..., None, :], legs.knees.shape)
-    total = np.zeros(legs.knees.shape)
+    total = np.moveaxis(np.zeros(legs.knees.shape), -1, 0)
     for body, start, end in ((0, base, legs.knees), (2, legs.knees, legs.wrists), (5, legs.wrists, ends)):
-        w, arm = omega[..., body, :], end - start
-        total = total + np.cross(alpha[..., body, :], arm) + np.cross(w, np.cross(w, arm))
-    return np.concatenate([total, alpha[..., 5, :]], axis=-1)
+        turning = (alpha[..., body, :], omega[..., body, :], end - start)
+        total = point_acceleration(total, *(np.moveaxis(x, -1, 0) for x in turning))
+    return np.concatenate([np.moveaxis(total, 0, -1), alpha[..., 5, :]], axis=-1)
 
 
 def about(axis: int, angle: ArrayLike) -> Floats:

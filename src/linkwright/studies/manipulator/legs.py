@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwright.base.types import Floats
+from linkwright.spatial.algebra import cross, point_acceleration, point_velocity
 from linkwright.studies.manipulator.geometry import LEGS, Geometry, Inertia
 from linkwright.tape.functions import absolute, arctan2, maximum, minimum
 
@@ -94,10 +95,6 @@ def leg_of(column: Vector) -> Leg:
 
 
 # -- vectors -----------------------------------------------------------------------------------------------
-def cross(a: Vector, b: Vector) -> list[Any]:
-    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-
-
 def plus(a: Vector, b: Vector) -> list[Any]:
     return [x + y for x, y in zip(a, b, strict=True)]
 
@@ -229,7 +226,7 @@ def rod_turning(at: Posture, rates: Motion) -> list[Any]:
 
 def joint_rates(geometry: Geometry, leg: Leg, at: Posture, v: Vector, w: Vector) -> Motion:
     """Of the plate's velocity and angular velocity, in ground's axes."""
-    moved = onto_rod(at, onto_leg(leg, plus(v, cross(w, at.arm))))
+    moved = onto_rod(at, onto_leg(leg, point_velocity(v, w, at.arm)))
     first, across, third = _solved(geometry, at, moved)
     raised = across / at.c3
     found = Motion(first, raised, third, 0.0, 0.0, 0.0)
@@ -242,7 +239,7 @@ def joint_accelerations(
 ) -> Motion:
     """Of the plate's acceleration and angular acceleration, in ground's axes."""
     crank, rod = geometry.crank, geometry.rod
-    moved = onto_rod(at, onto_leg(leg, plus(a, plus(cross(dw, at.arm), cross(w, cross(w, at.arm))))))
+    moved = onto_rod(at, onto_leg(leg, point_acceleration(a, dw, w, at.arm)))
     x, y, z = rod_turning(at, rates)
     inward = crank * (rates.first * rates.first)
     moved = [
@@ -285,7 +282,7 @@ def _inner(at: Posture, rates: Motion, rise: Motion, w: Vector, dw: Vector) -> t
 def link_wrench(inertia: Inertia, w: Vector, dw: Vector, a: Vector) -> tuple[list[Any], list[Any]]:
     """Force, and moment about the link's origin, that move a link whose origin accelerates by a (all in its axes)."""
     mass, com, moments = inertia
-    f = [mass * x for x in plus(a, plus(cross(dw, com), cross(w, cross(w, com))))]
+    f = [mass * x for x in point_acceleration(a, dw, w, com)]
     spin = [i * x for i, x in zip(moments, w, strict=True)]
     n = plus([i * x for i, x in zip(moments, dw, strict=True)], cross(w, spin))
     return f, plus(n, cross(com, f))

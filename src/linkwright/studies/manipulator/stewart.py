@@ -15,6 +15,7 @@ from linkwright.base.types import Floats
 from linkwright.building import Builder
 from linkwright.errors import ModelError, ShapeError
 from linkwright.model import Mechanism
+from linkwright.spatial.algebra import point_velocity
 from linkwright.spatial.rotation import euler_parameters
 from linkwright.studies.manipulator.geometry import check_positive
 from linkwright.studies.manipulator.kinematics import Unreachable, finite, length, rotation
@@ -137,7 +138,7 @@ def state(mech: Mechanism, dims: Stewart, pose: ArrayLike, twist: ArrayLike | No
     for k, vector in enumerate(leg_vectors(dims, where)):
         axes, length = _axes(dims.feet[k]), found[k]
         along = axes.T @ vector / length
-        speed = axes.T @ (w[:3] + np.cross(w[3:], turn @ dims.heads[k]))
+        speed = axes.T @ point_velocity(w[:3], w[3:], turn @ dims.heads[k])
         slide = float(along @ speed)
         f, g, h = (speed - slide * along) / length
         first, second = _fork_angles(along)
