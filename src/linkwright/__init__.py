@@ -6,6 +6,8 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from linkwright.base.names import public_names as _public_names
+from linkwright.tape.backends import Backends as _Backends
+from linkwright.tape.backends import provide_backends as _provide_backends
 
 __version__ = "0.1.0"
 
@@ -27,3 +29,13 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     return sorted({*_MODULES, "__version__"})
+
+
+def _backends() -> _Backends:
+    """The back-ends of programs, imported when a program first asks for one."""
+    from linkwright import kernels  # for weight
+
+    return kernels
+
+
+_provide_backends(_backends)

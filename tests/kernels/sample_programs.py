@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 import linkwright.tape.functions as F
-from linkwright.tape import Program, ProgramBuilder, Ref, Table, record, trace
-from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Solve, Walk, Zero
+from linkwright.tape.build import ProgramBuilder, Ref, record, trace
+from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Walk, Zero
+from linkwright.tape.table import Table
 
 SPLINE = Table.spline([-1.0, -0.2, 0.4, 1.5], [0.3, -0.7, 1.1, 0.2])
 

@@ -15,7 +15,7 @@ import pytest
 from linkwright.errors import KernelError, LinkwrightError, LinkwrightWarning
 from linkwright.kernels import cache, compiled, llvm_backend
 from linkwright.kernels.kernel import Kernel
-from linkwright.tape import record
+from linkwright.tape.build import record
 
 ROOT_USER = hasattr(os, "getuid") and os.getuid() == 0
 

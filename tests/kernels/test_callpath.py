@@ -20,7 +20,7 @@ import linkwright as lw
 from linkwright.errors import DtypeError, ShapeError
 from linkwright.kernels import callpath, compiled, llvm_backend
 from linkwright.kernels import kernel as kernels
-from linkwright.tape import record
+from linkwright.tape.build import record
 
 pytestmark = pytest.mark.skipif(not callpath.supported(), reason="no native call path on this interpreter")
 

@@ -11,7 +11,7 @@ import pytest
 
 from linkwright.errors import KernelError, ShapeError
 from linkwright.kernels.crew import Crew
-from linkwright.tape import record
+from linkwright.tape.build import record
 
 double = record(lambda x: 2.0 * x, 3)
 square = record(lambda x: x * x, 3)
@@ -91,7 +91,7 @@ def test_wrong_numbers_of_threads_parts_and_shapes_are_refused():
 OPEN_CREW = """
 import numpy as np
 from linkwright.kernels.crew import Crew
-from linkwright.tape import record
+from linkwright.tape.build import record
 
 x, y, z = np.arange(3.0), np.zeros(3), np.zeros(3)
 crew = Crew(2)

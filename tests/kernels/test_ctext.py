@@ -11,7 +11,7 @@ from linkwright.errors import KernelError
 from linkwright.kernels.ctext import c_text, function_name, work_size
 from linkwright.kernels.ctext_names import identifier, literal
 from linkwright.kernels.numpy_backend import run
-from linkwright.tape import ProgramBuilder, record, trace
+from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Each, Loop, Solve, Zero
 
 GUARD = 7.5e77

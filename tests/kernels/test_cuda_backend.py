@@ -12,7 +12,7 @@ from linkwright.errors import DtypeError, KernelError, ShapeError
 from linkwright.kernels import compiled, ctext, cuda_backend
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.numpy_backend import run
-from linkwright.tape import ProgramBuilder, record, trace
+from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Each
 
 RNG = np.random.default_rng(7)

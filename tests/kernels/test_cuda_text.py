@@ -18,7 +18,7 @@ from linkwright.kernels.ctext import cuda_text, cuda_work_size, function_name
 from linkwright.kernels.ctext_items import items_text
 from linkwright.kernels.ctext_states import states_text
 from linkwright.kernels.numpy_backend import run
-from linkwright.tape import record
+from linkwright.tape.build import record
 
 SHIM = """
 #include <math.h>

@@ -10,7 +10,7 @@ from linkwright.errors import KernelError, ShapeError
 from linkwright.kernels import interop
 from linkwright.kernels.interop import to_casadi, to_jax, to_sympy
 from linkwright.kernels.numpy_backend import run
-from linkwright.tape import ProgramBuilder, record, trace
+from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Each, Solve, Zero
 
 SMALL = [name for name in samples.ALL if name not in ("long_block", "bare")]

@@ -16,7 +16,7 @@ from linkwright.errors import DtypeError, KernelError, ShapeError
 from linkwright.kernels import compiled, llvm_backend, numpy_backend
 from linkwright.kernels import kernel as kernels
 from linkwright.kernels.kernel import Kernel, Signature
-from linkwright.tape import ProgramBuilder, record
+from linkwright.tape.build import ProgramBuilder, record
 
 RNG = np.random.default_rng(5)
 LANES = llvm_backend.lanes()

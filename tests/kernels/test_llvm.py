@@ -13,8 +13,9 @@ from linkwright.kernels import llvm_backend
 from linkwright.kernels.llvm_plan import SEGMENT
 from linkwright.kernels.llvm_text import llvm_text, scratch_size
 from linkwright.kernels.numpy_backend import run
-from linkwright.tape import ProgramBuilder, Ref, Table, record, trace
+from linkwright.tape.build import ProgramBuilder, Ref, record, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Solve, Walk, Zero
+from linkwright.tape.table import Table
 
 GUARD = 7.5e77
 CARRY = Ref(Operand(-1, 1), ())

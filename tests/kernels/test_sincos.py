@@ -9,7 +9,7 @@ import pytest
 from linkwright.kernels import llvm_backend
 from linkwright.kernels.llvm_math import _HALF_PI, _LIMIT
 from linkwright.kernels.llvm_text import llvm_text
-from linkwright.tape import record
+from linkwright.tape.build import record
 
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 WIDTHS = [1, 2, 4, 8]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from linkwright.kernels import numpy_backend
-from linkwright.tape import Program, ProgramBuilder
 from linkwright.tape import operations as O
-from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Solve, Walk, Zero
+from linkwright.tape.build import ProgramBuilder
+from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Walk, Zero
 
 ca = pytest.importorskip("casadi", reason="CasADi is the oracle: pip install casadi")
 

@@ -7,7 +7,8 @@ import pytest
 import tape_programs as programs
 
 import linkwright as lw
-from linkwright.tape import ProgramBuilder, Ref, dataflow, trace
+from linkwright.tape import dataflow
+from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.dataflow import accesses, related, starts
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Zero
 

@@ -10,9 +10,10 @@ from tape_programs import KIND, PARENT, TREE
 
 from linkwright.errors import RecordingError
 from linkwright.kernels import numpy_backend
-from linkwright.tape import Block, ProgramBuilder, Recorder, record, trace
-from linkwright.tape.block import finish
+from linkwright.tape.block import Block, finish
+from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Solve, Zero
+from linkwright.tape.scalar import Recorder
 
 
 # -- blocks ---------------------------------------------------------------------------------------------------

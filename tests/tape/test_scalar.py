@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from linkwright.errors import RecordingError
-from linkwright.tape import Recorder, Table, record, trace
 from linkwright.tape import functions as F
+from linkwright.tape.build import record, trace
+from linkwright.tape.scalar import Recorder
+from linkwright.tape.table import Table
 
 
 @pytest.fixture

@@ -12,9 +12,10 @@ import pytest
 import linkwright.tape.functions as F
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.kernels.numpy_backend import run
-from linkwright.tape import Program, ProgramBuilder, Ref, Table, record, trace
-from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Solve, Walk, Zero
+from linkwright.tape.build import ProgramBuilder, Ref, record, trace
+from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Walk, Zero
 from linkwright.tape.storage import load, save
+from linkwright.tape.table import Table
 from linkwright.tape.validation import Invalid, validate
 
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
 from linkwright.errors import RecordingError
+from linkwright.tape.backends import Compiled, backends
 from linkwright.tape.block import Block
 from linkwright.tape.scalar import Scalar, has_scalars
 from linkwright.tape.statements import ITEM as ITEM
@@ -41,7 +42,6 @@ from linkwright.tape.statements import WalkOrder as WalkOrder
 from linkwright.tape.statements import Zero as Zero
 
 if TYPE_CHECKING:
-    from linkwright.kernels.kernel import Kernel
     from linkwright.tape.dataflow import Unset
 
 Role = Literal["input", "output", "temporary", "data"]
@@ -71,7 +71,7 @@ class Program:
     columns: tuple[NDArray[np.int32], ...]
     statements: tuple[Statement, ...]
     single: bool | None = None  # whether a call gives one array or a tuple; None: one if there is one output
-    kernel: Kernel | None = field(default=None, init=False, repr=False)  # `linkwright.kernels.compiled` sets it, once
+    kernel: Compiled | None = field(default=None, init=False, repr=False)  # set by the back-ends, once
 
     @cached_property
     def inputs(self) -> tuple[Buffer, ...]:
@@ -187,26 +187,18 @@ class Program:
         """
         if has_scalars(*arrays):
             return self._inlined(arrays)
-        from linkwright.kernels import compiled
-
-        return compiled(self)(*arrays, out=out)
+        return (self.kernel or backends().compiled(self))(*arrays, out=out)
 
     def bound(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[[], None]:
         """A function without arguments that computes one state from these arrays into those, again and again."""
-        from linkwright.kernels import compiled
-        from linkwright.kernels.bound import bound
-
-        return bound(compiled(self), inputs, outputs)
+        return backends().compiled(self).bound(inputs, outputs)
 
     def marched(self, inputs: Sequence[Any], outputs: Sequence[Any], count: int) -> Callable[[int, int], None]:
         """A function (begin, number) that computes states one after another, each from what the ones before left.
 
         An input is one array for all states, or `count` of them; outputs may lie where inputs of later states do.
         """
-        from linkwright.kernels import compiled
-        from linkwright.kernels.bound import marched
-
-        return marched(compiled(self), inputs, outputs, count)
+        return backends().compiled(self).marched(inputs, outputs, count)
 
     @cached_property
     def _straight(self) -> Block | None:
@@ -268,33 +260,23 @@ class Program:
     # -- text and other tools ------------------------------------------------------------------------
     def to_c(self, *, name: str | None = None, precision: str = "float64") -> str:
         """One self-contained C99 file."""
-        from linkwright.kernels.ctext import c_text
-
-        return c_text(self, name=name, precision=precision)
+        return backends().c_text(self, name, precision)
 
     def to_cuda(self, *, name: str | None = None, precision: str = "float64") -> str:
         """One self-contained CUDA file: a kernel with a thread per state."""
-        from linkwright.kernels.ctext import cuda_text
-
-        return cuda_text(self, name=name, precision=precision)
+        return backends().cuda_text(self, name, precision)
 
     def to_sympy(self) -> Any:
         """SymPy expressions: (symbols of the inputs, expressions of the outputs)."""
-        from linkwright.kernels.interop import to_sympy
-
-        return to_sympy(self)
+        return backends().to_sympy(self)
 
     def to_casadi(self) -> Any:
         """A CasADi function of the same inputs and outputs."""
-        from linkwright.kernels.interop import to_casadi
-
-        return to_casadi(self)
+        return backends().to_casadi(self)
 
     def to_jax(self) -> Any:
         """A function of JAX arrays, to be jitted, mapped and differentiated there."""
-        from linkwright.kernels.interop import to_jax
-
-        return to_jax(self)
+        return backends().to_jax(self)
 
     def save(self, path: Any) -> None:
         """Write to a file, whole or not at all."""

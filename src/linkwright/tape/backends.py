@@ -1,0 +1,54 @@
+"""What a `Program` asks of the back-ends, which run it and write it as text: declared here, provided from outside.
+
+The tape knows no back-end. `linkwright/__init__.py`, which sees every room, names the provider when the package is
+imported; the provider imports the back-ends when a program first asks for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from linkwright.tape.program import Program
+
+
+class Compiled(Protocol):
+    """A program compiled: a function of arrays of any leading batch shape."""
+
+    def __call__(self, *arrays: Any, out: Any = None) -> Any: ...
+
+    def bound(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[[], None]: ...
+
+    def marched(self, inputs: Sequence[Any], outputs: Sequence[Any], count: int) -> Callable[[int, int], None]: ...
+
+
+class Backends(Protocol):
+    """Everything that a program can be turned into."""
+
+    def compiled(self, program: Program) -> Compiled: ...
+
+    def c_text(self, program: Program, name: str | None, precision: str) -> str: ...
+
+    def cuda_text(self, program: Program, name: str | None, precision: str) -> str: ...
+
+    def to_sympy(self, program: Program) -> Any: ...
+
+    def to_casadi(self, program: Program) -> Any: ...
+
+    def to_jax(self, program: Program) -> Any: ...
+
+
+_provider: Callable[[], Backends] | None = None
+
+
+def provide_backends(provider: Callable[[], Backends]) -> None:
+    """Name the function that gives the back-ends; it is called whenever a program asks for one."""
+    global _provider
+    _provider = provider
+
+
+def backends() -> Backends:
+    """The back-ends of this process."""
+    assert _provider is not None, "linkwright/__init__.py names the provider"
+    return _provider()
