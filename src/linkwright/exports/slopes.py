@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 import numpy as np
 
-from linkwright.dynamics.functions import FunctionName
+from linkwright.dynamics.functions import FUNCTIONS, FunctionName
 from linkwright.exports.subject import Subject
 from linkwright.tape.block import Block
 from linkwright.tape.build import record
 from linkwright.tape.program import Program
 from linkwright.tape.straight import straightened
 
-#: Functions whose derivatives have a recursion of their own, and its outputs by input.
-_ANALYTIC: dict[str, tuple[FunctionName, dict[str, Any]]] = {
-    "forward_dynamics": ("forward_dynamics_derivatives", {"q": "da_dq", "v": "da_dv", "tau": "da_dtau"}),
-    "inverse_dynamics": ("inverse_dynamics_derivatives", {"q": "dtau_dq", "v": "dtau_dv", "a": "M"}),
-}
 #: Operations of a function up to which its tape is differentiated: beside a recursion of its own, and without one.
 _BESIDE, _ALONE = 1500, 4000
 
@@ -45,12 +40,14 @@ def slopes(subject: Subject, most: int) -> Slopes | None:
 def _analytic(subject: Subject) -> Slopes | None:
     mech, program = subject.mech, subject.program
     plain = mech.nq == mech.nv and not mech.closed
-    if subject.function not in _ANALYTIC or not plain:
+    function = f"{subject.function}_derivatives"
+    if function not in FUNCTIONS or not plain:
         return None
-    function, outputs = _ANALYTIC[subject.function]
+    row = FUNCTIONS[function]
+    outputs = dict(zip(row.inputs, row.outputs, strict=True))  # the derivative by each input
     if {b.name for b in program.inputs} != set(outputs):
         return None  # time, parameters and wrenches have no part in the recursion
-    derivatives = mech.program(function)
+    derivatives = mech.program(cast(FunctionName, function))
     block = straightened(derivatives)
     if block is None:
         return None

@@ -91,16 +91,14 @@ def _others_write(status: os.stat_result) -> bool:
 
 @cache
 def stamp() -> str:
-    """What besides its content an entry depends on: versions, and this package's own files."""
+    """What besides its content an entry depends on: versions of libraries, and this package's own files."""
     import numpy
-
-    from linkwright import __version__
 
     try:
         from llvmlite import __version__ as llvmlite
     except ImportError:
         llvmlite = "none"
-    parts = [f"linkwright {__version__}", f"llvmlite {llvmlite}", f"numpy {numpy.__version__}"]
+    parts = [f"llvmlite {llvmlite}", f"numpy {numpy.__version__}"]
     root = Path(__file__).resolve().parent.parent
     whole = hashlib.sha256("\n".join(parts).encode())
     for file in sorted(root.rglob("*.py")):

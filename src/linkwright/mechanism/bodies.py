@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwright.base.types import Floats
+from linkwright.kernels.kernel import Kernel
+from linkwright.kernels.program_cache import kernel
 from linkwright.mechanism.description import GROUND, Description, sealed
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.reversed import reverse
@@ -16,9 +18,7 @@ from linkwright.mechanism.topology import Topology, span
 from linkwright.mechanism.tree import Coordinates, Tree
 from linkwright.spatial.algebra import cross, point_acceleration, point_velocity
 from linkwright.spatial.rotation import euler_parameters
-
-if TYPE_CHECKING:
-    from linkwright.kernels.kernel import Kernel
+from linkwright.tape.build import record
 
 AT_ONCE = 50_000  # bodies times points that are computed together
 #: The arrays of a description that tell how bodies are joined.
@@ -125,9 +125,6 @@ def _motion(
 @cache
 def _joint(kind: JointKind, turned: bool) -> Kernel:
     """q, v, a, pitch of a joint → its rotation and shift, its twist, and how that changes, seen from the parent."""
-    from linkwright.kernels.program_cache import kernel
-    from linkwright.tape.build import record
-
     seen = reverse(kind) if turned else kind
 
     def joint(q: Any, v: Any, a: Any, pitch: Any) -> Any:

@@ -9,7 +9,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.text import first_few
+from linkwright.text import first_few
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.mechanism.description import BODY_ARRAYS, GROUND, Description

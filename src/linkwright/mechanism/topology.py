@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
-from linkwright.base.text import first_few
+from linkwright.text import first_few
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import GROUND, Description
 
