@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from linkwright.base.text import on_one_line, visible
+from linkwright.text import on_one_line, visible
 
 
 class LinkwrightError(Exception):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, overload
 
-from linkwright.base.text import visible
 from linkwright.base.types import Floats
+from linkwright.text import visible
 
 T = TypeVar("T")
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from linkwright.base.text import on_one_line
 from linkwright.cli.run import table
 from linkwright.cli.screen import (
     Arguments,
@@ -25,6 +24,7 @@ from linkwright.cli.screen import (
     model_table,
     tell_warning,
 )
+from linkwright.text import on_one_line
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism

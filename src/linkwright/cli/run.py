@@ -14,10 +14,10 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from linkwright.base.text import on_one_line
 from linkwright.cli.screen import Bar, Settings, assignments, console, grid, load, made_folder, tell_error, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.mechanism.system import FIXED_STEP_METHODS, SIMULATION_METHODS, AnalysisKind, System
+from linkwright.text import on_one_line
 
 if TYPE_CHECKING:
     from linkwright.mechanism.description import Description

@@ -16,8 +16,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from linkwright.base.text import on_one_line, visible
 from linkwright.errors import LinkwrightError
+from linkwright.text import on_one_line, visible
 
 if TYPE_CHECKING:
     from linkwright.model import Joint, Mechanism

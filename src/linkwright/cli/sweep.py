@@ -13,10 +13,10 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from linkwright.base.text import on_one_line
 from linkwright.cli.run import ModelFile, _analysis, _times, as_options
 from linkwright.cli.screen import Interrupted, console, grid, load, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.text import on_one_line
 
 if TYPE_CHECKING:
     from linkwright.sweeps.study import Study

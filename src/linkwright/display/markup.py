@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from linkwright.base.text import UNSEEN
+from linkwright.text import UNSEEN
 
 #: Rows of a table that are shown; the rest is counted.
 ROWS = 12

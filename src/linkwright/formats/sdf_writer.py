@@ -9,7 +9,6 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from linkwright.base.text import first_few
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightWarning
 from linkwright.formats.passive import Passive, passive_forces
@@ -18,6 +17,7 @@ from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.topology import span
 from linkwright.spatial.rotation import euler_parameters
+from linkwright.text import first_few
 
 _TYPES = {
     "revolute": "revolute",

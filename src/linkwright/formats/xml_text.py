@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from linkwright.base.text import first_few
 from linkwright.errors import ModelError
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import Description
+from linkwright.text import first_few
 
 
 def without_place(d: Description) -> list[str]:

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.checks import path_text
-from linkwright.base.text import first_few
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.mechanism.kinds import JointKind
 from linkwright.results.joints import joint_coordinates
 from linkwright.results.places import fitting, place
 from linkwright.results.solution import QUANTITIES, Solution
+from linkwright.text import first_few
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

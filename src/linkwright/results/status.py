@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from linkwright.base.text import visible
+from linkwright.text import visible
 
 
 @dataclass(frozen=True)

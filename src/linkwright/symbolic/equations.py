@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.base.checks import path_text
-from linkwright.base.text import first_few
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.model import Mechanism
@@ -28,6 +27,7 @@ from linkwright.symbolic.meanings import meanings
 from linkwright.symbolic.parts import FORMS, PARTS, Parts
 from linkwright.symbolic.printing import Operations, Sheet, operations
 from linkwright.symbolic.reading import model_of
+from linkwright.text import first_few
 
 if TYPE_CHECKING:
     from linkwright.symbolic.balance import Force
