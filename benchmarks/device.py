@@ -119,7 +119,7 @@ def chains(options: argparse.Namespace) -> dict[str, Any]:
 def chain(n: int, options: argparse.Namespace) -> dict[str, Any]:
     import cupy as cp
 
-    from linkwright.kernels.cuda_backend import ItemKernel
+    from linkwright.kernels.cuda.device_kernel import ItemKernel
 
     mech = lw.chain(n)
     rng = np.random.default_rng(0)

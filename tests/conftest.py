@@ -49,9 +49,9 @@ def _compiled_quickly(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     """With --quick-code, machine code as kernels that run seldom have it: the same text, none of LLVM's care."""
     about_equations = request.path.parent.name in EQUATIONS and not request.node.get_closest_marker("compiled")
     if about_equations and request.config.getoption("--quick-code"):
-        from linkwright.kernels import llvm_backend
+        from linkwright.kernels.llvm import compiler
 
-        monkeypatch.setattr(llvm_backend, "CARE", 0)
+        monkeypatch.setattr(compiler, "CARE", 0)
         monkeypatch.setenv("LINKWRIGHT_CACHE", str(Path(os.environ["LINKWRIGHT_CACHE"]) / "quick"))
 
 

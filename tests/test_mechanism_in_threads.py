@@ -22,7 +22,8 @@ import rotation
 from crowd import at_once
 from linkwright.dynamics.functions import FORWARD_METHODS, FUNCTIONS, REFERENCES
 from linkwright.kernels import kernel as kernels
-from linkwright.kernels import llvm_backend, program_cache
+from linkwright.kernels import program_cache
+from linkwright.kernels.llvm import compiler
 
 CROWD = 8
 
@@ -221,7 +222,7 @@ def impatient() -> Iterator[None]:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", MODELS)
 def test_eight_threads_get_the_answers_of_one(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(llvm_backend, "CARE", 0)  # races do not ask how fast the code is
+    monkeypatch.setattr(compiler, "CARE", 0)  # races do not ask how fast the code is
     cold(monkeypatch, tmp_path / "before")
     reference = mechanism(MODELS[name])
     asked = [questions(reference, seed) for seed in range(CROWD)]
@@ -278,7 +279,7 @@ def batches(mech: lw.Mechanism, states: int) -> dict[str, Callable[[], Any]]:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", MODELS)
 def test_answers_have_the_same_bits_whatever_the_number_of_threads(name: str) -> None:
-    states = 4 * llvm_backend.lanes() + 3
+    states = 4 * compiler.lanes() + 3
     asked = batches(mechanism(MODELS[name]), states)
     answers = {}
     for count in (1, 2, 3, 5):

@@ -7,7 +7,7 @@ from linkwright.building import Builder as Builder
 from linkwright.design.optimise import optimise as optimise
 from linkwright.design.sensitivity import sensitivities as sensitivities
 from linkwright.exports.export import export as export
-from linkwright.kernels.cuda_device import gpu as gpu
+from linkwright.kernels.cuda.device_arrays import gpu as gpu
 from linkwright.kernels.kernel import set_threads as set_threads
 from linkwright.kernels.kernel import threads as threads
 from linkwright.mechanism.expression import TIME as TIME

@@ -11,7 +11,7 @@ from multipliers import Motion, with_loops
 import linkwright as lw
 from linkwright.constraints import central, pieces
 from linkwright.errors import ModelError
-from linkwright.kernels import numpy_backend
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.mechanism.expression import TIME, Name
 from linkwright.mechanism.kinds import KINDS
 from linkwright.model import Mechanism
@@ -269,7 +269,7 @@ def test_methods_that_are_named_are_used_beyond_the_links_that_are_unrolled_by_d
     programs = [mech.program("forward_dynamics", method=method) for method in CLOSED_METHODS]
     assert len({program.digest for program in programs}) == len(CLOSED_METHODS)
     for program in programs:
-        assert relative(numpy_backend.run(program, [x.reshape(1, -1) for x in (q, v, tau)], 1)[0][0], right) < 1e-10
+        assert relative(numpy_runner.run(program, [x.reshape(1, -1) for x in (q, v, tau)], 1)[0][0], right) < 1e-10
 
 
 @pytest.mark.parametrize("method", ["articulated-body", "mass-matrix"])

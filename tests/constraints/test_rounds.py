@@ -12,7 +12,7 @@ from test_inertial import four_bars, swinging
 import linkwright as lw
 from closed_mechanisms import MECHANISMS, state
 from linkwright.constraints.rounds import in_runs, order_in_rounds
-from linkwright.kernels import numpy_backend
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.tape.program import Each
 from robots import relative
 
@@ -71,7 +71,7 @@ def test_small_mechanisms_move_as_their_unrolled_recursion_moves_them(name: str)
     right = mech.program("forward_dynamics", form="unrolled")
     rolled = mech.program("forward_dynamics", method="assembly", form="rolled")
     arrays = [x.reshape(1, -1) for x in (q, v, tau, *([np.array(t)] if len(right.inputs) > 3 else []))]
-    one, other = (numpy_backend.run(p, arrays, 1)[0][0] for p in (right, rolled))
+    one, other = (numpy_runner.run(p, arrays, 1)[0][0] for p in (right, rolled))
     assert relative(other, one) < 1e-9
 
 

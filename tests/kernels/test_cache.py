@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from linkwright.errors import KernelError, LinkwrightError, LinkwrightWarning
-from linkwright.kernels import cache, compiled, llvm_backend
+from linkwright.kernels import cache, compiled
 from linkwright.kernels.kernel import Kernel
+from linkwright.kernels.llvm import compiler
 from linkwright.tape.build import record
 
 ROOT_USER = hasattr(os, "getuid") and os.getuid() == 0
@@ -51,17 +52,17 @@ X = np.array([0.1, -0.7, 2.0])
 def answer():
     """A fresh kernel's answer, and whether it had to be compiled."""
     compiled_now = []
-    made = llvm_backend.object_code
+    made = compiler.object_code
 
     def watched(text, **options):
         compiled_now.append(text)
         return made(text, **options)
 
-    llvm_backend.object_code = watched
+    compiler.object_code = watched
     try:
         result = compiled(program())(X)
     finally:
-        llvm_backend.object_code = made
+        compiler.object_code = made
     np.testing.assert_allclose(result, wave(X), rtol=1e-15)
     return bool(compiled_now)
 
@@ -276,7 +277,7 @@ def put(name, content):
 @pytest.mark.parametrize("content", [b"", b"no object code", b"\x7fELF" + bytes(60)])
 def test_an_entry_that_is_no_object_code_is_compiled_anew(folder, content):
     kernel = compiled(program())
-    name = cache.key(kernel.identity, "1", *llvm_backend.cpu())
+    name = cache.key(kernel.identity, "1", *compiler.cpu())
     put(name, content)
     np.testing.assert_allclose(kernel(X), wave(X), rtol=1e-15)
     assert cache.read(name) != content
@@ -285,22 +286,22 @@ def test_an_entry_that_is_no_object_code_is_compiled_anew(folder, content):
 
 def test_object_code_of_another_function_is_compiled_anew(folder):
     kernel = compiled(program())
-    name = cache.key(kernel.identity, "1", *llvm_backend.cpu())
-    put(name, llvm_backend.object_code("define void @other() {\n  ret void\n}\n"))
+    name = cache.key(kernel.identity, "1", *compiler.cpu())
+    put(name, compiler.object_code("define void @other() {\n  ret void\n}\n"))
     np.testing.assert_allclose(kernel(X), wave(X), rtol=1e-15)
 
 
 def test_broken_code_that_is_not_from_the_cache_is_an_error(folder):
     with pytest.raises(KernelError, match="object code"):
-        llvm_backend.load(b"nothing", "kernel")
+        compiler.load(b"nothing", "kernel")
     with pytest.raises(KernelError, match="no function 'kernel'"):
-        llvm_backend.load(llvm_backend.object_code("define void @other() {\n  ret void\n}\n"), "kernel")
+        compiler.load(compiler.object_code("define void @other() {\n  ret void\n}\n"), "kernel")
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"name": "wave"}', b'{"inputs": 3}', b"null", b"\xff\xfe"])
 def test_a_signature_that_makes_no_sense_is_made_anew(folder, text):
     identity = program().digest
-    put(cache.key(identity, "signature", str(llvm_backend.lanes())), text)
+    put(cache.key(identity, "signature", str(compiler.lanes())), text)
     kernel = Kernel(identity, program)
     assert [port.name for port in kernel.signature.inputs] == ["x"]
     np.testing.assert_allclose(kernel(X), wave(X), rtol=1e-15)
@@ -452,10 +453,11 @@ CHILD = """
 import sys, hashlib
 import numpy as np
 import linkwright as lw
-from linkwright.kernels import compiled, llvm_backend
+from linkwright.kernels import compiled
+from linkwright.kernels.llvm import compiler
 made = []
-inner = llvm_backend.object_code
-llvm_backend.object_code = lambda text, **k: made.append(text) or inner(text, **k)
+inner = compiler.object_code
+compiler.object_code = lambda text, **k: made.append(text) or inner(text, **k)
 kernel = compiled(lw.record(lambda x: np.sin(x) * 2.0 + np.exp(x[0]) + np.tan(x), 3, name="wave"))
 x = np.linspace(-1.0, 1.0, 60).reshape(20, 3)
 y = kernel(x)
@@ -463,7 +465,7 @@ arm = lw.chain(3)
 a = arm.forward_dynamics(*np.full((3, 3), 0.3))
 a = arm.forward_dynamics(*np.full((3, 3), 0.3))
 assert type(arm.forward_dynamics).__name__ == "builtin_function_or_method"
-codes = [kernel.object_code(w) for w in (1, llvm_backend.lanes())]
+codes = [kernel.object_code(w) for w in (1, compiler.lanes())]
 print(len(made), *(hashlib.sha256(c).hexdigest() for c in codes), hashlib.sha256(y.tobytes() + a.tobytes()).hexdigest())
 """
 

@@ -18,8 +18,9 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import DtypeError, ShapeError
-from linkwright.kernels import callpath, compiled, llvm_backend
+from linkwright.kernels import callpath, compiled
 from linkwright.kernels import kernel as kernels
+from linkwright.kernels.llvm import compiler
 from linkwright.tape.build import record
 
 pytestmark = pytest.mark.skipif(not callpath.supported(), reason="no native call path on this interpreter")
@@ -368,19 +369,19 @@ def test_a_shortcut_of_a_bare_function_cannot_be_pickled():
 # -- memory ------------------------------------------------------------------------------------------------
 def test_a_mechanism_that_nobody_holds_is_collected():
     gc.collect()
-    before = len(llvm_backend._engines)
+    before = len(compiler._engines)
     mech = lw.random_tree(5, seed=370)  # no other test has its like, whose code would be shared
     mech.forward_dynamics(mech.neutral(), *np.zeros((2, mech.nv)), method="diagonal")
     assert "diagonal" in mech._quick
     seen = weakref.ref(mech)
     kernel = weakref.ref(next(iter(mech._kernels.values())))
-    assert len(llvm_backend._engines) > before
+    assert len(compiler._engines) > before
     del mech
     gc.collect()
     assert seen() is None
     assert kernel() is None
     gc.collect()
-    assert len(llvm_backend._engines) <= before
+    assert len(compiler._engines) <= before
 
 
 def test_a_method_keeps_what_it_needs(mech):
@@ -422,11 +423,11 @@ def test_many_mechanisms_come_and_go_without_leaving_memory(monkeypatch, tmp_pat
     for _ in range(5):
         one()
     gc.collect()
-    engines, definitions, before = len(llvm_backend._engines), len(callpath._definitions), resident()
+    engines, definitions, before = len(compiler._engines), len(callpath._definitions), resident()
     for _ in range(60):
         one()
     gc.collect()
-    assert len(llvm_backend._engines) == engines
+    assert len(compiler._engines) == engines
     assert len(callpath._definitions) == definitions
     assert resident() - before < 16e6
 
@@ -465,9 +466,9 @@ def test_memory_that_runs_out_is_an_error_and_no_leak(turn, monkeypatch):
     """NumPy's function that makes arrays fails at the first, second or third output."""
     inner = callpath._array_api
     no_memory = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p).value
-    llvm_backend.add_symbols({"PyErr_NoMemory": no_memory})
+    compiler.add_symbols({"PyErr_NoMemory": no_memory})
     text = FAILING_NEW.format(turn=turn, real=inner(callpath._NEW))
-    new = llvm_backend.load(llvm_backend.object_code(text), "new")
+    new = compiler.load(compiler.object_code(text), "new")
     monkeypatch.setattr(callpath, "_array_api", lambda index: new.address if index == callpath._NEW else inner(index))
     kernel = compiled(record(lambda x: (x * 2.0, x * 3.0, x * 4.0), 400))
     quick = callpath.shortcut(kernel, kernel, "f")

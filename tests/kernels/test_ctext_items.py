@@ -9,9 +9,9 @@ import sample_programs as samples
 from cuda_shim import launch
 
 import linkwright as lw
-from linkwright.kernels import ctext_items
-from linkwright.kernels.ctext_items import BLOCK, items_text, suits
-from linkwright.kernels.numpy_backend import run
+from linkwright.kernels.cuda import item_threads
+from linkwright.kernels.cuda.item_threads import BLOCK, items_text, suits
+from linkwright.kernels.interpret.numpy_runner import run
 
 
 def carry_out(program, inputs, precision="float64"):
@@ -129,7 +129,7 @@ def test_which_programs_are_run_so():
 
 def test_a_choice_between_cases_is_one_launch_or_several(monkeypatch):
     few = items_text(samples.levels(20), "float64")
-    monkeypatch.setattr(ctext_items, "_SEGMENTS", 1)
+    monkeypatch.setattr(item_threads, "_SEGMENTS", 1)
     one = items_text(samples.levels(20), "float64")
     assert len(one.launches) < len(few.launches)
     assert "switch" in one.source

@@ -9,9 +9,11 @@ import sample_programs as samples
 
 import linkwright as lw
 from linkwright.errors import DtypeError, KernelError, ShapeError
-from linkwright.kernels import compiled, ctext, cuda_backend
+from linkwright.kernels import compiled
+from linkwright.kernels.c import program_text
+from linkwright.kernels.cuda import device_kernel
+from linkwright.kernels.interpret.numpy_runner import run
 from linkwright.kernels.kernel import Kernel
-from linkwright.kernels.numpy_backend import run
 from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Each
 
@@ -141,8 +143,8 @@ def test_several_outputs_come_as_a_tuple(cupy):
 
 
 def test_large_temporaries_are_worked_off_in_pieces(cupy, monkeypatch):
-    monkeypatch.setattr(ctext, "_LOCAL", 0)
-    monkeypatch.setattr(cuda_backend, "_WORK", 1)
+    monkeypatch.setattr(program_text, "_LOCAL", 0)
+    monkeypatch.setattr(device_kernel, "_WORK", 1)
     program, batch = samples.tree_scan(), 150
     inputs = samples.arguments(program, batch)
     results = fresh(program)(cupy.asarray(inputs[0].reshape(batch, -1, 2)))
@@ -341,7 +343,7 @@ def test_sums_start_at_zero_in_every_call(cupy):
 def test_items_can_be_asked_for(cupy):
     program = samples.tree_scan()
     inputs = samples.arguments(program, 1)
-    results = cuda_backend.ItemKernel(program)(cupy.asarray(inputs[0].reshape(7, 2)))
+    results = device_kernel.ItemKernel(program)(cupy.asarray(inputs[0].reshape(7, 2)))
     for got, wanted in zip(results, run(program, inputs, 1), strict=True):
         np.testing.assert_allclose(got.get().reshape(-1), wanted[0], rtol=1e-10)
 

@@ -7,9 +7,9 @@ import sample_programs as samples
 
 import linkwright.tape.functions as F
 from linkwright.errors import KernelError, ShapeError
-from linkwright.kernels import interop
-from linkwright.kernels.interop import to_casadi, to_jax, to_sympy
-from linkwright.kernels.numpy_backend import run
+from linkwright.kernels.interpret import conversions
+from linkwright.kernels.interpret.conversions import to_casadi, to_jax, to_sympy
+from linkwright.kernels.interpret.numpy_runner import run
 from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Each, Solve, Zero
 
@@ -170,7 +170,7 @@ def test_casadi_differentiates_through_a_solver(casadi):
 
 
 def test_too_many_operations_are_refused_before_they_are_unrolled(casadi, monkeypatch):
-    monkeypatch.setitem(interop._UNROLLED, "CasADi", 1000)
+    monkeypatch.setitem(conversions._UNROLLED, "CasADi", 1000)
     with pytest.raises(KernelError, match="to_jax"):
         to_casadi(samples.long_block())
 
@@ -186,9 +186,9 @@ def jax():
 @pytest.mark.parametrize("name", samples.ALL)
 @pytest.mark.parametrize(("short", "long"), [(0, 1000), (100, 0)], ids=["rolled", "by operation"])
 def test_jax_gives_what_numpy_gives(name, short, long, jax, monkeypatch):
-    monkeypatch.setattr(interop.JaxInterpreter, "short", short)
+    monkeypatch.setattr(conversions.JaxInterpreter, "short", short)
     for name_of_limit in ("long", "long_on_gpu"):
-        monkeypatch.setattr(interop.JaxInterpreter, name_of_limit, long)
+        monkeypatch.setattr(conversions.JaxInterpreter, name_of_limit, long)
     program = samples.ALL[name]()
     inputs = samples.arguments(program, 3)
     arrays = [x.reshape(3, *b.shape) for x, b in zip(inputs, program.inputs, strict=True)]
@@ -241,6 +241,7 @@ def test_a_missing_library_is_named_with_the_way_to_get_it(convert, name, monkey
 
 
 def test_importing_interop_imports_none_of_the_libraries():
-    code = "import sys, linkwright.kernels.interop; print([m for m in ('sympy', 'casadi', 'jax') if m in sys.modules])"
+    code = "import sys, linkwright.kernels.interpret.conversions\n"
+    code += "print([m for m in ('sympy', 'casadi', 'jax') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -13,13 +13,15 @@ import pytest
 import sample_programs as samples
 
 from linkwright.errors import DtypeError, KernelError, ShapeError
-from linkwright.kernels import compiled, llvm_backend, numpy_backend
+from linkwright.kernels import compiled
 from linkwright.kernels import kernel as kernels
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.kernels.kernel import Kernel, Signature
+from linkwright.kernels.llvm import compiler
 from linkwright.tape.build import ProgramBuilder, record
 
 RNG = np.random.default_rng(5)
-LANES = llvm_backend.lanes()
+LANES = compiler.lanes()
 
 
 def arm(q, v, t):
@@ -393,7 +395,7 @@ def test_every_construct_runs_through_the_kernel(name, batch):
     found = program(*shaped)
     for got, right, b in zip(
         found if isinstance(found, tuple) else (found,),
-        numpy_backend.run(program, inputs, batch),
+        numpy_runner.run(program, inputs, batch),
         program.outputs,
         strict=True,
     ):
@@ -487,12 +489,12 @@ def test_a_finaliser_in_a_dying_cycle_may_still_call_the_kernel():
             told.append(self.kernel(np.ones(2)).tolist())
 
     gc.collect()
-    before = len(llvm_backend._engines)
+    before = len(compiler._engines)
     Holder()
     gc.collect()
     assert told == [[3.0, 3.0]]
     gc.collect()
-    assert len(llvm_backend._engines) == before
+    assert len(compiler._engines) == before
 
 
 # -- without LLVM ---------------------------------------------------------------------------------------------

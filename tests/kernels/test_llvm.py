@@ -9,10 +9,10 @@ import sample_programs as samples
 
 import linkwright as lw
 import linkwright.tape.functions as F
-from linkwright.kernels import llvm_backend
-from linkwright.kernels.llvm_plan import SEGMENT
-from linkwright.kernels.llvm_text import llvm_text, scratch_size
-from linkwright.kernels.numpy_backend import run
+from linkwright.kernels.interpret.numpy_runner import run
+from linkwright.kernels.llvm import compiler
+from linkwright.kernels.llvm.module_text import llvm_text, scratch_size
+from linkwright.kernels.llvm.schedule import SEGMENT
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Solve, Walk, Zero
 from linkwright.tape.table import Table
@@ -42,7 +42,7 @@ def intact(memory):
 
 def compute(program, inputs, batch, width, pack, shared=()):
     """The outputs (batch, size) of compiled code; the inputs numbered in `shared` are one row for all states."""
-    code = llvm_backend.load(llvm_backend.object_code(llvm_text(program, "kernel", width, pack)), "kernel")
+    code = compiler.load(compiler.object_code(llvm_text(program, "kernel", width, pack)), "kernel")
     kept = [np.ascontiguousarray(x) for x in inputs]
     given = [x.copy() for x in kept]
     data = [b.data for b in program.buffers if b.role == "data"] + list(program.columns)
@@ -483,22 +483,22 @@ def test_nan_in_one_state_changes_no_other(name):
 @pytest.mark.parametrize("name", ["tree_scan", "corners", "lu"])
 @pytest.mark.parametrize("width", [1, 8])
 def test_the_same_program_makes_the_same_code(name, width):
-    codes = {llvm_backend.object_code(llvm_text(samples.ALL[name](), "kernel", width, 8)) for _ in range(2)}
+    codes = {compiler.object_code(llvm_text(samples.ALL[name](), "kernel", width, 8)) for _ in range(2)}
     assert len(codes) == 1
 
 
 def test_code_that_is_no_longer_used_is_unloaded():
-    code = llvm_backend.object_code(llvm_text(samples.smooth(), "kernel", 1, 1))
-    before = len(llvm_backend._engines)
-    loaded = llvm_backend.load(code, "kernel")
-    assert len(llvm_backend._engines) == before + 1
+    code = compiler.object_code(llvm_text(samples.smooth(), "kernel", 1, 1))
+    before = len(compiler._engines)
+    loaded = compiler.load(code, "kernel")
+    assert len(compiler._engines) == before + 1
     assert not gc.is_tracked(loaded.life)  # or the collector would unload code that finalisers call
     del loaded
-    assert len(llvm_backend._engines) == before
+    assert len(compiler._engines) == before
 
 
 def test_parts_that_run_again_on_the_same_memory_are_compiled_once():
-    from linkwright.kernels.llvm_text import llvm_text
+    from linkwright.kernels.llvm.module_text import llvm_text
     from linkwright.tape.build import ProgramBuilder
     from linkwright.tape.program import Copy
 

@@ -52,12 +52,10 @@ def test_second_derivatives_and_tangents_of_a_kernel_are_its_programs_and_record
 
 
 def test_two_requests_with_the_same_program_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from linkwright.kernels import llvm_backend
+    from linkwright.kernels.llvm import compiler
 
-    texts, compiled = [], llvm_backend.object_code
-    monkeypatch.setattr(
-        llvm_backend, "object_code", lambda text, **level: texts.append(text) or compiled(text, **level)
-    )
+    texts, compiled = [], compiler.object_code
+    monkeypatch.setattr(compiler, "object_code", lambda text, **level: texts.append(text) or compiled(text, **level))
     number = float(uuid.uuid4().int % 10**9)  # a program that no other test has
     for _ in range(2):
         kernel = Kernel(uuid.uuid4().hex, lambda: record(lambda x: x * number, 1))

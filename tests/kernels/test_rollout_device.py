@@ -8,7 +8,8 @@ import pytest
 import linkwright as lw
 from closed_mechanisms import four_bar
 from linkwright.errors import DtypeError, KernelError, ModelError, NameNotFound, ShapeError
-from linkwright.kernels import ctext, ctext_march, cuda_march
+from linkwright.kernels.c import program_text
+from linkwright.kernels.cuda import march_kernel, march_threads
 from linkwright.simulation import rollout_device
 
 RNG = np.random.default_rng(5)
@@ -89,8 +90,8 @@ def test_long_rollouts_are_cut_into_launches_with_the_same_result(cupy, monkeypa
 
 
 def test_large_mechanisms_are_worked_off_in_pieces(cupy, monkeypatch):
-    monkeypatch.setattr(ctext, "_LOCAL", 0)
-    monkeypatch.setattr(cuda_march, "_WORK", 1)
+    monkeypatch.setattr(program_text, "_LOCAL", 0)
+    monkeypatch.setattr(march_kernel, "_WORK", 1)
     q, v = RNG.standard_normal((2, 70, 4))
     agrees(*both(cupy, lw.chain(4), q, v, RNG.standard_normal((70, 7, 4)), every=2))
     assert len([entry for entry in cupy.log if entry[0] == "launch" and entry[1] == "rk4_march"]) == 2
@@ -186,4 +187,4 @@ def test_samples_that_do_not_fit_are_told_with_what_to_do(cupy, monkeypatch):
 
 def test_a_program_that_carries_nothing_does_not_march():
     with pytest.raises(KernelError, match="does not carry its outputs"):
-        ctext_march.march_text(lw.record(lambda x: x[:1], 2), "float64")
+        march_threads.march_text(lw.record(lambda x: x[:1], 2), "float64")

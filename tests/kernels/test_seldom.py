@@ -7,8 +7,8 @@ import pytest
 
 import linkwright as lw
 from linkwright.kernels import kernel as kernels
-from linkwright.kernels import llvm_backend
 from linkwright.kernels.kernel import Kernel
+from linkwright.kernels.llvm import compiler
 
 pytestmark = pytest.mark.skipif(not kernels.native(), reason="machine code is off")
 
@@ -18,13 +18,13 @@ def levels(monkeypatch, tmp_path):
     """The levels at which code is compiled, one after another."""
     monkeypatch.setenv("LINKWRIGHT_CACHE", str(tmp_path))
     monkeypatch.setattr(kernels, "_LONG", 500)
-    found, compiled = [], llvm_backend.object_code
+    found, compiled = [], compiler.object_code
 
     def noted(text, *, level=2):
         found.append(level)
         return compiled(text, level=level)
 
-    monkeypatch.setattr(llvm_backend, "object_code", noted)
+    monkeypatch.setattr(compiler, "object_code", noted)
     return found
 
 

@@ -7,18 +7,20 @@ import sample_programs as samples
 
 from linkwright.errors import KernelError
 from linkwright.exports import modules
-from linkwright.kernels import ctext_operations, interop, llvm_operations, pytext
-from linkwright.kernels.ctext_solve import HELPERS
-from linkwright.kernels.interop_jax import JaxInterpreter
+from linkwright.kernels.c import operators
+from linkwright.kernels.c.helper_functions import HELPERS
+from linkwright.kernels.interpret import conversions, python_text
+from linkwright.kernels.interpret.jax_interpreter import JaxInterpreter
+from linkwright.kernels.llvm import instructions
 from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O
 
 NAMES = [operation.name for operation in O.OPERATIONS]
 TABLES = {
-    "C": ctext_operations.C,
-    "LLVM": llvm_operations.LLVM,
-    "CasADi modules": pytext.CASADI,
-    "SymPy modules": pytext.SYMPY,
+    "C": operators.C,
+    "LLVM": instructions.LLVM,
+    "CasADi modules": python_text.CASADI,
+    "SymPy modules": python_text.SYMPY,
 }
 
 
@@ -29,7 +31,11 @@ def test_every_table_has_every_operation(name):
 
 @pytest.mark.parametrize(
     ("library", "algebra"),
-    [("sympy", interop._SymPy), ("casadi", interop._CasADi), ("jax", lambda p, jax: JaxInterpreter(p, jax, float))],
+    [
+        ("sympy", conversions._SymPy),
+        ("casadi", conversions._CasADi),
+        ("jax", lambda p, jax: JaxInterpreter(p, jax, float)),
+    ],
     ids=["SymPy", "CasADi", "JAX"],
 )
 def test_every_algebra_computes_every_operation(library, algebra):
@@ -49,9 +55,9 @@ def test_an_operation_without_a_spelling_is_named():
 
 @pytest.mark.parametrize("op", range(len(NAMES)), ids=NAMES)
 def test_texts_name_the_operands_that_an_operation_has_and_no_others(op):
-    for text in (ctext_operations.C[op].text, pytext.CASADI[op], pytext.SYMPY[op]):
+    for text in (operators.C[op].text, python_text.CASADI[op], python_text.SYMPY[op]):
         assert [k for k in range(3) if f"{{{k}}}" in text] == list(range(O.OPERATIONS[op].arity))
 
 
 def test_helpers_that_spellings_call_are_there():
-    assert {spelling.helper for spelling in ctext_operations.C} - {""} <= set(HELPERS)
+    assert {spelling.helper for spelling in operators.C} - {""} <= set(HELPERS)

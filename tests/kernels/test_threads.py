@@ -9,9 +9,11 @@ import sample_programs as samples
 
 import linkwright as lw
 from crowd import at_once
-from linkwright.kernels import compiled, llvm_backend, numpy_backend
+from linkwright.kernels import compiled
 from linkwright.kernels import kernel as kernels
 from linkwright.kernels.callpath import supported
+from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.llvm import compiler
 
 CROWD = 6
 
@@ -31,7 +33,7 @@ def test_threads_that_call_first_at_the_same_time_get_right_answers(cached, monk
     for _ in range(5):
         program = samples.tree_scan()
         x = samples.arguments(program, CROWD)[0]
-        right = numpy_backend.run(program, [x], CROWD)
+        right = numpy_runner.run(program, [x], CROWD)
         kernel = compiled(program)
         for k, answer in enumerate(at_once(lambda k, kernel=kernel, x=x: kernel(x[k].reshape(7, 2)), CROWD)):
             for got, wanted in zip(answer, right, strict=True):
@@ -40,8 +42,8 @@ def test_threads_that_call_first_at_the_same_time_get_right_answers(cached, monk
 
 def test_a_variant_is_compiled_once_however_many_ask(monkeypatch):
     monkeypatch.setenv("LINKWRIGHT_CACHE", "")
-    made, inner = [], llvm_backend.object_code
-    monkeypatch.setattr(llvm_backend, "object_code", lambda text, **how: made.append(text) or inner(text, **how))
+    made, inner = [], compiler.object_code
+    monkeypatch.setattr(compiler, "object_code", lambda text, **how: made.append(text) or inner(text, **how))
     kernel = compiled(samples.smooth())
     at_once(lambda k: kernel(np.ones(3), 1.0), CROWD)
     assert len(made) == 1
@@ -109,14 +111,14 @@ def test_the_trampoline_is_loaded_once_however_many_ask(monkeypatch):
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_a_batch_divided_among_threads_is_the_same(name, count, eager):
     program = samples.ALL[name]()
-    kernel, lanes = compiled(program), llvm_backend.lanes()
+    kernel, lanes = compiled(program), compiler.lanes()
     for batch in (1, lanes - 1, lanes, lanes + 1, 2 * lanes, 4 * lanes + 3, 301):
         inputs = samples.arguments(program, batch)
         shaped = [x.reshape(batch, *b.shape) for x, b in zip(inputs, program.inputs, strict=True)]
         kernels.set_threads(count)
         found = kernel(*shaped)
         for got, right in zip(
-            found if isinstance(found, tuple) else (found,), numpy_backend.run(program, inputs, batch), strict=True
+            found if isinstance(found, tuple) else (found,), numpy_runner.run(program, inputs, batch), strict=True
         ):
             np.testing.assert_allclose(got.reshape(batch, -1), right, rtol=1e-9, atol=1e-12)
 

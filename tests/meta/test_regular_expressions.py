@@ -27,7 +27,7 @@ DOUBTFUL, GROWTH = 0.004, 8.0
 BOUNDED = {
     "formats/mks/parser.py": r"([^\W\d]\w*(?:\s+[^\W\d]\w*)*)\s*\Z",  # of 200 letters
     "studies/manipulator/figures.py": rb"(\d+\.\d{2})\d+",  # of our own figures
-    "kernels/ctext_solve.py": r"\b([abx])\[([^\]]+)\]",  # of our own templates
+    "kernels/c/helper_functions.py": r"\b([abx])\[([^\]]+)\]",  # of our own templates
 }
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import ModelError
-from linkwright.kernels import numpy_backend
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.mechanism.description import JOINT_ARRAYS, Frames, Names, kind_number
 from linkwright.mechanism.kinds import KINDS, JointKind
 from linkwright.mechanism.reversed import reverse
@@ -33,7 +33,7 @@ STEP = 1e-30
 def run(mech: lw.Mechanism, function: str, *arrays: np.ndarray, **options: object) -> np.ndarray:
     """A method's program by NumPy for one state."""
     program = mech.program(function, **options)
-    (flat, *_) = numpy_backend.run(program, [x[None] for x in arrays], 1)
+    (flat, *_) = numpy_runner.run(program, [x[None] for x in arrays], 1)
     return flat.reshape(program.outputs[0].shape)
 
 

@@ -10,7 +10,8 @@ from test_identities import numbers, states
 
 import linkwright as lw
 from linkwright.dynamics.functions import Request
-from linkwright.kernels import numpy_backend, scratch
+from linkwright.kernels import scratch
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.mechanism.topology import span
 from linkwright.programs import Maker
 from linkwright.recursions.layout import Field, layout, slots
@@ -54,7 +55,7 @@ def test_packed_programs_give_what_unrolled_ones_give(made: str) -> None:
         request = Request(function, form="rolled", **options)
         program = Maker(mech.description).program(request, packed=True)
         given = [arrays[n] for n in names.split()]
-        (found, *_) = numpy_backend.run(program, given, len(q))
+        (found, *_) = numpy_runner.run(program, given, len(q))
         wanted = numbers(mech, function, *given, form="unrolled", **options)
         assert relative(found.reshape(wanted.shape), wanted) < 1e-11, function
         if function in ("forward_dynamics", "mass_matrix", "pose"):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from linkwright.kernels import llvm_backend
+from linkwright.kernels.llvm import compiler
 from linkwright.studies.manipulator.geometry import Geometry
 from linkwright.studies.manipulator.kinematics import motion
 from linkwright.studies.manipulator.machine import state
@@ -46,6 +46,6 @@ def chain_torques(mech, geometry: Geometry, some: list[Plate]) -> np.ndarray:
     """The motors' torques (n, 6) by the inverse dynamics of the whole closed chain, compiled quickly and not well."""
     q, v, a = (np.array(x) for x in zip(*(state(mech, geometry, *p[:3]) for p in some), strict=True))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(llvm_backend, "CARE", 0)
+        patch.setattr(compiler, "CARE", 0)
         tau = mech.inverse_dynamics(q, v, a)
     return tau[:, [k for k, joint in enumerate(mech.joints) if joint.name.startswith("crank")]]

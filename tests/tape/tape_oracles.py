@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linkwright.kernels import numpy_backend
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.tape import operations as O
 from linkwright.tape.build import ProgramBuilder
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Walk, Zero
@@ -16,7 +16,7 @@ ca = pytest.importorskip("casadi", reason="CasADi is the oracle: pip install cas
 def evaluate(program: Program, *arrays) -> list[np.ndarray]:
     """The outputs for one state, by the reference back-end."""
     given = [np.asarray(a, dtype=float).reshape(1, -1) for a in arrays]
-    found = numpy_backend.run(program, given, 1)
+    found = numpy_runner.run(program, given, 1)
     return [y.reshape(b.shape) for y, b in zip(found, program.outputs, strict=True)]
 
 

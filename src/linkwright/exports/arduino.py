@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linkwright.exports.subject import Subject, plain
-from linkwright.kernels.ctext_package import PackageText
+from linkwright.kernels.c.package import PackageText
 
 _SKETCH = """// Runs {name} on its test vector: prints the worst error and the time of a call.
 #include <{name}.h>

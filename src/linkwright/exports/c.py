@@ -11,9 +11,9 @@ from linkwright.exports.measure import FLAGS, Size, measured
 from linkwright.exports.pages import operations, readme
 from linkwright.exports.subject import Subject, plain
 from linkwright.exports.vectors import Vectors
-from linkwright.kernels.ctext_block import numbers
-from linkwright.kernels.ctext_names import literal
-from linkwright.kernels.ctext_package import Argument, PackageText, package_text
+from linkwright.kernels.c.block_functions import numbers
+from linkwright.kernels.c.identifiers import literal
+from linkwright.kernels.c.package import Argument, PackageText, package_text
 
 _TEST = """/* Runs {name} on the test vector and prints the worst error; the exit code is 0 if it is small enough. */
 #include <stdio.h>

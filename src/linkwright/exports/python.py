@@ -11,8 +11,8 @@ from linkwright.exports.pages import operations, readme
 from linkwright.exports.slopes import Slopes, slopes
 from linkwright.exports.subject import Subject, plain
 from linkwright.exports.vectors import LEAST_IN_PYTHON, Vectors
-from linkwright.kernels import pytext
-from linkwright.kernels.ctext_names import identifier
+from linkwright.kernels.c.identifiers import identifier
+from linkwright.kernels.interpret import python_text
 from linkwright.tape.block import Block
 from linkwright.tape.program import Buffer
 from linkwright.tape.straight import straightened
@@ -100,10 +100,10 @@ def _straight_function(
     name: str, block: Block, words: Sequence[str], *, keep: str = "{0}", exact: bool = False, tables: str = ""
 ) -> list[str]:
     given = [f"x[{k}]" for k in range(block.n_inputs)]
-    lines, results = pytext.assignments(block, given, words, keep=keep, exact=exact, tables=tables)
+    lines, results = python_text.assignments(block, given, words, keep=keep, exact=exact, tables=tables)
     rows = [", ".join(results[k : k + 8]) for k in range(0, len(results), 8)]
     returned = ["    return [", *(f"        {row}," for row in rows), "    ]"]
-    data = pytext.tables_text(block.tables, tables)
+    data = python_text.tables_text(block.tables, tables)
     data += ["", ""] if data else []
     return [*data, f"def {name}(x):", *(f"    {line}" for line in lines), *returned, "", ""]
 
@@ -113,10 +113,10 @@ def _casadi(subject: Subject, block: Block) -> list[str]:
     found = slopes(subject, MOST["casadi"])
     lines = [*_sizes(subject), *_pattern(subject, found), "", ""]
     if block.tables:
-        lines += [*pytext.CASADI_TABLE.strip().splitlines(), "", ""]
-    lines += _straight_function("_values", block, pytext.CASADI)
+        lines += [*python_text.CASADI_TABLE.strip().splitlines(), "", ""]
+    lines += _straight_function("_values", block, python_text.CASADI)
     if found:
-        lines += _straight_function("_slopes", found.block, pytext.CASADI, tables="_OF_SLOPES")
+        lines += _straight_function("_slopes", found.block, python_text.CASADI, tables="_OF_SLOPES")
     return [*lines, *(M.CASADI if found else M.CASADI_PLAIN).strip().splitlines(), "", ""]
 
 
@@ -144,18 +144,18 @@ def _down(k: int, buffer: Buffer) -> int:
 # -- JAX and SymPy ------------------------------------------------------------------------------------------
 def _jax(subject: Subject, block: Block) -> list[str]:
     ins, _ = names(subject)
-    tables = pytext.tables_text(block.tables) or ["_BREAKS = _PIECES = ()"]
+    tables = python_text.tables_text(block.tables) or ["_BREAKS = _PIECES = ()"]
     tables += ["", "", *M.JAX_TABLE.strip().splitlines(), "", ""]
-    code = [*_sizes(subject), f"SINGLE = {subject.program.returns_one}", *pytext.code_text(block), *tables]
+    code = [*_sizes(subject), f"SINGLE = {subject.program.returns_one}", *python_text.code_text(block), *tables]
     function = M.JAX_FUNCTION.format(name=subject.name, arrays=", ".join(ins), title=plain(subject.title))
     return [*code, *M.JAX.strip().splitlines(), "", "", *function.strip().splitlines(), "", ""]
 
 
 def _sympy(subject: Subject, block: Block) -> list[str]:
     lines = [*_sizes(subject), "", ""]
-    lines += [*pytext.SYMPY_TABLE.strip().splitlines(), "", ""] if block.tables else []
+    lines += [*python_text.SYMPY_TABLE.strip().splitlines(), "", ""] if block.tables else []
     lines += [*M.SYMPY_KEEP.strip().splitlines(), "", ""]
-    lines += _straight_function("_values", block, pytext.SYMPY, keep="_keep({0})", exact=True)
+    lines += _straight_function("_values", block, python_text.SYMPY, keep="_keep({0})", exact=True)
     return [*lines, *M.SYMPY.strip().splitlines(), "", ""]
 
 
@@ -171,7 +171,7 @@ def _vectors_text(subject: Subject, vectors: Vectors) -> list[str]:
 
 
 def _row(row: Floats) -> str:
-    return ", ".join(pytext.number(x).strip("()") for x in row.tolist())
+    return ", ".join(python_text.number(x).strip("()") for x in row.tolist())
 
 
 def _quoted(text: str) -> str:

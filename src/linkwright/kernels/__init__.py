@@ -27,37 +27,37 @@ def compiled(program: Program) -> Kernel:
 
 def c_text(program: Program, name: str | None, precision: str) -> str:
     """One self-contained C99 file; its functions are named after the program, or `name`."""
-    from linkwright.kernels import ctext  # for weight: calls need no text
+    from linkwright.kernels.c import program_text  # for weight: calls need no text
 
-    return ctext.c_text(program, name, precision)
+    return program_text.c_text(program, name, precision)
 
 
 def cuda_text(program: Program, name: str | None, precision: str) -> str:
     """One self-contained CUDA file, for nvcc and NVRTC alike."""
-    from linkwright.kernels import ctext  # for weight: calls need no text
+    from linkwright.kernels.c import program_text  # for weight: calls need no text
 
-    return ctext.cuda_text(program, name, precision)
+    return program_text.cuda_text(program, name, precision)
 
 
 def to_sympy(program: Program) -> Any:
     """SymPy expressions: (symbols of the inputs, expressions of the outputs)."""
-    from linkwright.kernels import interop  # for weight: calls need no other library's form
+    from linkwright.kernels.interpret import conversions  # for weight: calls need no other library's form
 
-    return interop.to_sympy(program)
+    return conversions.to_sympy(program)
 
 
 def to_casadi(program: Program) -> Any:
     """A CasADi function of the same inputs and outputs."""
-    from linkwright.kernels import interop  # for weight: calls need no other library's form
+    from linkwright.kernels.interpret import conversions  # for weight: calls need no other library's form
 
-    return interop.to_casadi(program)
+    return conversions.to_casadi(program)
 
 
 def to_jax(program: Program) -> Any:
     """A function of JAX arrays, to be jitted, mapped and differentiated there."""
-    from linkwright.kernels import interop  # for weight: calls need no other library's form
+    from linkwright.kernels.interpret import conversions  # for weight: calls need no other library's form
 
-    return interop.to_jax(program)
+    return conversions.to_jax(program)
 
 
 __all__ = ["Kernel", "compiled"]

@@ -26,8 +26,8 @@ import numpy as np
 from linkwright.base.locks import Lock
 from linkwright.errors import KernelError
 from linkwright.kernels import cache as disk
-from linkwright.kernels import llvm_backend
 from linkwright.kernels.kernel import Kernel, native
+from linkwright.kernels.llvm import compiler
 
 MAX_ARRAYS = 24
 MAX_WORK = 1_000_000  # operations for which the interpreter may be held
@@ -210,7 +210,7 @@ def _new_function() -> Any:
 # -- the trampoline ------------------------------------------------------------------------------------------
 _CALLED = ("Py_IncRef", "Py_DecRef", "PyTuple_New", "PyTuple_SetItem", "PyObject_Vectorcall")
 _loading = Lock()
-_loaded: list[llvm_backend.Code] = []
+_loaded: list[compiler.Code] = []
 
 
 def _trampoline() -> int:
@@ -220,20 +220,20 @@ def _trampoline() -> int:
         return _loaded[0].address
 
 
-def _load_trampoline() -> llvm_backend.Code:
+def _load_trampoline() -> compiler.Code:
     functions = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _CALLED}
-    llvm_backend.add_symbols({name: address or 0 for name, address in functions.items()})
+    compiler.add_symbols({name: address or 0 for name, address in functions.items()})
     text = _text()
-    name = disk.key("trampoline", text, *llvm_backend.cpu())
+    name = disk.key("trampoline", text, *compiler.cpu())
     code = disk.read(name)
     if code is not None:
         try:
-            return llvm_backend.load(code, "trampoline")
+            return compiler.load(code, "trampoline")
         except KernelError:
             pass  # made anew below
-    code = llvm_backend.object_code(text)
+    code = compiler.object_code(text)
     disk.write(name, code)
-    return llvm_backend.load(code, "trampoline")
+    return compiler.load(code, "trampoline")
 
 
 class _Writer:

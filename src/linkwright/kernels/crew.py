@@ -159,7 +159,7 @@ def _compiled(program: Program) -> Any:
 
 @cache
 def _code() -> Any:
-    from linkwright.kernels.llvm_backend import load, object_code
+    from linkwright.kernels.llvm.compiler import load, object_code
 
     return load(object_code(crew_text()), "crew")
 

@@ -1,8 +1,8 @@
 """Calls with arrays of other libraries: answered in kind, on the device where they are, without copying them.
 
-On a GPU `cuda_backend` does the work. In main memory PyTorch's tensors and JAX's arrays are looked at as NumPy's, and
-the answers are handed back as theirs, in float32 if all that came was so. What PyTorch is to differentiate goes through
-`interop_torch`.
+On a GPU `cuda.device_kernel` does the work. In main memory PyTorch's tensors and JAX's arrays are looked at as
+NumPy's, and the answers are handed back as theirs, in float32 if all that came was so. What PyTorch is to differentiate
+goes through `interpret.torch_function`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def call(kernel: Kernel, arrays: Sequence[Any], out: Any = None) -> Any:
     names += [f"input {k}" for k in range(len(names), len(arrays))]
     kinds = check(s.name, dict(zip(names, arrays, strict=False)))
     if "torch" in kinds:
-        from linkwright.kernels import interop_torch
+        from linkwright.kernels.interpret import torch_function
 
-        if interop_torch.wanted(arrays):
-            return interop_torch.answer(kernel, arrays, out)
+        if torch_function.wanted(arrays):
+            return torch_function.answer(kernel, arrays, out)
     if any(map(on_device, arrays)):
         if out is not None and "jax" in kinds:
             raise KernelError(f"{s.name}: JAX arrays cannot be written to: leave out= away")

@@ -30,7 +30,7 @@ from linkwright.base.memory import check_memory, empty
 from linkwright.base.types import Floats
 from linkwright.errors import KernelError
 from linkwright.kernels import cache as disk
-from linkwright.kernels import numpy_backend, scratch
+from linkwright.kernels import scratch
 from linkwright.kernels.arguments import (
     check_count,
     check_out,
@@ -39,13 +39,14 @@ from linkwright.kernels.arguments import (
     wrong_out,
     wrong_shape,
 )
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.kernels.libraries import library
 from linkwright.tape.preparing import preparing
 from linkwright.tape.program import Buffer, Program
 
 if TYPE_CHECKING:
-    from linkwright.kernels.cuda_backend import DeviceKernel
-    from linkwright.kernels.llvm_backend import Code
+    from linkwright.kernels.cuda.device_kernel import DeviceKernel
+    from linkwright.kernels.llvm.compiler import Code
     from linkwright.tape.derivative import SparseMatrix
 
 Shape = tuple[int, ...]
@@ -92,7 +93,7 @@ class Signature:
 
     @classmethod
     def of(cls, program: Program, widths: Sequence[int]) -> Signature:
-        from linkwright.kernels.llvm_text import scratch_size
+        from linkwright.kernels.llvm.module_text import scratch_size
 
         for output in program.outputs:
             what = f"{program.name}: {output.name} of shape {tuple(output.shape)}"
@@ -232,21 +233,21 @@ class Kernel:
 
     def object_code(self, width: int, *, anew: bool = False) -> bytes:
         """The object code of a variant, from the cache or (always with `anew`) compiled now."""
-        from linkwright.kernels import llvm_backend
+        from linkwright.kernels.llvm import compiler
 
-        name = disk.key(self.identity, str(width), *llvm_backend.cpu())
+        name = disk.key(self.identity, str(width), *compiler.cpu())
         code = None if anew else disk.read(name)
         if code is None:
-            from linkwright.kernels.llvm_text import llvm_text
+            from linkwright.kernels.llvm.module_text import llvm_text
 
             with preparing():
                 quickly = self._seldom and width == 1 and sum(map(len, self.program.blocks)) > _LONG
                 # Mechanisms whose parameters differ may have the same program.
-                shared = name if quickly else disk.key(self.program.digest, str(width), *llvm_backend.cpu())
+                shared = name if quickly else disk.key(self.program.digest, str(width), *compiler.cpu())
                 code = None if anew or shared == name else disk.read(shared)
                 if code is None:
-                    text = llvm_text(self.program, "kernel", width, llvm_backend.lanes())
-                    code = llvm_backend.object_code(text, level=0 if quickly else llvm_backend.CARE)
+                    text = llvm_text(self.program, "kernel", width, compiler.lanes())
+                    code = compiler.object_code(text, level=0 if quickly else compiler.CARE)
                     disk.write(shared, code)
             if shared != name:
                 disk.write(name, code)
@@ -337,8 +338,8 @@ class Kernel:
 
     @cached_property
     def device(self) -> DeviceKernel:
-        """The kernel for arrays on a GPU: see `cuda_backend`."""
-        from linkwright.kernels.cuda_backend import DeviceKernel
+        """The kernel for arrays on a GPU: see `cuda.device_kernel`."""
+        from linkwright.kernels.cuda.device_kernel import DeviceKernel
 
         return DeviceKernel(self.signature, self.program)
 
@@ -401,7 +402,7 @@ class Kernel:
         for array, stride, port in zip(arrays, strides, self.signature.inputs, strict=False):
             rows = array.reshape(batch if stride or array.size != port.size else 1, port.size)
             flat.append(np.broadcast_to(rows, (batch, port.size)))
-        for target, value in zip(arrays[n:], numpy_backend.run(self.program, flat, batch), strict=True):
+        for target, value in zip(arrays[n:], numpy_runner.run(self.program, flat, batch), strict=True):
             target[...] = value.reshape(target.shape)
 
 
@@ -446,7 +447,7 @@ class _Variant:
     """Loaded code for one width."""
 
     def __init__(self, kernel: Kernel, width: int) -> None:
-        from linkwright.kernels.llvm_backend import load
+        from linkwright.kernels.llvm.compiler import load
 
         s = kernel.signature
         self.name, self.width, self.work = s.name, width, s.work
@@ -637,7 +638,7 @@ def native() -> bool:
 def _lanes() -> int:
     if not native():
         return 1
-    from linkwright.kernels.llvm_backend import lanes
+    from linkwright.kernels.llvm.compiler import lanes
 
     return lanes()
 

@@ -11,7 +11,7 @@ import numpy as np
 from linkwright.base.checks import shown
 from linkwright.base.types import Floats
 from linkwright.errors import DtypeError, LinkwrightError, RecordingError, ShapeError
-from linkwright.kernels import numpy_backend
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.simulation.memory import Memory
 from linkwright.tape.build import record
 from linkwright.tape.program import Program
@@ -115,7 +115,7 @@ def _compare(given: Function, program: Program, t: float, q: Floats, v: Floats, 
         except Exception:
             continue
         flat = [np.array([[states[0]]]), states[1][None, :], states[2][None, :]]
-        again = numpy_backend.run(program, flat, 1)[0].reshape(value.shape)
+        again = numpy_runner.run(program, flat, 1)[0].reshape(value.shape)
         rounding = 1e-12 * float(np.max(np.abs(wanted), initial=0.0))  # of the law's own size: forces may be tiny
         if not np.allclose(again, wanted, rtol=1e-9, atol=rounding, equal_nan=True):
             raise RecordingError("it gives other numbers when it is recorded: it must depend on t, q and v alone")

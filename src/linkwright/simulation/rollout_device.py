@@ -17,11 +17,12 @@ import numpy as np
 
 from linkwright.base.memory import GIBIBYTE
 from linkwright.errors import DtypeError, KernelError, ModelError, NameNotFound, ShapeError
-from linkwright.kernels import compiled, foreign, interop_torch
-from linkwright.kernels.cuda_backend import DeviceKernel
-from linkwright.kernels.cuda_device import cupy
-from linkwright.kernels.cuda_march import MarchKernel, Walked
-from linkwright.kernels.homes import Home, home_of
+from linkwright.kernels import compiled, foreign
+from linkwright.kernels.cuda.device_arrays import cupy
+from linkwright.kernels.cuda.device_kernel import DeviceKernel
+from linkwright.kernels.cuda.homes import Home, home_of
+from linkwright.kernels.cuda.march_kernel import MarchKernel, Walked
+from linkwright.kernels.interpret import torch_function
 from linkwright.kernels.kernel import Signature
 from linkwright.kernels.libraries import library, on_device
 from linkwright.model import Mechanism
@@ -47,7 +48,7 @@ def rollout_in_kind(plain: Callable[..., Rollout], mech: Mechanism, **given: Any
     arrays = {name: value for name, value in arrays.items() if not callable(value) or library(value)}
     kinds = foreign.check("rollout", arrays)
     values = list(arrays.values())
-    if "torch" in kinds and interop_torch.wanted(values):
+    if "torch" in kinds and torch_function.wanted(values):
         raise KernelError(
             "rollout: motions are not differentiated; give q0.detach() and the like, or call it inside torch.no_grad()"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from linkwright.kernels.ctext_names import comment, function_name
+from linkwright.kernels.c.identifiers import comment, function_name
 from linkwright.symbolic.formula import Symbol
 from linkwright.symbolic.printing import c as c_printer
 from linkwright.symbolic.printing import python as python_printer

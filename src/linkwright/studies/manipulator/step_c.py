@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linkwright.base.types import Floats
-from linkwright.kernels.ctext_names import function_name
+from linkwright.kernels.c.identifiers import function_name
 from linkwright.studies.manipulator.forward import ROUNDS
 from linkwright.studies.manipulator.geometry import Geometry
 from linkwright.studies.manipulator.step_program import STATE

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from linkwright.kernels.ctext_names import comment, function_name
-from linkwright.kernels.ctext_names import literal as c_literal
+from linkwright.kernels.c.identifiers import comment, function_name
+from linkwright.kernels.c.identifiers import literal as c_literal
 from linkwright.symbolic.printing.code import WIDTH, Routine, Statement, enclosed, routine, wrapped
 from linkwright.symbolic.printing.count import Operations
 from linkwright.symbolic.printing.names import ascii_identifier, folded

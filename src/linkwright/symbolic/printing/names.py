@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
-from linkwright.kernels.ctext_names import identifier as c_identifier
+from linkwright.kernels.c.identifiers import identifier as c_identifier
 
 _GREEK_NAMES = (
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi "

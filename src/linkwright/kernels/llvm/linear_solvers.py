@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from linkwright.kernels.llvm_math import FAST, number, splat, vector
+from linkwright.kernels.llvm.elementary import FAST, number, splat, vector
 from linkwright.tape.statements import Operand, Solve
 
 if TYPE_CHECKING:
-    from linkwright.kernels.llvm_function import Function
-    from linkwright.kernels.llvm_text import Lowering
+    from linkwright.kernels.llvm.function_text import Function
+    from linkwright.kernels.llvm.module_text import Lowering
 
 
 _GROUP = 8  # registers' worth of right sides laid out in one turn of a loop

@@ -9,7 +9,7 @@ from linkwright.tape import operations as O
 
 
 class Spelling(NamedTuple):
-    """An expression, and the function of `ctext_solve.HELPERS` that it calls, if any.
+    """An expression, and the function of `helper_functions.HELPERS` that it calls, if any.
 
     {0}, {1}, {2} are the operands; {f} ends the names of the C library's functions for the precision at hand; {helper}
     is the name of the helper in this file; {zero} and {one} are numbers.

@@ -7,9 +7,9 @@ row for every call. So that a launch may do many calls, what is carried is store
 from __future__ import annotations
 
 from linkwright.errors import KernelError
-from linkwright.kernels.ctext import cuda_dialect
-from linkwright.kernels.ctext_block import Function
-from linkwright.kernels.ctext_states import BLOCK, StatesText, _States
+from linkwright.kernels.c.block_functions import Function
+from linkwright.kernels.c.program_text import cuda_dialect
+from linkwright.kernels.cuda.state_threads import BLOCK, StatesText, _States
 from linkwright.tape.program import Program
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from linkwright.kernels.llvm_math import FAST, splat, vector
-from linkwright.kernels.llvm_operations import INFIX, LLVM
-from linkwright.kernels.llvm_plan import Plan
+from linkwright.kernels.llvm.elementary import FAST, splat, vector
+from linkwright.kernels.llvm.instructions import INFIX, LLVM
+from linkwright.kernels.llvm.schedule import Plan
 from linkwright.tape import operations as O
 from linkwright.tape.statements import ITEM, Case, Each, Operand
 
 if TYPE_CHECKING:
-    from linkwright.kernels.llvm_text import Lowering
+    from linkwright.kernels.llvm.module_text import Lowering
 
 #: So many sines of one state go together at most, if their block is short: registers of eight doubles shut one of the
 #: two units that the plain arithmetic after them runs on. And two at a time gain nothing: to bring them together costs

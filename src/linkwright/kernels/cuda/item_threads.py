@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwright.errors import KernelError
-from linkwright.kernels.ctext import Dialect, Lowering, cuda_dialect
-from linkwright.kernels.ctext_block import Function, overlaps
-from linkwright.kernels.ctext_layout import Layout, rooms
-from linkwright.kernels.ctext_names import literal
-from linkwright.kernels.ctext_rows import cleared, distance, item_by_item, parallel, together, transposable
-from linkwright.kernels.ctext_statements import Statements, switch
+from linkwright.kernels.c.block_functions import Function, overlaps
+from linkwright.kernels.c.identifiers import literal
+from linkwright.kernels.c.program_text import Dialect, Lowering, cuda_dialect
+from linkwright.kernels.c.statements import Statements, switch
+from linkwright.kernels.c.work_layout import Layout, rooms
+from linkwright.kernels.cuda.table_rows import cleared, distance, item_by_item, parallel, together, transposable
 from linkwright.tape.dataflow import first_start
 from linkwright.tape.program import Program
 from linkwright.tape.statements import Case, Copy, Each, Operand, PartialVisitor, Statement, Zero

@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwright.errors import KernelError
 from linkwright.kernels.arguments import Shape
-from linkwright.kernels.ctext import Outside
+from linkwright.kernels.c.program_text import Outside
 from linkwright.kernels.libraries import library
 from linkwright.tape.program import Program
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from linkwright.kernels.ctext_block import Function
-from linkwright.kernels.ctext_names import literal
+from linkwright.kernels.c.block_functions import Function
+from linkwright.kernels.c.identifiers import literal
 from linkwright.tape.dataflow import first_start
 from linkwright.tape.statements import Copy, Each, Loop, Operand, Solve, Statement, Walk, Zero
 
 if TYPE_CHECKING:
-    from linkwright.kernels.ctext import Lowering
+    from linkwright.kernels.c.program_text import Lowering
 
 
 class Statements:

@@ -12,7 +12,7 @@ from typing import Any
 
 from linkwright.errors import KernelError
 from linkwright.kernels.arguments import Shape
-from linkwright.kernels.cuda_device import cupy, taken
+from linkwright.kernels.cuda.device_arrays import cupy, taken
 from linkwright.kernels.libraries import library
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwright.kernels import llvm_math as math
-from linkwright.kernels import llvm_transpose as transpose
-from linkwright.kernels.llvm_function import Function
-from linkwright.kernels.llvm_math import vector
-from linkwright.kernels.llvm_plan import Plan, tangled
-from linkwright.kernels.llvm_runs import team_text
-from linkwright.kernels.llvm_solve import solve_room
-from linkwright.kernels.llvm_statements import Statements, is_call
+from linkwright.kernels.llvm import elementary as math
+from linkwright.kernels.llvm import transpose
+from linkwright.kernels.llvm.elementary import vector
+from linkwright.kernels.llvm.function_text import Function
+from linkwright.kernels.llvm.linear_solvers import solve_room
+from linkwright.kernels.llvm.run_functions import team_text
+from linkwright.kernels.llvm.schedule import Plan, tangled
+from linkwright.kernels.llvm.statements import Statements, is_call
 from linkwright.tape.program import Program
 from linkwright.tape.statements import Case, Each, Operand, PartialVisitor, Solve, Statement, Zero, nested
 from linkwright.tape.table import Table

@@ -15,8 +15,8 @@ import numpy as np
 
 from linkwright.base.locks import Lock
 from linkwright.kernels.arguments import Shape
-from linkwright.kernels.ctext_items import BLOCK, ItemsText, items_text
-from linkwright.kernels.cuda_device import cupy, module
+from linkwright.kernels.cuda.device_arrays import cupy, module
+from linkwright.kernels.cuda.item_threads import BLOCK, ItemsText, items_text
 from linkwright.tape.program import Program
 
 _GRAPHS = 4  # kept besides that of the kernel's own arrays

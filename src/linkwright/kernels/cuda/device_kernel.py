@@ -29,11 +29,11 @@ from linkwright.kernels.arguments import (
     wrong_out,
     wrong_shape,
 )
-from linkwright.kernels.ctext_items import suits
-from linkwright.kernels.ctext_states import BLOCK, states_text
-from linkwright.kernels.cuda_device import apart, cupy, module, step_of, taken, uploaded
-from linkwright.kernels.cuda_items import ItemsKernel
-from linkwright.kernels.homes import Home, full, home_of
+from linkwright.kernels.cuda.device_arrays import apart, cupy, module, step_of, taken, uploaded
+from linkwright.kernels.cuda.homes import Home, full, home_of
+from linkwright.kernels.cuda.item_threads import suits
+from linkwright.kernels.cuda.items_kernel import ItemsKernel
+from linkwright.kernels.cuda.state_threads import BLOCK, states_text
 from linkwright.kernels.kernel import Signature
 from linkwright.kernels.libraries import on_device
 from linkwright.tape.program import Program

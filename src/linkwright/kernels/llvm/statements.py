@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from linkwright.kernels.llvm_math import splat
-from linkwright.kernels.llvm_runs import runs_text
-from linkwright.kernels.llvm_solve import solve_text
+from linkwright.kernels.llvm.elementary import splat
+from linkwright.kernels.llvm.linear_solvers import solve_text
+from linkwright.kernels.llvm.run_functions import runs_text
 from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Walk, Zero
 
 if TYPE_CHECKING:
-    from linkwright.kernels.llvm_text import Lowering
+    from linkwright.kernels.llvm.module_text import Lowering
 
 #: Up to so many carried numbers of a loop are moved one by one; a text must not grow with the mechanism.
 CARRIED = 64

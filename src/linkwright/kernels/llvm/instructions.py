@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from linkwright.kernels import llvm_math as math
-from linkwright.kernels.llvm_math import FAST, splat
+from linkwright.kernels.llvm import elementary as math
+from linkwright.kernels.llvm.elementary import FAST, splat
 from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O
 from linkwright.tape.table import Table
 
 if TYPE_CHECKING:
-    from linkwright.kernels.llvm_function import Function
+    from linkwright.kernels.llvm.function_text import Function
 
 #: Writes an operation of these values into a function; the name of the result. A table's data come with it.
 Writer = Callable[["Function", Sequence[str], Table | None], str]

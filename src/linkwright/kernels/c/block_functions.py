@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from linkwright.base.locks import cached_property
 from linkwright.errors import KernelError
-from linkwright.kernels.ctext_names import literal
-from linkwright.kernels.ctext_operations import C
+from linkwright.kernels.c.identifiers import literal
+from linkwright.kernels.c.operators import C
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.statements import ITEM, Case, Operand
 
 if TYPE_CHECKING:
-    from linkwright.kernels.ctext import Lowering
+    from linkwright.kernels.c.program_text import Lowering
 
 
 @dataclass(frozen=True)

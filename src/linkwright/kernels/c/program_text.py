@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from linkwright.errors import KernelError
-from linkwright.kernels.ctext_block import Function, Plan, case_functions, numbers, overlaps, plan
-from linkwright.kernels.ctext_layout import Layout, layout
-from linkwright.kernels.ctext_names import comment, function_name, identifier, literal
-from linkwright.kernels.ctext_solve import helper_text
-from linkwright.kernels.ctext_statements import Statements, clear_text, loop_text
+from linkwright.kernels.c.block_functions import Function, Plan, case_functions, numbers, overlaps, plan
+from linkwright.kernels.c.helper_functions import helper_text
+from linkwright.kernels.c.identifiers import comment, function_name, identifier, literal
+from linkwright.kernels.c.statements import Statements, clear_text, loop_text
+from linkwright.kernels.c.work_layout import Layout, layout
 from linkwright.tape.program import Buffer, Program
 from linkwright.tape.statements import Case, Operand, nested
 from linkwright.tape.table import Table

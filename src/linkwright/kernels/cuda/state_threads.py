@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwright.kernels.ctext import Lowering, Outside, cuda_dialect
-from linkwright.kernels.ctext_block import Function
+from linkwright.kernels.c.block_functions import Function
+from linkwright.kernels.c.program_text import Lowering, Outside, cuda_dialect
 from linkwright.tape.program import Program
 
 BLOCK = 64  # threads

@@ -1,4 +1,4 @@
-"""A program that each thread of a GPU calls again and again, from what its last call left: see `ctext_march`."""
+"""A program that each thread of a GPU calls again and again, from what its last call left: see `march_threads`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwright.kernels.ctext_march import BLOCK, march_text
-from linkwright.kernels.cuda_device import cupy, module, uploaded
+from linkwright.kernels.cuda.device_arrays import cupy, module, uploaded
+from linkwright.kernels.cuda.march_threads import BLOCK, march_text
 from linkwright.tape.program import Program
 
 _WORK = 2**30  # bytes of work that a launch may take; more states are run in pieces

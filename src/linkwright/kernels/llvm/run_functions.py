@@ -14,14 +14,14 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from linkwright.kernels.llvm_function import Function, Start
-from linkwright.kernels.llvm_math import vector
-from linkwright.kernels.llvm_plan import Plan
-from linkwright.kernels.llvm_transpose import masked_declarations, transposed
+from linkwright.kernels.llvm.elementary import vector
+from linkwright.kernels.llvm.function_text import Function, Start
+from linkwright.kernels.llvm.schedule import Plan
+from linkwright.kernels.llvm.transpose import masked_declarations, transposed
 from linkwright.tape.statements import ITEM, Case, Each, Operand
 
 if TYPE_CHECKING:
-    from linkwright.kernels.llvm_text import Lowering
+    from linkwright.kernels.llvm.module_text import Lowering
 
 _SHARE = 32  # items a member below which a run is not shared out
 _PART = ", i64 %begin, i64 %end"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from linkwright.kernels.llvm_math import vector
+from linkwright.kernels.llvm.elementary import vector
 
 
 def masked_declarations(width: int) -> str:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from linkwright.errors import KernelError, ShapeError
-from linkwright.kernels.ctext_names import identifier
-from linkwright.kernels.interop_jax import JaxInterpreter
-from linkwright.kernels.interpret import Interpreter
+from linkwright.kernels.c.identifiers import identifier
+from linkwright.kernels.interpret.interpreter import Interpreter
+from linkwright.kernels.interpret.jax_interpreter import JaxInterpreter
 from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O
 from linkwright.tape.program import Buffer, Program
