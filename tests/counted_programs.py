@@ -20,7 +20,7 @@ import linkwright as lw
 from linkwright.cli.app import run
 from linkwright.kernels.llvm import compiler
 from linkwright.tape.program import Program
-from linkwright.tape.scalar import Recorder
+from linkwright.tape.recorder import Recorder
 
 sys.path.insert(0, str(Path(__file__).parent / "design"))
 from design_models import HANGING, OSCILLATOR, SWINGING

@@ -8,8 +8,8 @@ from linkwright.design.optimise import optimise as optimise
 from linkwright.design.sensitivity import sensitivities as sensitivities
 from linkwright.exports.export import export as export
 from linkwright.kernels.cuda.device_arrays import gpu as gpu
-from linkwright.kernels.kernel import set_threads as set_threads
-from linkwright.kernels.kernel import threads as threads
+from linkwright.kernels.execution import set_threads as set_threads
+from linkwright.kernels.execution import threads as threads
 from linkwright.mechanism.expression import TIME as TIME
 from linkwright.model import Mechanism as Mechanism
 from linkwright.recursions.generic import operation_counts as operation_counts

@@ -19,7 +19,8 @@ from linkwright.base.types import Floats
 from linkwright.dynamics.functions import FORMS, FORWARD_METHODS, FUNCTIONS, REFERENCES, Request
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.kernels import program_cache
-from linkwright.kernels.kernel import Kernel, stored_arrays
+from linkwright.kernels.cache import stored_arrays
+from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import laws_of
 from linkwright.mechanism.frames import full_inertia

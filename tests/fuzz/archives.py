@@ -250,6 +250,6 @@ def programs() -> Sequence[bytes]:
 @cache
 def signatures() -> Sequence[bytes]:
     """What the cache holds of programs."""
-    from linkwright.kernels.kernel import Signature
+    from linkwright.kernels.signature import Signature
 
     return [Signature.of(one, [1]).dumps() for one in _programs()]

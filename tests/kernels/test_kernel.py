@@ -13,11 +13,12 @@ import pytest
 import sample_programs as samples
 
 from linkwright.errors import DtypeError, KernelError, ShapeError
-from linkwright.kernels import compiled
+from linkwright.kernels import compiled, execution, variant
 from linkwright.kernels import kernel as kernels
 from linkwright.kernels.interpret import numpy_runner
-from linkwright.kernels.kernel import Kernel, Signature
+from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.llvm import compiler
+from linkwright.kernels.signature import Signature
 from linkwright.tape.build import ProgramBuilder, record
 
 RNG = np.random.default_rng(5)
@@ -504,7 +505,7 @@ import numpy as np
 if {hide}:
     sys.modules["llvmlite"] = None
 import linkwright as lw
-from linkwright.kernels.kernel import native
+from linkwright.kernels.execution import native
 assert not native()
 f = lw.record(lambda x, y: (np.sin(x) * y[0], y - x[0]), 3, 2)
 x, y = np.arange(12.0).reshape(4, 3), np.ones(2)
@@ -535,22 +536,23 @@ def test_without_llvm_programs_run_in_numpy(hide, tmp_path):
 
 
 def test_an_unknown_back_end_is_an_error(monkeypatch):
-    kernels.native.cache_clear()
+    execution.native.cache_clear()
     monkeypatch.setenv("LINKWRIGHT_BACKEND", "llvmm")
     try:
         with pytest.raises(KernelError, match="LINKWRIGHT_BACKEND is 'llvmm'; it can be 'llvm' or 'numpy'"):
-            kernels.native()
+            execution.native()
     finally:
         monkeypatch.undo()
-        kernels.native.cache_clear()
+        execution.native.cache_clear()
 
 
 def test_addresses_are_the_same_read_or_asked_for():
     for array in (np.zeros(3), np.zeros((4, 4))[1:, ::2], np.zeros(()), np.zeros(0), np.zeros(3).view(Labelled)):
-        assert kernels._address_asked(array) == kernels.address(array) == array.__array_interface__["data"][0]
+        assert variant._address_asked(array) == variant.address(array) == array.__array_interface__["data"][0]
 
 
 def test_the_careful_path_runs_with_addresses_that_are_asked_for(kernel, monkeypatch):
-    monkeypatch.setattr(kernels, "address", kernels._address_asked)
+    for module in (kernels, variant):
+        monkeypatch.setattr(module, "address", variant._address_asked)
     x, out = states(5), np.empty((5, 2, 2))
     agrees(kernel(*x, out=out), wanted(*x))

@@ -7,10 +7,11 @@ import pytest
 
 import linkwright as lw
 from linkwright.kernels import kernel as kernels
+from linkwright.kernels.execution import native
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.llvm import compiler
 
-pytestmark = pytest.mark.skipif(not kernels.native(), reason="machine code is off")
+pytestmark = pytest.mark.skipif(not native(), reason="machine code is off")
 
 
 @pytest.fixture

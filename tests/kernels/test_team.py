@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.kernels import kernel as kernels
+from linkwright.kernels import kernel, variant
+from linkwright.kernels.execution import native
 
-pytestmark = pytest.mark.skipif(not kernels.native(), reason="without LLVM there are no teams")
+pytestmark = pytest.mark.skipif(not native(), reason="without LLVM there are no teams")
 LINKS = 3000  # whose longest levels are shared out to four
 
 
@@ -17,8 +18,10 @@ LINKS = 3000  # whose longest levels are shared out to four
 def pool(monkeypatch):
     """Three threads beside the caller's, however many cores there are."""
     with ThreadPoolExecutor(3) as made:
-        monkeypatch.setattr(kernels, "_pool", lambda: made)
-        monkeypatch.setattr(kernels, "_THREAD_WORK", 1000)
+        for module in (kernel, variant):
+            monkeypatch.setattr(module, "pool", lambda: made)
+        monkeypatch.setattr(variant, "pool_size", lambda: 3)
+        monkeypatch.setattr(kernel, "_THREAD_WORK", 1000)
         yield made
     lw.set_threads(None)
 
@@ -26,13 +29,13 @@ def pool(monkeypatch):
 @pytest.fixture
 def teams(monkeypatch):
     """Whether each try to be a team was one."""
-    tried, run = [], kernels._Variant.run_together
+    tried, run = [], variant.Variant.run_together
 
     def told(self, *given):
         tried.append(run(self, *given))
         return tried[-1]
 
-    monkeypatch.setattr(kernels._Variant, "run_together", told)
+    monkeypatch.setattr(variant.Variant, "run_together", told)
     return tried
 
 

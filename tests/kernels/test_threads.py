@@ -12,8 +12,10 @@ from crowd import at_once
 from linkwright.kernels import compiled
 from linkwright.kernels import kernel as kernels
 from linkwright.kernels.callpath import supported
+from linkwright.kernels.execution import set_threads
 from linkwright.kernels.interpret import numpy_runner
 from linkwright.kernels.llvm import compiler
+from linkwright.kernels.variant import Variant
 
 CROWD = 6
 
@@ -23,7 +25,7 @@ def eager(monkeypatch):
     """Even small batches are divided."""
     monkeypatch.setattr(kernels, "_THREAD_WORK", 1)
     yield
-    kernels.set_threads(None)
+    set_threads(None)
 
 
 # -- one kernel, many threads --------------------------------------------------------------------------------
@@ -115,7 +117,7 @@ def test_a_batch_divided_among_threads_is_the_same(name, count, eager):
     for batch in (1, lanes - 1, lanes, lanes + 1, 2 * lanes, 4 * lanes + 3, 301):
         inputs = samples.arguments(program, batch)
         shaped = [x.reshape(batch, *b.shape) for x, b in zip(inputs, program.inputs, strict=True)]
-        kernels.set_threads(count)
+        set_threads(count)
         found = kernel(*shaped)
         for got, right in zip(
             found if isinstance(found, tuple) else (found,), numpy_runner.run(program, inputs, batch), strict=True
@@ -126,14 +128,14 @@ def test_a_batch_divided_among_threads_is_the_same(name, count, eager):
 def test_pieces_are_computed_by_other_threads(eager, monkeypatch):
     kernel = compiled(samples.smooth())
     kernel(np.ones((64, 3)), np.ones(64))
-    seen, inner = set(), kernels._Variant.run
+    seen, inner = set(), Variant.run
 
     def watched(*arguments):
         seen.add((threading.get_ident(), arguments[3:]))
         inner(*arguments)
 
-    monkeypatch.setattr(kernels._Variant, "run", watched)
-    kernels.set_threads(3)
+    monkeypatch.setattr(Variant, "run", watched)
+    set_threads(3)
     kernel(np.ones((64, 3)), np.ones(64))
     assert sorted(cut for _, cut in seen) == [(0, 21), (21, 42), (42, 64)]
     assert len({thread for thread, _ in seen}) > 1
@@ -143,9 +145,9 @@ def test_a_state_gets_the_same_answer_in_one_batch_or_another(eager):
     program = samples.tree_scan()
     kernel = compiled(program)
     x = samples.arguments(program, 200)[0].reshape(200, 7, 2)
-    kernels.set_threads(1)
+    set_threads(1)
     one = kernel(x)
-    kernels.set_threads(4)
+    set_threads(4)
     four = kernel(x)
     part = kernel(x[50:150])
     for a, b, c in zip(one, four, part, strict=True):
@@ -156,7 +158,7 @@ def test_a_state_gets_the_same_answer_in_one_batch_or_another(eager):
 def test_threads_may_divide_batches_while_other_threads_do(eager):
     program = samples.smooth()
     kernel = compiled(program)
-    kernels.set_threads(3)
+    set_threads(3)
     x, y = samples.arguments(program, 500)
     right = kernel(x, y[:, 0])
 
@@ -170,15 +172,15 @@ def test_threads_may_divide_batches_while_other_threads_do(eager):
 def test_an_error_in_a_piece_comes_out(eager, monkeypatch):
     kernel = compiled(samples.smooth())
     kernel(np.ones((64, 3)), np.ones(64))
-    inner = kernels._Variant.run
+    inner = Variant.run
 
     def failing(self, arrays, strides, begin, end):
         if begin:
             raise MemoryError("no room")
         inner(self, arrays, strides, begin, end)
 
-    monkeypatch.setattr(kernels._Variant, "run", failing)
-    kernels.set_threads(2)
+    monkeypatch.setattr(Variant, "run", failing)
+    set_threads(2)
     with pytest.raises(MemoryError, match="no room"):
         kernel(np.ones((64, 3)), np.ones(64))
 
@@ -189,7 +191,7 @@ def test_a_forked_child_divides_batches_too(eager):
     """A child has none of its parent's threads; waiting for them would take forever."""
     kernel = compiled(samples.smooth())
     x, y = np.ones((200, 3)), np.ones(200)
-    kernels.set_threads(3)
+    set_threads(3)
     right = kernel(x, y)
     child = os.fork()
     if child == 0:

@@ -9,7 +9,7 @@ from linkwright.tape import operations as O
 from linkwright.tape.block import Block, finish
 from linkwright.tape.build import ProgramBuilder, record
 from linkwright.tape.program import Each
-from linkwright.tape.scalar import Recorder
+from linkwright.tape.recorder import Recorder
 from linkwright.tape.table import Table
 
 SPLINE = Table.spline([-1.0, -0.2, 0.4, 1.5], [0.3, -0.7, 1.1, 0.2])

@@ -13,7 +13,7 @@ from linkwright.kernels.interpret import numpy_runner
 from linkwright.tape.block import Block, finish
 from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Solve, Zero
-from linkwright.tape.scalar import Recorder
+from linkwright.tape.recorder import Recorder
 
 
 # -- blocks ---------------------------------------------------------------------------------------------------

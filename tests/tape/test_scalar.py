@@ -8,7 +8,7 @@ import pytest
 from linkwright.errors import RecordingError
 from linkwright.tape import functions as F
 from linkwright.tape.build import record, trace
-from linkwright.tape.scalar import Recorder
+from linkwright.tape.recorder import Recorder
 from linkwright.tape.table import Table
 
 

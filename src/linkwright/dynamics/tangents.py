@@ -11,7 +11,7 @@ from linkwright.recursions import coordinates
 from linkwright.spatial.algebra import Array, is_zero
 from linkwright.tape.build import trace
 from linkwright.tape.derivative_block import Directions, push_forward
-from linkwright.tape.scalar import Recorder
+from linkwright.tape.recorder import Recorder
 
 
 def state_derivatives(question: Question, function: Callable[..., Array], inputs: Mapping[str, Array]) -> Array:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwright.errors import DtypeError, ShapeError
 from linkwright.kernels.libraries import on_device
-
-if TYPE_CHECKING:
-    from linkwright.kernels.kernel import Port, Signature
-
-Shape = tuple[int, ...]
+from linkwright.kernels.signature import Port, Shape, Signature
 
 
 def check_count(s: Signature, given: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,11 @@ from linkwright.base.checks import exact_array
 from linkwright.base.types import Floats
 from linkwright.errors import ShapeError
 from linkwright.kernels.arguments import wrong_dtype
-from linkwright.kernels.kernel import Kernel, Port, Signature, native
+from linkwright.kernels.execution import native
+from linkwright.kernels.signature import Port, Signature
+
+if TYPE_CHECKING:
+    from linkwright.kernels.kernel import Kernel
 
 
 def bound(kernel: Kernel, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> Callable[[], None]:

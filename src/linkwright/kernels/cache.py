@@ -12,14 +12,21 @@ import os
 import re
 import stat
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from time import time
+from typing import Any, TypeVar
 
+from numpy.typing import NDArray
+
+from linkwright.base.arrays import packed, unpacked
 from linkwright.base.files import atomic_file
 from linkwright.base.stack import outside
 from linkwright.errors import LinkwrightError, LinkwrightWarning
+
+T = TypeVar("T")
 
 FOLDER = "kernels"
 _ENDING = ".lwk"
@@ -182,3 +189,21 @@ def _drop(path: str) -> None:
             head = file.read(len(_MAGIC))
         if _MAGIC.startswith(head):
             os.unlink(path)
+
+
+def stored(name: str, make: Callable[[], T], loads: Callable[[bytes], T], dumps: Callable[[T], bytes]) -> T:
+    """What an entry holds; where there is none, or it is damaged, made now and kept."""
+    content = read(name)
+    if content is not None:
+        try:
+            return loads(content)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass  # a damaged entry
+    thing = make()
+    write(name, dumps(thing))
+    return thing
+
+
+def stored_arrays(content: str, request: str, compute: Callable[[], list[NDArray[Any]]]) -> list[NDArray[Any]]:
+    """Arrays that follow from some content, by what is asked: from the cache on disk, or computed now."""
+    return stored(key(content, request), compute, unpacked, packed)

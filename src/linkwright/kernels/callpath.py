@@ -26,7 +26,8 @@ import numpy as np
 from linkwright.base.locks import Lock
 from linkwright.errors import KernelError
 from linkwright.kernels import cache as disk
-from linkwright.kernels.kernel import Kernel, native
+from linkwright.kernels.execution import native
+from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.llvm import compiler
 
 MAX_ARRAYS = 24

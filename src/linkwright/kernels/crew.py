@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from linkwright.base.locks import Lock
 from linkwright.base.types import Floats
 from linkwright.errors import KernelError
+from linkwright.kernels import compiled
 from linkwright.kernels.bound import bound, checked
-from linkwright.kernels.kernel import native
+from linkwright.kernels.execution import native
 from linkwright.tape.program import Program
 
 Task = tuple[Program, Sequence[Floats], Sequence[Floats]]
@@ -66,7 +67,7 @@ class Crew:
             raise KernelError(f"a crew of {self.size} takes as many parts; {len(parts)} were given")
         tasks = [before, *parts, after]
         if not native():
-            calls = [bound(_compiled(p), inputs, outputs) for p, inputs, outputs in filter(None, tasks)]
+            calls = [bound(compiled(p), inputs, outputs) for p, inputs, outputs in filter(None, tasks)]
 
             def in_turn() -> None:
                 for call in calls:
@@ -80,7 +81,7 @@ class Crew:
                 words += [0] * _WORDS
                 continue
             program, inputs, outputs = task
-            kernel = _compiled(program)
+            kernel = compiled(program)
             arrays, strides = checked(kernel, inputs, outputs)
             job, life = kernel.variant(1).job(arrays, strides)
             words += job
@@ -151,15 +152,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def _compiled(program: Program) -> Any:
-    from linkwright.kernels import compiled
-
-    return compiled(program)
-
-
 @cache
 def _code() -> Any:
-    from linkwright.kernels.llvm.compiler import load, object_code
+    from linkwright.kernels.llvm.compiler import load, object_code  # for weight: LLVM
 
     return load(object_code(crew_text()), "crew")
 

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.kernels.kernel import Kernel, stored_arrays
+from linkwright.kernels.cache import stored_arrays
+from linkwright.kernels.kernel import Kernel
 from linkwright.tape.derivative import SparseMatrix
 
 Kind = Literal["jacobian", "hessian"]

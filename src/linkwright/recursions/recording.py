@@ -16,7 +16,8 @@ from linkwright.mechanism.tree import RECORD, Tree, record_slices
 from linkwright.recursions.link import Link
 from linkwright.recursions.traversal import Shape
 from linkwright.spatial.algebra import Array
-from linkwright.tape.scalar import Recorder, Scalar
+from linkwright.tape.recorder import Recorder
+from linkwright.tape.scalar import Scalar
 
 SPECIAL = 8  # different records up to which each has code of its own
 

@@ -20,7 +20,7 @@ from linkwright.symbolic.formula import Role, Symbol
 from linkwright.symbolic.printing.count import Operations, counted
 from linkwright.symbolic.steps import Step, Steps, steps
 from linkwright.tape.block import Block, finish
-from linkwright.tape.scalar import Recorder, undisturbed
+from linkwright.tape.recorder import Recorder, undisturbed
 from linkwright.tape.straight import straightened
 
 if TYPE_CHECKING:

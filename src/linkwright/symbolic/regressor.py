@@ -23,7 +23,8 @@ from linkwright.programs import Maker
 from linkwright.spatial.rotation import Turn
 from linkwright.symbolic.literal import LETTERS, MOTOR, moving, weighing
 from linkwright.tape.block import Block, finish
-from linkwright.tape.scalar import Recorder, Scalar, undisturbed
+from linkwright.tape.recorder import Recorder, undisturbed
+from linkwright.tape.scalar import Scalar
 from linkwright.tape.straight import straightened
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.tape import operations as O
-from linkwright.tape.scalar import CONSTANT, INPUT, Recorder, Scalar
+from linkwright.tape.recorder import Recorder
+from linkwright.tape.scalar import CONSTANT, INPUT, Scalar
 from linkwright.tape.table import Table
 
 Ints = NDArray[np.int32]

@@ -16,7 +16,8 @@ from linkwright.errors import RecordingError
 from linkwright.tape.block import Block, finish
 from linkwright.tape.preparing import preparing
 from linkwright.tape.program import Buffer, Program, Role
-from linkwright.tape.scalar import Recorder, Scalar, undisturbed
+from linkwright.tape.recorder import Recorder, undisturbed
+from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import Case, Each, Mapping, Operand, Statement
 
 Shape = tuple[int, ...]

@@ -17,7 +17,8 @@ from linkwright.tape.derivative_forward import forward_program
 from linkwright.tape.derivative_reverse import reverse_program
 from linkwright.tape.operations import differentiable
 from linkwright.tape.program import Program
-from linkwright.tape.scalar import Recorder, Scalar, undisturbed
+from linkwright.tape.recorder import Recorder, undisturbed
+from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import Each
 from linkwright.tape.straight import straightened
 

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.operations import choice, differentiable, partials
-from linkwright.tape.scalar import Recorder, Scalar
+from linkwright.tape.recorder import Recorder
+from linkwright.tape.scalar import Scalar
 
 Directions: TypeAlias = dict[int, Scalar]
 

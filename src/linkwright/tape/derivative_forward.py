@@ -10,7 +10,8 @@ from linkwright.tape.build import ProgramBuilder
 from linkwright.tape.derivative_block import Directions, push_forward
 from linkwright.tape.derivative_solve import fixed, forward_solve
 from linkwright.tape.program import Program
-from linkwright.tape.scalar import Scalar, undisturbed
+from linkwright.tape.recorder import undisturbed
+from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Walk, Zero
 from linkwright.tape.wiring import Wiring
 

@@ -22,7 +22,7 @@ from linkwright.tape.derivative_block import Directions, pull_back
 from linkwright.tape.derivative_solve import add_numbers, fixed, reverse_solve
 from linkwright.tape.ledger import Ledger
 from linkwright.tape.program import Program, Role
-from linkwright.tape.scalar import undisturbed
+from linkwright.tape.recorder import undisturbed
 from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Order, Solve, Statement, Walk, Zero, nested
 from linkwright.tape.straight import is_straight, straightened
 from linkwright.tape.walks import without_walks

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from linkwright.tape.block import Block, finish
 from linkwright.tape.program import Buffer, Program
+from linkwright.tape.recorder import Recorder, undisturbed
 from linkwright.tape.running import Runner
-from linkwright.tape.scalar import Recorder, Scalar, undisturbed
+from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import Each, Zero
 
 #: A program of several statements with more operations than this stays as it is.

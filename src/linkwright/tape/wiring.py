@@ -9,7 +9,8 @@ import numpy as np
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block, finish
 from linkwright.tape.build import ProgramBuilder
-from linkwright.tape.scalar import Recorder, Scalar
+from linkwright.tape.recorder import Recorder
+from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import Case, Operand
 
 

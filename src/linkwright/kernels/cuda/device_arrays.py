@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwright.errors import KernelError
-from linkwright.kernels.arguments import Shape
 from linkwright.kernels.c.program_text import Outside
 from linkwright.kernels.libraries import library
+from linkwright.kernels.signature import Shape
 from linkwright.tape.program import Program
 
 

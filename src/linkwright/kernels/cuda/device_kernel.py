@@ -20,7 +20,6 @@ import numpy as np
 from linkwright.base.locks import Lock
 from linkwright.errors import DtypeError, KernelError
 from linkwright.kernels.arguments import (
-    Shape,
     check_count,
     check_out,
     common_lead,
@@ -34,8 +33,8 @@ from linkwright.kernels.cuda.homes import Home, full, home_of
 from linkwright.kernels.cuda.item_threads import suits
 from linkwright.kernels.cuda.items_kernel import ItemsKernel
 from linkwright.kernels.cuda.state_threads import BLOCK, states_text
-from linkwright.kernels.kernel import Signature
 from linkwright.kernels.libraries import on_device
+from linkwright.kernels.signature import Shape, Signature
 from linkwright.tape.program import Program
 
 _PRECISIONS = ("float64", "float32")

@@ -11,9 +11,9 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from linkwright.errors import KernelError
-from linkwright.kernels.arguments import Shape
 from linkwright.kernels.cuda.device_arrays import cupy, taken
 from linkwright.kernels.libraries import library
+from linkwright.kernels.signature import Shape
 
 
 class Home:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.locks import Lock
-from linkwright.kernels.arguments import Shape
 from linkwright.kernels.cuda.device_arrays import cupy, module
 from linkwright.kernels.cuda.item_threads import BLOCK, ItemsText, items_text
+from linkwright.kernels.signature import Shape
 from linkwright.tape.program import Program
 
 _GRAPHS = 4  # kept besides that of the kernel's own arrays

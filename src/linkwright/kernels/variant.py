@@ -1,0 +1,174 @@
+"""Loaded code for so many states at a time: its calls on arrays that were checked, alone or by a team of threads."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.base.locks import Lock
+from linkwright.base.types import Floats
+from linkwright.kernels import scratch
+from linkwright.kernels.execution import pool, pool_size, threads
+from linkwright.kernels.signature import Signature
+
+if TYPE_CHECKING:
+    from linkwright.kernels.llvm.compiler import Code
+
+_PATIENCE = 0.01  # seconds that a team waits for a member whose thread is busy
+_HELD_WORK = 20_000  # operations below which letting other threads of Python run costs more than it brings
+
+_ARGUMENTS = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+_FREE, _HELD = ctypes.CFUNCTYPE(None, *_ARGUMENTS), ctypes.PYFUNCTYPE(None, *_ARGUMENTS)
+_TEAM = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+#: Members of a team wait for each other: two teams could wait for each other's threads.
+_one_team = Lock(reentrant=False)
+
+
+class Variant:
+    """Loaded code for one width."""
+
+    def __init__(self, signature: Signature, width: int, code: Code, data: list[NDArray[Any]]) -> None:
+        self.name, self.width, self.work = signature.name, width, signature.work
+        self.scratch = signature.scratch[width]
+        self.code, self.data = code, data
+        self._free, self._held = _FREE(self.code.address), _HELD(self.code.address)
+        self._data_addresses = [d.ctypes.data for d in self.data]
+        arrays = len(signature.inputs) + len(signature.outputs)
+        self._head = struct.Struct(f"={arrays + len(self.data)}Q{arrays}q")
+        self._rooms: list[_Room] = []
+
+    def run(self, arrays: Sequence[Floats], strides: Sequence[int], begin: int, end: int) -> None:
+        """States begin..end; the last group of lanes may overlap the one before."""
+        addresses = [address(a) for a in arrays]
+        whole = (end - begin) // self.width * self.width
+        self._run(addresses, strides, begin, whole)
+        if whole < end - begin:
+            self._run(addresses, strides, end - self.width, self.width)
+
+    def in_order(self, arrays: Sequence[Floats], strides: Sequence[int], begin: int, number: int) -> None:
+        """So many states from `begin` on, one after another; for a width of 1."""
+        self._run([address(a) for a in arrays], strides, begin, number)
+
+    def run_together(self, arrays: Sequence[Floats], strides: Sequence[int]) -> bool:
+        """One state by a team of threads, if its code can be shared out and the threads are free for it now."""
+        size = min(threads(), pool_size() + 1)
+        if not self.code.team or size < 2 or not _one_team.acquire(blocking=False):
+            return False
+        try:
+            room, memory = self._prepared([address(a) for a in arrays], strides)
+            barrier = np.zeros(16, np.int64)  # how many have come, and at 8 how often all have
+            here, gate, part = threading.Semaphore(0), threading.Event(), _TEAM(self.code.team)
+            complete = False
+
+            def member(rank: int) -> None:
+                here.release()
+                gate.wait()
+                if complete:
+                    part(room.pointers, memory.address, rank, size, barrier.ctypes.data)
+
+            jobs = []
+            try:
+                jobs = [pool().submit(member, rank) for rank in range(1, size)]
+                # All must be there before any begins: they wait for each other, without end.
+                complete = all(here.acquire(timeout=_PATIENCE) for _ in jobs)
+            except RuntimeError:  # no threads any more: Python is ending
+                return False
+            finally:
+                gate.set()
+            if complete:
+                try:
+                    member(0)
+                finally:
+                    if not barrier[8]:  # an interrupt came first, and the others wait for this member
+                        member(0)
+                for job in jobs:
+                    job.result()
+            self._done(room, memory)
+            return complete
+        finally:
+            _one_team.release()
+
+    def _run(self, addresses: list[int], strides: Sequence[int], begin: int, count: int) -> None:
+        if count <= 0:
+            return
+        if begin:
+            addresses = [a + 8 * s * begin for a, s in zip(addresses, strides, strict=True)]
+        room, memory = self._prepared(addresses, strides)
+        entry = self._held if count * self.work < _HELD_WORK else self._free
+        entry(room.pointers, room.strides, memory.address, count)
+        self._done(room, memory)
+
+    def bound(self, arrays: Sequence[Floats], strides: Sequence[int]) -> Callable[[], None]:
+        """One state on these arrays, as a function that keeps them and its own memory."""
+        room, memory = self._prepared([address(a) for a in arrays], strides)
+        entry = self._held if self.work < _HELD_WORK else self._free
+
+        def call(kept: Any = (arrays, room, memory, self)) -> None:
+            entry(room.pointers, room.strides, memory.address, 1)
+
+        return call
+
+    def job(self, arrays: Sequence[Floats], strides: Sequence[int]) -> tuple[list[int], Any]:
+        """One state on these arrays for native code to call: the code's address and its first three arguments.
+
+        They hold as long as what is given back with them.
+        """
+        room, memory = self._prepared([address(a) for a in arrays], strides)
+        return [self.code.address, room.pointers, room.strides, memory.address], (arrays, room, memory, self)
+
+    def _prepared(self, addresses: list[int], strides: Sequence[int]) -> tuple[_Room, scratch.Scratch]:
+        """The memory of a call, with its addresses in place."""
+        # A room is taken out of the list while it is used: another thread, a signal handler or a finaliser
+        # that calls this kernel in between finds another or makes one.
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            room = _Room(self._head.size, 8 * (len(addresses) + len(self.data)))
+        self._head.pack_into(room.head, 0, *addresses, *self._data_addresses, *strides)
+        return room, room.scratch or scratch.take(self.scratch, self.name)
+
+    def _done(self, room: _Room, memory: scratch.Scratch) -> None:
+        """Keep the memory of a call for the next one."""
+        if self.scratch < scratch.LARGE:
+            room.scratch = memory
+        else:
+            scratch.give(memory, self)
+        self._rooms.append(room)
+
+
+class _Room:
+    """The memory of one call: pointers and strides, and scratch unless it is large."""
+
+    __slots__ = ("head", "pointers", "scratch", "strides")
+
+    def __init__(self, head: int, strides_at: int) -> None:
+        self.head = bytearray(head)
+        self.pointers = ctypes.addressof(ctypes.c_char.from_buffer(self.head))
+        self.strides = self.pointers + strides_at
+        self.scratch: scratch.Scratch | None = None
+
+
+def _address_asked(array: NDArray[Any]) -> int:
+    return array.ctypes.data
+
+
+def _address_read(array: NDArray[Any], _word: Any = ctypes.c_uint64.from_address) -> int:
+    return _word(id(array) + 16).value  # type: ignore[no-any-return]
+
+
+def _can_read_addresses() -> bool:
+    """Whether an array's address lies where NumPy's C structure has it: reading it is ten times as fast."""
+    if sys.implementation.name != "cpython" or struct.calcsize("P") != 8 or object.__basicsize__ != 16:
+        return False
+    some = (np.zeros(3), np.zeros((2, 4))[1:], np.zeros(()))
+    return all(_address_read(a) == _address_asked(a) for a in some)
+
+
+address: Callable[[NDArray[Any]], int] = _address_read if _can_read_addresses() else _address_asked
