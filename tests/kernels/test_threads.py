@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 import sample_programs as samples
+from linkwright.kernels.interpret.interpreter.interpreter import numpy_runner
 
 import linkwright as lw
 from crowd import at_once
@@ -13,7 +14,6 @@ from linkwright.kernels import compiled
 from linkwright.kernels import kernel as kernels
 from linkwright.kernels.callpath import supported
 from linkwright.kernels.execution import set_threads
-from linkwright.kernels.interpret import numpy_runner
 from linkwright.kernels.llvm import compiler
 from linkwright.kernels.variant import Variant
 

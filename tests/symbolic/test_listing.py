@@ -5,7 +5,8 @@ from pages import Reader
 
 import linkwright as lw
 from linkwright.model import Mechanism
-from linkwright.symbolic.recursive import QUANTITIES, recursive
+from linkwright.symbolic.quantities import RECURSIONS
+from linkwright.symbolic.recursive import recursive
 
 
 def scara() -> Mechanism:
@@ -18,7 +19,7 @@ def scara() -> Mechanism:
     return lw.from_dh(rows, convention="standard", parameters=values)
 
 
-@pytest.mark.parametrize("quantity", QUANTITIES)
+@pytest.mark.parametrize("quantity", RECURSIONS)
 def test_the_web_page_has_every_step_and_the_symbols(quantity: str) -> None:
     form = recursive(scara(), quantity)
     page = form.html()

@@ -26,12 +26,13 @@ from linkwright.mechanism.kinds import KINDS
 from linkwright.mechanism.topology import span
 from linkwright.model import Mechanism
 from linkwright.symbolic.literal import literal
-from linkwright.symbolic.recursive import QUANTITIES, Recursive, recursive
+from linkwright.symbolic.quantities import QUANTITIES, RECURSIONS
+from linkwright.symbolic.recursive import Recursive, recursive
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 needs_robots = pytest.mark.skipif(importlib.util.find_spec("cmeel") is None, reason="example-robot-data is missing")
 H = math.pi / 2
-FORCES = [name for name in QUANTITIES if name != "regressor"]
+FORCES = [name for name in RECURSIONS if name != "regressor"]
 #: Placed as a PUMA 560 is: a, alpha, d of modified Denavit–Hartenberg rows.
 PLACES = [(0, 0, 0), (0, -H, 0.24), (0.43, 0, -0.09), (-0.02, H, 0.43), (0, -H, 0), (0, H, 0)]
 
@@ -188,7 +189,7 @@ def test_emitted_python_computes_what_the_recursions_do(name: str) -> None:
 def test_the_code_costs_what_the_tape_costs(name: str) -> None:
     mech = mechanism(name)
     for quantity in FORCES:
-        function = QUANTITIES[quantity][0]
+        function = QUANTITIES[RECURSIONS[quantity]].program
         form = written(name, quantity, regrouped=False)
         counted = operations(form.python("computed"))
         tape = sum(mech.program(function, free=list(form.parameters), form="unrolled").count().values())
@@ -230,7 +231,7 @@ def test_the_panda_of_the_wheel_comes_out_right() -> None:
         tolerance = 1e-12 * max(1.0, float(np.abs(wanted).max()))
         assert run_python(form, x) == pytest.approx(wanted, rel=0.0, abs=tolerance)
         plain = recursive(mech, quantity, regrouped=False)
-        tape = mech.program(QUANTITIES[quantity][0]).count()
+        tape = mech.program(QUANTITIES[RECURSIONS[quantity]].program).count()
         assert operations(plain.python("computed")) <= 1.15 * sum(tape.values())
 
 

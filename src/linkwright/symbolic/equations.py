@@ -24,8 +24,9 @@ from linkwright.symbolic.formula import Block
 from linkwright.symbolic.links import Model
 from linkwright.symbolic.literal import literal as made_literal
 from linkwright.symbolic.meanings import meanings
-from linkwright.symbolic.parts import FORMS, PARTS, Parts
+from linkwright.symbolic.parts import FORMS, Parts
 from linkwright.symbolic.printing import Operations, Sheet, operations
+from linkwright.symbolic.quantities import PARTS, SHORTEST_FIRST
 from linkwright.symbolic.reading import model_of
 from linkwright.text import first_few
 
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from linkwright.symbolic.recursive import Recursive
 
 MOST = 10_000_000  # terms: some gigabytes
-#: The order in which parts are written, so that an interruption leaves what is short.
-_SHORTEST_FIRST = {"friction": 0, "springs": 1, "potential_energy": 2, "g": 3, "M": 4, "h": 6, "C": 7}
-_SHORTEST_FIRST |= {"kinetic_energy": 5, "lagrangian": 5}
 _NEARLY = 2e-3  # radians: a right angle written as 1.57
 _SURE = 9  # coordinates below which every derivation is short
 
@@ -159,7 +157,7 @@ class Equations(Parts):
         names, missing = list(parts or self._parts()), [*self.missing]
         made: dict[str, Block] = {}
         try:
-            for name in sorted(names, key=lambda name: _SHORTEST_FIRST[name]):
+            for name in sorted(names, key=SHORTEST_FIRST.index):
                 made[name] = self.block(name, form, progress)
         except KeyboardInterrupt:
             missing += [name for name in names if name not in made]

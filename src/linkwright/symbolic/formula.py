@@ -91,6 +91,11 @@ class Block:
     entries: tuple[Sum, ...]
     symmetric: bool = False
 
+    @property
+    def columns(self) -> int:
+        """How many columns it has: 1 of a vector and of a single formula."""
+        return self.shape[1] if len(self.shape) == 2 else 1
+
     def __repr__(self) -> str:
         size = " × ".join(map(str, self.shape))
         return f"<Block {self.name}: {f'{size} formulas' if size else 'a formula'}>"

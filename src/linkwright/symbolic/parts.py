@@ -14,6 +14,7 @@ from linkwright.symbolic.formula import Block, Sum, flat, place, symbols
 from linkwright.symbolic.links import Model
 from linkwright.symbolic.printing import text, to_sympy_block
 from linkwright.symbolic.printing.count import counted
+from linkwright.symbolic.quantities import MORE, PARTS, QUANTITIES
 from linkwright.symbolic.ring import Poly
 
 if TYPE_CHECKING:
@@ -22,11 +23,7 @@ if TYPE_CHECKING:
 
 Form = Literal["collected", "expanded", "grouped", "recursive"]
 FORMS: tuple[str, ...] = get_args(Form)
-#: The blocks of the equation itself, then those that can be asked for.
-PARTS = ("M", "h", "g", "friction", "springs")
-_STEPS = {"M": "mass_matrix", "h": "bias", "g": "gravity"}
 _COLLECTED = 40_000  # terms up to which multiple angles are the form to begin with
-MORE = ("C", "kinetic_energy", "potential_energy", "lagrangian")
 
 
 class Parts:
@@ -169,7 +166,8 @@ class Parts:
         if name not in PARTS + MORE:
             raise NameNotFound("part of the equations", name, list(PARTS + MORE))
         if form == "recursive":
-            text = f"the recursive form is made of steps; ask for them: eq.recursive({_STEPS.get(name, '...')!r})"
+            steps = QUANTITIES[name].recursion or "..."
+            text = f"the recursive form is made of steps; ask for them: eq.recursive({steps!r})"
             raise LinkwrightError(text)
         if form == "grouped" and name in ("M", "h", "g"):
             return self._groups[name]

@@ -18,7 +18,12 @@ from linkwright.mechanism.description import Description
 from linkwright.programs import Maker
 from linkwright.symbolic.formula import Role, Symbol
 from linkwright.symbolic.printing.count import Operations, counted
-from linkwright.symbolic.steps import Step, Steps, steps
+from linkwright.symbolic.quantities import QUANTITIES, RECURSIONS
+from linkwright.symbolic.recursive_code import c, python
+from linkwright.symbolic.recursive_text import html, latex, markdown, text, to_sympy
+from linkwright.symbolic.regressor import regressor
+from linkwright.symbolic.regrouped import RegroupedTree
+from linkwright.symbolic.steps import Steps, steps
 from linkwright.tape.block import Block, finish
 from linkwright.tape.recorder import Recorder, undisturbed
 from linkwright.tape.straight import straightened
@@ -27,16 +32,6 @@ if TYPE_CHECKING:
     from linkwright.model import Mechanism
     from linkwright.tape.program import Program
 
-#: What can be asked: the program behind it, the letter of its results, and what it is.
-QUANTITIES: dict[str, tuple[str, str, str]] = {
-    "inverse_dynamics": ("inverse_dynamics", "F", "The joint forces F that the accelerations need"),
-    "forward_dynamics": ("forward_dynamics", "", "The accelerations that the joint forces F cause"),
-    "mass_matrix": ("mass_matrix", "M", "The mass matrix M"),
-    "bias": ("bias_forces", "h", "The velocity products h, without gravity and force elements"),
-    "gravity": ("gravity_forces", "g", "The joint forces g that hold against gravity"),
-    "regressor": ("inverse_dynamics", "Y", "The regressor Y, by which F is linear in the inertial parameters"),
-}
-_SHORT = {"h": "bias", "g": "gravity", "M": "mass_matrix", "F": "inverse_dynamics", "Y": "regressor"}
 _LARGEST = 200_000  # operations that are still written in seconds
 
 
@@ -103,44 +98,30 @@ class Recursive:
 
     def python(self, name: str | None = None) -> str:
         """A Python module of one function; it needs `math` alone."""
-        from linkwright.symbolic.recursive_code import python
-
         return python(self, name)
 
     def c(self, name: str | None = None) -> str:
         """A C99 file of one function, without memory of its own."""
-        from linkwright.symbolic.recursive_code import c
-
         return c(self, name)
 
     def text(self, *, digits: int | None = 6) -> str:
         """The steps as lines of plain text, `c2 = cos(q2)`; numbers of so many digits."""
-        from linkwright.symbolic.recursive_text import text
-
         return text(self, digits=digits)
 
     def latex(self, *, document: bool = False, digits: int | None = 6) -> str:
         """Displays whose lines may break over pages, alone or as a whole document; numbers of so many digits."""
-        from linkwright.symbolic.recursive_text import latex
-
         return latex(self, document=document, digits=digits)
 
     def markdown(self, *, digits: int | None = 6) -> str:
         """A page with the formulas in dollar signs."""
-        from linkwright.symbolic.recursive_text import markdown
-
         return markdown(self, digits=digits)
 
     def html(self, *, digits: int | None = 6) -> str:
         """A web page that needs no network: the steps in MathML."""
-        from linkwright.symbolic.recursive_text import html
-
         return html(self, digits=digits)
 
     def sympy(self) -> tuple[list[tuple[Any, Any]], list[Any]]:
         """(replacements, [result]), as `sympy.cse` gives them, in plain symbols; the result is a matrix."""
-        from linkwright.symbolic.recursive_text import to_sympy
-
         return to_sympy(self)
 
 
@@ -165,10 +146,10 @@ def recursive(
     same forces to rounding. `beyond` names the force elements that closed forms lack, for a note.
     """
     d = mechanism if isinstance(mechanism, Description) else mechanism.description
-    quantity = _SHORT.get(quantity, quantity)
-    if quantity not in QUANTITIES:
-        raise NameNotFound("quantity", str(quantity), list(QUANTITIES))
-    function, letter, meaning = QUANTITIES[quantity]
+    row = QUANTITIES.get(RECURSIONS.get(quantity, quantity))
+    if row is None or not row.recursion:
+        raise NameNotFound("quantity", str(quantity), list(RECURSIONS))
+    quantity = row.recursion
     names = tuple(d.parameters) if free is None else tuple(free)
     if free is None:
         geared = {n for (array, _), e in d.bindings.items() if array == "gear" for n in e.names()}
@@ -177,23 +158,21 @@ def recursive(
     block: Block | None
     shape: tuple[int, ...]
     if quantity == "regressor":
-        from linkwright.symbolic.regressor import regressor
-
         _refuse_loops(Maker(d))
         program, block, columns = regressor(d, names)
         shape = (program.outputs[0].size, len(columns))
     else:
-        program = _program(d, quantity, function, names, regrouped)
+        program = _program(d, quantity, row.program, names, regrouped)
         block, shape = straightened(program), program.outputs[0].shape
     inputs = _inputs(d, program, names, coordinates)
-    letter = letter or f"dd{coordinates}"
+    letter = f"dd{coordinates}" if quantity == "forward_dynamics" else RECURSIONS[quantity]
     results = _results(letter, shape, coordinates, quantity)
     flat = [s for i in inputs for s in i.symbols]
     _check_names([*flat, *dict.fromkeys(results)], names, coordinates)
     if block is None or len(block) > _LARGEST:
         count = sum(program.count().values())
         text = f"{quantity} of {d.name!r} takes {count} operations, or solves a system, and has no form in steps"
-        raise ModelError(f"{text}; take its tape: mech.program({function!r}).to_c()", element=d.name)
+        raise ModelError(f"{text}; take its tape: mech.program({row.program!r}).to_c()", element=d.name)
     if quantity == "mass_matrix":
         block = _symmetric(block, shape[0])
     taken = {i.name for i in inputs} | set(d.parameters)
@@ -201,7 +180,7 @@ def recursive(
     if beyond and quantity in ("inverse_dynamics", "forward_dynamics"):
         notes = (f"With {', '.join(beyond)}, which the closed forms do not have.", *notes)
     made = steps(block, flat, results, taken)
-    return Recursive(d.name, quantity, meaning, inputs, letter, shape, made, tuple(results), notes, columns)
+    return Recursive(d.name, quantity, row.meaning, inputs, letter, shape, made, tuple(results), notes, columns)
 
 
 def _operations(tally: Mapping[str, int]) -> Operations:
@@ -224,8 +203,6 @@ def _program(d: Description, quantity: str, function: str, free: tuple[str, ...]
     maker = Maker(d)
     _refuse_loops(maker)
     if regrouped:
-        from linkwright.symbolic.regrouped import RegroupedTree
-
         maker.tree = RegroupedTree(d, maker.topology)
     request = Request(function, free=free, form="unrolled")
     maker.check(request)
@@ -304,6 +281,3 @@ def _notes(d: Description, quantity: str, regrouped: bool, stem: str) -> tuple[s
     elif regrouped:
         notes.append("Inertias are regrouped towards the base where joint forces cannot tell them apart.")
     return tuple(notes)
-
-
-__all__ = ["QUANTITIES", "Input", "Recursive", "Step", "recursive"]

@@ -13,7 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from linkwright.mechanism.description import Description
 from linkwright.mechanism.placement import placement_rotation
+from linkwright.mechanism.topology import Topology
 from linkwright.mechanism.tree import Tree
 from linkwright.spatial.rotation import Chain
 from linkwright.spatial.transform import Transform
@@ -32,13 +34,16 @@ _GIVES = {
 class RegroupedTree(Tree):
     """A tree whose links have regrouped inertias: joint forces and the mass matrix stay; reactions do not."""
 
+    def __init__(self, description: Description, topology: Topology) -> None:
+        super().__init__(description, topology)
+        self._recorded_with: Mapping[str, Any] | None = None  # of the recording that `_regrouped` are of
+        self._regrouped: list[dict[str, Any]] = []
+
     def record(self, i: int, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The numbers of link i with those inertias; they are worked out once for all links of a recording."""
-        known = self.__dict__.get("_known")
-        if known is None or known[0] is not parameters:
-            known = self.__dict__["_known"] = (parameters, self._regroup(parameters))
-        found: dict[str, Any] = dict(known[1][i])
-        return found
+        if not self._regrouped or self._recorded_with is not parameters:
+            self._recorded_with, self._regrouped = parameters, self._regroup(parameters)
+        return dict(self._regrouped[i])
 
     def _regroup(self, parameters: Mapping[str, Any] | None) -> list[dict[str, Any]]:
         records = [Tree.record(self, i, parameters) for i in range(self.n)]

@@ -85,7 +85,7 @@ def c_source(sheet: Sheet) -> str:
     lines += [" *", f" * Cost: {total}."]
     lines += [f" *   {name}: {one.operations}" for name, one in zip(names, routines, strict=True)]
     lines += [" *"]
-    for vector, symbols in (("q", sheet.coordinates), ("dq", sheet.rates), ("ddq", sheet.accelerations)):
+    for vector, symbols in sheet.vectors.items():
         if symbols:
             lines += wrapped([f"{comment(folded(s.name))}," for s in symbols], f" * {vector}: ", " *     ", WIDTH)
             lines[-1] = lines[-1].rstrip(",") + "."

@@ -15,14 +15,13 @@ from linkwright.symbolic.formula import Applied, Block, Factor, Root, Sum, Symbo
 from linkwright.symbolic.printing.count import Operations
 from linkwright.symbolic.printing.sheet import Sheet, different, places, used
 from linkwright.symbolic.printing.walk import content
+from linkwright.symbolic.quantities import QUANTITIES
 
 #: A longer sum is written in several statements: compilers walk an expression by recursion.
 PIECE = 80
 #: Signs in a line of code.
 WIDTH = 110
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
-#: What the usual blocks are functions of, whether or not a mechanism's happen to depend on it.
-_USUAL = {"M": "q", "g": "q", "h": "q dq", "C": "q dq", "friction": "q dq"}
 
 
 class Language(Protocol):
@@ -79,17 +78,18 @@ def routine(sheet: Sheet, block: Block, language: Language) -> Routine:
     """The program of one block."""
     here = used(block)
     values = sheet.values
-    groups = (("q", sheet.coordinates), ("dq", sheet.rates), ("ddq", sheet.accelerations))
-    usual = _USUAL.get(block.name, "q").split()
+    groups = sheet.vectors
+    # The usual blocks are functions of these, whether or not a mechanism's happen to depend on them.
+    usual = QUANTITIES[block.name].of if block.name in QUANTITIES else (0,)
     vectors = tuple(
         Vector(name, symbols)
-        for name, symbols in groups
-        if symbols and (name in usual or any(s.name in here for s in symbols))
+        for dots, (name, symbols) in enumerate(groups.items())
+        if symbols and (dots in usual or any(s.name in here for s in symbols))
     )
-    listed = {s.name for _, symbols in groups for s in symbols}
+    listed = {s.name for symbols in groups.values() for s in symbols}
     parameters = tuple(name for name in values if name in here and name not in listed)
     scalars = tuple(name for name in here if name not in listed and name not in values)
-    taken = {*language.reserved, "p", *(name for name, _ in groups)}
+    taken = {*language.reserved, "p", *groups}
     names: dict[str, str] = {}
     for name in (*(s.name for v in vectors for s in v.symbols), *parameters, *scalars):
         names[name] = language.identifier(name, taken)

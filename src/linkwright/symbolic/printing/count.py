@@ -6,7 +6,10 @@ from dataclasses import astuple, dataclass
 from fractions import Fraction
 
 from linkwright.symbolic.formula import Block
-from linkwright.symbolic.printing.sheet import Sheet
+from linkwright.symbolic.printing.sheet import Sheet, size
+
+#: The columns of `costs`.
+COSTS = ("terms", "additions", "multiplications", "divisions", "functions")
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,13 @@ class Operations:
 def counted(number: int, thing: str) -> str:
     """A number and its thing, in the plural where there are several."""
     return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def costs(sheet: Sheet) -> tuple[list[tuple[Block, tuple[int, ...]]], tuple[int, ...]]:
+    """Of each block its terms, additions, multiplications, divisions and functions; and of all blocks together."""
+    each = [(block, (size(block), *astuple(operations(block)))) for block in sheet.blocks]
+    together = tuple(map(sum, zip(*(numbers for _, numbers in each), strict=True)))
+    return each, together or (0,) * len(COSTS)
 
 
 def operations(what: Sheet | Block) -> Operations:

@@ -6,15 +6,15 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import ClassVar
 
 from linkwright.errors import LinkwrightError
-from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Symbol, Trig
-from linkwright.symbolic.printing.count import Operations, operations
-from linkwright.symbolic.printing.layout import layout
-from linkwright.symbolic.printing.names import Split, folded, greek_name, split
-from linkwright.symbolic.printing.quantities import Quantity, letter, motion
-from linkwright.symbolic.printing.sheet import Sheet, different, places, terms
-from linkwright.symbolic.printing.walk import Writer, decimal
+from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Trig
+from linkwright.symbolic.printing.count import costs
+from linkwright.symbolic.printing.drawing import Drawing
+from linkwright.symbolic.printing.names import Split, folded, greek_name
+from linkwright.symbolic.printing.sheet import Sheet, different, places
+from linkwright.symbolic.printing.walk import decimal
 
 #: A document with more terms than this is nothing to read.
 LIMIT = 20_000
@@ -26,25 +26,26 @@ _OPERATORS = {
     "log": r"\ln",
 }
 _SPACED = tuple(_OPERATORS.values())
-_INFIX = {"lt": "<", "le": r"\le"}
+_ACCENTS_OF_RATES = ("", r"\dot", r"\ddot")
 
 
-class Latex(Writer):
+class Latex(Drawing):
     """Formulas as LaTeX in math mode."""
 
-    functions_last = True
-
-    def symbol(self, symbol: Symbol) -> str:
-        dots = {"rate": r"\dot", "acceleration": r"\ddot"}.get(symbol.role, "") if symbol.of else ""
-        parts = split(symbol.of if dots else symbol.name)
-        return named(parts, dots)
-
-    def number(self, x: Fraction) -> str:
-        written = decimal(x)
-        if written is None:
-            return str(x.numerator) if x.denominator == 1 else rf"\tfrac{{{x.numerator}}}{{{x.denominator}}}"
-        mantissa, _, exponent = written.partition("e")
-        return rf"{mantissa}\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+    at_break = ("{}+ ", "{}- ")
+    broken_brackets = (r"\bigl(", r"\bigr)")
+    equals, plus, comma = " = ", " + ", ", "
+    gap = r"\,"
+    group = "{}"
+    fraction = r"\tfrac{{{}}}{{{}}}"
+    templates: ClassVar = {
+        "sqrt": r"\sqrt{{{}}}",
+        "abs": r"\lvert {}\rvert",
+        "floor": r"\lfloor {}\rfloor",
+        "pow": r"{{({})}}^{{{}}}",
+        "lt": "[{} < {}]",
+        "le": r"[{} \le {}]",
+    }
 
     def power(self, base: str, exponent: int, factor: Factor) -> str:
         if isinstance(factor, Trig | Applied):
@@ -54,22 +55,9 @@ class Latex(Writer):
             base = self.bracket(base) if isinstance(factor, Applied) else base
         return f"{base}^{{{exponent}}}"
 
-    def function(self, name: str, arguments: Sequence[str], bare: bool) -> str:
-        if name == "sqrt":
-            return rf"\sqrt{{{arguments[0]}}}"
-        if name == "abs":
-            return rf"\lvert {arguments[0]}\rvert"
-        if name == "floor":
-            return rf"\lfloor {arguments[0]}\rfloor"
-        if name == "pow":
-            return rf"{{({arguments[0]})}}^{{{arguments[1]}}}"
-        if name in _INFIX:
-            return rf"[{arguments[0]} {_INFIX[name]} {arguments[1]}]"
+    def call(self, name: str, arguments: Sequence[str], bare: bool) -> str:
         operator = _OPERATORS.get(name) or rf"\operatorname{{{name}}}"
         return f"{operator} {arguments[0]}" if bare else f"{operator}({', '.join(arguments)})"
-
-    def bracket(self, inside: str) -> str:
-        return f"({inside})"
 
     def product(self, parts: Sequence[str]) -> str:
         # An operator such as \cos brings its own space.
@@ -83,33 +71,25 @@ class Latex(Writer):
             above = [*([str(number.numerator)] if number.numerator != 1 or not top else []), *top]
             below = [*([str(number.denominator)] if number.denominator != 1 else []), *bottom]
             return self.quotient(above, below)
-        if bottom or not top or number == 1 or "." in (decimal(number) or ""):
-            return super().term(number, top, bottom)
-        return self.number(number) + self.product(top)
+        return super().term(number, top, bottom)
 
-    def joined(self, terms: Sequence[tuple[bool, str]]) -> str:
-        text = "".join(f" {'-' if minus else '+'} {term}" for minus, term in terms)
-        return text[3:] if text.startswith(" + ") else text[1:].replace("- ", "-", 1)
+    def decimals(self, text: str) -> str:
+        mantissa, _, exponent = text.partition("e")
+        return rf"{mantissa}\cdot 10^{{{int(exponent)}}}" if exponent else mantissa.replace("inf", r"\infty")
 
-    def sign(self, minus: bool, first: bool) -> str:
-        return ("-" if minus else "") if first else ("{}- " if minus else "{}+ ")
+    def named(self, name: Split, dots: int = 0, *, bold: bool = False) -> str:
+        stem = rf"\mathit{{{_escaped(name.stem)}}}" if name.word else _letter(name.stem)
+        for accent in (r"\boldsymbol" if bold else "", _ACCENTS_OF_RATES[dots]):
+            stem = f"{accent}{{{stem}}}" if accent else stem
+        if not name.subscript:
+            return stem
+        word = re.fullmatch(r"[^\W\d_]{2}[\w ,]*", name.subscript) and not re.match(r"[xyz]{2}\d*$", name.subscript)
+        below = _escaped(name.subscript)
+        return rf"{stem}_{{\mathrm{{{below}}}}}" if word else f"{stem}_{{{below}}}"
 
-    def opened(self, inside: str) -> str:
-        return rf"\bigl({inside}"
-
-    def closed(self, inside: str) -> str:
-        return rf"{inside}\bigr)"
-
-
-def named(parts: Split, over: str = "") -> str:
-    r"""A letter or word with its subscript; `over` is an accent such as \dot."""
-    stem = rf"\mathit{{{_escaped(parts.stem)}}}" if parts.word else _letter(parts.stem)
-    stem = f"{over}{{{stem}}}" if over else stem
-    if not parts.subscript:
-        return stem
-    word = re.fullmatch(r"[^\W\d_]{2}[\w ,]*", parts.subscript) and not re.match(r"[xyz]{2}\d*$", parts.subscript)
-    below = _escaped(parts.subscript)
-    return rf"{stem}_{{\mathrm{{{below}}}}}" if word else f"{stem}_{{{below}}}"
+    def matrix(self, cells: Sequence[str], columns: int) -> str:
+        rows = [" & ".join(cells[k : k + columns]) for k in range(0, len(cells), columns)]
+        return r"\begin{bmatrix} " + r" \\ ".join(rows) + r" \end{bmatrix}"
 
 
 def latex_formula(formula: Sum) -> str:
@@ -123,16 +103,19 @@ def latex_block(block: Block, width: int = 90) -> str:
     `width` is about how many signs a line holds.
     """
     writer = Latex()
-    name = bold(letter(block)) if block.shape else named(letter(block))
-    if not block.shape:
-        return aligned([(name, block.entries[0])], writer, width)
-    found, held = different(block)
-    texts = [writer.sum(e) for e in found]
-    columns = block.shape[1] if len(block.shape) == 2 else 1
-    fits = columns <= 10 and _matrix_width([texts[k] for k in held], columns) <= width
-    if fits:
-        return rf"\[ {name} = {latex_matrix([texts[k] for k in held], columns)} \]"
-    return aligned([(entry_name(block, place), entry) for place, entry in _listed(block)], writer, width)
+    entries, held = different(block)
+    if block.shape:
+        texts = [writer.sum(entry) for entry in entries]
+        cells = [texts[which] for which in held]
+        if block.columns <= 10 and _matrix_width(cells, block.columns) <= width:
+            return rf"\[ {writer.whole(block, cells)} \]"
+    # Each different entry once, where it stands first; zeros everywhere in vectors.
+    listed = [
+        (writer.entry_name(block, place), entry)
+        for k, (place, entry) in enumerate(places(block))
+        if held.index(held[k]) == k or (not entry and len(block.shape) == 1)
+    ]
+    return aligned(listed, writer, width)
 
 
 def latex_document(sheet: Sheet) -> str:
@@ -144,10 +127,10 @@ def latex_document(sheet: Sheet) -> str:
             'print it in the form "recursive", which stays short, or only some of its blocks'
         )
     writer = Latex()
-    body = [*_introduction(sheet), *(rf"{latex_text(note)}\par" for note in sheet.notes)]
+    body = [*_introduction(sheet, writer), *(rf"{latex_text(note)}\par" for note in sheet.notes)]
     for block in sheet.blocks:
         body += ["", rf"\section*{{{latex_text(sheet.heading(block))}}}", *_section(block, writer)]
-    return latex_file(sheet, [*body, *latex_symbols(sheet, writer), *_cost(sheet)])
+    return latex_file(sheet, [*body, *latex_symbols(sheet, writer), *_cost(sheet, writer)])
 
 
 def latex_file(sheet: Sheet, body: Sequence[str]) -> str:
@@ -178,49 +161,24 @@ _PREAMBLE = r"""\documentclass[11pt,a4paper]{article}
 """
 
 
-def _introduction(sheet: Sheet) -> list[str]:
-    made = equation(sheet)
-    if not made:
+def _introduction(sheet: Sheet, writer: Latex) -> list[str]:
+    if not sheet.motion:
         return []
-    coordinates = r",\,".join(Latex().symbol(s) for s in sheet.coordinates[:12])
+    coordinates = r",\,".join(writer.symbol(s) for s in sheet.coordinates[:12])
     more = r",\,\dots" if len(sheet.coordinates) > 12 else ""
     return [
-        rf"\[ {made} \]",
-        rf"with the coordinates $\boldsymbol{{q}} = ({coordinates}{more})^{{\mathsf T}}$, the driving forces "
+        rf"\[ {writer.equation(sheet)} \]",
+        rf"with the coordinates ${writer.vector()} = ({coordinates}{more})^{{\mathsf T}}$, the driving forces "
         r"$\boldsymbol{F}$ and disturbances $\boldsymbol{d}$.\par",
     ]
 
 
-def equation(sheet: Sheet) -> str:
-    """F + d = M q̈ + h + ..., of the blocks that are there; nothing without M."""
-    parts = motion(sheet)
-    return rf"\boldsymbol{{F}} + \boldsymbol{{d}} = {' + '.join(map(_quantity, parts))}" if parts else ""
-
-
-_Q = (r"\boldsymbol{q}", r"\dot{\boldsymbol{q}}", r"\ddot{\boldsymbol{q}}")
-
-
-def _quantity(quantity: Quantity) -> str:
-    of = f"({', '.join(_Q[k] for k in quantity.of)})" if quantity.of else ""
-    return bold(quantity.name) + of + (rf"\,{_Q[quantity.times]}" if quantity.times is not None else "")
-
-
-def bold(parts: Split) -> str:
-    """The name of a vector or matrix."""
-    return named(parts, r"\boldsymbol")
-
-
 def _section(block: Block, writer: Latex) -> list[str]:
     """A matrix of short entries and names, then what the names stand for."""
-    if not block.shape:
-        return _paragraph(named(letter(block)), block.entries[0], writer)
-    plan = layout(block)
-    lines = []
-    if plan.cells:
-        cells = [entry_name(block, c.place) if c.entry is None else writer.sum(c.entry) for c in plan.cells]
-        lines.append(rf"\[ {bold(letter(block))} = {latex_matrix(cells, plan.columns)} \]")
-    for place, entry in plan.listed:
-        lines += _paragraph(entry_name(block, place), entry, writer)
+    matrix, listed = writer.parts(block)
+    lines = [rf"\[ {matrix} \]"] if matrix else []
+    for place, entry in listed:
+        lines += _paragraph(writer.entry_name(block, place), entry, writer)
     return lines
 
 
@@ -247,59 +205,24 @@ def latex_symbols(sheet: Sheet, writer: Latex) -> list[str]:
     head += r"\textit{meaning}" if sheet.meanings else ""
     lines += [head + r" \\[2pt]\hline\noalign{\smallskip}\endhead"]
     for name, value in values.items():
-        cell = r"\hfill " + ("--" if value is None else f"${_value(value)}$") + r"\quad"
+        cell = r"\hfill " + ("--" if value is None else f"${writer.decimals(f'{value:.10g}')}$") + r"\quad"
         meaning = latex_text(sheet.meanings.get(name, ""))
         first = rf"${writer.symbol(symbols[name])}$ & \texttt{{{latex_text(name)}}}"
         lines.append(rf"{first} & {cell} & \raggedright {meaning} \tabularnewline")
     return [*lines, r"\end{longtable}"]
 
 
-def _value(value: float) -> str:
-    mantissa, _, exponent = f"{value:.10g}".partition("e")
-    return rf"{mantissa}\cdot 10^{{{int(exponent)}}}" if exponent else mantissa.replace("inf", r"\infty")
-
-
-def _cost(sheet: Sheet) -> list[str]:
+def _cost(sheet: Sheet, writer: Latex) -> list[str]:
     lines = ["", r"\section*{Size and cost}", r"\begin{tabular}{@{}lrrrrr@{}}"]
     lines += [r" & terms & $+\,-$ & $\times$ & $\div$ & functions \\[2pt]\hline\noalign{\smallskip}"]
-    total = Operations()
-    for block in sheet.blocks:
-        cost = operations(block)
-        total += cost
-        size = sum(map(terms, different(block)[0]))
-        name = bold(letter(block)) if block.shape else named(letter(block))
-        numbers = (size, cost.additions, cost.multiplications, cost.divisions, cost.functions)
-        lines.append(rf"${name}$ & {' & '.join(f'{n:,}' for n in numbers)} \\")
-    numbers = (sheet.terms, total.additions, total.multiplications, total.divisions, total.functions)
-    lines += [rf"together & {' & '.join(f'{n:,}' for n in numbers)} \\", r"\end{tabular}"]
-    return lines
+    each, together = costs(sheet)
+    rows = [(f"${writer.block_name(block)}$", numbers) for block, numbers in each]
+    for name, numbers in (*rows, ("together", together)):
+        lines.append(rf"{name} & {' & '.join(f'{n:,}' for n in numbers)} \\")
+    return [*lines, r"\end{tabular}"]
 
 
 # -- matrices and broken lines --------------------------------------------------------------------------------------
-def _listed(block: Block) -> list[tuple[str, Sum]]:
-    """The entries to write out: each different one once, where it stands first; zeros only in vectors."""
-    found, held = different(block)
-    seen: set[int] = set()
-    listed = []
-    for (place, entry), which in zip(places(block), held, strict=True):
-        if which not in seen or (not entry and len(block.shape) == 1):
-            seen.add(which)
-            listed.append((place, found[which]))
-    return listed
-
-
-def entry_name(block: Block, place: str) -> str:
-    """The name of one entry of a block: M_{12}."""
-    parts = letter(block)
-    return named(Split(parts.stem, f"{parts.subscript},{place}" if parts.subscript else place))
-
-
-def latex_matrix(cells: Sequence[str], columns: int) -> str:
-    """A matrix in square brackets, of cells by rows."""
-    rows = [" & ".join(cells[k : k + columns]) for k in range(0, len(cells), columns)]
-    return r"\begin{bmatrix} " + r" \\ ".join(rows) + r" \end{bmatrix}"
-
-
 def _matrix_width(cells: Sequence[str], columns: int) -> int:
     return sum(max(map(_width, cells[k::columns])) + 2 for k in range(columns))
 

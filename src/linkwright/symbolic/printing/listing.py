@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 
 from linkwright.symbolic.formula import Sum, Symbol
-from linkwright.symbolic.printing.count import Operations
+from linkwright.symbolic.printing.count import COSTS, Operations
 from linkwright.symbolic.printing.latex import Latex, aligned, latex_file, latex_symbols, latex_text
-from linkwright.symbolic.printing.markdown import markdown_symbols, markdown_text
+from linkwright.symbolic.printing.markdown import markdown_file, markdown_head, markdown_symbols, markdown_text
 from linkwright.symbolic.printing.mathml import MathML
-from linkwright.symbolic.printing.page import KINDS, html_costs, html_entry, html_frame, html_symbols
+from linkwright.symbolic.printing.page import html_costs, html_entry, html_frame, html_symbols
 from linkwright.symbolic.printing.plain import Plain
 from linkwright.symbolic.printing.sheet import Sheet
 
@@ -54,15 +54,12 @@ def latex_listing(listing: Listing, *, document: bool = False) -> str:
 def markdown_listing(listing: Listing) -> str:
     """A heading, the cost, the formulas as displays, and the symbols with their values."""
     sheet, writer = listing.sheet, Latex()
-    lines = [f"# {markdown_text(sheet.title)}", "", f"Equations of motion, {markdown_text(sheet.form)} form.", ""]
-    for text in (listing.told, *sheet.notes):
-        lines += [markdown_text(text), ""]
+    lines = markdown_head(sheet, (listing.told, *sheet.notes))
     for title, steps in listing.sections:
         lines += [f"## {markdown_text(title)}", ""]
         for at in range(0, len(steps), _AT_ONCE):
             lines += ["$$", _display(steps[at : at + _AT_ONCE], writer, "aligned"), "$$", ""]
-    lines += markdown_symbols(sheet, writer)
-    return ("\n".join(lines).rstrip("\n") + "\n").encode("utf-8", "replace").decode("utf-8")
+    return markdown_file([*lines, *markdown_symbols(sheet, writer)])
 
 
 def html_listing(listing: Listing) -> str:
@@ -75,7 +72,7 @@ def html_listing(listing: Listing) -> str:
     if sheet.symbols:
         sections.append(("Symbols", "symbols", html_symbols(sheet, writer)))
     rows = [("of parameters alone", astuple(listing.once))] if listing.once.total else []
-    sections.append(("Cost", "cost", html_costs(KINDS, [*rows, ("together", astuple(listing.cost))])))
+    sections.append(("Cost", "cost", html_costs(COSTS[1:], [*rows, ("together", astuple(listing.cost))])))
     return html_frame(sheet, sections, (listing.told, *sheet.notes))
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import astuple
+from collections.abc import Sequence
 
 from linkwright.symbolic.formula import Block
 from linkwright.symbolic.printing.code import wrapped
-from linkwright.symbolic.printing.count import Operations, operations
-from linkwright.symbolic.printing.latex import Latex, aligned, bold, entry_name, equation, latex_matrix, named
-from linkwright.symbolic.printing.layout import layout
+from linkwright.symbolic.printing.count import COSTS, Operations, costs, counted
+from linkwright.symbolic.printing.latex import Latex, aligned
 from linkwright.symbolic.printing.plain import Plain
-from linkwright.symbolic.printing.quantities import letter
-from linkwright.symbolic.printing.sheet import Sheet, different, terms
+from linkwright.symbolic.printing.sheet import Sheet, terms
 
 #: A sum with more terms is plain text, which is quicker to draw and to search.
 DRAWN = 24
@@ -21,26 +19,34 @@ _WIDTH = 90
 
 def markdown_page(sheet: Sheet) -> str:
     """A page with the equation of motion, every block, the symbols with their values, and the cost."""
-    lines = [f"# {markdown_text(sheet.title)}", "", f"Equations of motion, {markdown_text(sheet.form)} form.", ""]
-    for note in sheet.notes:
-        lines += [markdown_text(note), ""]
-    if made := equation(sheet):
-        lines += [f"$$ {made} $$", ""]
     latex, plain = Latex(), Plain()
-    costs = [operations(block) for block in sheet.blocks]
-    for block, cost in zip(sheet.blocks, costs, strict=True):
-        size = sum(map(terms, different(block)[0]))
+    lines = markdown_head(sheet, sheet.notes)
+    if sheet.motion:
+        lines += [f"$$ {latex.equation(sheet)} $$", ""]
+    each, together = costs(sheet)
+    for block, (count, *cost) in each:
         lines += [f"## {markdown_text(sheet.heading(block))}", "", *_block(block, latex, plain)]
-        lines += [f"{size:,} term{'' if size == 1 else 's'}; as code: {cost}.", ""]
+        lines += [f"{counted(count, 'term')}; as code: {Operations(*cost)}.", ""]
     lines += markdown_symbols(sheet, latex)
-    lines += ["## Size and cost", "", "| | terms | additions | multiplications | divisions | functions |"]
+    lines += ["## Size and cost", "", f"| | {' | '.join(COSTS)} |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | ---: |")
-    for block, cost in zip(sheet.blocks, costs, strict=True):
-        numbers = (sum(map(terms, different(block)[0])), *astuple(cost))
-        lines.append(f"| {markdown_text(block.name)} | {' | '.join(f'{n:,}' for n in numbers)} |")
-    numbers = (sheet.terms, *astuple(sum(costs, Operations())))
-    lines.append(f"| together | {' | '.join(f'{n:,}' for n in numbers)} |")
-    return ("\n".join(lines) + "\n").encode("utf-8", "replace").decode("utf-8")
+    rows = [(markdown_text(block.name), numbers) for block, numbers in each]
+    for name, numbers in (*rows, ("together", together)):
+        lines.append(f"| {name} | {' | '.join(f'{n:,}' for n in numbers)} |")
+    return markdown_file(lines)
+
+
+def markdown_head(sheet: Sheet, sentences: Sequence[str]) -> list[str]:
+    """The title, the form, and a paragraph a sentence."""
+    lines = [f"# {markdown_text(sheet.title)}", "", f"Equations of motion, {markdown_text(sheet.form)} form.", ""]
+    for sentence in sentences:
+        lines += [markdown_text(sentence), ""]
+    return lines
+
+
+def markdown_file(lines: Sequence[str]) -> str:
+    """Lines as a text that UTF-8 can hold."""
+    return ("\n".join(lines).rstrip("\n") + "\n").encode("utf-8", "replace").decode("utf-8")
 
 
 def markdown_symbols(sheet: Sheet, latex: Latex) -> list[str]:
@@ -56,16 +62,13 @@ def markdown_symbols(sheet: Sheet, latex: Latex) -> list[str]:
 
 
 def _block(block: Block, latex: Latex, plain: Plain) -> list[str]:
-    plan = layout(block)
-    lines = []
-    if plan.cells:
-        cells = [entry_name(block, c.place) if c.entry is None else latex.sum(c.entry) for c in plan.cells]
-        lines += [f"$$ {bold(letter(block))} = {latex_matrix(cells, plan.columns)} $$", ""]
-    for place, entry in plan.listed:
+    matrix, listed = latex.parts(block)
+    lines = [f"$$ {matrix} $$", ""] if matrix else []
+    for place, entry in listed:
         if terms(entry) <= DRAWN:
-            name = entry_name(block, place) if block.shape else named(letter(block))
-            made = aligned([(name, entry)], latex, _WIDTH, "aligned")
-            lines += [f"$$ {name} = {latex.sum(entry)} $$" if made.count("\n") < 3 else f"$$\n{made}\n$$", ""]
+            name = latex.entry_name(block, place)
+            broken = aligned([(name, entry)], latex, _WIDTH, "aligned")
+            lines += [f"$$ {name} = {latex.sum(entry)} $$" if broken.count("\n") < 3 else f"$$\n{broken}\n$$", ""]
         else:
             pieces = plain.pieces(entry, longest=10**9)
             lines += ["```text", *wrapped(pieces, f"{_line(block.name + place)} = ", "    ", _WIDTH), "```", ""]

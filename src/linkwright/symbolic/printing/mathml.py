@@ -5,33 +5,44 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
-from fractions import Fraction
+from typing import ClassVar
 
-from linkwright.symbolic.formula import Applied, Factor, Sum, Symbol, Trig
-from linkwright.symbolic.printing.names import Split, split
-from linkwright.symbolic.printing.walk import Writer, decimal
+from linkwright.symbolic.formula import Applied, Factor, Sum, Trig
+from linkwright.symbolic.printing.drawing import Drawing
+from linkwright.symbolic.printing.names import Split
 
 _OPERATORS = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "log": "ln"}
-_INFIX = {"lt": "&lt;", "le": "≤"}
 #: U+2061, which tells readers (also those that speak) that a function is applied.
 _APPLY = "<mo>&#x2061;</mo>"
 _THIN = '<mspace width=".1667em"/>'
+_ROUND = ('<mrow><mo stretchy="false">(</mo>', '<mo stretchy="false">)</mo></mrow>')
+_FENCED = '<mrow><mo form="prefix">{}</mo>{{}}<mo form="postfix">{}</mo></mrow>'
+_COMPARED = "<mrow><mo>[</mo>{{}}<mo>{}</mo>{{}}<mo>]</mo></mrow>"
 
 
-class MathML(Writer):
+class MathML(Drawing):
     """Formulas as the inside of a `<math>` element."""
 
-    functions_last = True
-
-    def symbol(self, symbol: Symbol) -> str:
-        dots = {"rate": 1, "acceleration": 2}.get(symbol.role, 0) if symbol.of else 0
-        return named(split(symbol.of if dots else symbol.name), dots)
-
-    def number(self, x: Fraction) -> str:
-        written = decimal(x)
-        if written is None and x.denominator != 1:
-            return f'<mfrac class="n"><mn>{x.numerator}</mn><mn>{x.denominator}</mn></mfrac>'
-        return number(written or str(x))
+    leading = ("", '<mo form="prefix">−</mo>')
+    between = ('<mo form="infix">+</mo>', '<mo form="infix">−</mo>')
+    at_break = (
+        '<mo form="infix" lspace="0" rspace=".25em">+</mo>',
+        '<mo form="infix" lspace="0" rspace=".25em">−</mo>',
+    )
+    brackets = _ROUND
+    broken_brackets = ('<mo form="prefix" stretchy="false">(</mo>', '<mo form="postfix" stretchy="false">)</mo>')
+    equals, plus, comma = "<mo>=</mo>", "<mo>+</mo>", "<mo>,</mo>"
+    gap = '<mspace width=".17em"/>'
+    group = "<mrow>{}</mrow>"
+    fraction = '<mfrac class="n"><mn>{}</mn><mn>{}</mn></mfrac>'
+    templates: ClassVar = {
+        "sqrt": "<msqrt>{}</msqrt>",
+        "abs": _FENCED.format("|", "|"),
+        "floor": _FENCED.format("⌊", "⌋"),
+        "pow": f"<msup><mrow>{'{}'.join(_ROUND)}</mrow><mrow>{{}}</mrow></msup>",
+        "lt": _COMPARED.format("&lt;"),
+        "le": _COMPARED.format("≤"),
+    }
 
     def power(self, base: str, exponent: int, factor: Factor) -> str:
         match = re.match(r"<mi>[a-z]{3,}</mi>(?=<mo>&#x2061;)", base)
@@ -42,22 +53,10 @@ class MathML(Writer):
             return f"<msubsup>{match[1]}<mn>{exponent}</mn></msubsup>"
         return f"<msup><mrow>{base}</mrow><mn>{exponent}</mn></msup>"
 
-    def function(self, name: str, arguments: Sequence[str], bare: bool) -> str:
-        if name == "sqrt":
-            return f"<msqrt>{arguments[0]}</msqrt>"
-        if name in ("abs", "floor"):
-            left, right = "||" if name == "abs" else "⌊⌋"
-            return f'<mrow><mo form="prefix">{left}</mo>{arguments[0]}<mo form="postfix">{right}</mo></mrow>'
-        if name == "pow":
-            return f"<msup><mrow>{self.bracket(arguments[0])}</mrow><mrow>{arguments[1]}</mrow></msup>"
-        if name in _INFIX:
-            return f"<mrow><mo>[</mo>{arguments[0]}<mo>{_INFIX[name]}</mo>{arguments[1]}<mo>]</mo></mrow>"
-        inside = "<mo>,</mo>".join(arguments)
+    def call(self, name: str, arguments: Sequence[str], bare: bool) -> str:
+        inside = self.comma.join(arguments)
         shown = html.escape(_OPERATORS.get(name, name))
         return f"<mi>{shown}</mi>{_APPLY}{_THIN + inside if bare else self.bracket(inside)}"
-
-    def bracket(self, inside: str) -> str:
-        return f'<mrow><mo stretchy="false">(</mo>{inside}<mo stretchy="false">)</mo></mrow>'
 
     def product(self, parts: Sequence[str]) -> str:
         return _THIN.join(parts)
@@ -65,57 +64,33 @@ class MathML(Writer):
     def quotient(self, top: Sequence[str], bottom: Sequence[str]) -> str:
         return f"<mfrac><mrow>{self.product(top)}</mrow><mrow>{self.product(bottom)}</mrow></mfrac>"
 
-    def term(self, number: Fraction, top: Sequence[str], bottom: Sequence[str]) -> str:
-        if bottom or not top or number == 1 or "." in (decimal(number) or ""):
-            return super().term(number, top, bottom)
-        return self.number(number) + self.product(top)
+    def decimals(self, text: str) -> str:
+        mantissa, _, exponent = text.partition("e")
+        shown = mantissa.replace("-", "−").replace("inf", "∞")
+        if not exponent:
+            return f"<mn>{shown}</mn>"
+        power = f"<msup><mn>10</mn><mn>{str(int(exponent)).replace('-', '−')}</mn></msup>"
+        return f"<mn>{shown}</mn><mo>·</mo>{power}"
 
-    def joined(self, terms: Sequence[tuple[bool, str]]) -> str:
-        parts = []
-        for k, (minus, term) in enumerate(terms):
-            if k or minus:
-                form = "infix" if k else "prefix"
-                parts.append(f'<mo form="{form}">{"−" if minus else "+"}</mo>')
-            parts.append(term)
-        return "".join(parts)
+    def named(self, name: Split, dots: int = 0, *, bold: bool = False) -> str:
+        stem = _bold(name.stem) if bold and not name.word else html.escape(name.stem)
+        # A word is set as one; a single letter is italic by itself.
+        inner = f'<mi class="word">{stem}</mi>' if name.word else f"<mi>{stem}</mi>"
+        if dots:
+            above = "˙" if dots == 1 else "¨"
+            inner = f'<mover accent="true">{inner}<mo stretchy="false">{above}</mo></mover>'
+        if not name.subscript:
+            return inner
+        tag = "mn" if name.subscript.isdigit() else "mi"
+        upright = ' class="up"' if tag == "mi" and len(name.subscript) > 1 else ""
+        return f"<msub>{inner}<{tag}{upright}>{html.escape(name.subscript)}</{tag}></msub>"
 
-    def sign(self, minus: bool, first: bool) -> str:
-        if first:
-            return '<mo form="prefix">−</mo>' if minus else ""
-        return f'<mo form="infix" lspace="0" rspace=".25em">{"−" if minus else "+"}</mo>'
-
-    def opened(self, inside: str) -> str:
-        return f'<mo form="prefix" stretchy="false">(</mo>{inside}'
-
-    def closed(self, inside: str) -> str:
-        return f'{inside}<mo form="postfix" stretchy="false">)</mo>'
-
-
-def number(text: str) -> str:
-    """A number that is written in decimals, with its exponent as a power of ten."""
-    mantissa, _, exponent = text.partition("e")
-    shown = mantissa.replace("-", "−").replace("inf", "∞")
-    if not exponent:
-        return f"<mn>{shown}</mn>"
-    power = f"<msup><mn>10</mn><mn>{str(int(exponent)).replace('-', '−')}</mn></msup>"
-    return f"<mn>{shown}</mn><mo>·</mo>{power}"
-
-
-def named(parts: Split, dots: int = 0, bold: bool = False) -> str:
-    """A letter or word with its subscript, dots above the letter; bold for vectors and matrices."""
-    stem = html.escape(parts.stem)
-    if bold and not parts.word:
-        stem = _bold(parts.stem)
-    # A word is set as one; a single letter is italic by itself.
-    inner = f'<mi class="word">{stem}</mi>' if parts.word else f"<mi>{stem}</mi>"
-    if dots:
-        above = "˙" if dots == 1 else "¨"
-        inner = f'<mover accent="true">{inner}<mo stretchy="false">{above}</mo></mover>'
-    if not parts.subscript:
-        return inner
-    tag = "mn" if parts.subscript.isdigit() else "mi"
-    upright = ' class="up"' if tag == "mi" and len(parts.subscript) > 1 else ""
-    return f"<msub>{inner}<{tag}{upright}>{html.escape(parts.subscript)}</{tag}></msub>"
+    def matrix(self, cells: Sequence[str], columns: int) -> str:
+        rows = "".join(
+            f"<mtr>{''.join(f'<mtd>{cell}</mtd>' for cell in cells[k : k + columns])}</mtr>"
+            for k in range(0, len(cells), columns)
+        )
+        return _FENCED.format("[", "]").format(f"<mtable>{rows}</mtable>")
 
 
 def _bold(letter: str) -> str:
@@ -127,18 +102,14 @@ def _bold(letter: str) -> str:
     return html.escape(letter)
 
 
+def equation_line(name: str, formula: Sum, writer: MathML) -> tuple[str, str]:
+    """name = and the formula, every term a formula of its own, so that lines break between them."""
+    return math(name + writer.equals), " ".join(math(piece) for piece in writer.pieces(formula))
+
+
 def math(inside: str, display: bool = False) -> str:
     """A `<math>` element."""
     return f'<math display="block">{inside}</math>' if display else f"<math>{inside}</math>"
-
-
-def matrix(cells: Sequence[str], columns: int) -> str:
-    """A matrix in square brackets."""
-    rows = "".join(
-        f"<mtr>{''.join(f'<mtd>{cell}</mtd>' for cell in cells[k : k + columns])}</mtr>"
-        for k in range(0, len(cells), columns)
-    )
-    return f'<mrow><mo form="prefix">[</mo><mtable>{rows}</mtable><mo form="postfix">]</mo></mrow>'
 
 
 def mathml_formula(formula: Sum) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from linkwright.kernels.c.identifiers import identifier as c_identifier
+from linkwright.symbolic.formula import Block
+from linkwright.symbolic.quantities import QUANTITIES
 
 _GREEK_NAMES = (
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi "
@@ -45,6 +47,18 @@ def split(name: str) -> Split:
     if match := _WORD.fullmatch(name):
         return Split(match[1], match[2])
     return Split(name)
+
+
+def letter(block: Block) -> Split:
+    """A block's letter with its subscript."""
+    row = QUANTITIES.get(block.name)
+    return split(row.symbol if row and row.symbol else block.name)
+
+
+def entry_letter(block: Block, place: str) -> Split:
+    """The letter of one entry of a block, with its place in the subscript: M, 12."""
+    whole = letter(block)
+    return Split(whole.stem, f"{whole.subscript},{place}" if whole.subscript else place)
 
 
 def greek_name(letter: str) -> str | None:

@@ -6,36 +6,32 @@ import base64
 import hashlib
 import html
 from collections.abc import Sequence
-from dataclasses import astuple
 from importlib.resources import files
 
 from linkwright.symbolic.formula import Block, Sum
-from linkwright.symbolic.printing.count import Operations, operations
-from linkwright.symbolic.printing.layout import layout
-from linkwright.symbolic.printing.mathml import MathML, math, matrix, named, number
+from linkwright.symbolic.printing.count import COSTS, Operations, costs, counted
+from linkwright.symbolic.printing.mathml import MathML, equation_line, math
 from linkwright.symbolic.printing.names import Split
-from linkwright.symbolic.printing.quantities import Quantity, letter, motion
-from linkwright.symbolic.printing.sheet import Sheet, different, terms
+from linkwright.symbolic.printing.sheet import Sheet, terms
 
 #: An entry with more terms is shortened to SHOWN of them, and so is every one once the page holds ENOUGH.
 LONGEST, SHOWN, ENOUGH = 2_000, 200, 12_000
-KINDS = ("additions", "multiplications", "divisions", "functions")
 
 
 def html_page(sheet: Sheet) -> str:
     """The page's text; it loads nothing, and names from files can be no markup."""
     writer = MathML()
-    costs = [operations(block) for block in sheet.blocks]
-    sections = [("Equation of motion", "motion", _motion(sheet))] if motion(sheet) else []
+    each, together = costs(sheet)
+    sections = [("Equation of motion", "motion", _motion(sheet, writer))] if sheet.motion else []
     budget = [ENOUGH]
-    for k, (block, cost) in enumerate(zip(sheet.blocks, costs, strict=True)):
-        sections.append((sheet.heading(block), f"block-{k}", _block(block, cost, writer, budget)))
+    for k, (block, (count, *cost)) in enumerate(each):
+        extent = f'<p class="size">{counted(count, "term")} · as code: {Operations(*cost)}</p>\n'
+        sections.append((sheet.heading(block), f"block-{k}", _block(block, writer, budget) + extent))
     if sheet.values or sheet.coordinates:
         sections.append(("Symbols", "symbols", html_symbols(sheet, writer)))
-    rows = [(math(_name(b)), (_size(b), *astuple(cost))) for b, cost in zip(sheet.blocks, costs, strict=True)]
-    rows.append(("together", (sheet.terms, *astuple(sum(costs, Operations())))))
-    told = "<p class=size>Operations of the printed Python and C: what recurs within a block counts once.</p>\n"
-    sections.append(("Size and cost", "cost", html_costs(("terms", *KINDS), rows) + told))
+    rows = [*((math(writer.block_name(block)), numbers) for block, numbers in each), ("together", together)]
+    remark = "<p class=size>Operations of the printed Python and C: what recurs within a block counts once.</p>\n"
+    sections.append(("Size and cost", "cost", html_costs(COSTS, rows) + remark))
     return html_frame(sheet, sections, sheet.notes)
 
 
@@ -46,7 +42,7 @@ def html_frame(sheet: Sheet, sections: Sequence[tuple[str, str, str]], notes: Se
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     title = _text(sheet.title) or "Equations of motion"
     contents = "".join(f'<li><a href="#{key}">{_text(heading)}</a></li>' for heading, key, _ in sections)
-    told = "".join(f"<p>{_text(note)}</p>" for note in notes)
+    remarks = "".join(f"<p>{_text(note)}</p>" for note in notes)
     body = "".join(_section(sheet, heading, key, inside) for heading, key, inside in sections)
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -55,7 +51,7 @@ def html_frame(sheet: Sheet, sections: Sequence[tuple[str, str, str]], notes: Se
         f"<title>{title}: equations of motion</title>\n<style>{style}</style>\n</head>\n<body>\n"
         f'<div class="frame">\n<nav aria-label="Contents"><p>Contents</p><ol>{contents}</ol></nav>\n<main>\n'
         f'<header><h1>{title}</h1><p class="form">Equations of motion, {_text(sheet.form)} form</p>'
-        f"{f'<div class=notes>{told}</div>' if told else ''}</header>\n"
+        f"{f'<div class=notes>{remarks}</div>' if remarks else ''}</header>\n"
         f"{body}</main>\n</div>\n</body>\n</html>\n"
     )
     # A name may hold half a surrogate pair, which UTF-8 has no bytes for.
@@ -66,49 +62,27 @@ def _section(sheet: Sheet, heading: str, key: str, inside: str) -> str:
     beside = ""
     if key.startswith("block-"):
         block = sheet.blocks[int(key.removeprefix("block-"))]
-        beside = math(_name(block))
+        beside = math(MathML().block_name(block))
     return f'<section id="{key}"><h2>{_text(heading)}{beside}</h2>\n{inside}</section>\n'
 
 
 # -- the equation ---------------------------------------------------------------------------------------------------
-def _motion(sheet: Sheet) -> str:
-    plus = "<mo>+</mo>"
-    left = plus.join(named(Split(x), bold=True) for x in "Fd")
-    right = plus.join(map(_quantity, motion(sheet)))
-    writer = MathML()
-    shown = "<mo>,</mo>".join(writer.symbol(s) for s in sheet.coordinates[:12])
+def _motion(sheet: Sheet, writer: MathML) -> str:
+    shown = writer.comma.join(writer.symbol(s) for s in sheet.coordinates[:12])
     more = "<mo>,</mo><mo>…</mo>" if len(sheet.coordinates) > 12 else ""
-    vector = f"{named(Split('q'), bold=True)}<mo>=</mo><msup>{writer.bracket(shown + more)}<mi class=up>T</mi></msup>"
-    force, disturbance = (math(named(Split(x), bold=True)) for x in "Fd")
+    vector = f"{writer.vector()}<mo>=</mo><msup>{writer.bracket(shown + more)}<mi class=up>T</mi></msup>"
+    force, disturbance = (math(writer.named(Split(x), bold=True)) for x in "Fd")
     return (
-        f'<div class="motion">{math(f"{left}<mo>=</mo>{right}", display=True)}</div>\n'
+        f'<div class="motion">{math(writer.equation(sheet), display=True)}</div>\n'
         f"<p>with the coordinates {math(vector)}, the driving forces {force} and disturbances {disturbance}.</p>\n"
     )
 
 
-def _quantity(quantity: Quantity) -> str:
-    text = named(quantity.name, bold=True)
-    if quantity.of:
-        inside = "<mo>,</mo>".join(named(Split("q"), dots, bold=True) for dots in quantity.of)
-        text += MathML().bracket(inside)
-    if quantity.times is not None:
-        text += '<mspace width=".17em"/>' + named(Split("q"), quantity.times, bold=True)
-    return f"<mrow>{text}</mrow>"
-
-
 # -- blocks ---------------------------------------------------------------------------------------------------------
-def _block(block: Block, cost: Operations, writer: MathML, budget: list[int]) -> str:
-    plan = layout(block)
-    parts = []
-    if plan.cells:
-        cells = [_entry(block, c.place) if c.entry is None else writer.sum(c.entry) for c in plan.cells]
-        whole = f"{_name(block)}<mo>=</mo>{matrix(cells, plan.columns)}"
-        parts.append(f'<div class="wide">{math(whole, display=True)}</div>\n')
-    for place, entry in plan.listed:
-        name = _entry(block, place) if block.shape else _name(block)
-        parts.append(_written(name, entry, writer, budget))
-    size = _size(block)
-    parts.append(f'<p class="size">{size:,} term{"" if size == 1 else "s"} · as code: {cost}</p>\n')
+def _block(block: Block, writer: MathML, budget: list[int]) -> str:
+    matrix, listed = writer.parts(block)
+    parts = [f'<div class="wide">{math(matrix, display=True)}</div>\n'] if matrix else []
+    parts += [_written(writer.entry_name(block, place), entry, writer, budget) for place, entry in listed]
     return "".join(parts)
 
 
@@ -125,30 +99,14 @@ def _written(name: str, entry: Sum, writer: MathML, budget: list[int], kind: str
                 "SymPy hold every term.</span>"
             )
     budget[0] -= terms(shown)
-    pieces = " ".join(math(piece) for piece in writer.pieces(shown))
+    left_side, pieces = equation_line(name, shown, writer)
     kind += " long" if count > 60 else ""
-    return (
-        f'<div class="entry{kind}"><span>{math(f"{name}<mo>=</mo>")}</span>'
-        f'<span class="terms">{pieces} {more}</span></div>\n'
-    )
+    return f'<div class="entry{kind}"><span>{left_side}</span><span class="terms">{pieces} {more}</span></div>\n'
 
 
 def html_entry(name: str, entry: Sum, writer: MathML) -> str:
     """name = formula, whole: one step of many, without much space around it."""
     return _written(name, entry, writer, [terms(entry)], " step")
-
-
-def _size(block: Block) -> int:
-    return sum(map(terms, different(block)[0]))
-
-
-def _name(block: Block) -> str:
-    return named(letter(block), bold=bool(block.shape))
-
-
-def _entry(block: Block, place: str) -> str:
-    parts = letter(block)
-    return named(Split(parts.stem, f"{parts.subscript},{place}" if parts.subscript else place))
 
 
 # -- tables ---------------------------------------------------------------------------------------------------------
@@ -162,7 +120,7 @@ def html_symbols(sheet: Sheet, writer: MathML) -> str:
         if name not in values and not sheet.meanings.get(name) and symbol.role in ("rate", "acceleration"):
             continue
         value = values.get(name)
-        shown = math(number(f"{value:.10g}")) if value is not None else "–" if name in values else symbol.role
+        shown = math(writer.decimals(f"{value:.10g}")) if value is not None else "–" if name in values else symbol.role
         meaning = f"<td>{_text(sheet.meanings.get(name, ''))}</td>" if explained else ""
         cells = f"<td>{math(writer.symbol(symbol))}</td><td><code>{_text(name)}</code></td>"
         rows.append(f"<tr>{cells}<td class=number>{shown}</td>{meaning}</tr>")

@@ -25,27 +25,12 @@ class Plain(Writer):
     def function(self, name: str, arguments: Sequence[str], bare: bool) -> str:
         return f"{name}({', '.join(arguments)})"
 
-    def bracket(self, inside: str) -> str:
-        return f"({inside})"
-
     def product(self, parts: Sequence[str]) -> str:
         return "*".join(parts)
 
     def quotient(self, top: Sequence[str], bottom: Sequence[str]) -> str:
         below = "*".join(bottom)
         return f"{'*'.join(top)}/{f'({below})' if len(bottom) > 1 else below}"
-
-    def joined(self, terms: Sequence[tuple[bool, str]]) -> str:
-        if not terms:
-            return "0"
-        (first_minus, first), *rest = terms
-        parts = [f"-{first}" if first_minus else first]
-        for minus, text in rest:
-            parts += [" - " if minus else " + ", text]
-        return "".join(parts)
-
-    def sign(self, minus: bool, first: bool) -> str:
-        return ("-" if minus else "") if first else ("- " if minus else "+ ")
 
 
 def text(formula: Sum) -> str:

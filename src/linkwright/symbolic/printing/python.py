@@ -79,7 +79,7 @@ def python_module(sheet: Sheet) -> str:
     lines += ["#", f"# Cost: {total}."]
     lines += [f"#   {names[r.block.name]}: {r.operations}" for r in routines]
     lines += ["#"]
-    for vector, symbols in (("q", sheet.coordinates), ("dq", sheet.rates), ("ddq", sheet.accelerations)):
+    for vector, symbols in sheet.vectors.items():
         if symbols:
             lines += wrapped([f"{one_line(s.name)}," for s in symbols], f"# {vector}: ", "#     ", WIDTH)
             lines[-1] = lines[-1].rstrip(",") + "."

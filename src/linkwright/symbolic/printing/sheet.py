@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from linkwright.base.locks import cached_property
 from linkwright.symbolic.formula import Block, Sum, Symbol, Term, place
 from linkwright.symbolic.formula import symbols as symbols_of
-
-#: What the usual blocks are, for headings.
-HEADINGS = {
-    "M": "Mass matrix",
-    "C": "Coriolis and centrifugal matrix",
-    "h": "Coriolis and centrifugal forces",
-    "g": "Gravity forces",
-    "V": "Viscous friction matrix",
-    "friction": "Friction forces",
-    "springs": "Springs",
-    "F": "Driving forces",
-    "Y": "Regressor",
-    "T": "Kinetic energy",
-    "U": "Potential energy",
-    "L": "Lagrangian",
-    "kinetic_energy": "Kinetic energy",
-    "potential_energy": "Potential energy",
-    "lagrangian": "Lagrangian",
-}
+from linkwright.symbolic.quantities import MOTION, QUANTITIES, Quantity
 
 
 @dataclass(frozen=True)
@@ -36,7 +18,7 @@ class Sheet:
 
     `parameters` gives a value to each parameter's name, or None where it has none; symbols of the blocks that are
     listed nowhere count as parameters without a value if that is their role, and else as variables. `meanings` may
-    say of a symbol what it is, `headings` of a block.
+    say of a symbol what it is.
     """
 
     title: str
@@ -47,13 +29,30 @@ class Sheet:
     accelerations: tuple[Symbol, ...] = ()
     parameters: Mapping[str, float | None] = field(default_factory=dict)
     meanings: Mapping[str, str] = field(default_factory=dict)
-    headings: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def heading(self, block: Block) -> str:
         """The heading of a block, in words."""
-        given = self.headings.get(block.name) or HEADINGS.get(block.name) or block.name.replace("_", " ")
-        return given[:1].upper() + given[1:]
+        row = QUANTITIES.get(block.name)
+        words = row.heading if row else block.name.replace("_", " ")
+        return words[:1].upper() + words[1:]
+
+    @cached_property
+    def motion(self) -> list[tuple[Block, Quantity]]:
+        """The right side of F + d = M q̈ + h + friction + springs + g, of the blocks that are there; empty without M."""
+        blocks = {block.name: block for block in self.blocks}
+        if "M" not in blocks:
+            return []
+        left_out = {"C"} if "h" in blocks else set()
+        rows = {name: QUANTITIES[name] for name in MOTION if name in blocks.keys() - left_out}
+        if "friction" in rows and not any(s.role == "coordinate" for s in used(blocks["friction"]).values()):
+            rows["friction"] = replace(rows["friction"], of=(1,))
+        return [(blocks[name], row) for name, row in rows.items()]
+
+    @property
+    def vectors(self) -> dict[str, tuple[Symbol, ...]]:
+        """The coordinates, rates and accelerations, by the names of the vectors in code."""
+        return {"q": self.coordinates, "dq": self.rates, "ddq": self.accelerations}
 
     @cached_property
     def symbols(self) -> dict[str, Symbol]:
@@ -76,7 +75,7 @@ class Sheet:
     @cached_property
     def terms(self) -> int:
         """How many terms the blocks have in all, each different entry once."""
-        return sum(terms(entry) for block in self.blocks for entry in different(block)[0])
+        return sum(map(size, self.blocks))
 
 
 def different(block: Block) -> tuple[list[Sum], list[int]]:
@@ -110,6 +109,11 @@ def used(block: Block) -> dict[str, Symbol]:
                     for name, symbol in symbols_of(Sum((Term(Fraction(1), ((factor, 1),)),))).items():
                         found.setdefault(name, symbol)
     return found
+
+
+def size(block: Block) -> int:
+    """The terms of a block's different entries."""
+    return sum(map(terms, different(block)[0]))
 
 
 def terms(formula: Sum) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import reduce
@@ -47,82 +48,79 @@ def _without(n: int, *primes: int) -> int:
 
 def to_float(x: Fraction) -> float:
     """The nearest float; OverflowError where the number is too large for one, or too small to be told from zero."""
-    found = x.numerator / x.denominator
-    if x and not found:
+    nearest = x.numerator / x.denominator
+    if x and not nearest:
         raise OverflowError("a number is smaller than every float")
-    return found
+    return nearest
 
 
-class Writer:
-    """Writes formulas; subclasses say how. What a factor is written as is remembered, since factors recur."""
+class Writer(ABC):
+    """Writes formulas; a target says how. What a factor is written as is remembered, since factors recur.
+
+    The pairs of signs are of terms that are added and subtracted, in this order.
+    """
 
     #: Whether functions stand last in a product, so that cos θ m cannot be taken for cos(θ m).
     functions_last = False
+    leading = ("", "-")  # before the first term of a sum
+    between = (" + ", " - ")  # before the others
+    at_break = ("+ ", "- ")  # before a term where a line may break
+    brackets = ("(", ")")
+    broken_brackets = ("(", ")")  # around a sum that is broken into lines
 
     def __init__(self) -> None:
         # By identity, and with the factor, so that it lives as long: a cosine's hash costs more than its text.
         self._factors: dict[tuple[int, int], tuple[Factor, str]] = {}
 
     # -- what a target says -------------------------------------------------------------------------------------
+    @abstractmethod
     def symbol(self, symbol: Symbol) -> str:
-        raise NotImplementedError
+        """A symbol."""
 
+    @abstractmethod
     def number(self, x: Fraction) -> str:
         """A number ≥ 0."""
-        raise NotImplementedError
 
+    @abstractmethod
     def power(self, base: str, exponent: int, factor: Factor) -> str:
-        raise NotImplementedError
+        """A written factor to a power > 1."""
 
+    @abstractmethod
     def function(self, name: str, arguments: Sequence[str], bare: bool) -> str:
         """A function of written arguments; `bare` where the only one is a symbol, or a multiple of an angle."""
-        raise NotImplementedError
 
-    def bracket(self, inside: str) -> str:
-        raise NotImplementedError
-
+    @abstractmethod
     def product(self, parts: Sequence[str]) -> str:
-        raise NotImplementedError
+        """Written factors multiplied."""
 
+    @abstractmethod
     def quotient(self, top: Sequence[str], bottom: Sequence[str]) -> str:
-        raise NotImplementedError
+        """The product of `top` by that of `bottom`."""
 
     def term(self, number: Fraction, top: Sequence[str], bottom: Sequence[str]) -> str:
         """number ≥ 0 times the product of `top` by that of `bottom`."""
         parts = [*([] if number == 1 and top else [self.number(number)]), *top]
         return self.quotient(parts, bottom) if bottom else self.product(parts)
 
+    def bracket(self, inside: str) -> str:
+        """Something in brackets."""
+        return inside.join(self.brackets)
+
     def joined(self, terms: Sequence[tuple[bool, str]]) -> str:
         """Terms with their signs (True: minus) in one line."""
-        raise NotImplementedError
-
-    def sign(self, minus: bool, first: bool) -> str:
-        """The sign before a piece of a sum that is broken into lines."""
-        raise NotImplementedError
-
-    def opened(self, inside: str) -> str:
-        """The first piece of a bracket that is broken into lines."""
-        raise NotImplementedError
-
-    def closed(self, inside: str) -> str:
-        """The last piece of a bracket that is broken into lines."""
-        raise NotImplementedError
+        return "".join((self.between if k else self.leading)[minus] + term for k, (minus, term) in enumerate(terms))
 
     # -- the walk -----------------------------------------------------------------------------------------------
     def sum(self, formula: Sum) -> str:
-        return self.joined(list(self.terms(formula))) if formula else self.number(Fraction(0))
-
-    def terms(self, formula: Sum) -> Iterator[tuple[bool, str]]:
-        for term in formula:
-            yield term.number < 0, self._term(term)
+        """A sum in one line."""
+        if not formula:
+            return self.number(Fraction(0))
+        return self.joined([(term.number < 0, self._term(term)) for term in formula])
 
     def _term(self, term: Term) -> str:
-        top, bottom = [], []
-        for factor, power in self._order(term):
-            if power > 0:
-                top.append(self.factor(factor, power))
-            else:
-                bottom.append(self.factor(factor, -power))
+        factors = self._order(term)
+        top = [self.factor(factor, power) for factor, power in factors if power > 0]
+        bottom = [self.factor(factor, -power) for factor, power in factors if power < 0]
         return self.term(abs(term.number), top, bottom)
 
     def _order(self, term: Term) -> Sequence[tuple[Factor, int]]:
@@ -133,8 +131,9 @@ class Writer:
     def pieces(self, formula: Sum, longest: int = 3) -> list[str]:
         """A sum in pieces between which a line may break: its terms, and those of brackets with more than `longest`."""
         pieces = []
+        opening, closing = self.broken_brackets
         for k, term in enumerate(formula):
-            sign = self.sign(term.number < 0, k == 0)
+            sign = (self.at_break if k else self.leading)[term.number < 0]
             long = [n == 1 and isinstance(f, Sum) and len(f.terms) > longest for f, n in term.factors]
             if not any(long) or any(n < 0 for _, n in term.factors):
                 pieces.append(sign + self._term(term))
@@ -143,9 +142,9 @@ class Writer:
             parts: list[str] = []
             for factor, power in self._order(term):
                 if power == 1 and isinstance(factor, Sum) and len(factor.terms) > longest:
-                    first, *rest, last = self.pieces(factor, longest)
-                    pieces += [sign + self.term(number, [*parts, self.opened(first)], []), *rest]
-                    number, sign, parts = Fraction(1), "", [self.closed(last)]
+                    first, *middle, last = self.pieces(factor, longest)
+                    pieces += [sign + self.term(number, [*parts, opening + first], []), *middle]
+                    number, sign, parts = Fraction(1), "", [last + closing]
                 else:
                     parts.append(self.factor(factor, power))
             pieces.append(self.product(parts))
@@ -176,13 +175,10 @@ class Writer:
     def angle(self, angle: Sequence[tuple[Symbol, Fraction]]) -> str:
         """Σ multiple · angle, a common multiple in front: 2(θ2 + θ3)."""
         common = content(angle)
-        inner = self.joined([(n < 0, self._multiple(abs(n / common), self.symbol(s))) for s, n in angle])
         if not angle:
             return self.number(Fraction(0))
+        inner = self.joined([(n < 0, self.term(abs(n / common), [self.symbol(s)], [])) for s, n in angle])
         return inner if common == 1 else self.term(common, [self.bracket(inner)], [])
-
-    def _multiple(self, n: Fraction, what: str) -> str:
-        return self.term(n, [what], [])
 
     def applied(self, factor: Applied) -> str:
         name, args = factor.function, factor.arguments
