@@ -11,7 +11,7 @@ from linkwright.errors import ModelError
 from linkwright.symbolic.formula import Applied, Factor, Sum, Symbol, Term, number, tidied
 from linkwright.symbolic.printing.listing import Listing, html_listing, latex_listing, markdown_listing, plain_listing
 from linkwright.symbolic.printing.sheet import Sheet
-from linkwright.symbolic.steps import NAMES, Node, Operation, Step, operations, signed
+from linkwright.symbolic.steps import NAMES, Node, Operation, Step, signed
 from linkwright.tape import operations as O
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _listing(form: Recursive, digits: int | None) -> Listing:
         return [(step.symbol, formula(step.formula, digits)) for step in steps]
 
     # A result that others need stays in its place.
-    needed = {x for node in operations(form.steps) for x in node.arguments if isinstance(x, Symbol)}
+    needed = form.steps.needed
     between = [step for step in form.steps.steps if step.symbol in needed]
     results = sides(step for step in form.steps.steps if step.symbol not in needed)
     # Results that are a number, an input, or found above under another name.

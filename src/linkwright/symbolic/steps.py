@@ -6,7 +6,7 @@ Every operation of the block appears once, so that the steps cost what the tape 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard
 
@@ -49,6 +49,11 @@ class Steps:
     def __iter__(self) -> Iterator[Step]:
         yield from self.once
         yield from self.steps
+
+    @property
+    def needed(self) -> set[Symbol]:
+        """The symbols that operations take."""
+        return {x for node in operations(self) for x in node.arguments if isinstance(x, Symbol)}
 
     def count(self, steps: Sequence[Step] | None = None) -> dict[str, int]:
         """How many operations of each name, in all steps or in these."""
@@ -200,72 +205,24 @@ def _total(terms: list[tuple[bool, Node]]) -> Node:
     return total
 
 
-# -- formulas as code -----------------------------------------------------------------------------------------------
-SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4
-
-
-@dataclass(frozen=True)
-class Style:
-    """How a language writes the pieces of a formula."""
-
-    symbol: Callable[[Symbol], str]
-    number: Callable[[float], str]  # of a number ≥ 0
-    call: Callable[[str, Sequence[str]], str]  # of a function by its name in NAMES
-
-
+# -- what printers ask ----------------------------------------------------------------------------------------------
 _FUNCTIONS = (O.SQRT, O.SIN, O.COS, O.TAN, O.ATAN2, O.EXP, O.LOG, O.POW, O.ABS, O.SIGN, O.FLOOR, O.MIN, O.MAX)
 #: The functions of the tape by their names in `linkwright.mechanism.expression`; "eq" is none of those.
 NAMES = {op: O.OPERATIONS[op].name for op in (*_FUNCTIONS, O.LT, O.LE, O.EQ)} | {O.WHERE: "if"}
 
 
-def write(node: Node, style: Style, least: int = SUM) -> str:
-    """A formula as text; in brackets where it binds less than `least`."""
-    text, binds = _written(node, style)
-    return text if binds >= least else f"({text})"
-
-
-def _written(node: Node, style: Style) -> tuple[str, int]:
-    if isinstance(node, Symbol):
-        return style.symbol(node), ATOM
-    if not isinstance(node, Operation):
-        text = style.number(abs(node))
-        return (f"-{text}", SUM) if node < 0.0 else (text, ATOM)
-    a, *more = node.arguments
-    if node.op in (O.ADD, O.SUB):
-        return _sum(node, style), SUM
-    if node.op == O.NEG:
-        return f"-{write(a, style, PRODUCT)}", SUM
-    if node.op == O.MUL:
-        b = more[0]
-        if isinstance(b, float):
-            a, b = b, a
-        if _negative(a):
-            return f"-{write(Operation(O.MUL, (-a, b)), style, PRODUCT)}", SUM
-        right = POWER if isinstance(b, Operation) and b.op == O.DIV else PRODUCT
-        return f"{write(a, style, PRODUCT)}*{write(b, style, right)}", PRODUCT
-    if node.op == O.DIV:
-        return f"{write(a, style, PRODUCT)}/{write(more[0], style, POWER)}", PRODUCT
-    return style.call(NAMES[node.op], [write(x, style) for x in node.arguments]), ATOM
-
-
-def _negative(node: Node) -> TypeGuard[float]:
+def negative(node: Node) -> TypeGuard[float]:
+    """Whether a formula is a number below zero."""
     return isinstance(node, float) and node < 0.0
-
-
-def _sum(node: Node, style: Style) -> str:
-    """Terms with their signs, the brackets of sums within the sum left out: that takes as many operations."""
-    terms = signed(node)
-    text = "".join(f" {'-' if minus else '+'} {write(term, style, PRODUCT)}" for minus, term in terms)
-    return text[3:] if not terms[0][0] else f"-{text[3:]}"
 
 
 def signed(node: Node) -> list[tuple[bool, Node]]:
     """The terms of a sum with whether each is taken away; one that is not stands first, if there is one."""
     terms: list[tuple[bool, Node]] = []
     for minus, term in _terms(node):
-        if _negative(term):
+        if negative(term):
             terms.append((not minus, -term))
-        elif isinstance(term, Operation) and term.op == O.MUL and _negative(term.arguments[0]):
+        elif isinstance(term, Operation) and term.op == O.MUL and negative(term.arguments[0]):
             terms.append((not minus, Operation(O.MUL, (-term.arguments[0], term.arguments[1]))))
         else:
             terms.append((minus, term))

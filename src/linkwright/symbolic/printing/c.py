@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from fractions import Fraction
+from collections.abc import Iterable
+from typing import ClassVar
 
 from linkwright.kernels.c.identifiers import comment, function_name
 from linkwright.kernels.c.identifiers import literal as c_literal
-from linkwright.symbolic.printing.code import WIDTH, Routine, Statement, enclosed, routine, wrapped
-from linkwright.symbolic.printing.count import Operations
+from linkwright.symbolic.printing.code import WIDTH, Language, Routine, Statement, header, routine, wrapped
 from linkwright.symbolic.printing.names import ascii_identifier, folded
 from linkwright.symbolic.printing.sheet import Sheet, used
-from linkwright.symbolic.printing.walk import to_float
 
-_NAMES = {"abs": "fabs"}
 _INLINE = {
     "lt": "({} < {} ? 1.0 : 0.0)",
     "le": "({} <= {} ? 1.0 : 0.0)",
     "eq": "({} == {} ? 1.0 : 0.0)",
     "if": "({} != 0.0 ? {} : {})",
 }
-#: Functions that a file brings along; what is no number stays none, which fmin and fmax would lose.
-HELPERS = {
+# What is no number stays none, which fmin and fmax would lose.
+_HELPERS = {
     "sign": "static double sign_of(double x)\n{\n    return x != x ? x : (double)((x > 0.0) - (x < 0.0));\n}",
     "min": "static double min_of(double x, double y)\n{\n    return x != x || x < y ? x : y;\n}",
     "max": "static double max_of(double x, double y)\n{\n    return x != x || x > y ? x : y;\n}",
@@ -39,27 +36,15 @@ _APART = "STAYS_APART"
 _DEFINED = "#if defined(__GNUC__)\n#define STAYS_APART __attribute__((noinline))\n#else\n#define STAYS_APART\n#endif\n"
 
 
-class C:
-    """How C spells things; it notes which helpers are needed."""
+class C(Language):
+    """How C spells things."""
 
-    reserved = frozenset({*_USED.split(), *(f"{name}_of" for name in HELPERS)})
-
-    def __init__(self) -> None:
-        self.helpers: set[str] = set()
-
-    def value(self, x: Fraction) -> float:
-        return to_float(x)
+    inline, helpers = _INLINE, _HELPERS
+    names: ClassVar = {"abs": "fabs", **{name: f"{name}_of" for name in _HELPERS}}
+    reserved = frozenset({*_USED.split(), *(f"{name}_of" for name in _HELPERS)})
 
     def literal(self, x: float) -> str:
         return c_literal(x, "float64")
-
-    def call(self, function: str, arguments: Sequence[str]) -> str:
-        if function in _INLINE:
-            return _INLINE[function].format(*map(enclosed, arguments))
-        if function in HELPERS:
-            self.helpers.add(function)
-            return f"{function}_of({', '.join(arguments)})"
-        return f"{_NAMES.get(function, function)}({', '.join(arguments)})"
 
     def identifier(self, name: str, taken: Iterable[str]) -> str:
         return ascii_identifier(name, taken)
@@ -67,30 +52,21 @@ class C:
 
 def c_source(sheet: Sheet) -> str:
     """A file with a struct of the parameters and one function a block, named after the title."""
-    language = C()
-    routines = [routine(sheet, block, language) for block in sheet.blocks]
-    values = sheet.values
+    language, values = C(), sheet.values
     prefix = function_name(folded(sheet.title) or "equations")
     members: dict[str, str] = {}
     for name in values:
         members[name] = ascii_identifier(name, members.values())
-    total = sum((r.operations for r in routines), Operations())
-    names: list[str] = []
-    for one in routines:
-        names.append(f"{prefix}_{ascii_identifier(one.block.name, ()).rstrip('_')}")
-        while names[-1] in names[:-1] or names[-1] in (f"{prefix}_parameters", f"{prefix}_values"):
-            names[-1] += "_block"
-    lines = [f"/* {comment(folded(sheet.title))}: equations of motion, {comment(sheet.form)} form."]
-    lines += [f" * {comment(folded(note))}" for note in sheet.notes]
-    lines += [" *", f" * Cost: {total}."]
-    lines += [f" *   {name}: {one.operations}" for name, one in zip(names, routines, strict=True)]
-    lines += [" *"]
-    for vector, symbols in sheet.vectors.items():
-        if symbols:
-            lines += wrapped([f"{comment(folded(s.name))}," for s in symbols], f" * {vector}: ", " *     ", WIDTH)
-            lines[-1] = lines[-1].rstrip(",") + "."
+    functions: dict[str, Routine] = {}
+    for block in sheet.blocks:
+        name = f"{prefix}_{ascii_identifier(block.name, ()).rstrip('_')}"
+        while name in functions or name in (f"{prefix}_parameters", f"{prefix}_values"):
+            name += "_block"
+        functions[name] = routine(sheet, block, language)
+    lines = header(sheet, functions, " *", c_comment)
+    lines[0] = lines[0].replace(" *", "/*", 1)
     lines += [" */", "#include <math.h>", ""]
-    if any(statement.again for one in routines for statement in one.statements):
+    if any(statement.again for one in functions.values() for statement in one.statements):
         lines += [_DEFINED]
     if values:
         lines += ["typedef struct {"]
@@ -101,11 +77,16 @@ def c_source(sheet: Sheet) -> str:
             lines += [f"const {prefix}_parameters {prefix}_values = {{"]
             lines += [f"    .{members[n]} = {v}," for n, v in written.items()]
             lines += ["};", ""]
-    for helper in sorted(language.helpers):
-        lines += [HELPERS[helper], ""]
-    for one, name in zip(routines, names, strict=True):
+    for helper in language.brought:
+        lines += [helper, ""]
+    for name, one in functions.items():
         lines += [*_function(sheet, one, name, prefix, members), ""]
     return "\n".join(lines[:-1]) + "\n"
+
+
+def c_comment(text: str) -> str:
+    """Text that stays within a comment, in ASCII."""
+    return comment(folded(text))
 
 
 def _function(sheet: Sheet, one: Routine, name: str, prefix: str, members: dict[str, str]) -> list[str]:
@@ -117,7 +98,7 @@ def _function(sheet: Sheet, one: Routine, name: str, prefix: str, members: dict[
     if shape:
         arguments.append(f"double out{''.join(f'[{n}]' for n in shape)}")
     pieces = _Pieces(one, name)
-    lines = [*pieces.functions, f"/* {comment(folded(sheet.heading(one.block)))}: {one.operations}. */"]
+    lines = [*pieces.functions, f"/* {c_comment(sheet.heading(one.block))}: {one.operations}. */"]
     lines += [f"{'void' if shape else 'double'} {name}({', '.join(arguments) or 'void'})", "{"]
     needed = used(one.block)
     for v in one.vectors:
@@ -169,9 +150,9 @@ class _Pieces:
             bodies += [f"static {_APART} double {name}_{number}(const {name}_values *at{sum_})", "{"]
             bodies += [f"    const double {word} = at->{word};" for word in words]
             bodies += [*wrapped([*terms[:-1], f"{terms[-1]};"], "    return ", "        ", WIDTH), "}", ""]
-            given = f"&at, {statement.name}" if statement.again else "&at"
+            arguments = f"&at, {statement.name}" if statement.again else "&at"
             kind = "" if statement.again else "double "
-            self.calls[k] = f"    {kind}{statement.name} = {name}_{number}({given});"
+            self.calls[k] = f"    {kind}{statement.name} = {name}_{number}({arguments});"
         fields = [f"    double {word};" for word in self.shared]
         self.functions = ["typedef struct {", *fields, f"}} {name}_values;", "", *bodies]
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import ClassVar
 
 from linkwright.errors import LinkwrightError
 from linkwright.symbolic.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
 from linkwright.symbolic.printing.count import Operations
 from linkwright.symbolic.printing.sheet import Sheet, different, places, used
-from linkwright.symbolic.printing.walk import content
+from linkwright.symbolic.printing.walk import content, to_float
 from linkwright.symbolic.quantities import QUANTITIES
 
 #: A longer sum is written in several statements: compilers walk an expression by recursion.
@@ -24,23 +25,42 @@ WIDTH = 110
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 
 
-class Language(Protocol):
-    """How a language spells numbers, functions and names."""
+class Language(ABC):
+    """How a language spells numbers, functions and names; it notes which helpers are needed."""
 
     #: Words that no name of a formula may take inside a function.
-    reserved: frozenset[str]
+    reserved: ClassVar[frozenset[str]]
+    inline: ClassVar[Mapping[str, str]]  # functions that are expressions: templates
+    names: ClassVar[Mapping[str, str]]  # functions that have another name
+    helpers: ClassVar[Mapping[str, str]]  # functions that a file brings along, by their text
 
-    def value(self, x: Fraction) -> float:
-        """A number as the language holds it; OverflowError where it cannot."""
+    def __init__(self) -> None:
+        self._needed: set[str] = set()
 
+    @abstractmethod
     def literal(self, x: float) -> str:
         """A number ≥ 0 that reads back as this one."""
 
-    def call(self, function: str, arguments: Sequence[str]) -> str:
-        """A call of one of `linkwright.mechanism.expression.FUNCTIONS`."""
-
+    @abstractmethod
     def identifier(self, name: str, taken: Iterable[str]) -> str:
         """A name of a formula as an identifier that is none of `taken`."""
+
+    def value(self, x: Fraction) -> float:
+        """A number as the language holds it; OverflowError where it cannot."""
+        return to_float(x)
+
+    def call(self, function: str, arguments: Sequence[str]) -> str:
+        """A call of one of `linkwright.mechanism.expression.FUNCTIONS`, or of "eq"."""
+        if function in self.inline:
+            return self.inline[function].format(*map(enclosed, arguments))
+        if function in self.helpers:
+            self._needed.add(function)
+        return f"{self.names.get(function, function)}({', '.join(arguments)})"
+
+    @property
+    def brought(self) -> list[str]:
+        """The texts of the helpers that were called."""
+        return [self.helpers[name] for name in sorted(self._needed)]
 
 
 @dataclass(frozen=True)
@@ -97,6 +117,19 @@ def routine(sheet: Sheet, block: Block, language: Language) -> Routine:
     body = _Body(language, names, taken)
     results = body.entries(block)
     return Routine(block, vectors, scalars, parameters, names, body.statements, tuple(results), body.operations())
+
+
+def header(sheet: Sheet, functions: Mapping[str, Routine], mark: str, clean: Callable[[str], str]) -> list[str]:
+    """The comment at the head of a file: its title, its notes, what each function costs, the symbols of vectors."""
+    total = sum((r.operations for r in functions.values()), Operations())
+    lines = [f"{clean(sheet.title)}: equations of motion, {clean(sheet.form)} form.", *map(clean, sheet.notes)]
+    lines += ["", f"Cost: {total}.", *(f"  {name}: {r.operations}" for name, r in functions.items()), ""]
+    lines = [f"{mark} {line}" if line else mark for line in lines]
+    for vector, symbols in sheet.vectors.items():
+        if symbols:
+            names = [f"{clean(s.name)}," for s in symbols]
+            lines += wrapped([*names[:-1], f"{names[-1][:-1]}."], f"{mark} {vector}: ", f"{mark}     ", WIDTH)
+    return lines
 
 
 class _Body:

@@ -7,15 +7,14 @@ import json
 import keyword
 import math
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
+from typing import ClassVar
 
-from linkwright.symbolic.printing.code import WIDTH, Routine, Statement, enclosed, routine, wrapped
-from linkwright.symbolic.printing.count import Operations, counted
+from linkwright.symbolic.printing.code import WIDTH, Language, Routine, Statement, header, routine, wrapped
+from linkwright.symbolic.printing.count import counted
 from linkwright.symbolic.printing.names import python_identifier
 from linkwright.symbolic.printing.sheet import Sheet
-from linkwright.symbolic.printing.walk import to_float
 
-_MATH = {"asin", "acos", "atan", "atan2", "sin", "cos", "tan", "sqrt", "exp", "log", "sinh", "cosh", "tanh", "pow"}
+_MATH = ("asin", "acos", "atan", "atan2", "sin", "cos", "tan", "sqrt", "exp", "log", "sinh", "cosh", "tanh", "pow")
 # A choice is an expression: what is not chosen is not computed, and cannot divide by zero.
 _INLINE = {
     "lt": "float({} < {})",
@@ -23,8 +22,8 @@ _INLINE = {
     "eq": "float({} == {})",
     "if": "({1} if {0} else {2})",
 }
-#: Functions that a module brings along; what is no number stays none.
-HELPERS = {
+# What is no number stays none.
+_HELPERS = {
     "floor": "def _floor(x):\n    return float(math.floor(x))",
     "sign": "def _sign(x):\n    return x if x != x else float((x > 0.0) - (x < 0.0))",
     "min": "def _min(x, y):\n    return x if x != x or x < y else y",
@@ -37,29 +36,15 @@ HELPERS = {
 }
 
 
-class Python:
-    """How Python spells things; it notes which helpers are needed."""
+class Python(Language):
+    """How Python spells things."""
 
-    reserved = frozenset(keyword.kwlist) | frozenset(dir(builtins)) | {"math", "PARAMETERS"}
-
-    def __init__(self) -> None:
-        self.helpers: set[str] = set()
-
-    def value(self, x: Fraction) -> float:
-        return to_float(x)
+    inline, helpers = _INLINE, _HELPERS
+    names: ClassVar = {**{name: f"math.{name}" for name in _MATH}, **{name: f"_{name}" for name in _HELPERS}}
+    reserved = frozenset({*keyword.kwlist, *dir(builtins), "math", "PARAMETERS"})
 
     def literal(self, x: float) -> str:
         return str(int(x)) if x < 1e15 and x == int(x) else float_text(x)
-
-    def call(self, function: str, arguments: Sequence[str]) -> str:
-        if function in _INLINE:
-            return _INLINE[function].format(*map(enclosed, arguments))
-        if function in _MATH:
-            return f"math.{function}({', '.join(arguments)})"
-        if function == "abs":
-            return f"abs({', '.join(arguments)})"
-        self.helpers.add(function)
-        return f"_{function}({', '.join(arguments)})"
 
     def identifier(self, name: str, taken: Iterable[str]) -> str:
         return python_identifier(name, taken)
@@ -67,31 +52,21 @@ class Python:
 
 def python_module(sheet: Sheet) -> str:
     """A module with `PARAMETERS` (name → value) and one function a block, such as M(q, p) and h(q, dq, p)."""
-    language = Python()
-    routines = [routine(sheet, block, language) for block in sheet.blocks]
-    values = sheet.values
-    names: dict[str, str] = {}
+    language, values = Python(), sheet.values
+    functions: dict[str, Routine] = {}
     for block in sheet.blocks:
-        names[block.name] = python_identifier(block.name, {*Python.reserved, *names.values()})
-    total = sum((r.operations for r in routines), Operations())
-    lines = [f"# {one_line(sheet.title)}: equations of motion, {one_line(sheet.form)} form."]
-    lines += [f"# {one_line(note)}" for note in sheet.notes]
-    lines += ["#", f"# Cost: {total}."]
-    lines += [f"#   {names[r.block.name]}: {r.operations}" for r in routines]
-    lines += ["#"]
-    for vector, symbols in sheet.vectors.items():
-        if symbols:
-            lines += wrapped([f"{one_line(s.name)}," for s in symbols], f"# {vector}: ", "#     ", WIDTH)
-            lines[-1] = lines[-1].rstrip(",") + "."
+        name = python_identifier(block.name, {*Python.reserved, *functions})
+        functions[name] = routine(sheet, block, language)
+    lines = header(sheet, functions, "#", one_line)
     lines += ["", "import math"]
     if values:
         lines += ["", "PARAMETERS = {"]
         lines += [f"    {_key(name)}: {_value(value)}" for name, value in values.items()]
         lines += ["}"]
-    for helper in sorted(language.helpers):
-        lines += ["", "", HELPERS[helper]]
-    for one in routines:
-        lines += ["", "", *_function(sheet, one, names[one.block.name])]
+    for helper in language.brought:
+        lines += ["", "", helper]
+    for name, one in functions.items():
+        lines += ["", "", *_function(sheet, one, name)]
     return "\n".join(lines) + "\n"
 
 
@@ -115,7 +90,7 @@ def _function(sheet: Sheet, one: Routine, name: str) -> list[str]:
     lines += [f"    {one.names[n]} = p[{_key(n)}]" for n in one.parameters]
     for statement in one.statements:
         lines += _assignment(statement)
-    return [*lines, *_returned(one)]
+    return [*lines, *returned(one.results, shape)]
 
 
 def _assignment(statement: Statement) -> list[str]:
@@ -126,15 +101,15 @@ def _assignment(statement: Statement) -> list[str]:
     return [f"    {statement.name} = (", *wrapped(terms, "        ", "        ", WIDTH), "    )"]
 
 
-def _returned(one: Routine) -> list[str]:
-    shape, results = one.block.shape, one.results
+def returned(entries: Sequence[str], shape: tuple[int, ...]) -> list[str]:
+    """The statement that gives back one entry, a list of entries, or a list of rows."""
     if not shape:
-        return [f"    return {results[0]}"]
+        return [f"    return {entries[0]}"]
     if len(shape) == 1:
-        return listed("    return [", results, "    ]")
+        return listed("    return [", entries, "    ]")
     lines = ["    return ["]
     for row in range(shape[0]):
-        lines += listed("        [", results[row * shape[1] : (row + 1) * shape[1]], "        ],", "],")
+        lines += listed("        [", entries[row * shape[1] : (row + 1) * shape[1]], "        ],", "],")
     return [*lines, "    ]"]
 
 
