@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from itertools import count
 
 #: Control characters but line breaks and tabs; what turns the direction of the text after it; and what is no character.
 UNSEEN = re.compile(
@@ -24,6 +25,21 @@ def on_one_line(text: str) -> str:
 def first_few(names: Sequence[str], most: int) -> str:
     """Names in a sentence: the first few of them, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """A text in quotes in a message: what is longer than so many letters ends in an ellipsis."""
+    return repr(text if len(text) <= most else f"{text[:most]}…")
+
+
+def numbered_name(stem: str, taken: Container[str], first: int = 1) -> str:
+    """The first of stem1, stem2, … that is not taken; counting begins at `first`."""
+    return next(name for k in count(first) if (name := f"{stem}{k}") not in taken)
+
+
+def free_name(stem: str, taken: Container[str], between: str = "") -> str:
+    """The stem, or where it is taken the first of stem2, stem3, … that is not, with `between` before the number."""
+    return stem if stem not in taken else numbered_name(stem + between, taken, 2)
 
 
 def _escaped(match: re.Match[str]) -> str:

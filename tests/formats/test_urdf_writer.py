@@ -12,11 +12,11 @@ import robots
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats import read
 from linkwright.formats.mks.reader import parse_mks
-from linkwright.formats.urdf_writer import roll_pitch_yaw, write_urdf
+from linkwright.formats.urdf_writer import write_urdf
 from linkwright.mechanism import generate
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.frames import rpy_matrix
+from linkwright.mechanism.frames import roll_pitch_yaw, rpy_matrix
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")
 

@@ -137,7 +137,7 @@ def test_a_law_s_own_coordinate_is_q_however_it_is_named(b):
         (lambda b: b.distance("tip", "two"), "both on 'two'"),
         (lambda b: b.joint_force("hinge", Quantity("joint", ("hing",))), "no joint named 'hing'"),
         (lambda b: b.driver("joint", "hinge", b.coordinate("tube")), "parameter or variable of a law"),
-        (lambda b: b.joint_friction("hinge", 1.0, 0.0), "speed of the friction is not positive"),
+        (lambda b: b.joint_friction("hinge", 1.0, 0.0), "friction must be a number greater than zero, not 0"),
         (lambda b: b.stop("tube", index=1), "the stop of 'tube' has no limit"),
         (lambda b: b.stop("hinge", 1.0, -1.0), "lower limit above"),
         (lambda b: b.applied_wrench("tip", (1, 0, 0), reaction="two"), "both on 'two'"),

@@ -16,7 +16,7 @@ from linkwright.formats.xml_text import number, numbers, quoted, refuse
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import joint_losses
-from linkwright.mechanism.frames import full_inertia, snapped
+from linkwright.mechanism.frames import full_inertia, roll_pitch_yaw, snapped
 from linkwright.mechanism.topology import Topology, span
 
 _TYPES = {"prismatic": "prismatic", "fixed": "fixed", "planar": "planar", "free": "floating"}
@@ -217,11 +217,3 @@ def _between(*frames: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     r = ri @ rj.T
     p = pi + r @ (pm - pj)
     return snapped(rl.T @ r @ rm), np.asarray(rl.T @ (p - pl) + 0.0)
-
-
-def roll_pitch_yaw(r: Floats) -> Floats:
-    """Angles of Rz(yaw) Ry(pitch) Rx(roll) = r; at a pitch of ±90° the roll is zero."""
-    pitch = math.atan2(-r[2, 0], math.hypot(r[0, 0], r[1, 0]))
-    if math.hypot(r[0, 0], r[1, 0]) < 1e-9:
-        return np.array([0.0, pitch, math.atan2(-r[0, 1], r[1, 1])]) + 0.0
-    return np.array([math.atan2(r[2, 1], r[2, 2]), pitch, math.atan2(r[1, 0], r[0, 0])]) + 0.0

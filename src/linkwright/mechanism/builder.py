@@ -7,16 +7,26 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from linkwright.base.text import numbered_name
 from linkwright.errors import ModelError
 from linkwright.mechanism.bound import Array, as_numbers, is_bound, plain_numbers, settle
 from linkwright.mechanism.builder_forces import Forces
-from linkwright.mechanism.builder_parts import LAW_VARIABLES, Body, Joint, Triad, name_of, packed_inertia
+from linkwright.mechanism.builder_parts import LAW_VARIABLES, Body, Joint, Triad, name_of, packed_inertia, put
 from linkwright.mechanism.checks import check_numbers
-from linkwright.mechanism.description import Description, Frames, Names, Start, joint_defaults, kind_number, with_gears
+from linkwright.mechanism.description import (
+    FREE_FALL,
+    Description,
+    Frames,
+    Names,
+    Start,
+    joint_defaults,
+    kind_number,
+    with_gears,
+)
 from linkwright.mechanism.elements import Mimic, joint_losses
 from linkwright.mechanism.expression import Expression, Name
 from linkwright.mechanism.frames import axis_frame, snapped
-from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.kinds import KIND_LIST, KINDS
 
 Numeric = float | Expression
 
@@ -35,7 +45,7 @@ class Builder(Forces):
         self._body_rows: list[tuple[Array, Array, Array]] = []
         self._mimics: list[tuple[Mimic, Array]] = []
         self._losses: set[str] = set()  # forces that joints' own damping and friction are; they go first
-        self._gravity: Any = np.array([0.0, 0.0, -9.81])
+        self._gravity: Any = np.array(FREE_FALL)
 
     def __enter__(self) -> Self:
         return self
@@ -138,9 +148,10 @@ class Builder(Forces):
         act on each of its rates: forces −damping · v − friction · tanh(v / 0.01), named "NAME damping" (with the
         number of the rate after it if there are several).
         """
-        number, kind = kind_number(kind), KIND_LIST[kind_number(kind)].name
+        number = kind_number(kind)
+        kind = KIND_LIST[number].name
         if name is None:
-            name = next(n for k in range(len(self._joints) + 1, 2**31) if (n := f"joint{k}") not in self._joints)
+            name = numbered_name("joint", self._joints, len(self._joints) + 1)
         if name in self._joints or name in self._ties:
             raise ModelError(f"there is a joint {name!r} already; choose another name", element=name)
         if kind == "screw" and not isinstance(pitch, Expression) and pitch == 0.0:
@@ -152,8 +163,8 @@ class Builder(Forces):
             text = f"joint {name!r} joins {sides[0].body.name!r} to itself; name two different bodies"
             raise ModelError(text, element=name)
         limits = {"lower": lower, "upper": upper, "velocity_limit": velocity, "effort_limit": effort}
-        given = {**limits, "damping": damping, "friction": friction}
-        plain = {key: float(plain_numbers(x, (), f"{key} of {name!r}")) for key, x in given.items()}
+        numbers = {**limits, "damping": damping, "friction": friction}
+        plain = {key: float(plain_numbers(x, (), f"{key} of {name!r}")) for key, x in numbers.items()}
         losses = joint_losses(name, KIND_LIST[number].nv, plain["damping"], plain["friction"])
         for force in losses:
             self._law(force.law, ("v",))
@@ -175,8 +186,9 @@ class Builder(Forces):
             }
         )
         self._joints[name] = Joint(name, len(self._joints), kind)
-        self._forces.update({force.name: force for force in losses})
-        self._losses.update(force.name for force in losses)
+        for force in losses:
+            put(self._forces, force)
+            self._losses.add(force.name)
         return self._joints[name]
 
     def _at(self, name: str, kind: str, i: Any, j: Any, axis: Any, at: Any) -> tuple[Triad, Triad]:
@@ -189,12 +201,8 @@ class Builder(Forces):
         if not np.isfinite(u).all() or not u.any():
             raise ModelError(f"{what} is {u.tolist()}; give it a direction", element=name)
         turn = axis_frame(u)
-        rest = KIND_LIST[kind_number(kind)]
-        turned = turn @ rest.rotation(rest.terms(rest.neutral(), 0.0)).matrix()
-        return (
-            self.frame(i, turn, (0.0, 0.0, 0.0) if at is None else at),
-            self.frame(j, turned),
-        )
+        near = self.frame(i, turn, (0.0, 0.0, 0.0) if at is None else at)
+        return near, self.frame(j, turn @ KINDS[kind].neutral_rotation())
 
     def mimic(
         self,
@@ -223,31 +231,31 @@ class Builder(Forces):
         bindings: dict[tuple[str, int], Expression] = {}
         arrays: dict[str, Any] = {}
 
-        def put(name: str, rows: list[Array], shape: tuple[int, ...]) -> None:
+        def fill(name: str, rows: list[Array], shape: tuple[int, ...]) -> None:
             flat = [x for row in rows for x in np.asarray(row).reshape(-1)]
             stacked = np.array(flat, dtype=object if is_bound(flat) else np.float64)
-            arrays[name], found = settle(name, stacked.reshape(-1, *shape), self._parameters)
-            bindings.update(found)
+            arrays[name], bound = settle(name, stacked.reshape(-1, *shape), self._parameters)
+            bindings.update(bound)
 
         for k, (name, shape) in enumerate((("mass", ()), ("com", (3,)), ("inertia", (6,)))):
-            put(name, [row[k] for row in self._body_rows], shape)
+            fill(name, [row[k] for row in self._body_rows], shape)
         for name, default in joint_defaults(1).items():
-            put(name, [row[name] for row in self._joint_rows], default.shape[1:])
+            fill(name, [row[name] for row in self._joint_rows], default.shape[1:])
         triads = list(self._triads.values())
-        put("frame_r", [t.rotation for t in triads], (3, 3))
-        put("frame_p", [t.origin for t in triads], (3,))
+        fill("frame_r", [t.rotation for t in triads], (3, 3))
+        fill("frame_p", [t.origin for t in triads], (3,))
         places = np.array([t.body.number for t in triads], np.int32)
         frames = Frames(Names(list(self._triads)), places, snapped(arrays.pop("frame_r")), arrays.pop("frame_p"))
-        put("gear", [numbers for _, numbers in self._mimics], (2,))
-        put("gravity", [self._gravity], ())
+        fill("gear", [numbers for _, numbers in self._mimics], (2,))
+        fill("gravity", [self._gravity], ())
         couplings = tuple(m for m, _ in self._mimics)
         start = None
         if self._starts:
             names = [n for n in self._bodies if n != self.ground.name]
             nowhere = (np.eye(3), np.zeros(3))
             rows = [self._starts.get(n, nowhere) for n in names]
-            put("start_r", [r for r, _ in rows], (3, 3))
-            put("start_p", [p for _, p in rows], (3,))
+            fill("start_r", [r for r, _ in rows], (3, 3))
+            fill("start_p", [p for _, p in rows], (3,))
             placed = np.array([n in self._starts for n in names])
             start = Start(placed, snapped(arrays.pop("start_r")), arrays.pop("start_p"))
         for name in ("kind", "parent", "child"):

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
+from linkwright.base.checks import positive_number
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import laws
 from linkwright.mechanism.bound import as_numbers
 from linkwright.mechanism.builder_kinematics import Kinematics, Place
-from linkwright.mechanism.builder_parts import Joint
+from linkwright.mechanism.builder_parts import Joint, put
 from linkwright.mechanism.checks import check_joint_law
-from linkwright.mechanism.description import kind_number
 from linkwright.mechanism.elements import AppliedWrench, Initial, JointForce, PointForce
 from linkwright.mechanism.expression import TIME, Expression, Name, as_expression, replaced
-from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.kinds import KINDS
 from linkwright.mechanism.laws import FRICTION_SPEED
 from linkwright.mechanism.quantities import POSITIONS, VELOCITIES, Quantity
 
@@ -76,11 +77,10 @@ class Forces(Kinematics):
         """
         name, on = self._new_force(name, "force"), self._joint(joint)
         self._check_index(on, index, name)
-        own = {Quantity("joint", (on.name,), index): _Q, Quantity("joint", (on.name,), index, True): _V}
-        made = JointForce(name, on.name, self._force_law(law, name, (_Q, _V), own), index)
-        check_joint_law(KIND_LIST[kind_number(on.kind)], made)
-        self._forces[name] = made
-        return made
+        alike = {Quantity("joint", (on.name,), index): _Q, Quantity("joint", (on.name,), index, True): _V}
+        force = JointForce(name, on.name, self._force_law(law, name, (_Q, _V), alike), index)
+        check_joint_law(KINDS[on.kind], force)
+        return put(self._forces, force)
 
     def joint_spring(
         self, joint: Joint | str, stiffness: Numeric, rest: Numeric = 0.0, damping: Numeric = 0.0, **options: Any
@@ -100,7 +100,7 @@ class Forces(Kinematics):
         Options as for `joint_force`. A load that dry friction would hold creeps; the smaller the speed, the less, and
         the shorter the steps of a simulation.
         """
-        self._check_positive(speed, "speed of the friction")
+        positive_number("the speed of the friction", self._now(speed))
         return self.joint_force(joint, laws.friction(_V, friction, speed), **options)
 
     def actuator(
@@ -116,7 +116,7 @@ class Forces(Kinematics):
             limit = float(effort)
         if limit is None:
             return self.joint_force(on, law, index=index, name=name)
-        self._check_positive(limit, f"limit of {what}")
+        positive_number(f"the limit of {what}", self._now(limit))
         inner = laws.written(law, (_Q, _V, TIME), what) if callable(law) else law
         return self.joint_force(on, laws.saturated(laws.as_law(inner, what), limit), index=index, name=name)
 
@@ -154,12 +154,10 @@ class Forces(Kinematics):
         a, b = self._place(first), self._place(second)
         if a == b:
             raise ModelError(f"force {name!r} acts between {a!r} and itself; name two triads", element=name)
-        own: dict[Expression, Expression] = {}
+        alike: dict[Any, Any] = {}
         for ends in ((a, b), (b, a)):
-            own |= {Quantity("distance", ends): _D, Quantity("distance", ends, 0, True): _DD}
-        made = PointForce(name, a, b, self._force_law(law, name, (_D, _DD), own))
-        self._forces[name] = made
-        return made
+            alike |= {Quantity("distance", ends): _D, Quantity("distance", ends, 0, True): _DD}
+        return put(self._forces, PointForce(name, a, b, self._force_law(law, name, (_D, _DD), alike)))
 
     def spring(
         self,
@@ -221,9 +219,7 @@ class Forces(Kinematics):
         at, other = self._place(place), ""
         if reaction is not None:
             at, other = self._two(place, reaction, what)
-        made = AppliedWrench(name, at, six, where, of, other)
-        self._forces[name] = made
-        return made
+        return put(self._forces, AppliedWrench(name, at, six, where, of, other))
 
     def _axes_of(self, place: Any) -> str:
         known = [*self._bodies, *self._triads]
@@ -255,34 +251,20 @@ class Forces(Kinematics):
         self._check_quantity(quantity)
         if quantity.kind == "place" and self._triad(quantity.of[0]).body == self.ground:
             raise ModelError(f"{quantity} is on ground and stays where it is; name another", element=quantity.of[0])
-        same = quantity
-        if quantity.kind == "distance":
-            same = Quantity("distance", (min(quantity.of), max(quantity.of)), 0, quantity.rate)
-        if any(same == (x if x.kind != "distance" else _sorted(x)) for x in self._initial):
+        unordered = replace(quantity, of=tuple(sorted(quantity.of)))  # a distance is the same from either end
+        if unordered in self._initial:
             raise ModelError(f"{quantity} has an initial value already; keep one", element=quantity.of[0])
-        self._initial[quantity] = Initial(quantity, self._law(as_expression(value), ()))
+        self._initial[unordered] = Initial(quantity, self._law(as_expression(value), ()))
 
     # -- checks ---------------------------------------------------------------------------------------------
-    def _force_law(
-        self, law: Law, name: str, own: tuple[Name, Name], alike: dict[Any, Any] | None = None
-    ) -> Expression:
+    def _force_law(self, law: Law, name: str, variables: tuple[Name, Name], alike: dict[Any, Any]) -> Expression:
+        """A law in which `alike` replaces quantities by the variables that stand for them."""
         what = f"force {name!r}"
-        made = laws.as_law(laws.written(law, (*own, TIME), what), what) if callable(law) else law
-        if isinstance(made, Expression) and alike:
-            made = replaced(made, alike)
-        return self._law(made, (own[0].name, own[1].name, "TIME"), measures=True, what=what)
-
-    def _now(self, value: Numeric) -> float:
-        return float(self._law(as_expression(value), ()).evaluate(self._parameters))
-
-    def _check_positive(self, value: Numeric, what: str) -> None:
-        if not self._now(value) > 0.0:
-            raise ModelError(f"the {what} is not positive; give a positive number")
+        plain = laws.as_law(laws.written(law, (*variables, TIME), what), what) if callable(law) else law
+        if isinstance(plain, Expression):
+            plain = replaced(plain, alike)
+        return self._law(plain, (variables[0].name, variables[1].name, "TIME"), measures=True, what=what)
 
     def _check_limits(self, lower: Numeric | None, upper: Numeric | None, what: str) -> None:
         if lower is not None and upper is not None and self._now(lower) > self._now(upper):
             raise ModelError(f"{what} has its lower limit above its upper one; swap them")
-
-
-def _sorted(x: Quantity) -> Quantity:
-    return Quantity("distance", (min(x.of), max(x.of)), 0, x.rate)

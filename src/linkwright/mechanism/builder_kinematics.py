@@ -10,14 +10,13 @@ import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.bound import Array, as_numbers, is_bound, settle
-from linkwright.mechanism.builder_parts import Body, Joint, Parts, Triad, name_of
+from linkwright.mechanism.builder_parts import Body, Joint, Parts, Triad, name_of, new_name, put
 from linkwright.mechanism.checks import check_driven_joint
-from linkwright.mechanism.description import kind_number
 from linkwright.mechanism.drawing import SHAPE_SIZES, Shape, ShapeKind, Trace
 from linkwright.mechanism.elements import Axis, Driver, PointOnLine, PointOnPlane, Rod, Tie
-from linkwright.mechanism.expression import TIME, Expression, as_expression
-from linkwright.mechanism.frames import snapped
-from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.expression import TIME, Expression
+from linkwright.mechanism.frames import are_parallel, axes_of, snapped
+from linkwright.mechanism.kinds import KINDS
 from linkwright.mechanism.laws import written
 from linkwright.mechanism.system import System
 
@@ -62,13 +61,9 @@ class Kinematics(Parts):
         """The rotation with z along h and x along the part of f that is perpendicular to it."""
         hh, ff = as_numbers(h, (3,), f"h of {what}"), as_numbers(f, (3,), f"f of {what}")
         values = [settle("", x, self._parameters)[0] for x in (hh, ff)]
-        across = _cross(*values)
-        if np.linalg.norm(across) <= 1e-9 * np.linalg.norm(values[0]) * np.linalg.norm(values[1]):
+        if are_parallel(*values):
             raise ModelError(f"h and f of {what} are parallel or zero; give two directions", element=element)
-        z = hh / np.sqrt(hh @ hh)
-        g = _cross(z, ff)
-        y = g / np.sqrt(g @ g)
-        return np.stack([_cross(y, z), y, z], axis=1)
+        return axes_of(hh, ff)
 
     # -- drivers --------------------------------------------------------------------------------------------
     def driver(
@@ -94,7 +89,7 @@ class Kinematics(Parts):
         second: str | None = None
         if kind == "joint":
             joint = self._joint(target)
-            check_driven_joint(KIND_LIST[kind_number(joint.kind)], joint.name, name)
+            check_driven_joint(KINDS[joint.kind], joint.name, name)
             self._check_index(joint, index, name)
             place = joint.name
         elif kind == "absolute":
@@ -114,43 +109,29 @@ class Kinematics(Parts):
             raise NameNotFound("driver kind", str(kind), ["absolute", "joint", "distance", "angle"])
         what = f"driver {name!r}"
         prescribed = self._law(written(law, (TIME,), what) if callable(law) else law, ("TIME",), what=what)
-        made = Driver(name, kind, place, prescribed, second, index, (axes[0], axes[1]))
-        self._drivers[name] = made
-        return made
+        return put(self._drivers, Driver(name, kind, place, prescribed, second, index, (axes[0], axes[1])))
 
     # -- ties -----------------------------------------------------------------------------------------------
     def rod(self, first: Place, second: Place, length: Numeric, name: str | None = None) -> Rod:
         """A massless rod of constant length between two origins."""
         name = self._new_tie(name, "rod")
         a, b = self._two(first, second, f"rod {name!r}")
-        value = self._law(length, ())
-        if not float(value.evaluate(self._parameters)) > 0.0:
+        if not self._now(length) > 0.0:
             raise ModelError(f"rod {name!r} has no positive length; two points that meet are a joint", element=name)
-        made = Rod(name, a, b, value)
-        self._ties[name] = made
-        return made
+        return put(self._ties, Rod(name, a, b, self._law(length, ())))
 
     def point_on_line(self, line: Place, point: Place, name: str | None = None) -> PointOnLine:
         """The origin of `point` stays on the h axis of `line`."""
         name = self._new_tie(name, "line")
-        made = PointOnLine(name, *self._two(line, point, f"point-on-line {name!r}"))
-        self._ties[name] = made
-        return made
+        return put(self._ties, PointOnLine(name, *self._two(line, point, f"point-on-line {name!r}")))
 
     def point_on_plane(self, plane: Place, point: Place, name: str | None = None) -> PointOnPlane:
         """The origin of `point` stays in the plane through `plane` that its h axis is perpendicular to."""
         name = self._new_tie(name, "plane")
-        made = PointOnPlane(name, *self._two(plane, point, f"point-on-plane {name!r}"))
-        self._ties[name] = made
-        return made
+        return put(self._ties, PointOnPlane(name, *self._two(plane, point, f"point-on-plane {name!r}")))
 
     def _new_tie(self, name: str | None, stem: str) -> str:
-        taken = self._ties.keys() | self._joints.keys()
-        if name is None:
-            return next(n for k in range(1, len(taken) + 2) if (n := f"{stem}{k}") not in taken)
-        if name in taken:
-            raise ModelError(f"there is a joint or tie {name!r} already; choose another name", element=name)
-        return name
+        return new_name(name, stem, self._ties.keys() | self._joints.keys(), "joint or tie")
 
     def _two(self, first: Any, second: Any, what: str) -> tuple[str, str]:
         """The names of two places on different bodies."""
@@ -184,25 +165,20 @@ class Kinematics(Parts):
         """
         if kind not in get_args(ShapeKind):
             raise NameNotFound("kind of shape", str(kind), list(SHAPE_SIZES))
-        name = self._free(name, "shape", self._shapes)
+        name = new_name(name, "shape", self._shapes, "shape")
         wanted = len(SHAPE_SIZES[kind])
         numbers = as_numbers(np.atleast_1d(np.asarray(size)), (wanted,), f"size of shape {name!r}")
-        laws = tuple(self._law(as_expression(x), ()) for x in numbers)
-        for value in laws:
-            if not float(value.evaluate(self._parameters)) > 0.0:
-                raise ModelError(f"shape {name!r} has a size that is not positive", element=name)
+        if any(not self._now(x) > 0.0 for x in numbers):
+            raise ModelError(f"shape {name!r} has a size that is not positive", element=name)
         if (kind == "mesh") != bool(file):
             raise ModelError(f"shape {name!r}: a mesh needs file=, and nothing else does", element=name)
-        made = Shape(name, self._place(place), kind, laws, _color(color, name), file)
-        self._shapes[name] = made
-        return made
+        laws = tuple(self._law(x, ()) for x in numbers)
+        return put(self._shapes, Shape(name, self._place(place), kind, laws, _color(color, name), file))
 
     def trace(self, place: Place, color: str = "", *, name: str | None = None) -> Trace:
         """The origin of a triad or body leaves a trail when the motion is drawn."""
-        name = self._free(name, "trace", self._traces)
-        made = Trace(name, self._place(place), _color(color, name))
-        self._traces[name] = made
-        return made
+        name = new_name(name, "trace", self._traces, "trace")
+        return put(self._traces, Trace(name, self._place(place), _color(color, name)))
 
     def system(self, **settings: Any) -> System:
         """What `lw.analyse` does with the mechanism: see `System`."""
@@ -213,19 +189,8 @@ class Kinematics(Parts):
         self._system = System(**settings)
         return self._system
 
-    def _free(self, name: str | None, stem: str, taken: Any) -> str:
-        if name is None:
-            return next(n for k in range(1, len(taken) + 2) if (n := f"{stem}{k}") not in taken)
-        if name in taken:
-            raise ModelError(f"there is a {stem} {name!r} already; choose another name", element=name)
-        return name
-
 
 def _color(color: str, owner: str) -> str:
     if color and not re.fullmatch("#[0-9a-fA-F]{6}", color):
         raise ModelError(f"{owner!r} has the colour {color!r}; give '#rrggbb'", element=owner)
     return color.lower()
-
-
-def _cross(a: Array, b: Array) -> Array:
-    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])

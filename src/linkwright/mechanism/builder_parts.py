@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from linkwright.base.text import numbered_name
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.bound import Array, as_numbers, is_bound
-from linkwright.mechanism.description import GROUND, kind_number
+from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.elements import Driver, Element
 from linkwright.mechanism.expression import Expression
-from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.frames import pack_inertia
+from linkwright.mechanism.kinds import KINDS
 from linkwright.mechanism.laws import as_law
 from linkwright.mechanism.quantities import Quantity, quantities
 
+T = TypeVar("T")
 LAW_VARIABLES = ("q", "v", "d", "dd")
-_PACKED = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
 @dataclass(frozen=True)
@@ -66,18 +69,10 @@ class Parts:
             raise ModelError(f"there is a body or triad {name!r} already; choose another name", element=name)
 
     def _new_force(self, name: str | None, stem: str) -> str:
-        taken = self._forces.keys() | self._drivers.keys()
-        if name is None:
-            return next(n for k in range(1, len(taken) + 2) if (n := f"{stem}{k}") not in taken)
-        if name in taken:
-            raise ModelError(f"there is a driver or force {name!r} already; choose another name", element=name)
-        return name
+        return new_name(name, stem, self._forces.keys() | self._drivers.keys(), "driver or force")
 
     def _body(self, body: Any) -> Body:
-        found = self._bodies.get(name_of(body))
-        if found is None or (isinstance(body, Body) and found != body):
-            raise NameNotFound("body", name_of(body), list(self._bodies))
-        return found
+        return _known("body", body, self._bodies)
 
     def _triad(self, place: Any) -> Triad:
         if isinstance(place, Triad):
@@ -94,38 +89,38 @@ class Parts:
         if isinstance(place, Triad) and place.name is None:
             known = next((n for n, t in self._triads.items() if t is place), None)
             if known is None:
-                taken = self._triads.keys() | self._bodies.keys()
-                known = next(n for k in range(1, len(taken) + 2) if (n := f"triad{k}") not in taken)
+                known = numbered_name("triad", self._triads.keys() | self._bodies.keys())
                 self._triads[known] = place
             return known
         triad = self._triad(place)
         return triad.name or triad.body.name
 
     def _joint(self, joint: Any) -> Joint:
-        found = self._joints.get(name_of(joint))
-        if found is None or (isinstance(joint, Joint) and found != joint):
-            raise NameNotFound("joint", name_of(joint), list(self._joints))
-        return found
+        return _known("joint", joint, self._joints)
 
     def _check_index(self, joint: Joint, index: int, name: str) -> None:
-        nv = KIND_LIST[kind_number(joint.kind)].nv
+        nv = KINDS[joint.kind].nv
         if not 0 <= index < nv:
             text = f"{name!r} acts on coordinate {index} of {joint.name!r}, which is {joint.kind} and has {nv}"
             raise ModelError(text, element=joint.name)
 
     def _law(self, law: Any, variables: tuple[str, ...], *, measures: bool = False, what: str = "a law") -> Expression:
         """A law of these variables and parameters; with `measures` it may name coordinates, places and distances."""
-        made = as_law(as_numbers(law, (), what) if not isinstance(law, Expression) else law, what)
-        measured = {x.key for x in quantities(made)} if measures else set()
-        for name in sorted(made.names() - measured):
+        expression = as_law(as_numbers(law, (), what) if not isinstance(law, Expression) else law, what)
+        measured = {x.key for x in quantities(expression)} if measures else set()
+        for name in sorted(expression.names() - measured):
             if name in variables and name in self._parameters:
                 text = f"{name!r} is a variable of this law (q, v of a joint, d, dd of a distance) and a parameter"
                 raise ModelError(f"{text} too; rename the parameter", element=name)
             if name not in variables and name not in self._parameters:
                 raise NameNotFound("parameter or variable of a law", name, [*variables, *self._parameters])
-        for quantity in quantities(made):
+        for quantity in quantities(expression):
             self._check_quantity(quantity)
-        return made
+        return expression
+
+    def _now(self, value: Any, what: str = "a law") -> float:
+        """The present value of a number or an expression of parameters."""
+        return float(self._law(value, (), what=what).evaluate(self._parameters))
 
     def _check_quantity(self, quantity: Quantity) -> None:
         """Refuse a quantity of something that is not there."""
@@ -134,7 +129,7 @@ class Parts:
                 self._triad(name)
             return
         joint = self._joint(quantity.of[0])
-        kind = KIND_LIST[kind_number(joint.kind)]
+        kind = KINDS[joint.kind]
         if not quantity.rate and not kind.paired:
             text = f"{quantity} is a coordinate of a {joint.kind} joint, which has no plain coordinates; "
             raise ModelError(text + "name its rates, or the places and distances of its bodies", element=joint.name)
@@ -153,11 +148,11 @@ def packed_inertia(inertia: Any, owner: str) -> Array:
     if shape == (3, 3):
         full = as_numbers(inertia, shape, what)
         slack = 1e-9 * sum(abs(x) for x in full.reshape(-1) if not isinstance(x, Expression))
-        for i, j in _PACKED[3:]:
+        for i, j in ((0, 1), (0, 2), (1, 2)):
             a, b = full[i, j], full[j, i]
             if a != b if is_bound([a, b]) else abs(a - b) > slack:
                 raise ModelError(f"{what} is not symmetric: {a} and {b}; make them equal", element=owner)
-        return np.array([full[i, j] for i, j in _PACKED])
+        return pack_inertia(full)
     if shape == (3,):
         return np.concatenate([as_numbers(inertia, (3,), what), np.zeros(3)])
     return as_numbers(inertia, (6,), what)
@@ -165,3 +160,26 @@ def packed_inertia(inertia: Any, owner: str) -> Array:
 
 def name_of(thing: Any) -> str:
     return str(getattr(thing, "name", thing))
+
+
+def new_name(name: str | None, stem: str, taken: Container[str], what: str) -> str:
+    """A name that is not taken: the one that is given, or the stem with a number."""
+    if name is None:
+        return numbered_name(stem, taken)
+    if name in taken:
+        raise ModelError(f"there is a {what} {name!r} already; choose another name", element=name)
+    return name
+
+
+def put(parts: dict[str, Any], part: T) -> T:
+    """Keep a part under its name."""
+    parts[name_of(part)] = part
+    return part
+
+
+def _known(what: str, part: Any, parts: dict[str, T]) -> T:
+    """The part that an object or a name means; an object of another builder is an error."""
+    known = parts.get(name_of(part))
+    if known is None or (isinstance(part, type(known)) and known != part):
+        raise NameNotFound(what, name_of(part), list(parts))
+    return known

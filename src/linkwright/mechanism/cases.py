@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.errors import NameNotFound, ShapeError
-from linkwright.mechanism.checks import ROTATION_TOLERANCE, impossible_inertias, rotation_faults
-from linkwright.mechanism.description import Description
+from linkwright.mechanism.checks import (
+    NOT_NEGATIVE,
+    ROTATION_TOLERANCE,
+    ROTATIONS,
+    impossible_inertias,
+    rotation_faults,
+)
+from linkwright.mechanism.description import LIMITS, Description
 from linkwright.mechanism.elements import Rod
 from linkwright.mechanism.expression import Expression, numeric_values
 
 Flags = NDArray[np.bool_]
-_ROTATIONS = ("ri", "rj", "frame_r", "start_r")
-_NOT_NEGATIVE = ("mass", "armature", "damping", "friction", "velocity_limit", "effort_limit")
 
 
 class Cases:
@@ -99,12 +103,10 @@ class Cases:
         good = np.isfinite(self.values).all(axis=1)
         for name in self._bound:
             x = self.array(name).reshape(len(self), -1)
-            good &= (
-                ~np.isnan(x) if name in ("lower", "upper", "velocity_limit", "effort_limit") else np.isfinite(x)
-            ).all(axis=1)
-            if name in _NOT_NEGATIVE:
+            good &= (~np.isnan(x) if name in LIMITS else np.isfinite(x)).all(axis=1)
+            if name in NOT_NEGATIVE:
                 good &= (x >= 0.0).all(axis=1)
-            if name in _ROTATIONS:
+            if name in ROTATIONS:
                 off, left = rotation_faults(x.reshape(-1, 3, 3))
                 good &= ((off <= ROTATION_TOLERANCE) & ~left).reshape(len(self), -1).all(axis=1)
         for tie in self.description.ties:

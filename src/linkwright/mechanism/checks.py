@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Literal
+from typing import Literal
 from warnings import warn
 
 import numpy as np
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightWarning, ModelError
-from linkwright.mechanism.description import BODY_ARRAYS, GROUND, Description
+from linkwright.mechanism.description import BODY_ARRAYS, GROUND, LIMITS, LOSSES, Description
 from linkwright.mechanism.elements import JointForce, laws_of
-from linkwright.mechanism.expression import Call, Expression, Lookup, Number
+from linkwright.mechanism.expression import Expression, Number, parts
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.gear_trains import circle
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
@@ -25,9 +25,16 @@ INERTIA_TOLERANCE = 1e-9
 ROTATION_TOLERANCE = 1e-9
 #: The largest number of a mechanism: a mass times the square of a length is finite still.
 LARGEST = 1e100
-_FINITE = ("ri", "pi", "rj", "pj", "pitch", "armature", "damping", "friction")
-_NOT_NEGATIVE = ("armature", "damping", "friction", "velocity_limit", "effort_limit")
-_LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
+#: Arrays that are rotations, with what they are of.
+ROTATIONS = {
+    "ri": "the frame on the parent of joint",
+    "rj": "the frame on the child of joint",
+    "frame_r": "frame",
+    "start_r": "body",
+}
+NOT_NEGATIVE = ("mass", "armature", *LOSSES, "velocity_limit", "effort_limit")
+_FINITE = ("ri", "pi", "rj", "pj", "pitch", "armature", *LOSSES)
+_PLACES = ("frame_r", "frame_p", "start_r", "start_p")
 _WORDS = {
     "com": "centre of mass",
     "ri": "rotation on the parent",
@@ -53,7 +60,7 @@ def check_numbers(
     """
     d = description
     _check_finite(d)
-    _check_masses(d)
+    _check_signs(d)
     _check_inertias(d, inertias, before)
     _check_rotations(d)
     _check_joints(d)
@@ -75,24 +82,11 @@ def _first(bad: NDArray[np.bool_]) -> int | None:
 
 
 def _check_finite(d: Description) -> None:
-    for names, arrays, what in ((d.body_names, BODY_ARRAYS, "body"), (d.joint_names, _FINITE, "joint")):
-        for array in arrays:
-            row = _first(_out_of_range(_one(getattr(d, array))))
-            if row is not None:
-                raise _not_finite(d, array, row, what, names[row])
-    for array in _LIMITS:
-        row = _first(np.isnan(_one(getattr(d, array))))
+    for array in (*BODY_ARRAYS, *_FINITE, *LIMITS, *_PLACES):
+        values = _one(getattr(d, array))
+        row = _first(np.isnan(values) if array in LIMITS else _out_of_range(values))
         if row is not None:
-            raise _not_finite(d, array, row, "joint", d.joint_names[row])
-    for array, names, what in (
-        ("frame_r", d.frames.names, "frame"),
-        ("frame_p", d.frames.names, "frame"),
-        ("start_r", d.body_names, "body"),
-        ("start_p", d.body_names, "body"),
-    ):
-        row = _first(_out_of_range(getattr(d, array)))
-        if row is not None:
-            raise _not_finite(d, array, row, what, names[row])
+            raise _not_finite(d, array, row)
     if not np.isfinite(d.gravity).all():
         raise ModelError(f"gravity is {d.gravity.tolist()}; give three finite numbers", element="gravity")
     for name, value in d.parameters.items():
@@ -100,7 +94,15 @@ def _check_finite(d: Description) -> None:
             raise ModelError(f"parameter {name!r} is {value}; give it a finite number", element=name)
 
 
-def _not_finite(d: Description, array: str, row: int, what: str, name: str) -> ModelError:
+def _owner(d: Description, array: str, row: int) -> tuple[str, str]:
+    """What a row of an array belongs to, and its name."""
+    if array in BODY_ARRAYS or array.startswith("start"):
+        return "body", d.body_names[row]
+    return ("frame", d.frames.names[row]) if array.startswith("frame") else ("joint", d.joint_names[row])
+
+
+def _not_finite(d: Description, array: str, row: int) -> ModelError:
+    what, name = _owner(d, array, row)
     values = np.asarray(getattr(d, array)[row]).reshape(-1)
     value = values[_out_of_range(values)][0]
     remedy = "numbers beyond 1e100 overflow; take larger units" if np.isfinite(value) else "give finite numbers"
@@ -111,11 +113,14 @@ def _out_of_range(values: Floats) -> NDArray[np.bool_]:
     return ~(np.abs(values) <= LARGEST)
 
 
-def _check_masses(d: Description) -> None:
-    row = _first(_one(d.mass) < 0.0)
-    if row is not None:
-        name = d.body_names[row]
-        raise ModelError(f"body {name!r} has the negative mass {d.mass[row]:g}; give 0 or more", element=name)
+def _check_signs(d: Description) -> None:
+    for array in NOT_NEGATIVE:
+        values = getattr(d, array)
+        row = _first(_one(values) < 0.0)
+        if row is not None:
+            what, name = _owner(d, array, row)
+            text = f"{what} {name!r} has the negative {_WORDS.get(array, array)} {values[row]:g}; give 0 or more"
+            raise ModelError(text, element=name)
 
 
 def impossible_inertias(inertia: Floats) -> NDArray[np.bool_]:
@@ -183,21 +188,21 @@ def listed(names: list[str], most: int = 8) -> str:
 
 
 def _check_rotations(d: Description) -> None:
-    for array, names, what in (
-        ("ri", d.joint_names, "the frame on the parent of joint"),
-        ("rj", d.joint_names, "the frame on the child of joint"),
-        ("frame_r", d.frames.names, "frame"),
-        ("start_r", d.body_names, "body"),
-    ):
+    for array, what in ROTATIONS.items():
         if array == "rj" and d.rj is d.ri:
             continue
         off, left = rotation_faults(_one(getattr(d, array)))
         row = _first((off > ROTATION_TOLERANCE) | left)
         if row is not None:
-            name = names[row]
-            how = "is left-handed" if off[row] <= ROTATION_TOLERANCE else f"is off by {off[row]:.2g}"
+            _, name = _owner(d, array, row)
+            how = rotation_fault("is", off[row])
             text = f"the rotation of {what} {name!r} {how}; its columns must be right-handed orthogonal unit vectors"
             raise ModelError(text, element=name)
+
+
+def rotation_fault(verb: str, off: float) -> str:
+    """What is wrong with a rotation that `rotation_faults` has found, by how far it is off."""
+    return f"{verb} left-handed" if off <= ROTATION_TOLERANCE else f"{verb} off by {off:.2g}"
 
 
 def rotation_faults(r: Floats) -> tuple[Floats, NDArray[np.bool_]]:
@@ -230,12 +235,6 @@ def _check_joints(d: Description) -> None:
         name = d.joint_names[row]
         body = d.ground_name if d.parent[row] == GROUND else d.body_names[int(d.parent[row])]
         raise ModelError(f"joint {name!r} joins {body!r} to itself; name two different bodies", element=name)
-    for array in _NOT_NEGATIVE:
-        row = _first(_one(getattr(d, array)) < 0.0)
-        if row is not None:
-            name, word = d.joint_names[row], _WORDS.get(array, array)
-            text = f"joint {name!r} has the negative {word} {getattr(d, array)[row]:g}; give 0 or more"
-            raise ModelError(text, element=name)
     row = _first(d.lower > d.upper)
     if row is not None:
         name = d.joint_names[row]
@@ -331,18 +330,8 @@ def check_driven_joint(kind: JointKind, joint: str, driver: str) -> None:
 
 
 def _check_finite_law(law: Expression, what: str, name: str) -> None:
-    """Every number in the tree, each shared part looked at once."""
-    seen: set[int] = set()
-    left: list[Any] = [law]
-    while left:
-        part = left.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
+    """Refuse a law with a number in it that is infinite or not a number."""
+    for part in parts(law):
         if isinstance(part, Number) and not np.isfinite(part.value):
             text = f"the law of {what} {name!r} has the number {part.value} in it; give finite numbers"
             raise ModelError(text, element=name)
-        if isinstance(part, Call):
-            left.extend(part.arguments)
-        elif isinstance(part, Lookup):
-            left.append(part.argument)

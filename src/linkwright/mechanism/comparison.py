@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.description import BODY_ARRAYS, JOINT_ARRAYS, Description
+from linkwright.mechanism.description import BODY_ARRAYS, JOINT_ARRAYS, LIMITS, Description
 from linkwright.mechanism.system import System
 
-#: Arrays that no analysis looks at.
-LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
 #: What changes a prescribed motion, or where something of it is looked at.
 GEOMETRY = ("ri", "pi", "rj", "pj", "pitch", "gear", "frame_r", "frame_p", "start_r", "start_p")
 
@@ -19,7 +17,7 @@ def alike(one: Description, other: Description, *, kinematic: bool = False) -> b
     """Whether two mechanisms with the same parts move alike, but for rounding."""
     if list(one.parameters) != list(other.parameters) or one.nb != other.nb or one.nj != other.nj:
         return False
-    arrays = [x for x in (*BODY_ARRAYS, *JOINT_ARRAYS) if x not in LIMITS]
+    arrays = [x for x in (*BODY_ARRAYS, *JOINT_ARRAYS) if x not in LIMITS]  # no analysis looks at limits
     arrays += ["gravity", "frame_r", "frame_p", "start_r", "start_p", "gear"]
     if kinematic:
         arrays = [x for x in arrays if x in (*GEOMETRY, "kind", "parent", "child")]

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.drawing import Shape, Trace
-from linkwright.mechanism.elements import Driver, Element, Initial, Mimic, Tie
+from linkwright.mechanism.elements import Driver, Element, Initial, JointForce, Mimic, Tie, joint_losses
 from linkwright.mechanism.expression import Expression, numeric_values
 from linkwright.mechanism.kinds import KIND_LIST, KINDS, JointKind
 from linkwright.mechanism.lengths import length_scale
@@ -27,6 +27,10 @@ from linkwright.mechanism.system import System
 
 Ints = NDArray[np.int32]
 GROUND = -1
+#: The acceleration of free fall of a mechanism that gives none (m/s²).
+FREE_FALL = (0.0, 0.0, -9.81)
+#: Names for ground, of which a file's own names leave one free.
+GROUND_NAMES = ("ground", "world", "universe", "the ground")
 
 
 class Names(Sequence[str]):
@@ -133,7 +137,7 @@ class Description:
     damping: Floats
     friction: Floats
     frames: Frames = field(default_factory=Frames)
-    gravity: Floats = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
+    gravity: Floats = field(default_factory=lambda: np.array(FREE_FALL))
     mimics: tuple[Mimic, ...] = ()
     elements: tuple[Element, ...] = ()
     drivers: tuple[Driver, ...] = ()
@@ -222,6 +226,27 @@ class Description:
     def kind_of(self, joint: int) -> JointKind:
         return KIND_LIST[int(self.kind[joint])]
 
+    def frame(self, name: str) -> tuple[int, Floats, Floats]:
+        """The body, rotation and origin of a frame by name: a body's own, ground's, or a further one."""
+        k = self.frames.names.find(name)
+        if k is not None:
+            return int(self.frames.body[k]), self.frames.r[k], self.frames.p[k]
+        body = GROUND if name == self.ground_name else self.body_names.find(name)
+        if body is None:
+            raise NameNotFound("body or triad", name, [*self.body_names[:1000], *self.frames.names[:1000]])
+        return body, np.eye(3), np.zeros(3)
+
+    def side(self, joint: int, side: Literal["i", "j"]) -> tuple[int, Floats, Floats]:
+        """The body of a joint's frame i or j, and the frame's rotation and origin there."""
+        if side == "i":
+            return int(self.parent[joint]), self.ri[joint], self.pi[joint]
+        return int(self.child[joint]), self.rj[joint], self.pj[joint]
+
+    def losses(self, joint: int) -> tuple[JointForce, ...]:
+        """The forces that a joint's damping and friction are, where they act."""
+        numbers = float(self.damping[joint]), float(self.friction[joint])
+        return joint_losses(self.joint_names[joint], self.kind_of(joint).nv, *numbers)
+
     def with_parameters(self, values: Mapping[str, float]) -> Description:
         """The same mechanism with other values of its parameters."""
         if not values:
@@ -290,23 +315,9 @@ class Description:
 
 #: The arrays of a description, one row a body or a joint.
 BODY_ARRAYS = ("mass", "com", "inertia")
-JOINT_ARRAYS = (
-    "kind",
-    "parent",
-    "child",
-    "ri",
-    "pi",
-    "rj",
-    "pj",
-    "pitch",
-    "armature",
-    "lower",
-    "upper",
-    "velocity_limit",
-    "effort_limit",
-    "damping",
-    "friction",
-)
+LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
+LOSSES = ("damping", "friction")
+JOINT_ARRAYS = ("kind", "parent", "child", "ri", "pi", "rj", "pj", "pitch", "armature", *LIMITS, *LOSSES)
 ARRAYS = BODY_ARRAYS + JOINT_ARRAYS
 
 

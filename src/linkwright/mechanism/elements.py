@@ -44,6 +44,13 @@ class Driver:
     index: int = 0
     axes: tuple[Axis, Axis] = ("f", "f")
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The bodies and frames that it names; a driver of a joint names none."""
+        if self.kind == "absolute":
+            return (self.target.rpartition(".")[0],)
+        return () if self.kind == "joint" else (self.target, self.other or "")
+
 
 @dataclass(frozen=True)
 class Rod:
@@ -54,6 +61,11 @@ class Rod:
     second: str
     length: Expression
 
+    @property
+    def places(self) -> tuple[str, str]:
+        """The two frames."""
+        return self.first, self.second
+
 
 @dataclass(frozen=True)
 class PointOnLine:
@@ -63,6 +75,11 @@ class PointOnLine:
     line: str
     point: str
 
+    @property
+    def places(self) -> tuple[str, str]:
+        """The two frames."""
+        return self.line, self.point
+
 
 @dataclass(frozen=True)
 class PointOnPlane:
@@ -71,6 +88,11 @@ class PointOnPlane:
     name: str
     plane: str
     point: str
+
+    @property
+    def places(self) -> tuple[str, str]:
+        """The two frames."""
+        return self.plane, self.point
 
 
 #: What holds bodies together besides joints: it has equations, and no coordinates of its own.

@@ -7,9 +7,11 @@ recursion, so their depth is bounded where they are made.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, cast
+from functools import reduce
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -92,6 +94,37 @@ _INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2), "l
 MAX_DEPTH = 300
 
 
+def _method(function: str) -> Callable[[Expression], Expression]:
+    """A method of expressions that is a function of the table."""
+
+    def method(self: Expression) -> Expression:
+        return Call(function, (self,))
+
+    return method
+
+
+def _operator(function: str) -> Callable[[Expression, Any], Expression]:
+    """An operator with an expression on its left; with an array on the other side, NumPy does it entry by entry."""
+
+    def method(self: Expression, other: Any) -> Expression:
+        return NotImplemented if _is_array(other) else Call(function, (self, as_expression(other)))
+
+    return method
+
+
+def _swapped(function: str) -> Callable[[Expression, Any], Expression]:
+    """The same with the expression on its right."""
+
+    def method(self: Expression, other: Any) -> Expression:
+        return NotImplemented if _is_array(other) else Call(function, (as_expression(other), self))
+
+    return method
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.ndim > 0
+
+
 @dataclass(frozen=True)
 class Expression(Symbol):
     """A node of the tree; arithmetic on expressions and numbers makes larger ones."""
@@ -106,90 +139,27 @@ class Expression(Symbol):
         """The names that it uses."""
         return frozenset()
 
-    def __add__(self, other: Any) -> Expression:
-        return _joined("add", self, other)
-
-    def __radd__(self, other: Any) -> Expression:
-        return _joined("add", other, self)
-
-    def __sub__(self, other: Any) -> Expression:
-        return _joined("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Expression:
-        return _joined("sub", other, self)
-
-    def __mul__(self, other: Any) -> Expression:
-        return _joined("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Expression:
-        return _joined("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Expression:
-        return _joined("div", self, other)
-
-    def __rtruediv__(self, other: Any) -> Expression:
-        return _joined("div", other, self)
-
-    def __pow__(self, other: Any) -> Expression:
-        return _joined("pow", self, other)
-
-    def __rpow__(self, other: Any) -> Expression:
-        return _joined("pow", other, self)
-
-    def __neg__(self) -> Expression:
-        return Call("neg", (self,))
-
-    def __abs__(self) -> Expression:
-        return Call("abs", (self,))
+    __add__, __radd__ = _operator("add"), _swapped("add")
+    __sub__, __rsub__ = _operator("sub"), _swapped("sub")
+    __mul__, __rmul__ = _operator("mul"), _swapped("mul")
+    __truediv__, __rtruediv__ = _operator("div"), _swapped("div")
+    __pow__, __rpow__ = _operator("pow"), _swapped("pow")
+    __neg__, __abs__, __floor__ = _method("neg"), _method("abs"), _method("floor")
 
     # NumPy's element-wise functions find these on the entries of object arrays.
-    def sin(self) -> Expression:
-        return Call("sin", (self,))
-
-    def cos(self) -> Expression:
-        return Call("cos", (self,))
-
-    def tan(self) -> Expression:
-        return Call("tan", (self,))
-
-    def sqrt(self) -> Expression:
-        return Call("sqrt", (self,))
-
-    def exp(self) -> Expression:
-        return Call("exp", (self,))
-
-    def log(self) -> Expression:
-        return Call("log", (self,))
-
-    def arcsin(self) -> Expression:
-        return Call("asin", (self,))
-
-    def arccos(self) -> Expression:
-        return Call("acos", (self,))
-
-    def arctan(self) -> Expression:
-        return Call("atan", (self,))
+    sin, cos, tan = _method("sin"), _method("cos"), _method("tan")
+    arcsin, arccos, arctan = _method("asin"), _method("acos"), _method("atan")
+    sinh, cosh, tanh = _method("sinh"), _method("cosh"), _method("tanh")
+    sqrt, exp, log = _method("sqrt"), _method("exp"), _method("log")
 
     def arctan2(self, other: Any) -> Expression:
         return Call("atan2", (self, as_expression(other)))
-
-    def sinh(self) -> Expression:
-        return Call("sinh", (self,))
-
-    def cosh(self) -> Expression:
-        return Call("cosh", (self,))
-
-    def tanh(self) -> Expression:
-        return Call("tanh", (self,))
 
     def square(self) -> Expression:
         return self * self
 
     def __pos__(self) -> Expression:
         return self
-
-    def __floor__(self) -> Expression:
-        return Call("floor", (self,))
 
     def __lt__(self, other: Any) -> Expression:
         return Condition("lt", (self, as_expression(other)))
@@ -358,11 +328,25 @@ def numeric_values(expression: Expression, names: Mapping[str, float | Floats]) 
         return np.asarray(expression.evaluate(arrays), dtype=np.float64)
 
 
-def _joined(function: str, x: Any, y: Any) -> Expression:
-    """x and y under a function; with an array, NumPy does it entry by entry."""
-    if any(isinstance(a, np.ndarray) and a.ndim for a in (x, y)):
-        return cast(Expression, NotImplemented)
-    return Call(function, (as_expression(x), as_expression(y)))
+def total(terms: Sequence[Expression]) -> Expression:
+    """The sum of one term or more, from the left."""
+    return reduce(operator.add, terms)
+
+
+def parts(*expressions: Expression) -> Iterator[Expression]:
+    """Every node of these trees, each shared part once, in the order of their appearance."""
+    seen: set[int] = set()
+    left = list(reversed(expressions))
+    while left:
+        part = left.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield part
+        if isinstance(part, Call):
+            left.extend(reversed(part.arguments))
+        elif isinstance(part, Lookup):
+            left.append(part.argument)
 
 
 def replaced(expression: Expression, by: Mapping[Expression, Expression]) -> Expression:

@@ -13,8 +13,9 @@ from linkwright.base.memory import check_memory
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import Description, Names, joint_defaults, kind_number, sealed
-from linkwright.mechanism.frames import axis_frame, snapped
-from linkwright.mechanism.kinds import KIND_LIST, KINDS, JointKind
+from linkwright.mechanism.frames import axis_frame, pack_inertia, snapped
+from linkwright.mechanism.kinds import KIND_LIST, KINDS
+from linkwright.spatial.rotation import euler_parameters_matrix
 
 LENGTH, MASS, WIDTH = 0.1, 1.0, 0.05
 SCREW_PITCH = 0.01  # metres a radian
@@ -54,7 +55,7 @@ def _links(name: str, parent: NDArray[np.int32], axis: NDArray[Any], joint: str)
     n = len(parent)
     number = kind_number(joint)
     outer = np.stack([axis_frame(u) for u in np.eye(3)[:2]])
-    inner = snapped(outer @ _at_rest(KIND_LIST[number]))
+    inner = snapped(outer @ KIND_LIST[number].neutral_rotation())
     place = np.zeros((n, 3))
     place[parent >= 0, 2] = LENGTH
     arrays = joint_defaults(n)
@@ -76,11 +77,6 @@ def _links(name: str, parent: NDArray[np.int32], axis: NDArray[Any], joint: str)
         child=sealed(np.arange(n, dtype=np.int32)),
         **arrays,
     )
-
-
-def _at_rest(kind: JointKind) -> Floats:
-    """How far a joint's frames are turned when its coordinates are neutral (universal joints only)."""
-    return np.asarray(kind.rotation(kind.terms(kind.neutral(), 0.0)).matrix(), dtype=np.float64)
 
 
 def random_tree(
@@ -126,7 +122,7 @@ def random_tree(
         body_names=Names(stem="body", count=n),
         mass=rng.uniform(0.5, 2.0, n),
         com=rng.uniform(-0.2, 0.2, (n, 3)),
-        inertia=np.stack([full[:, i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))], axis=1),
+        inertia=pack_inertia(full),
         joint_names=Names(stem="joint", count=n),
         kind=kind,
         parent=parent.astype(np.int32),
@@ -145,10 +141,4 @@ def _random_rotations(rng: np.random.Generator, n: int) -> Floats:
     """Rotations drawn evenly: from Euler parameters that are even on the sphere."""
     e = rng.standard_normal((n, 4))
     e /= np.linalg.norm(e, axis=1, keepdims=True)
-    w, x, y, z = e.T
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.ascontiguousarray(np.moveaxis(np.array(rows), -1, 0))
+    return np.ascontiguousarray(np.moveaxis(euler_parameters_matrix(e.T), -1, 0))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError
 from linkwright.spatial.algebra import Array
 from linkwright.spatial.finite import (
@@ -48,6 +49,8 @@ class Measure:
 
 _POINT = ("meeting along f", "meeting along g", "meeting along h")
 _TILT = ("h axes parallel, about g", "h axes parallel, about f")
+_NO_TURN = "no turn about h"
+_PERPENDICULAR = "h axes perpendicular"
 
 
 class JointKind:
@@ -117,7 +120,15 @@ class JointKind:
 
     def gap(self, r: Array, p: Array) -> Array:
         """Numbers that are zero where triad j, at this pose in triad i, can be joined to it."""
-        return np.concatenate([p, (r - np.eye(3)).reshape(-1)])
+        holds = self.equation_names
+        numbers = [p[k] for k, name in enumerate(_POINT) if name in holds]
+        if _NO_TURN in holds:
+            numbers += [*(r - np.eye(3)).reshape(-1)]
+        elif _TILT[0] in holds:
+            numbers += [r[0, 2], r[1, 2], r[2, 2] - 1.0]
+        elif _PERPENDICULAR in holds:
+            numbers += [r[2, 2]]
+        return np.array(numbers)
 
     #: What each of `equations` is about, in words.
     equation_names: tuple[str, ...] = ()
@@ -128,11 +139,13 @@ class JointKind:
         `turned` is the angle about h, through all its turns; screws alone use it. Directions enter by products of
         axes, as in paper 3, which vanish for opposite axes too: `gap` tells these apart.
         """
-        return np.zeros(0)
+        numbers = dict(zip((*_POINT, *_TILT), (*p, r[0, 2], r[1, 2]), strict=True))
+        numbers |= {_NO_TURN: r[1, 0], _PERPENDICULAR: r[2, 2]}
+        return np.array([numbers[name] for name in self.equation_names])
 
     def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
         """Its coordinates at a pose that joins the triads, where they are angles and shifts."""
-        return ()
+        return tuple(_measure(part, r, p) for part in self.parts) if self.paired else ()
 
     def rate(self, q: Array, v: Array) -> Array:
         """q̇."""
@@ -141,6 +154,10 @@ class JointKind:
     def neutral(self) -> Array:
         """The coordinates at which the triads coincide (or are nearest to it)."""
         return np.zeros(self.nq)
+
+    def neutral_rotation(self) -> Floats:
+        """The axes of triad j in triad i at the neutral coordinates: the same, but for universal joints."""
+        return np.asarray(self.rotation(self.terms(self.neutral(), 0.0)).matrix(), dtype=np.float64)
 
     def checked(self, q: Array, joint: str) -> Array:
         """Coordinates given for a joint of this name, made exact: Euler parameters have unit length."""
@@ -159,76 +176,57 @@ class JointKind:
         return np.zeros((self.nv, self.nv))
 
 
+class _Turning(JointKind):
+    """Kinds whose first coordinate is an angle about h; `terms` begin with its cosine and sine."""
+
+    turns, angles = True, (0,)
+
+    def rotation(self, terms: Array) -> Rotation:
+        return Turn(2, terms[0], terms[1])
+
+
+class _Sliding(JointKind):
+    """Kinds with a shift along h, the last of the `terms`."""
+
+    def shift(self, terms: Array, pitch: Any) -> Array:
+        return np.array([0.0 * terms[-1], 0.0 * terms[-1], terms[-1]])
+
+
 class Fixed(JointKind):
     """No motion."""
 
     name = "fixed"
-
-    equation_names = (*_POINT, *_TILT, "no turn about h")
-
-    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
-        return np.array([*p, *_level(r), r[1, 0]])
+    equation_names = (*_POINT, *_TILT, _NO_TURN)
 
 
-class Revolute(JointKind):
+class Revolute(_Turning):
     """One angle about h."""
 
-    name, nq, nv, selects, turns, angles = "revolute", 1, 1, (5,), True, (0,)
+    name, nq, nv, selects = "revolute", 1, 1, (5,)
     parts = ("Rz",)
+    equation_names = (*_POINT, *_TILT)
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0])])
 
-    def rotation(self, terms: Array) -> Rotation:
-        return Turn(2, terms[0], terms[1])
 
-    def gap(self, r: Array, p: Array) -> Array:
-        return np.concatenate([p, _tilt(r)])
-
-    equation_names = (*_POINT, *_TILT)
-
-    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
-        return np.array([*p, *_level(r)])
-
-    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
-        return (_turn_about_h(r),)
-
-
-class Prismatic(JointKind):
+class Prismatic(_Sliding):
     """One shift along h."""
 
     name, nq, nv, selects = "prismatic", 1, 1, (2,)
     parts = ("Tz",)
-
-    def shift(self, terms: Array, pitch: Any) -> Array:
-        return np.array([0.0 * terms[0], 0.0 * terms[0], terms[0]])
-
-    def gap(self, r: Array, p: Array) -> Array:
-        return FIXED.gap(r, p)[[0, 1, *range(3, 12)]]
-
-    equation_names = (*_POINT[:2], *_TILT, "no turn about h")
-
-    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
-        return np.array([p[0], p[1], *_level(r), r[1, 0]])
-
-    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
-        return (Measure(shift=p[2]),)
+    equation_names = (*_POINT[:2], *_TILT, _NO_TURN)
 
 
-class Screw(JointKind):
+class Screw(_Turning, _Sliding):
     """One angle about h, with a shift of `pitch` metres a radian along it."""
 
-    name, nq, nv, selects, turns, angles = "screw", 1, 1, None, True, (0,)
+    name, nq, nv, selects = "screw", 1, 1, None
     parts = ("Hz",)
-
-    def rotation(self, terms: Array) -> Rotation:
-        return Turn(2, terms[0], terms[1])
+    equation_names = (*_POINT[:2], *_TILT, "shift as the screw turns")
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0]), pitch * q[0]])
-
-    def shift(self, terms: Array, pitch: Any) -> Array:
-        return np.array([0.0 * terms[2], 0.0 * terms[2], terms[2]])
 
     def subspace(self, terms: Array, pitch: Any) -> Array:
         zero = 0.0 * pitch
@@ -251,43 +249,19 @@ class Screw(JointKind):
         turns = floor((by_shift - angle) / (2.0 * np.pi) + 0.5)
         return angle + where(flat, 0.0, 2.0 * np.pi * turns)
 
-    def gap(self, r: Array, p: Array) -> Array:
-        return CYLINDRICAL.gap(r, p)
-
-    equation_names = (*_POINT[:2], *_TILT, "shift as the screw turns")
-
     def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
-        return np.array([p[0], p[1], *_level(r), p[2] - pitch * turned])
-
-    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
-        return (_turn_about_h(r),)
+        return np.array([*CYLINDRICAL.equations(r, p, pitch, turned), p[2] - pitch * turned])
 
 
-class Cylindrical(JointKind):
+class Cylindrical(_Turning, _Sliding):
     """An angle about h and a shift along it."""
 
-    name, nq, nv, selects, turns, angles = "cylindrical", 2, 2, (5, 2), True, (0,)
+    name, nq, nv, selects = "cylindrical", 2, 2, (5, 2)
     parts = ("Rz", "Tz")
+    equation_names = (*_POINT[:2], *_TILT)
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0]), q[1]])
-
-    def rotation(self, terms: Array) -> Rotation:
-        return Turn(2, terms[0], terms[1])
-
-    def shift(self, terms: Array, pitch: Any) -> Array:
-        return np.array([0.0 * terms[2], 0.0 * terms[2], terms[2]])
-
-    def gap(self, r: Array, p: Array) -> Array:
-        return np.concatenate([p[:2], _tilt(r)])
-
-    equation_names = (*_POINT[:2], *_TILT)
-
-    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
-        return np.array([p[0], p[1], *_level(r)])
-
-    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
-        return (_turn_about_h(r), Measure(shift=p[2]))
 
 
 class Universal(JointKind):
@@ -295,6 +269,7 @@ class Universal(JointKind):
 
     name, nq, nv, selects, steady, angles = "universal", 2, 2, None, False, (0, 1)
     parts = ("Rz", "Rx-", "Rz")
+    equation_names = (*_POINT, _PERPENDICULAR)
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([np.cos(q[0]), np.sin(q[0]), np.cos(q[1]), np.sin(q[1])])
@@ -323,14 +298,6 @@ class Universal(JointKind):
     def terms_between(self, r: Array, p: Array) -> Array:
         return np.array([r[1, 2], -r[0, 2], -r[2, 1], -r[2, 0]])
 
-    def gap(self, r: Array, p: Array) -> Array:
-        return np.array([*p, r[2, 2]])
-
-    equation_names = (*_POINT, "h axes perpendicular")
-
-    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
-        return np.array([*p, r[2, 2]])
-
     def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
         return (Measure(cosine=r[1, 2], sine=-r[0, 2]), Measure(cosine=-r[2, 1], sine=-r[2, 0]))
 
@@ -340,6 +307,7 @@ class Planar(JointKind):
 
     name, nq, nv, selects, steady, angles = "planar", 3, 3, None, False, (2,)
     parts = ("Tx", "Ty", "Rz")
+    equation_names = (_POINT[2], *_TILT)
 
     def terms(self, q: Array, pitch: Any) -> Array:
         return np.array([q[0], q[1], np.cos(q[2]), np.sin(q[2])])
@@ -367,23 +335,13 @@ class Planar(JointKind):
     def terms_between(self, r: Array, p: Array) -> Array:
         return np.array([p[0], p[1], r[0, 0], r[1, 0]])
 
-    def gap(self, r: Array, p: Array) -> Array:
-        return np.array([p[2], *_tilt(r)])
-
-    equation_names = (_POINT[2], *_TILT)
-
-    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
-        return np.array([p[2], *_level(r)])
-
-    def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
-        return (Measure(shift=p[0]), Measure(shift=p[1]), _turn_about_h(r))
-
 
 class Spherical(JointKind):
     """Any rotation: Euler parameters e0..e3; v = ω of the child, in its own axes."""
 
     name, nq, nv, selects, paired = "spherical", 4, 3, (3, 4, 5), False
     parts = ("Rz", "Ry", "Rx")
+    equation_names = _POINT
 
     def rotation(self, terms: Array) -> Rotation:
         return General(quaternion_matrix(terms))
@@ -414,14 +372,6 @@ class Spherical(JointKind):
 
     def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
         return e
-
-    def gap(self, r: Array, p: Array) -> Array:
-        return p
-
-    equation_names = _POINT
-
-    def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
-        return np.array(list(p))
 
 
 class Free(JointKind):
@@ -464,9 +414,6 @@ class Free(JointKind):
     def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
         return np.concatenate([p, e])
 
-    def gap(self, r: Array, p: Array) -> Array:
-        return np.zeros(0)
-
 
 FIXED, REVOLUTE, PRISMATIC, CYLINDRICAL = Fixed(), Revolute(), Prismatic(), Cylindrical()
 UNIVERSAL, SPHERICAL, PLANAR, SCREW, FREE = Universal(), Spherical(), Planar(), Screw(), Free()
@@ -478,15 +425,8 @@ KINDS: dict[str, JointKind] = {
 KIND_LIST: tuple[JointKind, ...] = tuple(KINDS.values())
 
 
-def _level(r: Array) -> tuple[Any, Any]:
-    """Zero where the two h axes are parallel: h of j along f and g of i."""
-    return r[0, 2], r[1, 2]
-
-
-def _turn_about_h(r: Array) -> Measure:
+def _measure(part: str, r: Array, p: Array) -> Measure:
+    """The coordinate of a shift along an axis of triad i, or of a turn about h."""
+    if part[0] == "T":
+        return Measure(shift=p["xyz".index(part[1])])
     return Measure(cosine=r[0, 0], sine=r[1, 0])
-
-
-def _tilt(r: Array) -> Array:
-    """Zero where the two h axes are the same."""
-    return np.array([r[0, 2], r[1, 2], r[2, 2] - 1.0])

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.types import Floats
-from linkwright.mechanism.elements import PointOnLine, PointOnPlane, Rod
 from linkwright.mechanism.kinds import KIND_LIST
 
 if TYPE_CHECKING:
@@ -78,26 +77,11 @@ def _frames(d: Description, array: Callable[[str], Floats]) -> Iterator[tuple[Fl
     holds = np.array([kind.nv < 6 for kind in KIND_LIST])[np.asarray(d.kind, dtype=np.int64)]
     for name, bodies in (("pi", d.parent), ("pj", d.child)):
         yield array(name)[..., holds, :], np.asarray(bodies, dtype=np.int64)[holds]
-    places = [name for name in _places(d) if d.body_names.find(name) is None]  # a body's own origin adds no length
+    places = [name for x in (*d.ties, *d.drivers) for name in x.places]
+    places = [name for name in places if d.body_names.find(name) is None]  # a body's own origin adds no length
     rows = [k for k in map(d.frames.names.find, places) if k is not None]
     if rows:
         yield array("frame_p")[..., rows, :], np.asarray(d.frames.body[rows], dtype=np.int64)
-
-
-def _places(d: Description) -> Iterator[str]:
-    """The names of frames in rods, point constraints and drivers."""
-    for tie in d.ties:
-        if isinstance(tie, Rod):
-            yield from (tie.first, tie.second)
-        elif isinstance(tie, PointOnLine):
-            yield from (tie.line, tie.point)
-        elif isinstance(tie, PointOnPlane):
-            yield from (tie.plane, tie.point)
-    for driver in d.drivers:
-        if driver.kind == "absolute":
-            yield driver.target.rsplit(".", 1)[0]
-        elif driver.kind != "joint":
-            yield from (driver.target, driver.other or "")
 
 
 def _inertial_lengths(array: Callable[[str], Floats]) -> Floats:

@@ -29,7 +29,7 @@ from linkwright.mechanism.description import (
 )
 from linkwright.mechanism.elements import AppliedWrench, Driver, Element, JointForce, laws_of
 from linkwright.mechanism.expression import Expression, Number, replaced
-from linkwright.mechanism.frames import full_inertia, snapped
+from linkwright.mechanism.frames import combined_inertia, full_inertia, pack_inertia, snapped
 from linkwright.mechanism.gear_trains import of_first_leader
 from linkwright.mechanism.held import without_held
 from linkwright.mechanism.quantities import Quantity, quantities
@@ -39,7 +39,6 @@ Array = Any  # of floats, or of floats and expressions
 _PLACES = ("ri", "pi", "rj", "pj", "frame_r", "frame_p")
 _START = ("start_r", "start_p")
 _OTHERS = ("frame_r", "frame_p", *_START, "gear")
-_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
 def merge_fixed(description: Description, joints: Collection[int] | None = None) -> Description:
@@ -289,15 +288,14 @@ def _sum_inertias(
             if _weighs(d, numbers, b):
                 own = (numbers["mass"][b], numbers["com"][b], full_inertia(numbers["inertia"][b]))
                 parts[b].insert(0, own)
-            row = _whole(parts[b])
-            for name, value in zip(BODY_ARRAYS, row, strict=True):
+            for name, value in zip(BODY_ARRAYS, _packed(parts[b]), strict=True):
                 _put(numbers, name, b, value)
     if GROUND not in parts:
         return d.ground_inertia
     if d.ground_inertia is not None:
         mass, com, inertia = d.ground_inertia
         parts[GROUND].insert(0, (mass, com, full_inertia(inertia)))
-    return _whole(parts[GROUND])
+    return _packed(parts[GROUND])
 
 
 def _weighs(d: Description, numbers: dict[str, Array], body: int) -> bool:
@@ -305,22 +303,10 @@ def _weighs(d: Description, numbers: dict[str, Array], body: int) -> bool:
     return bool(d.mass[body] != 0.0 or d.inertia[body].any()) or any(is_bound(numbers[x][body]) for x in BODY_ARRAYS)
 
 
-def _whole(parts: list[tuple[Any, Array, Array]]) -> tuple[Any, Array, Array]:
+def _packed(parts: list[tuple[Any, Array, Array]]) -> tuple[Any, Array, Array]:
     """Mass, centre and packed inertia about it, of parts given by mass, centre and inertia in one frame."""
-    mass = sum(m for m, _, _ in parts)
-    if len(parts) == 1:
-        com = parts[0][1]
-    elif isinstance(mass, (float, int)) and mass == 0.0:
-        com = np.zeros(3)
-    else:
-        com = sum(m * c for m, c, _ in parts) / mass
-    total = np.zeros((3, 3))
-    for m, c, inertia in parts:
-        total = total + inertia
-        if len(parts) > 1:
-            x = c - com
-            total = total + m * ((x @ x) * np.eye(3) - np.outer(x, x))
-    return mass, com, np.array([total[i, j] for i, j in _PAIRS])
+    mass, com, inertia = combined_inertia(parts)
+    return mass, com, pack_inertia(inertia)
 
 
 def _move_joints(d: Description, numbers: dict[str, Array], poses: dict[int, tuple[int, Array, Array]]) -> None:

@@ -8,17 +8,9 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.types import Floats
+from linkwright.mechanism.frames import SNAP, snapped
 from linkwright.spatial.algebra import is_zero
 from linkwright.spatial.rotation import General, Rotation, Turn
-
-SNAP = 1e-14
-
-
-def snap(x: Floats) -> Floats:
-    """Numbers within 1e-14 of 0, 1 and −1 are made exact: that is where sparsity comes from."""
-    size = np.abs(x)
-    snapped = np.where(size < SNAP, 0.0, x)
-    return np.where(np.abs(size - 1.0) < SNAP, np.sign(x), snapped)
 
 
 def placement_rotation(record: Mapping[str, Any], *, turning: bool) -> list[Rotation]:
@@ -61,7 +53,7 @@ def wrap(angle: Floats) -> Floats:
 
 
 def cos_sin(angle: Floats) -> tuple[Floats, Floats]:
-    return snap(np.cos(angle)), snap(np.sin(angle))
+    return snapped(np.cos(angle)), snapped(np.sin(angle))
 
 
 def _sine(r: Floats) -> Floats:

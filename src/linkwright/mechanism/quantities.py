@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from linkwright.errors import NameNotFound
-from linkwright.mechanism.expression import Call, Expression, Lookup
+from linkwright.mechanism.expression import Expression, parts
 
 if TYPE_CHECKING:
     from linkwright.mechanism.description import Description
@@ -94,21 +94,7 @@ class Quantity(Expression):
 
 def quantities(*laws: Expression) -> Iterator[Quantity]:
     """The quantities that laws use, each once, in the order of their appearance."""
-    seen: set[int] = set()
-    found: dict[Quantity, None] = {}
-    left: list[Expression] = list(reversed(laws))
-    while left:
-        part = left.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        if isinstance(part, Quantity):
-            found[part] = None
-        elif isinstance(part, Call):
-            left.extend(reversed(part.arguments))
-        elif isinstance(part, Lookup):
-            left.append(part.argument)
-    yield from found
+    yield from dict.fromkeys(part for part in parts(*laws) if isinstance(part, Quantity))
 
 
 def spoken(description: Description, quantity: Quantity) -> str:

@@ -20,9 +20,10 @@ from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
+from linkwright.mechanism.frames import SNAP, full_inertia, pack_inertia, snapped
 from linkwright.mechanism.gear_trains import of_first_leader
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
-from linkwright.mechanism.placement import SNAP, cos_sin, first_turn, snap, turns, wrap, zxz
+from linkwright.mechanism.placement import cos_sin, first_turn, turns, wrap, zxz
 from linkwright.mechanism.reversed import reverse
 from linkwright.mechanism.topology import Topology
 from linkwright.spatial.rotation import Chain, Turn
@@ -33,7 +34,6 @@ FEW = 16  # different joints, bodies or records up to which a tree has few
 _PART = 2**14  # links whose numbers are worked out at a time, within the cache
 _EVERY = slice(None)
 _OF_JOINTS = ("kind", "ri", "pi", "rj", "pj", "pitch", "armature")  # what a record depends on
-_PACKED = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 #: The numbers of one link in a row of `Tree.table`, with their shapes.
 RECORD: dict[str, tuple[int, ...]] = {
@@ -182,7 +182,7 @@ class Tree:
         has = parent >= 0
         _, _, r_parent, p_parent = self.sides(np.where(has, parent, 0))
         r_parent[~has], p_parent[~has] = np.eye(3), 0.0
-        r0 = snap(np.einsum("nji,njk->nik", r_parent, r_up))
+        r0 = snapped(np.einsum("nji,njk->nik", r_parent, r_up))
         return r0, np.einsum("nji,nj->ni", r_parent, p_up - p_parent)
 
     @cached_property
@@ -252,7 +252,7 @@ class Tree:
         x, y = r[:, :, 0].copy(), r[:, :, 1].copy()
         r[:, :, 0] = c[:, None] * x + s[:, None] * y
         r[:, :, 1] = c[:, None] * y - s[:, None] * x
-        return snap(r), p
+        return snapped(r), p
 
     @cached_property
     def records(self) -> tuple[Floats, Ints | None]:
@@ -278,15 +278,12 @@ class Tree:
         joint, body = t.joint[part], t.body[part]
         mass, com, inertia = d.mass[body], d.com[body], d.inertia[body]
         centre = np.einsum("nji,nj->ni", r, com - p)
-        full = np.empty((len(mass), 3, 3))
-        for k, (i, j) in enumerate(_PACKED):
-            full[:, i, j] = full[:, j, i] = inertia[:, k]
-        full = np.einsum("nji,njk,nkl->nil", r, full, r, optimize=True)
+        full = np.einsum("nji,njk,nkl->nil", r, full_inertia(inertia), r, optimize=True)
         shift = np.einsum("ni,ni->n", centre, centre)[:, None, None] * np.eye(3)
         full = full + mass[:, None, None] * (shift - centre[:, :, None] * centre[:, None, :])
         rows[:, at["mass"]] = mass[:, None]
         rows[:, at["moment"]] = _clean(mass[:, None] * centre)
-        rows[:, at["inertia"]] = _clean(np.stack([full[:, i, j] for i, j in _PACKED], axis=1))
+        rows[:, at["inertia"]] = _clean(pack_inertia(full))
         rows[:, at["pitch"]] = d.pitch[joint][:, None]
         rows[:, at["armature"]] = d.armature[joint][:, None]
         return rows + 0.0  # no −0
@@ -346,7 +343,7 @@ class Tree:
         for side, body in (("i", int(d.parent[joint])), ("j", int(d.child[joint]))):
             r, p = self.row(f"r{side}", joint, known), self.row(f"p{side}", joint, known)
             position, r, p = self.on_link(body, r, p, known)
-            found.append((position, r if _recorded(r) else snap(r), p if _recorded(p) else _clean(p[None])[0]))
+            found.append((position, r if _recorded(r) else snapped(r), p if _recorded(p) else _clean(p[None])[0]))
         return found
 
     @cached_property

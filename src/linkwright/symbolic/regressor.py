@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwright.dynamics.functions import Request
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.placement import snap
+from linkwright.mechanism.frames import snapped
 from linkwright.mechanism.topology import Topology
 from linkwright.mechanism.tree import Tree
 from linkwright.programs import Maker
@@ -39,7 +39,7 @@ class _Linear(Tree):
         mass, *rest = (known.get(_key(i, letter), 0.0) for letter in LETTERS)
         # The tree's link axes are turned about z from those of the joint's triad.
         phi = float(self._phi[i])
-        turn = Turn(2, *snap(np.array([math.cos(phi), -math.sin(phi)])).tolist())
+        turn = Turn(2, *snapped([math.cos(phi), -math.sin(phi)]).tolist())
         return {
             **Tree.record(self, i, parameters),
             "mass": np.array([mass]),

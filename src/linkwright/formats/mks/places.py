@@ -11,7 +11,6 @@ import numpy as np
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes, Registry
-from linkwright.formats.mks.axes import are_parallel, axes_of
 from linkwright.formats.mks.colours import colour_of
 from linkwright.formats.mks.parser import Parsed
 from linkwright.formats.mks.problems import Fault, Problems, Span
@@ -20,9 +19,9 @@ from linkwright.formats.mks.values import Numeric, Scope, now_of
 from linkwright.mechanism.bound import is_bound
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.builder_parts import Body, Triad
-from linkwright.mechanism.checks import ROTATION_TOLERANCE, impossible_inertias, rotation_faults
+from linkwright.mechanism.checks import ROTATION_TOLERANCE, impossible_inertias, rotation_fault, rotation_faults
 from linkwright.mechanism.expression import Expression
-from linkwright.mechanism.frames import axis_frame
+from linkwright.mechanism.frames import are_parallel, axes_of, axis_frame
 
 Array = Any  # of floats, or of floats and expressions
 POSE = ("origin", "pqr", "h", "f", "axes")
@@ -128,7 +127,7 @@ class Places:
         rotation = np.stack([self._array(c) for c in columns], axis=1)
         off, left = rotation_faults(np.array([self._now(list(rotation.reshape(-1)))]).reshape(1, 3, 3))
         if off[0] > ROTATION_TOLERANCE or left[0]:
-            how = "are left-handed" if off[0] <= ROTATION_TOLERANCE else f"are off by {off[0]:.2g}"
+            how = rotation_fault("are", off[0])
             raise Fault(node, f"the axes of {owner} {how}; they must be right-handed orthogonal unit vectors")
         return rotation
 

@@ -11,14 +11,15 @@ from warnings import warn
 import numpy as np
 
 from linkwright.errors import LinkwrightWarning, ModelError
-from linkwright.formats.mks.axes import are_parallel, axes_of, turn_as_drawn
+from linkwright.formats.mks.axes import turn_as_drawn
 from linkwright.formats.mks.load_text import force_text, initial_parts
 from linkwright.formats.mks.reader import is_safe_path
 from linkwright.formats.mks.wording import expression_text, name_text, number_text
 from linkwright.mechanism.checks import impossible_inertias, listed
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.drawing import Shape
-from linkwright.mechanism.elements import Driver, Element, PointOnLine, Rod, Tie, joint_losses
+from linkwright.mechanism.elements import Driver, Element, PointOnLine, Rod, Tie
+from linkwright.mechanism.frames import are_parallel, axes_of
 from linkwright.mechanism.quantities import COORDINATES
 from linkwright.mechanism.system import System
 
@@ -219,7 +220,7 @@ class _Printer:
                 parts.append(f"{label} = {number_text(array[k])}")
         if d.armature[k] != 0.0 or self._is_bound("armature", k, 1):
             parts.append(f"armature = {self._entry('armature', k, float(d.armature[k]))}")
-        parts += self._lossless(k, name, kind.nv)
+        parts += self._lossless(k)
         if k in d.cuts:
             parts.append("cut")
         if (k in d.passive) != (kind.name == "free"):
@@ -229,9 +230,9 @@ class _Printer:
         word = {"prismatic": "translational"}.get(kind.name, kind.name)
         return _statement(f"{word.upper()} JOINT", name, parts)
 
-    def _lossless(self, k: int, name: str, rates: int) -> list[str]:
+    def _lossless(self, k: int) -> list[str]:
         """Whether damping and friction are only noted; those that act are forces, which this joint stands for."""
-        losses = joint_losses(name, rates, float(self.d.damping[k]), float(self.d.friction[k]))
+        losses = self.d.losses(k)
         if not losses:
             return []
         found = tuple(self.forces[x.name] for x in losses if self.forces.get(x.name) == x)
