@@ -285,7 +285,7 @@ def test_a_link_without_gravity_does_not_fall(sdf):
         (link("a") + joint("j", "revolute", "a", "a"), "joins 'a' to itself"),
         (link("a") + joint("j", "hinge", "world", "a"), "has the type 'hinge'; SDF knows revolute"),
         (link("a") + joint("j", "revolute", "world", "a", axis("0 0 0")), "has a zero <axis>"),
-        (link("a") + joint("j", "revolute", "world", "a", axis("0 0 x")), "'0 0 x' is not a number"),
+        (link("a") + joint("j", "revolute", "world", "a", axis("0 0 x")), "'0 0 x' is not a list of numbers"),
         (link("a") + joint("j", "revolute", "world", "a", axis("0 1")), "has 2 numbers; 3 wanted"),
         ("<link name='a'><pose relative_to='b'/></link><link name='b'><pose relative_to='a'/></link>", "in a ring"),
         (

@@ -1,10 +1,11 @@
-"""Files read, no more than a model can need, and numbers that can be computed with."""
+"""What all readers share: no more of a file than a model can need, options that they know, numbers to compute with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -23,6 +24,16 @@ def finite_arithmetic(file: str) -> Iterator[None]:
     except FloatingPointError as error:
         text = f"has numbers too large to compute with ({error}); a model in SI units never has"
         raise FormatError(text, file=file) from error
+
+
+def check_options(file: str, reader: Callable[..., Any], **options: Any) -> None:
+    """Refuse values of options that a reader's annotations, which are `Literal`s, do not have."""
+    hints = get_type_hints(reader)
+    for option, value in options.items():
+        parts = [hints[option], *get_args(hints[option])]  # a Literal, or a union of one and None
+        allowed = [word for part in parts if get_origin(part) is Literal for word in get_args(part)]
+        if value not in allowed and not (value is None and type(None) in parts):
+            raise FormatError(f"the option {option}={value!r} must be {' or '.join(map(repr, allowed))}", file=file)
 
 
 def read_bytes(path: str | Path, most: int) -> bytes:

@@ -20,6 +20,11 @@ class Pose:
     def __matmul__(self, other: Pose) -> Pose:
         return Pose(snapped(self.r @ other.r), self.p + self.r @ other.p)
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the two frames are the same, to the last bit."""
+        return not self.p.any() and bool(np.array_equal(self.r, np.eye(3)))
+
     def inverse(self) -> Pose:
         return Pose(self.r.T, -(self.r.T @ self.p))
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -12,15 +10,25 @@ from warnings import warn
 
 import numpy as np
 
+from linkwright.base.text import shortened
 from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightWarning
-from linkwright.formats.limits import ranged
-from linkwright.formats.xml import number, parse_xml
+from linkwright.formats.files import check_options
+from linkwright.formats.xml import ElementReader, parse_xml
 from linkwright.mechanism.checks import check_numbers, listed
-from linkwright.mechanism.description import GROUND, Description, Frames, Names, joint_defaults, kind_number
-from linkwright.mechanism.elements import Mimic, joint_losses
-from linkwright.mechanism.frames import axis_frame, full_inertia, rpy_matrix
-from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.description import (
+    GROUND,
+    GROUND_NAMES,
+    LOSSES,
+    Description,
+    Frames,
+    Names,
+    joint_defaults,
+    kind_number,
+)
+from linkwright.mechanism.elements import Mimic
+from linkwright.mechanism.frames import axis_frame, full_inertia, pack_inertia, rpy_matrix
+from linkwright.mechanism.gear_trains import circle
 from linkwright.mechanism.merge import merge_fixed
 
 _KINDS = {
@@ -32,9 +40,10 @@ _KINDS = {
     "planar": "planar",
 }
 _WITH_AXIS = ("revolute", "continuous", "prismatic", "planar")
+_OF_ONE_COORDINATE = ("revolute", "continuous", "prismatic")
 _INF = float("inf")
 LARGEST = sys.float_info.max  # a limit that is none, where "inf" cannot be read
-_INFINITE = [sign + word for sign in ("", "+", "-") for word in ("inf", "infinity")]
+INERTIA = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")  # as SDF has it too
 
 
 @dataclass(eq=False)
@@ -79,25 +88,12 @@ def read_urdf(
     carries them (their names stay as frames), or kept as bodies. `friction`: the file's damping and friction are
     only kept in the arrays of these names, or act as forces −damping · v − friction · sign(v) on their joints.
     """
-    file = str(path)
-    check_options(file, base, mimic, fixed, friction)
-    return describe(parse_xml(path), file, base=base, mimic=mimic, fixed=fixed, friction=friction)
-
-
-def check_options(file: str, base: str, mimic: str, fixed: str, friction: str) -> None:
-    """Refuse values that `read_urdf` does not know."""
-    for option, value, allowed in (
-        ("base", base, ("fixed", "floating")),
-        ("mimic", mimic, ("follow", "independent")),
-        ("fixed", fixed, ("merge", "keep")),
-        ("friction", friction, ("ignore", "apply")),
-    ):
-        if value not in allowed:
-            raise FormatError(f"the option {option}={value!r} must be {' or '.join(map(repr, allowed))}", file=file)
+    return describe(parse_xml(path), str(path), base=base, mimic=mimic, fixed=fixed, friction=friction)
 
 
 def describe(robot: Any, file: str, *, base: str, mimic: str, fixed: str, friction: str) -> Description:
     """The mechanism of a `<robot>` element; options as those of `read_urdf`."""
+    check_options(file, read_urdf, base=base, mimic=mimic, fixed=fixed, friction=friction)
     if robot.tag != "robot":
         text = f"is not a URDF: its outermost element is <{robot.tag}>, not <robot>"
         raise FormatError(text, file=file, line=robot.sourceline)
@@ -118,52 +114,14 @@ def describe(robot: Any, file: str, *, base: str, mimic: str, fixed: str, fricti
     return merge_fixed(description) if fixed == "merge" else description
 
 
-class _Reader:
-    """Elements to numbers; knows the file for its errors."""
+class _Reader(ElementReader):
+    """Links and joints; entries are attributes. Parsers that know no "inf" have the largest number for it."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    unbounded = LARGEST
 
-    def fail(self, element: Any, message: str, name: str | None = None) -> FormatError:
-        return FormatError(message, file=self.file, line=element.sourceline, element=name)
-
-    def name(self, element: Any) -> str:
-        name = element.get("name")
-        if not name:
-            raise self.fail(element, f"a <{element.tag}> has no name; give it one")
-        return str(name)
-
-    def numbers(self, element: Any, attribute: str, default: Sequence[float], owner: str) -> Floats:
-        """The numbers of an attribute, as many as in `default`; the default where there is none."""
-        text = None if element is None else element.get(attribute)
-        if text is None:
-            return np.array(default, dtype=np.float64)
-        words = text.split()
-        try:
-            values = np.array([number(word) for word in words])
-        except ValueError:
-            message = f"{owner}: {attribute}={text!r} of <{element.tag}> is not a number"
-            raise self.fail(element, message, owner) from None
-        if len(values) != len(default):
-            message = (
-                f"{owner}: {attribute}={text!r} of <{element.tag}> has {len(values)} numbers; {len(default)} wanted"
-            )
-            raise self.fail(element, message, owner)
-        if not np.isfinite(values).all():
-            message = f"{owner}: {attribute}={text!r} of <{element.tag}> is not finite; give finite numbers"
-            raise self.fail(element, message, owner)
-        return values
-
-    def number(self, element: Any, attribute: str, default: float, owner: str) -> float:
-        return float(self.numbers(element, attribute, (default,), owner)[0])
-
-    def limit(self, element: Any, attribute: str, default: float, owner: str) -> float:
-        """As `number`; a limit may be infinite, which parsers that know no "inf" have as the largest number."""
-        text = None if element is None else element.get(attribute)
-        if text is not None and text.strip().lower() in _INFINITE:
-            return float(text)
-        value = self.number(element, attribute, default, owner)
-        return math.copysign(_INF, value) if abs(value) == LARGEST else value
+    def entry(self, element: Any, key: str) -> tuple[Any, str | None, str]:
+        text = element.get(key)
+        return element, text, f"{key}={shortened(text or '')} of <{element.tag}>"
 
     def origin(self, element: Any, owner: str) -> tuple[Floats, Floats]:
         origin = element.find("origin")
@@ -177,18 +135,14 @@ class _Reader:
         if inertial is None:
             return link
         mass, inertia = inertial.find("mass"), inertial.find("inertia")
-        link.mass = self.number(mass, "value", 0.0, name)
+        link.mass = self.not_negative(mass, "value", 0.0, name, f"link {name!r} has the negative mass")
         turn, link.com = self.origin(inertial, name)
-        keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-        packed = np.array([self.number(inertia, key, 0.0, name) for key in keys])
-        full = turn @ full_inertia(packed) @ turn.T
-        link.inertia = full[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+        packed = np.array([self.number(inertia, key, 0.0, name) for key in INERTIA])
+        link.inertia = pack_inertia(turn @ full_inertia(packed) @ turn.T)
         link.has_inertial = mass is not None and mass.get("value") is not None
         link.lacks = "" if inertia is not None and inertia.attrib else "<inertia>"
         if not link.has_inertial:
             link.lacks = "<mass value>"
-        if link.mass < 0.0:
-            raise self.fail(mass, f"link {name!r} has the negative mass {link.mass:g}; give 0 or more", name)
         return link
 
     def joint(self, element: Any) -> _Joint:
@@ -210,13 +164,11 @@ class _Reader:
             if not axis.any():
                 raise self.fail(element.find("axis"), f"joint {name!r} has a zero axis; give it a direction", name)
         joint = _Joint(name, element.sourceline, str(kind), ends[0], ends[1], turn, origin, axis)
-        dynamics = element.find("dynamics")
-        joint.damping = self.number(dynamics, "damping", 0.0, name)
-        joint.friction = self.number(dynamics, "friction", 0.0, name)
         joint.limits = self._limits(element.find("limit"), joint)
-        for word, value in (("damping", joint.damping), ("friction", joint.friction)):
-            if value < 0.0:
-                raise self.fail(dynamics, f"joint {name!r} has the negative {word} {value:g}; give 0 or more", name)
+        joint.damping, joint.friction = (
+            self.not_negative(element.find("dynamics"), word, 0.0, name, f"joint {name!r} has the negative {word}")
+            for word in LOSSES
+        )
         mimic = element.find("mimic")
         if mimic is not None and kind != "fixed":
             leader = mimic.get("joint")
@@ -229,9 +181,7 @@ class _Reader:
     def _limits(self, element: Any, joint: _Joint) -> tuple[float, float, float, float]:
         """Lower, upper, velocity and effort. URDF counts a bound that <limit> leaves out as 0."""
         name, bounded = joint.name, joint.type in ("revolute", "prismatic") and element is not None
-        lower = self.limit(element, "lower", 0.0, name) if bounded else -_INF
-        upper = self.limit(element, "upper", 0.0, name) if bounded else _INF
-        lower, upper = ranged(name, lower, upper, self.file)
+        lower, upper = self.limits(element, (0.0, 0.0), name) if bounded else (-_INF, _INF)
         velocity, effort = (self.limit(element, word, _INF, name) for word in ("velocity", "effort"))
         for word, value in (("velocity", velocity), ("effort", effort)):
             if value < 0.0:
@@ -326,7 +276,7 @@ def _describe(name: str, links: list[_Link], joints: list[_Joint], root: str, *,
         child=child,
         frames=frames,
         passive=frozenset(np.flatnonzero(kind == kind_number("free")).tolist()),
-        ground_name=next(g for g in ("ground", "world", "universe", "the ground") if g not in taken),
+        ground_name=next(name for name in GROUND_NAMES if name not in taken),
         ground_inertia=ground_inertia,
         **a,
     )
@@ -341,24 +291,20 @@ def _with_mimics(file: str, d: Description, joints: list[_Joint]) -> Description
         text = f"{file}: no such joints to mimic for {listed(pairs)}; these stay independent: correct the names"
         warn(text, LinkwrightWarning, stacklevel=6)
     mimics = []
+    leaders: dict[str, str] = {}
     for joint in joints:
         if joint.mimic is None or joint in orphans:
             continue
-        passed, end = [joint.name], joint
-        while end.mimic is not None and end not in orphans:
-            name = end.mimic[0]
-            if name in passed:
-                text = f"joints mimic each other in a circle, {' → '.join([*passed, name])}; remove one <mimic>"
-                raise FormatError(text, file=file, line=joint.line, element=joint.name)
-            passed.append(name)
-            end = by_name[name]
         leader, ratio, offset = by_name[joint.mimic[0]], *joint.mimic[1:]
+        passed = circle(leaders, joint.name, leader.name)
+        if passed:
+            text = f"joints mimic each other in a circle, {' → '.join(passed)}; remove one <mimic>"
+            raise FormatError(text, file=file, line=joint.line, element=joint.name)
+        leaders[joint.name] = leader.name
         for end in (joint, leader):
-            if end.type not in ("revolute", "continuous", "prismatic"):
-                text = (
-                    f"joint {joint.name!r} mimics {leader.name!r}, but {end.name!r} is {end.type}; remove the <mimic>"
-                )
-                raise FormatError(text, file=file, line=joint.line, element=end.name)
+            if end.type not in _OF_ONE_COORDINATE:
+                text = f"joint {joint.name!r} mimics {leader.name!r}, but {end.name!r} is {end.type}"
+                raise FormatError(f"{text}; remove the <mimic>", file=file, line=joint.line, element=end.name)
         follower, led_by = (d.joint_names.position("joint", x.name) for x in (joint, leader))
         mimics.append(Mimic(follower, led_by, ratio, offset))
     return replace(d, mimics=tuple(mimics))
@@ -366,9 +312,7 @@ def _with_mimics(file: str, d: Description, joints: list[_Joint]) -> Description
 
 def _with_losses(d: Description) -> Description:
     """Damping and friction as forces on the joints that have them."""
-    rows = zip(d.joint_names, d.kind.tolist(), d.damping.tolist(), d.friction.tolist(), strict=True)
-    forces = [f for name, kind, *numbers in rows for f in joint_losses(name, KIND_LIST[kind].nv, *numbers)]
-    return replace(d, elements=(*d.elements, *forces))
+    return replace(d, elements=(*d.elements, *(force for j in range(d.nj) for force in d.losses(j))))
 
 
 def _tell_of_massless(file: str, links: list[_Link], joints: list[_Joint], root: str, *, merged: bool) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from warnings import warn
 
 from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
-from linkwright.formats.urdf import check_options, describe
+from linkwright.formats.urdf import describe
 from linkwright.formats.xml import parse_bytes
 from linkwright.mechanism.description import Description
 
@@ -34,7 +34,6 @@ def read_xacro(
     `trust=True` is needed, because xacro runs the file's expressions and reads whatever files it names.
     """
     file = os.fspath(path)
-    check_options(file, base, mimic, fixed, friction)
     if trust is not True:
         text = "is a xacro file, whose expressions are run as code and which may read any file; if you trust it, say "
         raise FormatError(text + "lw.load(..., trust=True), or linkwright convert --trust", file=file)
@@ -49,13 +48,13 @@ def expanded(file: str, arguments: Mapping[str, Any]) -> bytes:
     except ImportError:
         raise LinkwrightError(f"{file}: xacro files need the package xacro: pip install xacro") from None
     wanted = {str(key): str(value) for key, value in arguments.items()}
-    said = io.StringIO()  # it warns on stderr
+    warnings = io.StringIO()  # it warns on stderr
     try:
-        with redirect_stderr(said):
+        with redirect_stderr(warnings):
             document = xacro.process_file(file, mappings=wanted)
     except (Exception, SystemExit) as error:  # whatever the file's expressions may raise
-        told = " ".join(str(error).split()).partition(" [Errno")[0] or type(error).__name__
-        raise FormatError(f"xacro cannot expand it: {told}", file=file) from error
-    if said.getvalue().strip():
-        warn(f"{file}: xacro says: {' '.join(said.getvalue().split())}", LinkwrightWarning, stacklevel=5)
+        reason = " ".join(str(error).split()).partition(" [Errno")[0] or type(error).__name__
+        raise FormatError(f"xacro cannot expand it: {reason}", file=file) from error
+    if warnings.getvalue().strip():
+        warn(f"{file}: xacro warns: {' '.join(warnings.getvalue().split())}", LinkwrightWarning, stacklevel=5)
     return bytes(document.toxml(encoding="utf-8"))

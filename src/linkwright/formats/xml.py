@@ -1,4 +1,4 @@
-"""XML read safely: no entities, no network, no huge trees; what is wrong is said with file and line.
+"""XML read safely: no entities, no network, no huge trees; what is wrong is an error with file and line.
 
 A first pass over the text counts what is in it and stops at the first thing that a model never has, so that the tree
 is built only of files that are small enough: time and memory are bounded by the constants below.
@@ -6,15 +6,21 @@ is built only of files that are small enough: time and memory are bounded by the
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from warnings import warn
 from xml.parsers import expat
 
+import numpy as np
 from lxml import etree
 
-from linkwright.errors import FormatError
+from linkwright.base.stack import outside
+from linkwright.base.types import Floats
+from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.files import MAX_BYTES, read_bytes
 
 MAX_ELEMENTS = 1_000_000  # of one model, with all that it includes
@@ -29,6 +35,9 @@ _CHUNK = 2**16
 _DECLARATION = re.compile(rb"\A(\xef\xbb\xbf)?([ \t\r\n]*)<\?xml(\s[^<>]*?)\?>")
 _VERSION = re.compile(rb"""\bversion\s*=\s*(["'])1\.[0-9]+\1""")
 _ENCODING = re.compile(rb"""\bencoding\s*=\s*(["'])([A-Za-z][A-Za-z0-9._-]*)\1""")
+
+
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 
 
 class _Refused(Exception):
@@ -80,10 +89,10 @@ def parse_bytes(data: bytes, file: str, budget: Budget | None = None) -> Any:
 
 def root_tag(path: str | Path) -> str:
     """The name of an XML file's outermost element, before all of it is read."""
-    found: list[str] = []
+    outermost: list[str] = []
 
     def start(name: str, _: Any) -> None:
-        found.append(name)
+        outermost.append(name)
         raise _Refused
 
     def entity(*_: Any) -> None:
@@ -97,10 +106,23 @@ def root_tag(path: str | Path) -> str:
         for at in range(0, len(data), _CHUNK):
             parser.Parse(data[at : at + _CHUNK], False)
     except (_Refused, expat.ExpatError):
-        if found:
-            return found[0]
-    parse_bytes(data, str(path))  # it tells why
+        if outermost:
+            return outermost[0]
+    parse_bytes(data, str(path))  # its error has the reason
     raise FormatError("has no element", file=str(path))
+
+
+def numbers_in(text: str, least: int, most: int, fail: Callable[[str], FormatError]) -> Floats:
+    """The numbers in a text, so many of them and all finite; `fail` makes an error of what is wrong with the text."""
+    try:
+        values = np.array([number(word) for word in text.split()], dtype=np.float64)
+    except ValueError:
+        raise fail(f"is not {'a number' if most == 1 else 'a list of numbers'}; correct it") from None
+    if not least <= len(values) <= most:
+        raise fail(f"has {len(values)} numbers; {least if least == most else f'{least} to {most}'} wanted")
+    if not np.isfinite(values).all():
+        raise fail("is not finite; give finite numbers")
+    return values
 
 
 def number(word: str) -> float:
@@ -124,6 +146,69 @@ def _parser(*, recover: bool) -> Any:
         remove_pis=True,
         recover=recover,
     )
+
+
+class ElementReader:
+    """Names and numbers of a file's elements; what is wrong is an error with file, line and the element's name.
+
+    `owner` is always the name of the link, joint or model that an error is about.
+    """
+
+    unbounded = math.inf  # a limit of this size is none
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+
+    def entry(self, element: Any, key: str) -> tuple[Any, str | None, str]:
+        """An entry of an element: the element with its line, its text (None where it is missing), and how it reads."""
+        raise NotImplementedError
+
+    def fail(self, element: Any, message: str, owner: str | None = None) -> FormatError:
+        line = None if element is None else element.sourceline
+        return FormatError(message, file=self.file, line=line, element=owner)
+
+    def name(self, element: Any) -> str:
+        name = str(element.get("name") or "")
+        if not name:
+            raise self.fail(element, f"a <{element.tag}> has no name; give it one")
+        return name
+
+    def numbers(self, element: Any, key: str, default: Sequence[float], owner: str) -> Floats:
+        """The numbers of an entry, as many as in `default`; the default where there is none."""
+        at, text, shown = (None, None, "") if element is None else self.entry(element, key)
+        if text is None:
+            return np.array(default, dtype=np.float64)
+
+        def fail(wrong: str) -> FormatError:
+            return self.fail(at, f"{owner}: {shown} {wrong}", owner)
+
+        return numbers_in(text, len(default), len(default), fail)
+
+    def number(self, element: Any, key: str, default: float, owner: str) -> float:
+        return float(self.numbers(element, key, (default,), owner)[0])
+
+    def not_negative(self, element: Any, key: str, default: float, owner: str, has: str) -> float:
+        """As `number`; `has` begins the message about a negative one."""
+        value = self.number(element, key, default, owner)
+        if value < 0.0:
+            raise self.fail(self.entry(element, key)[0], f"{has} {value:g}; give 0 or more", owner)
+        return value
+
+    def limit(self, element: Any, key: str, default: float, owner: str) -> float:
+        """As `number`; a limit may be infinite, in words or by its size."""
+        text = None if element is None else self.entry(element, key)[1]
+        infinite = text is not None and _INFINITE.fullmatch(text.strip())
+        value = float(text or "") if infinite else self.number(element, key, default, owner)
+        return math.copysign(math.inf, value) if abs(value) >= self.unbounded else value
+
+    def limits(self, element: Any, defaults: tuple[float, float], owner: str) -> tuple[float, float]:
+        """Lower and upper limit; with the lower above the upper there is none, as Bullet and ODE have it: a warning."""
+        lower, upper = (self.limit(element, k, x, owner) for k, x in zip(("lower", "upper"), defaults, strict=True))
+        if lower <= upper:
+            return lower, upper
+        text = f"{self.file}: joint {owner!r} has the lower limit {lower:g} above its upper limit {upper:g}, which is "
+        warn(text + "taken as no limit; swap them if they are meant", LinkwrightWarning, stacklevel=outside())
+        return -math.inf, math.inf
 
 
 class _Check:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from linkwright.base.types import Floats
 from linkwright.mechanism.expression import Expression
 
 ShapeKind = Literal["box", "cylinder", "cone", "sphere", "capsule", "mesh"]
@@ -39,3 +41,13 @@ class Trace:
     name: str
     place: str
     color: str = ""
+
+
+def colour_text(rgb: Sequence[float] | Floats) -> str:
+    """#rrggbb of red, green and blue from 0 to 1."""
+    return "#" + "".join(f"{round(255.0 * x):02x}" for x in rgb)
+
+
+def colour_numbers(color: str) -> list[float]:
+    """Red, green and blue from 0 to 1 of "#rrggbb"."""
+    return [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
-def circle(followed: Mapping[int, int], follower: int, leader: int) -> list[int]:
+def circle(followed: Mapping[T, T], follower: T, leader: T) -> list[T]:
     """The joints in the circle that a further gear would close, from the follower to itself; empty if there is none."""
     passed = [follower, leader]
     while passed[-1] != follower:
@@ -16,7 +18,7 @@ def circle(followed: Mapping[int, int], follower: int, leader: int) -> list[int]
     return passed
 
 
-def of_first_leader(gears: Mapping[int, tuple[int, Any, Any]], joint: int) -> tuple[int, Any, Any]:
+def of_first_leader(gears: Mapping[T, tuple[T, Any, Any]], joint: T) -> tuple[T, Any, Any]:
     """The first leader of a joint, and ratio and offset to it: q = r₂(r₁ q₁ + o₁) + o₂; itself without a gear.
 
     `gears` has the leader, ratio and offset of each follower; the numbers may be of any kind.

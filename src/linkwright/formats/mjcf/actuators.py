@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.formats.mjcf.bodies import Bodies, Joint
+from linkwright.formats.mjcf.bodies import Bodies, Joint, claimed
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.settings import Defaults, Settings
-from linkwright.mechanism.expression import Call, Expression, Number, as_expression
+from linkwright.mechanism.expression import Call, Expression, Number, as_expression, total
 
 _ELSEWHERE = ("tendon", "site", "body", "slidersite", "cranksite", "refsite")
 _SHORTCUTS = ("general", "motor", "position", "velocity", "intvelocity", "damper")
@@ -56,10 +56,7 @@ class Actuator:
 def _affine(numbers: Floats, length: Expression, rate: Expression) -> Expression:
     parts: list[Expression] = [Number(float(numbers[0]))] if numbers[0] or not numbers.any() else []
     parts += [as_expression(float(k)) * x for k, x in zip(numbers[1:], (length, rate), strict=True) if k]
-    law = parts[0]
-    for part in parts[1:]:
-        law = law + part
-    return law
+    return total(parts)
 
 
 def _between(law: Expression, limits: tuple[float, float]) -> Expression:
@@ -68,17 +65,14 @@ def _between(law: Expression, limits: tuple[float, float]) -> Expression:
 
 def read_actuators(root: Node, bodies: Bodies, settings: Settings, defaults: Defaults) -> list[Actuator]:
     """The actuators of a model. Those that drive joints strengthen these: effort limits, armature, damping."""
-    found: list[Actuator] = []
-    names: set[str] = set()
-    for section in root.each("actuator"):
-        for raw in section.children:
-            name = raw.get("name") or f"actuator{len(found)}"
-            if name in names:
-                raise raw.fail("there is an actuator of this name already; rename one")
-            names.add(name)
-            found.append(_actuator(name, defaults.actuator(raw), bodies, settings))
-    _strengthen(found)
-    return found
+    actuators: dict[str, Actuator] = {}
+    for raw in root.each_in("actuator"):
+        name = raw.get("name") or f"actuator{len(actuators)}"
+        if name in actuators:
+            raise raw.fail("there is an actuator of this name already; rename one")
+        actuators[name] = _actuator(name, defaults.actuator(raw), bodies, settings)
+    _strengthen(list(actuators.values()))
+    return list(actuators.values())
 
 
 def _actuator(name: str, elements: list[Node], bodies: Bodies, settings: Settings) -> Actuator:
@@ -87,92 +81,90 @@ def _actuator(name: str, elements: list[Node], bodies: Bodies, settings: Setting
     for element in elements:
         merged = element.over(merged).attributes
     node = Node(last.tag, {**merged, "name": last.get("name") or name}, last.file, last.line)
-    made = Actuator(name, node, node.padded("gear", (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)))
+    actuator = Actuator(name, node, node.padded("gear", (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)))
     kinds = {"gain": "fixed", "bias": "none", "dyn": "none"}
     damped = False
     for element in elements:
-        damped = _law(made, element, kinds) or damped
+        damped = _law(actuator, element, kinds) or damped
     if last.tag not in _SHORTCUTS:
-        made.unread = f"is a {last.tag}"
+        actuator.unread = f"is a {last.tag}"
     elif kinds["gain"] not in ("fixed", "affine") or kinds["bias"] not in ("none", "affine"):
-        made.unread = f"has gaintype {kinds['gain']} and biastype {kinds['bias']}"
+        actuator.unread = f"has gaintype {kinds['gain']} and biastype {kinds['bias']}"
     elif damped:
-        made.unread = "has a dampratio, whose damping depends on the whole model"
-    made.dynamic = kinds["dyn"] != "none"
+        actuator.unread = "has a dampratio, whose damping depends on the whole model"
+    actuator.dynamic = kinds["dyn"] != "none"
     if kinds["gain"] == "fixed":
-        made.gain[1:] = 0.0
+        actuator.gain[1:] = 0.0
     if kinds["bias"] == "none":
-        made.bias[:] = 0.0
-    _transmission(made, node, bodies)
+        actuator.bias[:] = 0.0
+    _transmission(actuator, node, bodies)
     for key in ("ctrl", "force"):
         if node.limited(f"{key}limited", f"{key}range", settings.autolimits):
-            low, high = node.vector(f"{key}range", (0.0, 0.0))
-            if not low < high:
-                raise node.fail(f"{key}range={node.get(f'{key}range')!r} is not from a lower to a higher number")
-            setattr(made, "control" if key == "ctrl" else "force", (float(low), float(high)))
+            setattr(actuator, "control" if key == "ctrl" else "force", node.interval(f"{key}range"))
     inherited = node.number("inheritrange", 0.0)
-    if inherited > 0.0 and made.control is None and last.tag == "position" and made.joint is not None:
-        middle, half = 0.5 * (made.joint.upper + made.joint.lower), 0.5 * (made.joint.upper - made.joint.lower)
+    joint = actuator.joint
+    if inherited > 0.0 and actuator.control is None and last.tag == "position" and joint is not None:
+        middle, half = 0.5 * (joint.upper + joint.lower), 0.5 * (joint.upper - joint.lower)
         if np.isfinite(half):
-            made.control = (middle - inherited * half, middle + inherited * half)
-    return made
+            actuator.control = (middle - inherited * half, middle + inherited * half)
+    return actuator
 
 
-def _law(made: Actuator, node: Node, kinds: dict[str, str]) -> bool:
+def _law(actuator: Actuator, node: Node, kinds: dict[str, str]) -> bool:
     """What one element, of a class or the actuator itself, makes of the law; whether its damping is a ratio."""
     tag = node.tag
     if tag == "general":
         kinds["gain"] = node.word("gaintype", kinds["gain"], _GAINS)
         kinds["bias"] = node.word("biastype", kinds["bias"], _BIASES)
         kinds["dyn"] = node.get("dyntype", kinds["dyn"]) or ""
-        for key, target in (("gainprm", made.gain), ("biasprm", made.bias)):
-            given = node.numbers(key, 1, 10)
-            if given is not None:
-                target[: len(given)] = given[:3]
+        for key, target in (("gainprm", actuator.gain), ("biasprm", actuator.bias)):
+            first = node.numbers(key, 1, 10)
+            if first is not None:
+                target[: len(first)] = first[:3]
         return False
     if tag == "motor":
-        made.gain[:], made.bias[:] = (1.0, 0.0, 0.0), 0.0
+        actuator.gain[:], actuator.bias[:] = (1.0, 0.0, 0.0), 0.0
         kinds.update(gain="fixed", bias="none", dyn="none")
     elif tag in ("position", "intvelocity"):
-        stiffness = node.number("kp", float(made.gain[0]))
-        made.gain[0], made.bias[1] = stiffness, -stiffness
+        stiffness = node.number("kp", float(actuator.gain[0]))
+        actuator.gain[0], actuator.bias[1] = stiffness, -stiffness
         if node.get("kv") is not None:
-            made.bias[2] = -node.number("kv", 0.0)
+            actuator.bias[2] = -node.number("kv", 0.0)
         slow = node.number("timeconst", 0.0) > 0.0
         kinds.update(gain="fixed", bias="affine", dyn="integrator" if tag == "intvelocity" else "none")
         if slow:
             kinds["dyn"] = "filterexact"
         return node.number("dampratio", 0.0) > 0.0
     elif tag == "velocity":
-        damping = node.number("kv", float(made.gain[0]))
-        made.gain[0], made.bias[:] = damping, (0.0, 0.0, -damping)
+        damping = node.number("kv", float(actuator.gain[0]))
+        actuator.gain[0], actuator.bias[:] = damping, (0.0, 0.0, -damping)
         kinds.update(gain="fixed", bias="affine", dyn="none")
     elif tag == "damper":
-        made.gain[:], made.bias[:] = (0.0, 0.0, -node.number("kv", 0.0)), 0.0
+        actuator.gain[:], actuator.bias[:] = (0.0, 0.0, -node.number("kv", 0.0)), 0.0
         kinds.update(gain="affine", bias="none", dyn="none")
     return False
 
 
-def _transmission(made: Actuator, node: Node, bodies: Bodies) -> None:
+def _transmission(actuator: Actuator, node: Node, bodies: Bodies) -> None:
     for key in ("joint", "jointinparent"):
         if node.get(key) is not None:
-            made.joint = bodies.joint(node, key)
-            if not made.joint.scalar:
-                made.unread = made.unread or f"is on the {made.joint.kind} joint {made.joint.name!r}"
+            actuator.joint = bodies.joint(node, key)
+            if not actuator.joint.scalar:
+                actuator.unread = actuator.unread or f"is on the {actuator.joint.kind} joint {actuator.joint.name!r}"
             return
     where = next((key for key in _ELSEWHERE if node.get(key) is not None), None)
     if where is None:
         raise node.fail('drives nothing; add joint="..."')
     if where == "tendon":
-        made.tendon = node.get(where) or ""
+        actuator.tendon = node.get(where) or ""
     else:
-        made.unread = made.unread or f"acts on a {where if where in ('site', 'body') else 'slider-crank'}"
+        actuator.unread = actuator.unread or f"acts on a {where if where in ('site', 'body') else 'slider-crank'}"
 
 
-def _strengthen(found: list[Actuator]) -> None:
+def _strengthen(actuators: list[Actuator]) -> None:
     """Joints are actuated by what drives them, and can bear what all of that can give together."""
     sums: dict[Joint, float] = {}
-    for one in found:
+    for one in actuators:
         joint = one.joint
         if joint is None:
             continue
@@ -187,7 +179,4 @@ def _strengthen(found: list[Actuator]) -> None:
 
 def control_name(name: str, taken: set[str]) -> str:
     """What the parameter of an actuator's control is called; it is taken then."""
-    stem = "ctrl_" + re.sub(r"\W", "_", name, flags=re.ASCII)
-    made = next(n for k in range(1, len(taken) + 2) if (n := stem if k == 1 else f"{stem}_{k}") not in taken)
-    taken.add(made)
-    return made
+    return claimed("ctrl_" + re.sub(r"\W", "_", name, flags=re.ASCII), taken, "_")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from linkwright.base.text import free_name
 from linkwright.base.types import Floats
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.places import along, pose_of
@@ -95,27 +96,16 @@ class Bodies:
     def position(self, node: Node, key: str) -> int:
         """The number of the body that an attribute names; −1 for the world."""
         if self._by_name is None:
-            self._by_name = {body.name: k for k, body in enumerate(self.rows)}
-        name = node.get(key)
-        if name == WORLD:
-            return -1
-        if name is None or name not in self._by_name:
-            raise node.fail(f"{key}={(name or '')[:80]!r} is no body of this model; correct the name")
-        return self._by_name[name]
+            self._by_name = {WORLD: -1, **{body.name: k for k, body in enumerate(self.rows)}}
+        return node.named(key, "body", self._by_name)
 
     def joint(self, node: Node, key: str) -> Joint:
-        name = node.get(key)
-        if name is None or name not in self.joints:
-            raise node.fail(f"{key}={(name or '')[:80]!r} is no joint of this model; correct the name")
-        return self.joints[name]
+        return node.named(key, "joint", self.joints)
 
     def site(self, node: Node, key: str) -> Site:
         if self._sites is None:
             self._sites = {site.name: site for site in self.sites}
-        found = self._sites.get(node.get(key) or "")
-        if found is None:
-            raise node.fail(f"{key}={(node.get(key) or '')[:80]!r} is no site of this model; correct the name")
-        return found
+        return node.named(key, "site", self._sites)
 
     def mover(self, body: int) -> int:
         """The nearest body from here to the world that has joints: what these bodies move with."""
@@ -205,11 +195,9 @@ class _Reader:
     def _new(self, kind: str, node: Node) -> None:
         """Refuse a second element of one name and kind."""
         name = node.get("name")
-        if not name:
-            return
-        if (kind, name) in self._lines:
+        if name and (kind, name) in self._lines:
             raise node.fail(f"there is a {kind} of this name already, on line {self._lines[kind, name]}; rename one")
-        self._lines[kind, name] = node.line
+        self._lines[kind, name or ""] = node.line
 
     def _body(self, node: Node, parent: int, frame: Pose) -> None:
         name = node.get("name") or ""
@@ -280,15 +268,9 @@ class _Reader:
         if joint.scalar:
             joint.ref = unit * node.number("ref", 0.0)
             if node.limited("limited", "range", self.settings.autolimits):
-                low, high = node.vector("range", (0.0, 0.0))
-                if not low < high:
-                    raise node.fail(f"range={node.get('range')!r} is not from a lower to a higher number; swap them")
-                joint.lower, joint.upper = unit * float(low), unit * float(high)
-        joint.armature = node.number("armature", 0.0)
-        joint.friction = node.number("frictionloss", 0.0)
-        for key, value in (("armature", joint.armature), ("frictionloss", joint.friction)):
-            if value < 0.0:
-                raise node.fail(f"{key} is negative; give 0 or more")
+                low, high = node.interval("range")
+                joint.lower, joint.upper = unit * low, unit * high
+        joint.armature, joint.friction = node.not_negative("armature"), node.not_negative("frictionloss")
         if node.limited("actuatorfrclimited", "actuatorfrcrange", self.settings.autolimits):
             joint.effort = float(np.abs(node.vector("actuatorfrcrange", (0.0, 0.0))).max())
         if node.vector("springdamper", (0.0, 0.0)).any():
@@ -300,17 +282,17 @@ class _Reader:
         taken = {body.name for body in self.found.rows} | {site.name for site in self.found.sites}
         for k, body in enumerate(self.found.rows):
             if not body.name:
-                body.name = free_name(f"body{k + 1}", taken)
+                body.name = claimed(f"body{k + 1}", taken)
         every = [joint for body in self.found.rows for joint in body.joints]
         taken = set(self.found.joints)
         for k, joint in enumerate(every):
             if not joint.name:
-                joint.name = free_name(f"joint{k}", taken)
+                joint.name = claimed(f"joint{k}", taken)
         self.found.joints = {joint.name: joint for joint in every}  # in the order of their coordinates
 
 
-def free_name(name: str, taken: set[str]) -> str:
-    """The name, or the first of its kind that is not taken; it is taken then."""
-    made = next(n for k in range(1, len(taken) + 2) if (n := name if k == 1 else f"{name} {k}") not in taken)
-    taken.add(made)
-    return made
+def claimed(stem: str, taken: set[str], between: str = " ") -> str:
+    """The stem, or the first of "stem 2", "stem 3" and so on that is not taken; it is taken then."""
+    name = free_name(stem, taken, between)
+    taken.add(name)
+    return name

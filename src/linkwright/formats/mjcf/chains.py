@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.formats.mjcf.bodies import Bodies, Joint, free_name
+from linkwright.formats.mjcf.bodies import Bodies, Joint, claimed
 from linkwright.formats.mjcf.places import about, quaternion
 from linkwright.formats.poses import HERE, Pose
 from linkwright.mechanism.frames import axis_frame
@@ -71,7 +71,7 @@ def chains_of(bodies: Bodies) -> Chains:
             made.links.append(Link(body.name, at, None, base, HERE, k))
         for n, joint in enumerate(body.joints):
             last = n == len(body.joints) - 1
-            name = body.name if last else free_name(f"{body.name} ({joint.name})", taken)
+            name = body.name if last else claimed(f"{body.name} ({joint.name})", taken)
             i, j = _frames(joint, base)
             made.links.append(Link(name, at, joint, i, j, k if last else None))
             at, base = len(made.links) - 1, HERE

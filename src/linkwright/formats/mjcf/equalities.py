@@ -11,6 +11,7 @@ from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.places import quaternion
 from linkwright.formats.mjcf.settings import Defaults
 from linkwright.formats.poses import Pose
+from linkwright.mechanism.gear_trains import circle, of_first_leader
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,31 +47,22 @@ class Equalities:
 
 def read_equalities(root: Node, bodies: Bodies, defaults: Defaults) -> Equalities:
     """Each element of <equality> that is active and holds anything."""
-    found = Equalities([], [])
-    number = 0
-    for section in root.each("equality"):
-        for raw in section.children:
-            node = defaults.equality(raw)
-            number += 1
-            if not node.flag("active", True):
-                continue
-            name = node.get("name") or f"{node.tag}{number}"
-            if node.tag == "connect":
-                _add(found, bodies, _connect(name, node, bodies))
-            elif node.tag == "weld":
-                _add(found, bodies, _weld(name, node, bodies))
-            elif node.tag == "joint":
-                found.couplings.append(_coupling(node, bodies))
-            else:
-                text = f"<{node.tag}> is not read: only connect, weld and joint are; set active='false', or load with "
-                raise node.fail(text + "equality='ignore'")
-    return found
-
-
-def _add(found: Equalities, bodies: Bodies, made: Closure) -> None:
-    """Bodies that move together already need no closure."""
-    if bodies.mover(made.first) != bodies.mover(made.second):
-        found.closures.append(made)
+    equalities = Equalities([], [])
+    for number, raw in enumerate(root.each_in("equality"), 1):
+        node = defaults.equality(raw)
+        if not node.flag("active", True):
+            continue
+        if node.tag == "joint":
+            equalities.couplings.append(_coupling(node, bodies))
+        elif node.tag in ("connect", "weld"):
+            closure = _closure(node.get("name") or f"{node.tag}{number}", node, bodies)
+            # Bodies that move together already need no closure.
+            if bodies.mover(closure.first) != bodies.mover(closure.second):
+                equalities.closures.append(closure)
+        else:
+            text = f"<{node.tag}> is not read: only connect, weld and joint are; set active='false', or load with "
+            raise node.fail(text + "equality='ignore'")
+    return equalities
 
 
 def _bodies(node: Node, bodies: Bodies) -> tuple[int, int]:
@@ -81,39 +73,24 @@ def _bodies(node: Node, bodies: Bodies) -> tuple[int, int]:
     return first, second
 
 
-def _at_sites(name: str, kind: str, node: Node, bodies: Bodies) -> Closure | None:
-    if node.get("site1") is None and node.get("site2") is None:
-        return None
-    one, two = bodies.site(node, "site1"), bodies.site(node, "site2")
-    return Closure(name, kind, one.body, one.pose, two.body, two.pose)
-
-
-def _connect(name: str, node: Node, bodies: Bodies) -> Closure:
-    made = _at_sites(name, "spherical", node, bodies)
-    if made is not None:
-        return made
+def _closure(name: str, node: Node, bodies: Bodies) -> Closure:
+    # Without torque the turn of a weld is free, and the points alone are held.
+    welded = node.tag == "weld" and node.number("torquescale", 1.0) != 0.0
+    kind = "fixed" if welded else "spherical"
+    if node.get("site1") is not None or node.get("site2") is not None:
+        one, two = bodies.site(node, "site1"), bodies.site(node, "site2")
+        return Closure(name, kind, one.body, one.pose, two.body, two.pose)
     first, second = _bodies(node, bodies)
-    anchor = node.numbers("anchor", 3)
-    if anchor is None:
+    between = bodies.place(first).inverse() @ bodies.place(second)
+    if node.tag == "connect" and node.get("anchor") is None:
         raise node.fail('has no anchor; add anchor="x y z" in the frame of body1')
-    here = Pose(np.eye(3), anchor)
-    return Closure(name, "spherical", first, here, second, bodies.place(second).inverse() @ bodies.place(first) @ here)
-
-
-def _weld(name: str, node: Node, bodies: Bodies) -> Closure:
-    # Without torque the turn is free, and the points alone are held.
-    kind = "spherical" if node.number("torquescale", 1.0) == 0.0 else "fixed"
-    made = _at_sites(name, kind, node, bodies)
-    if made is not None:
-        return made
-    first, second = _bodies(node, bodies)
     anchor = Pose(np.eye(3), node.vector("anchor", (0.0, 0.0, 0.0)))
-    given = node.vector("relpose", (0.0,) * 7)
-    if given[3:].any():  # where the anchor is in body1, not where body2 is
-        at = Pose(quaternion(node, "relpose", given[3:]), given[:3])
-    else:
-        at = bodies.place(first).inverse() @ bodies.place(second) @ anchor
-    return Closure(name, kind, first, at, second, anchor)
+    if node.tag == "connect":
+        return Closure(name, kind, first, anchor, second, between.inverse() @ anchor)
+    pose = node.vector("relpose", (0.0,) * 7)
+    if pose[3:].any():  # where the anchor is in body1, not where body2 is
+        return Closure(name, kind, first, Pose(quaternion(node, "relpose", pose[3:]), pose[:3]), second, anchor)
+    return Closure(name, kind, first, between @ anchor, second, anchor)
 
 
 def _coupling(node: Node, bodies: Bodies) -> Coupling:
@@ -131,36 +108,23 @@ def _coupling(node: Node, bodies: Bodies) -> Coupling:
     return Coupling(node, follower, leader, float(c[1]), follower.ref + float(c[0]) - float(c[1]) * leader.ref)
 
 
-def follow(couplings: list[Coupling]) -> tuple[list[Coupling], list[Coupling]]:
-    """Couplings that move, and those that stand still, as their first leader does, with where."""
-    by_follower: dict[Joint, Coupling] = {}
+def follow(couplings: list[Coupling]) -> tuple[list[Coupling], dict[str, float]]:
+    """Couplings that move, and the coordinates of joints that stand still, as their first leaders do."""
+    gears: dict[Joint | None, tuple[Joint | None, float, float]] = {}
+    leaders: dict[Joint, Joint] = {}
     for one in couplings:
-        if one.follower in by_follower or one.follower is one.leader:
+        if one.follower in gears or one.follower is one.leader:
             raise one.node.fail(f"joint {one.follower.name!r} follows itself, or a second joint; keep one coupling")
-        by_follower[one.follower] = one
-    done: dict[Joint, Coupling] = {}
+        gears[one.follower] = (one.leader, one.ratio, one.offset)
+        if one.leader is not None:
+            if circle(leaders, one.follower, one.leader):
+                raise one.node.fail(f"joints follow each other in a circle from {one.follower.name!r}; remove one")
+            leaders[one.follower] = one.leader
+    moving, still = [], {}
     for one in couplings:
-        chain = _chain(one, by_follower, done)
-        for link in reversed(chain):
-            above = None if link.leader is None else done.get(link.leader)
-            if above is None:
-                done[link.follower] = link
-            else:
-                offset = link.offset + link.ratio * above.offset
-                done[link.follower] = Coupling(link.node, link.follower, above.leader, link.ratio * above.ratio, offset)
-    still = [done[one.follower] for one in couplings if done[one.follower].leader is None]
-    return [one for one in couplings if done[one.follower].leader is not None], still
-
-
-def _chain(one: Coupling, by_follower: dict[Joint, Coupling], done: dict[Joint, Coupling]) -> list[Coupling]:
-    """A coupling and those of its leaders that are not yet followed to their ends."""
-    chain: list[Coupling] = []
-    passed: set[Joint] = set()
-    link: Coupling | None = one
-    while link is not None and link.follower not in done:
-        if link.follower in passed:
-            raise one.node.fail(f"joints follow each other in a circle from {one.follower.name!r}; remove one")
-        passed.add(link.follower)
-        chain.append(link)
-        link = None if link.leader is None else by_follower.get(link.leader)
-    return chain
+        first, _, offset = of_first_leader(gears, one.follower)
+        if first is None:
+            still[one.follower.name] = float(offset)
+        else:
+            moving.append(one)
+    return moving, still

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from linkwright.base.types import Floats
 from linkwright.formats.mjcf.actuators import Actuator, control_name
-from linkwright.formats.mjcf.bodies import Bodies, Joint, Site, free_name
+from linkwright.formats.mjcf.bodies import Bodies, Joint, Site, claimed
 from linkwright.formats.mjcf.inertias import Weight
 from linkwright.formats.mjcf.settings import Settings
 from linkwright.formats.mjcf.tendons import Tendon, odd_powers, powers, spring_place
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.checks import listed
-from linkwright.mechanism.expression import Expression, Name, as_expression
+from linkwright.mechanism.expression import Expression, Name, as_expression, total
 
 _Q, _V, _D, _DD = Name("q"), Name("v"), Name("d"), Name("dd")
 
@@ -87,38 +87,33 @@ class Forces:
                 self.leave("the springs and dampers of tendons over more than two sites", one.name)
             elif one.node.number("springyield", 0.0) > 0.0:
                 self.leave("the yield of tendons", one.name)
-            if one.joints:
-                self._along_joints(one, f"{one.name} tendon", one.law(*self._length(one), self.settings))
-            elif one.sites is not None:
-                law = one.law(_D, _DD, self.settings)
+            if one.read:
+                law = one.law(*self._length(one), self.settings)
                 if law is not None:
-                    first, second = (self.frames[site] for site in one.sites)
-                    self.b.point_force(first, second, law, name=f"{one.name} tendon")
+                    self._pull(one, f"{one.name} tendon", law)
 
     def _length(self, tendon: Tendon) -> tuple[Expression, Expression]:
-        """A fixed tendon's length and its rate."""
-        sums: list[Expression] = []
-        for measure in (self.b.coordinate, self.b.rate):
-            parts = [as_expression(c) * measure(joint.name) for joint, c in tendon.joints]
-            total: Expression = parts[0]
-            for part in parts[1:]:
-                total = total + part
-            sums.append(total)
-        return sums[0], sums[1]
+        """A tendon's length and its rate."""
+        if not tendon.joints:
+            return _D, _DD
+        length = total([as_expression(c) * self.b.coordinate(joint.name) for joint, c in tendon.joints])
+        return length, total([as_expression(c) * self.b.rate(joint.name) for joint, c in tendon.joints])
 
-    def _along_joints(self, tendon: Tendon, name: str, law: Expression | None) -> None:
-        if law is None:
-            return
+    def _pull(self, tendon: Tendon, name: str, law: Expression) -> None:
+        """A force along a tendon, on its joints or between its sites."""
         for joint, coefficient in tendon.joints:
             if coefficient:
                 self.b.joint_force(joint.name, as_expression(coefficient) * law, name=f"{name} {joint.name}")
+        if tendon.sites is not None:
+            first, second = (self.frames[site] for site in tendon.sites)
+            self.b.point_force(first, second, law, name=name)
 
     # -- the rest -------------------------------------------------------------------------------------------------
     def gravity_compensation(self, weighed: list[Weight], taken: set[str]) -> None:
         """A force at the centre of mass against gravity."""
         for body, weight in zip(self.bodies.rows, weighed, strict=True):
             if body.gravcomp and weight.mass and self.settings.gravity.any():
-                name = free_name(f"{body.name} (centre of mass)", taken)
+                name = claimed(f"{body.name} (centre of mass)", taken)
                 place = self.b.frame(body.name, origin=weight.com, name=name)
                 force = -body.gravcomp * weight.mass * self.settings.gravity
                 self.b.applied_wrench(place, force, axes="ground", name=f"{body.name} gravity compensation")
@@ -127,9 +122,7 @@ class Forces:
         """The actuators' own damping; with `apply`, their forces too, by a parameter for each control."""
         on = "actuation" not in self.settings.disabled
         for one in driving:
-            tendon = tendons.get(one.tendon)
-            if one.tendon and tendon is None:
-                raise one.node.fail(f"tendon={one.tendon[:80]!r} is no tendon of this model; correct the name")
+            tendon = one.node.named("tendon", "tendon", tendons) if one.tendon else None
             gear = float(one.gear[0])
             damping = one.node.numbers("damping", 1, 3)
             if damping is not None and damping.any():
@@ -151,14 +144,9 @@ class Forces:
 
     def _apply(self, one: Actuator, tendon: Tendon | None, gear: float) -> None:
         control = self.b.parameter(control_name(one.name, self._controls), 0.0)
-        clamp = "clampctrl" not in self.settings.disabled
-        if one.joint is not None:
-            law = one.law(as_expression(gear) * _Q, as_expression(gear) * _V, control, clamp=clamp)
-            self.b.joint_force(one.joint.name, law * gear, name=f"{one.name} actuator")
-        elif tendon is not None and tendon.joints:
-            length, rate = (as_expression(gear) * x for x in self._length(tendon))
-            self._along_joints(tendon, f"{one.name} actuator", one.law(length, rate, control, clamp=clamp) * gear)
-        elif tendon is not None and tendon.sites is not None:
-            law = one.law(as_expression(gear) * _D, as_expression(gear) * _DD, control, clamp=clamp) * gear
-            first, second = (self.frames[site] for site in tendon.sites)
-            self.b.point_force(first, second, law, name=f"{one.name} actuator")
+        length, rate = (as_expression(gear) * x for x in ((_Q, _V) if tendon is None else self._length(tendon)))
+        law = one.law(length, rate, control, clamp="clampctrl" not in self.settings.disabled) * gear
+        if tendon is not None:
+            self._pull(tendon, f"{one.name} actuator", law)
+        elif one.joint is not None:
+            self.b.joint_force(one.joint.name, law, name=f"{one.name} actuator")

@@ -13,7 +13,7 @@ from linkwright.formats.mjcf.meshes import Meshes
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.places import rotation_of
 from linkwright.formats.mjcf.settings import Settings
-from linkwright.mechanism.frames import full_inertia
+from linkwright.mechanism.frames import combined_inertia, full_inertia
 
 GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
@@ -30,16 +30,16 @@ class Weight:
     inertia: Floats  # 3×3
 
 
-def weights(bodies: Bodies, settings: Settings, meshes: Meshes) -> list[Weight]:
+def weigh(bodies: Bodies, settings: Settings, meshes: Meshes) -> list[Weight]:
     """What every body weighs."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what no number can hold is told
-        found = [_bounded(body, _weight(body, settings, meshes), settings) for body in bodies.rows]
-    total = sum(one.mass for one in found)
+    with np.errstate(over="ignore", invalid="ignore"):  # what no number can hold is refused
+        weights = [_bounded(body, _weight(body, settings, meshes), settings) for body in bodies.rows]
+    total = sum(weight.mass for weight in weights)
     if settings.total_mass > 0.0 and total > 0.0:
-        for one in found:
-            one.mass *= settings.total_mass / total
-            one.inertia = one.inertia * (settings.total_mass / total)
-    return found
+        for weight in weights:
+            weight.mass *= settings.total_mass / total
+            weight.inertia = weight.inertia * (settings.total_mass / total)
+    return weights
 
 
 def _weight(body: Body, settings: Settings, meshes: Meshes) -> Weight:
@@ -49,13 +49,11 @@ def _weight(body: Body, settings: Settings, meshes: Meshes) -> Weight:
         return Weight(0.0, np.zeros(3), np.zeros((3, 3)))
     low, high = settings.inertia_groups
     parts = [_geom(geom, meshes) for geom in body.geoms if low <= geom.node.number("group", 0.0) <= high]
-    return _summed([part for part in parts if part.mass > 0.0])
+    return Weight(*combined_inertia([(part.mass, part.com, part.inertia) for part in parts if part.mass > 0.0]))
 
 
 def _explicit(node: Node, settings: Settings) -> Weight:
-    mass, com = node.number("mass", 0.0), node.vector("pos", (0.0, 0.0, 0.0))
-    if mass < 0.0:
-        raise node.fail(f"has the negative mass {mass:g}; give 0 or more")
+    mass, com = node.not_negative("mass"), node.vector("pos", (0.0, 0.0, 0.0))
     full = node.numbers("fullinertia", 6)
     if full is not None:
         if node.get("diaginertia"):
@@ -86,9 +84,9 @@ def _bounded(body: Body, weight: Weight, settings: Settings) -> Weight:
     return weight
 
 
-def check_movers(bodies: Bodies, found: list[Weight]) -> None:
+def check_movers(bodies: Bodies, weights: list[Weight]) -> None:
     """Refuse, as MuJoCo does, a body that moves and, with all that is fixed to it, weighs nothing."""
-    mass, most = [one.mass for one in found], [float(np.trace(one.inertia)) for one in found]
+    mass, most = [weight.mass for weight in weights], [float(np.trace(weight.inertia)) for weight in weights]
     for k in reversed(range(len(bodies.rows))):
         body = bodies.rows[k]
         if not body.joints and body.parent >= 0:
@@ -100,20 +98,6 @@ def check_movers(bodies: Bodies, found: list[Weight]) -> None:
             raise body.node.fail(f"{text}boundmass and boundinertia in <compiler> ({body.name!r})")
 
 
-def _summed(parts: list[Weight]) -> Weight:
-    mass = sum(part.mass for part in parts)
-    if len(parts) == 1:
-        return parts[0]
-    if not mass > 0.0:
-        return Weight(0.0, np.zeros(3), np.zeros((3, 3)))
-    com = sum((part.mass * part.com for part in parts), np.zeros(3)) / mass
-    inertia = np.zeros((3, 3))
-    for part in parts:
-        x = part.com - com
-        inertia = inertia + part.inertia + part.mass * ((x @ x) * np.eye(3) - np.outer(x, x))
-    return Weight(mass, com, inertia)
-
-
 # -- geoms ------------------------------------------------------------------------------------------------------
 def geom_kind(node: Node) -> str:
     """The type of a geom: a sphere unless it says another."""
@@ -123,8 +107,7 @@ def geom_kind(node: Node) -> str:
 def geom_size(node: Node, kind: str) -> Floats:
     """The half sizes of a geom that is no mesh: radius, or radius and half length, or three."""
     wanted = _SIZES[kind]
-    given = node.numbers("size", 1, 3)
-    size = np.zeros(3) if given is None else np.concatenate([given, np.zeros(3 - len(given))])
+    size = node.padded("size", (0.0, 0.0, 0.0))
     ends = node.numbers("fromto", 6)
     if ends is not None:
         if kind == "sphere":

@@ -16,6 +16,7 @@ from linkwright.formats.includes import MAX_FILES, Folder
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.places import quaternion
 from linkwright.formats.mjcf.settings import Defaults, Settings
+from linkwright.formats.poses import Pose
 
 Ints = NDArray[np.int64]
 MAX_BYTES = 64_000_000
@@ -39,21 +40,17 @@ class Meshes:
         self._nodes: dict[str, Node] = {}
         self._solids: dict[str, Solid] = {}
         self._read = 0
-        for asset in root.each("asset"):
-            for raw in asset.each("mesh"):
-                node = defaults.resolved(raw)
-                name = node.get("name") or Path(node.get("file") or "").stem
-                if not name:
-                    raise node.fail('has neither a name nor a file; add name="..."')
-                if name in self._nodes:
-                    raise node.fail(f"there is a mesh {name!r} already, on line {self._nodes[name].line}; rename one")
-                self._nodes[name] = node
+        for raw in root.each_in("asset", "mesh"):
+            node = defaults.resolved(raw)
+            name = node.get("name") or Path(node.get("file") or "").stem
+            if not name:
+                raise node.fail('has neither a name nor a file; add name="..."')
+            if name in self._nodes:
+                raise node.fail(f"there is a mesh {name!r} already, on line {self._nodes[name].line}; rename one")
+            self._nodes[name] = node
 
     def node(self, geom: Node) -> Node:
-        name = geom.get("mesh")
-        if name is None or name not in self._nodes:
-            raise geom.fail(f"mesh={(name or '')[:80]!r} is no mesh of this model; add it to <asset>")
-        return self._nodes[name]
+        return geom.named("mesh", "mesh", self._nodes)
 
     def path(self, node: Node) -> Path:
         """Where the file of a <mesh> is."""
@@ -63,11 +60,10 @@ class Meshes:
         try:
             return self._folder.find(name, base=self._settings.meshdir)
         except FormatError as error:
-            said = str(error).removeprefix(f"{self._folder.file}: ")
-            raise node.fail(said) from None
+            raise node.fail(str(error).removeprefix(f"{self._folder.file}: ")) from None
 
-    def shown(self, geom: Node) -> tuple[str, float, Floats, Floats] | None:
-        """A mesh's file from the model's folder, its scale, and its axes and origin in the geom; None if not drawn."""
+    def drawn(self, geom: Node) -> tuple[str, float, Pose] | None:
+        """A mesh's file from the model's folder, its scale, and its pose in the geom; None if it is not drawn."""
         node = self.node(geom)
         scale = node.vector("scale", (1.0, 1.0, 1.0))
         even = scale[0] > 0.0 and bool((scale == scale[0]).all())
@@ -76,14 +72,14 @@ class Meshes:
         try:
             path = self.path(node)
         except FormatError:
-            return None  # a picture less; what its weight depends on is told elsewhere
-        turn, origin = self._reference(node)
+            return None  # it is not drawn; where a weight depends on the file, an error says why it is not read
+        back = self._reference(node).inverse()
         file = os.path.relpath(path, os.path.realpath(self._folder.model.parent)).replace(os.sep, "/")
-        return file, float(scale[0]), turn.T, -(turn.T @ origin) * float(scale[0])
+        return file, float(scale[0]), Pose(back.r, back.p * float(scale[0]))
 
-    def _reference(self, node: Node) -> tuple[Floats, Floats]:
+    def _reference(self, node: Node) -> Pose:
         q = node.vector("refquat", (1.0, 0.0, 0.0, 0.0))
-        return quaternion(node, "refquat", q), node.vector("refpos", (0.0, 0.0, 0.0))
+        return Pose(quaternion(node, "refquat", q), node.vector("refpos", (0.0, 0.0, 0.0)))
 
     def solid(self, geom: Node) -> Solid:
         """What a geom of this mesh weighs."""
@@ -121,11 +117,11 @@ class Meshes:
                 raise node.fail("face= names corners that are not there; they count from 0")
         else:
             corners, index = self._file(node)
-        turn, origin = self._reference(node)
+        reference = self._reference(node)
         scale = node.vector("scale", (1.0, 1.0, 1.0))
         if not np.prod(scale):
             raise node.fail("scale= has a zero; give three numbers that are not")
-        corners = ((corners - origin) @ turn) * scale
+        corners = ((corners - reference.p) @ reference.r) * scale
         return corners, index[:, ::-1] if np.prod(scale) < 0.0 else index
 
     def _file(self, node: Node) -> tuple[Floats, Ints]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from linkwright.base.text import shortened
 from linkwright.base.types import Floats
 from linkwright.errors import FormatError
 from linkwright.formats.includes import Folder
-from linkwright.formats.xml import MAX_NESTING, number
+from linkwright.formats.xml import MAX_NESTING, numbers_in
+
+T = TypeVar("T")
 
 #: Attributes of several numbers of which the first few may be given, over those of a default.
 _PARTIAL = ("size", "gear", "gainprm", "biasprm", "dynprm", "polycoef", "stiffness", "damping")
@@ -35,6 +38,10 @@ class Node:
     def each(self, *tags: str) -> Iterator[Node]:
         return (child for child in self.children if child.tag in tags)
 
+    def each_in(self, section: str, *tags: str) -> Iterator[Node]:
+        """The elements of all sections of a name, or those with these tags."""
+        return (child for part in self.each(section) for child in part.children if not tags or child.tag in tags)
+
     def fail(self, message: str) -> FormatError:
         """An error about this element, which says which it is and where."""
         return FormatError(f"{self.spoken}: {message}", file=self.file, line=self.line, element=self.get("name"))
@@ -42,7 +49,7 @@ class Node:
     @property
     def spoken(self) -> str:
         name = self.get("name")
-        return f"<{self.tag}> {_short(name)}" if name else f"<{self.tag}>"
+        return f"<{self.tag}> {shortened(name)}" if name else f"<{self.tag}>"
 
     def over(self, defaults: dict[str, str]) -> Node:
         """The element with what its class says where it says nothing itself."""
@@ -53,8 +60,8 @@ class Node:
                     merged.pop(key, None)
         for key in _PARTIAL:
             if key in defaults and key in self.attributes:
-                own, more = self.attributes[key].split(), defaults[key].split()
-                merged[key] = " ".join([*own, *more[len(own) :]])
+                first, more = self.attributes[key].split(), defaults[key].split()
+                merged[key] = " ".join([*first, *more[len(first) :]])
         return Node(self.tag, merged, self.file, self.line, self.children)
 
     # -- attributes -----------------------------------------------------------------------------------------
@@ -63,41 +70,59 @@ class Node:
         text = self.get(key)
         if text is None:
             return None
-        words = text.split()
-        try:
-            values = np.array([number(word) for word in words], dtype=np.float64)
-        except ValueError:
-            raise self.fail(f"{key}={_short(text)} is not a list of numbers; correct it") from None
-        most = least if most is None else most
-        if not least <= len(values) <= most:
-            wanted = str(least) if least == most else f"{least} to {most}"
-            raise self.fail(f"{key}={_short(text)} has {len(values)} numbers; {wanted} wanted")
-        if not np.isfinite(values).all():
-            raise self.fail(f"{key}={_short(text)} is not finite; give finite numbers")
-        return values
+
+        def fail(wrong: str) -> FormatError:
+            return self.fail(f"{self.shown(key)} {wrong}")
+
+        return numbers_in(text, least, least if most is None else most, fail)
 
     def vector(self, key: str, default: Sequence[float]) -> Floats:
         """As many numbers as the default has."""
-        found = self.numbers(key, len(default))
-        return np.array(default, dtype=np.float64) if found is None else found
+        values = self.numbers(key, len(default))
+        return np.array(default, dtype=np.float64) if values is None else values
 
     def padded(self, key: str, default: Sequence[float]) -> Floats:
         """Up to as many numbers as the default has, which fills up the rest."""
         values = np.array(default, dtype=np.float64)
-        found = self.numbers(key, 1, len(default))
-        if found is not None:
-            values[: len(found)] = found
+        first = self.numbers(key, 1, len(default))
+        if first is not None:
+            values[: len(first)] = first
         return values
 
     def number(self, key: str, default: float) -> float:
-        found = self.numbers(key, 1)
-        return default if found is None else float(found[0])
+        values = self.numbers(key, 1)
+        return default if values is None else float(values[0])
+
+    def not_negative(self, key: str) -> float:
+        """A number that is 0 where it is not given, and never less."""
+        value = self.number(key, 0.0)
+        if value < 0.0:
+            raise self.fail(f"has the negative {key} {value:g}; give 0 or more")
+        return value
+
+    def interval(self, key: str) -> tuple[float, float]:
+        """Two numbers, the lower first."""
+        low, high = self.vector(key, (0.0, 0.0)).tolist()
+        if not low < high:
+            raise self.fail(f"{self.shown(key)} is not from a lower to a higher number; swap them")
+        return low, high
+
+    def named(self, key: str, what: str, known: Mapping[str, T]) -> T:
+        """What the name in an attribute stands for."""
+        name = self.get(key)
+        if name is None or name not in known:
+            raise self.fail(f"{self.shown(key)} is no {what} of this model; correct the name, or add the {what}")
+        return known[name]
+
+    def shown(self, key: str) -> str:
+        """An attribute in a message."""
+        return f"{key}={shortened(self.get(key) or '')}"
 
     def word(self, key: str, default: str, allowed: Sequence[str]) -> str:
         """One of a few words."""
         value = self.get(key, default) or ""
         if value not in allowed:
-            raise self.fail(f"{key}={_short(value)} is not one of {', '.join(allowed)}")
+            raise self.fail(f"{self.shown(key)} is not one of {', '.join(allowed)}")
         return value
 
     def flag(self, key: str, default: bool) -> bool:
@@ -111,18 +136,13 @@ class Node:
         return word == "true"
 
 
-def _short(text: str | None) -> str:
-    text = text or ""
-    return repr(text if len(text) <= 80 else f"{text[:80]}…")
-
-
 def read_nodes(path: str | os.PathLike[str], folders: Sequence[str | os.PathLike[str]]) -> tuple[Node, Folder]:
     """The model's tree with every <include> replaced by what is in its file; and where its files are."""
     folder = Folder.of(path, folders)
     root = folder.parse()
     node = _node(root, str(path))
     if node.tag != "mujoco":
-        text = f"is not an MJCF model: its outermost element is <{_short(node.tag)[1:-1]}>, not <mujoco>"
+        text = f"is not an MJCF model: its outermost element is <{node.tag[:80]}>, not <mujoco>"
         if node.tag == "mujocoinclude":
             text = "is a part of a model, to be included by another file (<mujocoinclude>); load that file"
         raise FormatError(text, file=str(path), line=node.line)

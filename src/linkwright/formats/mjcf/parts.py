@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from linkwright.formats.mjcf.actuators import Actuator
-from linkwright.formats.mjcf.bodies import WORLD, Bodies, Site, free_name
+from linkwright.formats.mjcf.bodies import WORLD, Bodies, Site, claimed
 from linkwright.formats.mjcf.chains import Chains
 from linkwright.formats.mjcf.equalities import Equalities, follow
 from linkwright.formats.mjcf.inertias import Weight
@@ -42,7 +40,7 @@ def add_joints(
         i, j = b.frame(parent, link.i.r, link.i.p), b.frame(link.name, link.j.r, link.j.p)
         joint = link.joint
         if joint is None:
-            b.joint("fixed", i, j, free_name(f"{link.name} (fixed)", taken))
+            b.joint("fixed", i, j, claimed(f"{link.name} (fixed)", taken))
             continue
         damping = joint.node.numbers("damping", 1, 3)
         # A damping that is more than one number is a law of its own, made elsewhere.
@@ -73,7 +71,7 @@ def add_sites(b: Builder, bodies: Bodies, taken: set[str]) -> dict[Site, str]:
     names: dict[Site, str] = {}
     for site in bodies.sites:
         name = site.name if site.name not in taken else f"{site.name} (site)"
-        names[site] = free_name(name, taken)
+        names[site] = claimed(name, taken)
         owner = WORLD if site.body < 0 else bodies.rows[site.body].name
         b.frame(owner, site.pose.r, site.pose.p, names[site])
     return names
@@ -85,9 +83,9 @@ def add_equalities(b: Builder, bodies: Bodies, holding: Equalities) -> dict[str,
     for one in holding.closures:
         first, second = (WORLD if k < 0 else bodies.rows[k].name for k in (one.first, one.second))
         i, j = b.frame(first, one.on_first.r, one.on_first.p), b.frame(second, one.on_second.r, one.on_second.p)
-        b.joint(one.kind, i, j, free_name(one.name, taken), cut=True, actuated=False)
+        b.joint(one.kind, i, j, claimed(one.name, taken), cut=True, actuated=False)
     moving, still = follow(holding.couplings)
     for coupling in moving:
         if coupling.leader is not None:
             b.mimic(coupling.follower.name, coupling.leader.name, coupling.ratio, coupling.offset)
-    return {one.follower.name: float(np.float64(one.offset)) for one in still}
+    return still

@@ -13,12 +13,13 @@ from typing import Literal
 from warnings import warn
 
 from linkwright.errors import FormatError, LinkwrightWarning, ModelError
+from linkwright.formats.files import check_options
 from linkwright.formats.mjcf.actuators import read_actuators
 from linkwright.formats.mjcf.bodies import WORLD, aligned, read_bodies
 from linkwright.formats.mjcf.chains import chains_of
 from linkwright.formats.mjcf.equalities import Equalities, read_equalities
 from linkwright.formats.mjcf.forces import Forces
-from linkwright.formats.mjcf.inertias import check_movers, weights
+from linkwright.formats.mjcf.inertias import check_movers, weigh
 from linkwright.formats.mjcf.keyframes import begin, read_keyframe
 from linkwright.formats.mjcf.meshes import Meshes
 from linkwright.formats.mjcf.nodes import read_nodes
@@ -54,14 +55,7 @@ def read_mjcf(
     and meshes may be besides the model's own folder.
     """
     file = str(path)
-    for option, value, allowed in (
-        ("fixed", fixed, ("merge", "keep")),
-        ("equality", equality, ("hold", "ignore")),
-        ("friction", friction, ("apply", "ignore")),
-        ("actuators", actuators, ("mark", "apply")),
-    ):
-        if value not in allowed:
-            raise FormatError(f"the option {option}={value!r} must be {' or '.join(map(repr, allowed))}", file=file)
+    check_options(file, read_mjcf, fixed=fixed, equality=equality, friction=friction, actuators=actuators)
     root, folder = read_nodes(path, folders)
     for node in root.each(*_UNREAD):
         if node.children:
@@ -72,7 +66,7 @@ def read_mjcf(
         text = "has no <body> in a <worldbody>: nothing in it moves (is it a part, to be included by another file?)"
         raise FormatError(text, file=file, line=root.line)
     meshes = Meshes(root, settings, defaults, folder)
-    weighed = weights(bodies, settings, meshes)
+    weighed = weigh(bodies, settings, meshes)
     check_movers(bodies, weighed)
     chains = chains_of(bodies)
     driving = read_actuators(root, bodies, settings, defaults)

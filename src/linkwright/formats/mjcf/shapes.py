@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.formats.mjcf.bodies import WORLD, Bodies, Geom, free_name
+from linkwright.formats.mjcf.bodies import WORLD, Bodies, Geom, claimed
 from linkwright.formats.mjcf.inertias import geom_kind, geom_size
 from linkwright.formats.mjcf.meshes import Meshes
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.poses import Pose
 from linkwright.mechanism.builder import Builder
+from linkwright.mechanism.drawing import colour_text
 
 _SHOWN_GROUPS = 3  # MuJoCo's viewer shows groups 0 to 2; the others are for collisions
 
@@ -23,13 +24,12 @@ def add_shapes(b: Builder, bodies: Bodies, meshes: Meshes, root: Node, taken: se
     owners = [(WORLD, bodies.world), *((body.name, body.geoms) for body in bodies.rows)]
     for owner, geoms in owners:
         for number, geom in enumerate(geoms):
-            made = _shape(geom, meshes)
-            if made is None:
+            shape = _shape(geom, meshes)
+            if shape is None:
                 continue
-            kind, size, pose, file = made
-            name = free_name(geom.node.get("name") or f"{owner} geom {number}", taken)
-            same = not pose.p.any() and bool(np.array_equal(pose.r, np.eye(3)))
-            place: Any = owner if same else b.frame(owner, pose.r, pose.p, name)
+            kind, size, pose, file = shape
+            name = claimed(geom.node.get("name") or f"{owner} geom {number}", taken)
+            place: Any = owner if pose.is_here else b.frame(owner, pose.r, pose.p, name)
             b.shape(place, kind, size, _colour(geom.node, colours), file=file, name=name)
 
 
@@ -41,11 +41,11 @@ def _shape(geom: Geom, meshes: Meshes) -> tuple[Any, Any, Pose, str] | None:
     if hidden or not 0 <= node.number("group", 0.0) < _SHOWN_GROUPS or kind in ("plane", "hfield", "sdf"):
         return None
     if kind == "mesh":
-        found = meshes.shown(node)
-        if found is None:
+        drawn = meshes.drawn(node)
+        if drawn is None:
             return None
-        file, scale, turn, origin = found
-        return "mesh", [scale], geom.pose @ Pose(turn, origin), file
+        file, scale, pose = drawn
+        return "mesh", [scale], geom.pose @ pose, file
     if node.get("mesh"):
         return None
     size = geom_size(node, kind)
@@ -57,19 +57,12 @@ def _shape(geom: Geom, meshes: Meshes) -> tuple[Any, Any, Pose, str] | None:
 
 
 def _materials(root: Node) -> dict[str, Floats]:
-    found: dict[str, Floats] = {}
-    for asset in root.each("asset"):
-        for node in asset.each("material"):
-            rgba = node.numbers("rgba", 4)
-            if rgba is not None:
-                found[node.get("name") or ""] = rgba
-    return found
+    colours = {node.get("name") or "": node.numbers("rgba", 4) for node in root.each_in("asset", "material")}
+    return {name: rgba for name, rgba in colours.items() if rgba is not None}
 
 
 def _colour(node: Node, materials: dict[str, Floats]) -> str:
     rgba = node.numbers("rgba", 4)
     if rgba is None:
         rgba = materials.get(node.get("material") or "")
-    if rgba is None:
-        return ""
-    return "#" + "".join(f"{round(255.0 * min(max(x, 0.0), 1.0)):02x}" for x in rgba[:3].tolist())
+    return "" if rgba is None else colour_text(np.clip(rgba[:3], 0.0, 1.0))

@@ -12,7 +12,7 @@ from linkwright.formats.mjcf.chains import Chains
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.settings import Defaults, Settings
 from linkwright.formats.poses import HERE, Pose
-from linkwright.mechanism.expression import Call, Expression, Number, as_expression
+from linkwright.mechanism.expression import Call, Expression, Number, as_expression, total
 from linkwright.mechanism.laws import friction as friction_law
 
 
@@ -27,7 +27,7 @@ class Tendon:
     stiffness: Floats
     damping: Floats
     friction: float
-    rest: tuple[float, float]
+    slack: tuple[float, float]  # the lengths between which its spring does not pull
     limited: bool
     armature: float
 
@@ -44,7 +44,7 @@ class Tendon:
         """The force along its length, without parts that are zero or disabled; None if there is none."""
         parts: list[Expression] = []
         if self.stiffness.any() and "spring" not in settings.disabled:
-            low, high = self.rest
+            low, high = self.slack
             over: Expression = length - high
             if low < high:  # nothing between the two
                 zero = Number(0.0)
@@ -54,12 +54,7 @@ class Tendon:
             parts.append(-odd_powers(self.damping, rate))
         if self.friction and "frictionloss" not in settings.disabled:
             parts.append(friction_law(rate, self.friction))
-        if not parts:
-            return None
-        law = parts[0]
-        for part in parts[1:]:
-            law = law + part
-        return law
+        return total(parts) if parts else None
 
 
 def powers(numbers: Floats, x: Expression) -> Expression:
@@ -74,31 +69,27 @@ def odd_powers(numbers: Floats, v: Expression) -> Expression:
 
 def _series(numbers: Floats, terms: list[Expression]) -> Expression:
     parts = [as_expression(float(c)) * term for c, term in zip(numbers, terms, strict=False) if c]
-    law = parts[0]
-    for part in parts[1:]:
-        law = law + part
-    return law
+    return total(parts)
 
 
 def read_tendons(
     root: Node, bodies: Bodies, chains: Chains, defaults: Defaults, settings: Settings
 ) -> dict[str, Tendon]:
     """The tendons of a model by name."""
-    found: dict[str, Tendon] = {}
-    resting = _Rest(chains, settings)
-    for section in root.each("tendon"):
-        for raw in section.children:
-            if raw.tag not in ("fixed", "spatial"):
-                raise raw.fail("is neither a <fixed> nor a <spatial> tendon; remove it")
-            node = defaults.resolved(raw)
-            name = node.get("name") or f"tendon{len(found)}"
-            if name in found:
-                raise raw.fail("there is a tendon of this name already; rename one")
-            found[name] = _tendon(name, node, bodies, resting, settings)
-    return found
+    tendons: dict[str, Tendon] = {}
+    relaxed = _Relaxed(chains, settings)
+    for raw in root.each_in("tendon"):
+        if raw.tag not in ("fixed", "spatial"):
+            raise raw.fail("is neither a <fixed> nor a <spatial> tendon; remove it")
+        node = defaults.resolved(raw)
+        name = node.get("name") or f"tendon{len(tendons)}"
+        if name in tendons:
+            raise raw.fail("there is a tendon of this name already; rename one")
+        tendons[name] = _tendon(name, node, bodies, relaxed, settings)
+    return tendons
 
 
-def _tendon(name: str, node: Node, bodies: Bodies, resting: _Rest, settings: Settings) -> Tendon:
+def _tendon(name: str, node: Node, bodies: Bodies, relaxed: _Relaxed, settings: Settings) -> Tendon:
     joints: list[tuple[Joint, float]] = []
     sites: tuple[Site, Site] | None = None
     length = 0.0
@@ -115,24 +106,20 @@ def _tendon(name: str, node: Node, bodies: Bodies, resting: _Rest, settings: Set
             one, two = (bodies.site(part, "site") for part in parts)
             if bodies.mover(one.body) != bodies.mover(two.body):
                 sites = (one, two)
-                length = resting.distance(one, two)
-    given = node.numbers("springlength", 1, 2)
-    rest = (length, length)
-    if given is not None and given[0] >= 0.0:
-        rest = (float(given[0]), float(given[-1]))
-    limited = node.limited("limited", "range", settings.autolimits)
-    stiffness, damping = (node.numbers(key, 1, 3) for key in ("stiffness", "damping"))
-    zero = np.zeros(1)
+                length = relaxed.distance(one, two)
+    slack = node.numbers("springlength", 1, 2)
+    if slack is None or slack[0] < 0.0:
+        slack = np.array([length])
     return Tendon(
         name,
         node,
         joints,
         sites,
-        zero if stiffness is None else stiffness,
-        zero if damping is None else damping,
+        node.padded("stiffness", (0.0, 0.0, 0.0)),
+        node.padded("damping", (0.0, 0.0, 0.0)),
         node.number("frictionloss", 0.0),
-        rest,
-        limited,
+        (float(slack[0]), float(slack[-1])),
+        node.limited("limited", "range", settings.autolimits),
         node.number("armature", 0.0),
     )
 
@@ -142,7 +129,7 @@ def spring_place(joint: Joint, settings: Settings) -> float:
     return joint.node.number("springref", 0.0) * (settings.angle if joint.kind == "revolute" else 1.0)
 
 
-class _Rest:
+class _Relaxed:
     """Where the links are with all joints where their springs are at rest, found when first asked for."""
 
     def __init__(self, chains: Chains, settings: Settings) -> None:

@@ -7,6 +7,7 @@ import re
 from linkwright.formats.mks.problems import Fault, did_you_mean
 from linkwright.formats.mks.syntax import Node, Vector, Word
 from linkwright.formats.mks.values import Scope
+from linkwright.mechanism.drawing import colour_text
 
 COLOURS = {
     "black": "#000000",
@@ -43,7 +44,7 @@ def colour_of(node: Node, scope: Scope) -> str:
         parts = scope.constants(node, 3)
         if any(not 0.0 <= x <= 1.0 for x in parts):
             raise Fault(node, "red, green and blue are numbers from 0 to 1")
-        return "#" + "".join(f"{round(255 * x):02x}" for x in parts)
+        return colour_text(parts)
     if not isinstance(node, Word):
         raise Fault(node, 'expected a colour: a name, "#rrggbb" or (red, green, blue)')
     text = node.text.lower()

@@ -6,20 +6,20 @@ A joint's coordinates are zero where the file's poses put its links, so that loo
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError
-from linkwright.formats.limits import ranged
 from linkwright.formats.poses import Pose
 from linkwright.formats.sdf.scope import WORLD, Place, Scope
 from linkwright.formats.sdf.values import Values
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.builder_parts import Triad
 from linkwright.mechanism.frames import axis_frame, snapped
+from linkwright.mechanism.kinds import UNIVERSAL
 
 TYPES = (*("revolute", "continuous", "prismatic", "screw", "ball", "universal", "revolute2", "fixed", "gearbox"),)
 _ONE_AXIS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "screw": "screw"}
@@ -32,8 +32,7 @@ class Axis:
     """An axis of a joint, in the axes of the joint's frame, with its limits and losses."""
 
     direction: Floats
-    lower: float
-    upper: float
+    limits: tuple[float, float]
     velocity: float
     effort: float
     damping: float
@@ -51,8 +50,8 @@ class Link:
 
 
 @dataclass(frozen=True, eq=False)
-class _Made:
-    """A joint of one axis that was made, for gearboxes: its links and its axis in the world."""
+class _Hinge:
+    """A revolute joint that a gearbox may use: its links and its axis in the world."""
 
     name: str
     parent: str
@@ -65,7 +64,7 @@ class Joints:
 
     def __init__(self, builder: Builder, links: dict[str, Link], notes: dict[str, list[str]]) -> None:
         self.b, self.links, self.notes = builder, links, notes
-        self.made: dict[frozenset[str], _Made] = {}  # by their two links; the first, where there are more
+        self.hinges: dict[frozenset[str], _Hinge] = {}  # by their two links; the first, where there are more
         self.later: list[tuple[Scope, Place, str]] = []  # gearboxes, which need the other joints
         self.mimics: list[tuple[Values, Any, str, str, tuple[float, float]]] = []
 
@@ -109,28 +108,13 @@ class Joints:
         values, element, kind = scope.values, place.element, _type(scope.values, place)
         frame = scope.frame_in_world(place.name, element)
         axis = self._axis(scope, element, "axis", frame, name)
-        bounded = kind != "continuous"
+        if kind == "continuous":
+            axis = replace(axis, limits=(-math.inf, math.inf))
         options: dict[str, Any] = {"pitch": _pitch(values, element, name)} if kind == "screw" else {}
-        if bounded:
-            options.update(lower=axis.lower, upper=axis.upper)
-        triads = self._triads(ends, frame, axis_frame(axis.direction))
-        self.b.joint(
-            _ONE_AXIS[kind],
-            *triads,
-            name,
-            velocity=axis.velocity,
-            effort=axis.effort,
-            damping=axis.damping,
-            friction=axis.friction,
-            actuated=axis.effort != 0.0,
-            cut=cut,
-            **options,
-        )
-        if axis.stiffness:
-            self.b.joint_spring(name, axis.stiffness, axis.reference, name=f"{name} spring")
+        self._about(axis, _ONE_AXIS[kind], ends, frame, name, actuated=axis.effort != 0.0, cut=cut, **options)
         if kind in ("revolute", "continuous"):
-            made = _Made(name, *ends, frame.r @ axis.direction / np.linalg.norm(axis.direction))
-            self.made.setdefault(frozenset(ends), made)
+            hinge = _Hinge(name, *ends, frame.r @ axis.direction / np.linalg.norm(axis.direction))
+            self.hinges.setdefault(frozenset(ends), hinge)
         self._mimic(scope, element.find("axis/mimic"), name)
 
     def _two(self, scope: Scope, place: Place, name: str, ends: tuple[str, str], cut: bool) -> None:
@@ -149,28 +133,14 @@ class Joints:
             between = f"{name} between"
             self.b.body(between)
             self.links[between] = Link(between, frame)
-            pairs = ((name, (ends[0], between), axes[0]), (f"{name} axis2", (between, ends[1]), axes[1]))
-            for part, sides, axis in pairs:
-                self.b.joint(
-                    "revolute",
-                    *self._triads(sides, frame, axis_frame(axis.direction)),
-                    part,
-                    lower=axis.lower,
-                    upper=axis.upper,
-                    velocity=axis.velocity,
-                    effort=axis.effort,
-                    damping=axis.damping,
-                    friction=axis.friction,
-                    cut=cut and part == name,
-                )
-                if axis.stiffness:
-                    self.b.joint_spring(part, axis.stiffness, axis.reference, name=f"{part} spring")
+            self._about(axes[0], "revolute", (ends[0], between), frame, name, cut=cut)
+            self._about(axes[1], "revolute", (between, ends[1]), frame, f"{name} axis2")
             return
         # Of a universal joint h of the parent's triad is the first axis and g the second.
         w = w - u * (u @ w)
         w = w / np.linalg.norm(w)
         near = snapped(np.stack([np.cross(w, u), w, u], axis=1))
-        far = near @ np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+        far = near @ UNIVERSAL.neutral_rotation()
         triad_i, _ = self._triads(ends, frame, near)
         _, triad_j = self._triads(ends, frame, far)
         self.b.joint("universal", triad_i, triad_j, name, cut=cut)
@@ -181,7 +151,7 @@ class Joints:
                 self.b.joint_friction(name, axis.friction, index=k, name=f"{name} friction {k}")
             if axis.stiffness:
                 self.b.joint_spring(name, axis.stiffness, axis.reference, index=k, name=f"{name} spring {k}")
-            if math.isfinite(axis.lower) or math.isfinite(axis.upper):
+            if any(map(math.isfinite, axis.limits)):
                 self.note("limits of joints with two axes", name)
 
     def _gear(self, scope: Scope, place: Place, name: str) -> None:
@@ -192,23 +162,21 @@ class Joints:
             raise values.fail(element, f"gearbox {name!r} has the ratio 0; give it a ratio", name)
         reference = values.text(element, "gearbox_reference_body")
         frame = scope.frame_in_world(place.name, element)
-        found: list[tuple[str, float]] = []
+        hinges: list[tuple[str, float]] = []
         for tag, side in (("axis", "parent"), ("axis2", "child")):
-            ends = [_label(scope, values.text(element, side), element), _label(scope, reference, element)]
+            ends = [link_label(scope, link, element) for link in (values.text(element, side), reference)]
             axis = frame.r @ self._axis(scope, element, tag, frame, name).direction
             axis = axis / np.linalg.norm(axis)
-            made = self.made.get(frozenset(ends))
-            if made is None:
-                text = (
-                    f"gearbox {name!r}: no revolute joint joins {ends[0]!r} to its reference body {ends[1]!r}; add one"
-                )
-                raise values.fail(element, text, name)
-            along = float(made.axis @ axis)
+            hinge = self.hinges.get(frozenset(ends))
+            if hinge is None:
+                text = f"no revolute joint joins {ends[0]!r} to its reference body {ends[1]!r}; add one"
+                raise values.fail(element, f"gearbox {name!r}: {text}", name)
+            along = float(hinge.axis @ axis)
             if abs(along) < 1.0 - _PARALLEL:
-                text = f"gearbox {name!r}: its <{tag}> is not along the axis of joint {made.name!r}; turn it there"
+                text = f"gearbox {name!r}: its <{tag}> is not along the axis of joint {hinge.name!r}; turn it there"
                 raise values.fail(element, text, name)
-            found.append((made.name, math.copysign(1.0, along) * (1.0 if made.parent == ends[1] else -1.0)))
-        (motor, s1), (output, s2) = found
+            hinges.append((hinge.name, math.copysign(1.0, along) * (1.0 if hinge.parent == ends[1] else -1.0)))
+        (motor, s1), (output, s2) = hinges
         self.mimics.append((values, element, motor, output, (-(s1 * s2) / ratio, 0.0)))
 
     def _mimic(self, scope: Scope, element: Any, name: str) -> None:
@@ -228,19 +196,36 @@ class Joints:
         self.mimics.append((values, element, name, prefix + leader, (ratio, offset)))
 
     # -- parts --------------------------------------------------------------------------------------------------
+    def _about(self, axis: Axis, kind: str, ends: tuple[str, str], frame: Pose, name: str, **options: Any) -> None:
+        """A joint of one axis, with the axis's limits, losses and spring."""
+        self.b.joint(
+            kind,
+            *self._triads(ends, frame, axis_frame(axis.direction)),
+            name,
+            lower=axis.limits[0],
+            upper=axis.limits[1],
+            velocity=axis.velocity,
+            effort=axis.effort,
+            damping=axis.damping,
+            friction=axis.friction,
+            **options,
+        )
+        if axis.stiffness:
+            self.b.joint_spring(name, axis.stiffness, axis.reference, name=f"{name} spring")
+
     def _triads(self, ends: tuple[str, str], frame: Pose, turn: Floats) -> tuple[Triad, Triad]:
         """The joint's triads on its two bodies, given by its frame in the world and by axes in that frame."""
-        made = []
+        triads = []
         for end in ends:
             link = self.links[end]
             inside = link.pose.inverse() @ frame
-            made.append(self.b.frame(link.body, snapped(inside.r @ turn), inside.p))
-        return made[0], made[1]
+            triads.append(self.b.frame(link.body, snapped(inside.r @ turn), inside.p))
+        return triads[0], triads[1]
 
     def _axis(self, scope: Scope, joint: Any, tag: str, frame: Pose, name: str) -> Axis:
         values, element = scope.values, joint.find(tag)
         xyz = None if element is None else element.find("xyz")
-        direction = values.numbers(xyz, (0.0, 0.0, 1.0), name)
+        direction = values.numbers(element, "xyz", (0.0, 0.0, 1.0), name)
         if not direction.any():
             raise values.fail(xyz, f"joint {name!r} has a zero <{tag}>; give it a direction", name)
         direction = direction / np.abs(direction).max()  # however long it is written, its square is a number
@@ -252,18 +237,13 @@ class Joints:
         elif model:
             direction = frame.r.T @ scope.in_world().r @ direction
         limit, dynamics = (None if element is None else element.find(part) for part in ("limit", "dynamics"))
-        lower, upper = (
-            values.limit(limit, key, sign, name) for key, sign in (("lower", -math.inf), ("upper", math.inf))
-        )
-        lower, upper = ranged(name, lower, upper, values.file)
         return Axis(
             snapped(direction),
-            lower,
-            upper,
+            values.limits(limit, (-math.inf, math.inf), name),
             values.limit(limit, "velocity", math.inf, name),
             values.limit(limit, "effort", math.inf, name),
-            values.not_negative(dynamics, "damping", 0.0, name),
-            values.not_negative(dynamics, "friction", 0.0, name),
+            values.not_negative(dynamics, "damping", 0.0, name, f"{name} has the negative <damping>"),
+            values.not_negative(dynamics, "friction", 0.0, name, f"{name} has the negative <friction>"),
             values.number(dynamics, "spring_stiffness", 0.0, name),
             values.number(dynamics, "spring_reference", 0.0, name),
         )
@@ -293,9 +273,10 @@ def _pitch(values: Values, element: Any, name: str) -> float:
     return values.number(element, "screw_thread_pitch", 1.0, name) / (2.0 * math.pi)
 
 
-def _label(scope: Scope, name: str, asker: Any) -> str:
-    found = scope.body(name, asker)
-    return WORLD if found is None else label(*found)
+def link_label(scope: Scope, name: str, asker: Any) -> str:
+    """The label of the link that a name stands for; the world's own name for the world."""
+    body = scope.body(name, asker)
+    return WORLD if body is None else label(*body)
 
 
 def label(scope: Scope, name: str) -> str:

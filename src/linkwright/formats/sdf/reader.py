@@ -12,19 +12,19 @@ import numpy as np
 
 from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightWarning, ModelError
+from linkwright.formats.files import check_options
 from linkwright.formats.includes import Folder
 from linkwright.formats.poses import HERE
-from linkwright.formats.sdf.joints import Joints, Link, label
+from linkwright.formats.sdf.joints import Joints, Link, label, link_label
 from linkwright.formats.sdf.scope import WORLD, Place, Scope, read_scope, version_of
-from linkwright.formats.sdf.values import Values
+from linkwright.formats.sdf.values import Values, is_true
+from linkwright.formats.urdf import INERTIA
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.checks import listed
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.elements import joint_losses
+from linkwright.mechanism.description import FREE_FALL, Description
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.merge import merge_fixed
 
-_PACKED = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 #: How many freedoms the joints have that have not one.
 _FREES = {"fixed": 0, "universal": 2, "revolute2": 2, "ball": 3}
 _WORLD_GRAVITY = (0.0, 0.0, -9.8)
@@ -40,7 +40,7 @@ _KNOWN = {
     "limit": "lower upper effort velocity stiffness dissipation",
     "mimic": "multiplier offset reference",
     "inertial": "mass density pose frame origin inertia fluid_added_mass auto_inertia_params",
-    "inertia": " ".join(_PACKED),
+    "inertia": " ".join(INERTIA),
 }
 _KNOWN["axis2"] = _KNOWN["axis"]
 
@@ -64,20 +64,9 @@ def read_sdf(
     folders whose files may be included.
     """
     file = os.fspath(path)
-    for option, value, allowed in (
-        ("base", base, (None, "fixed", "floating")),
-        ("fixed", fixed, ("merge", "keep")),
-        ("friction", friction, ("apply", "ignore")),
-        ("angles", angles, ("exact turns", "as written")),
-    ):
-        if value not in allowed:
-            words = " or ".join(repr(word) for word in allowed if word is not None)
-            raise FormatError(f"the option {option}={value!r} must be {words}", file=file)
+    check_options(file, read_sdf, base=base, fixed=fixed, friction=friction, angles=angles)
     folder = Folder.of(path, folders)
     root = folder.parse()
-    if root.tag != "sdf":
-        text = f"is not an SDF: its outermost element is <{root.tag}>, not <sdf>"
-        raise FormatError(text, file=file, line=root.sourceline)
     version = version_of(root, file)
     tops = [e for e in root if e.tag in ("model", "world")]
     if len(tops) != 1:
@@ -107,9 +96,11 @@ class _Reader:
         self.joints = Joints(self.b, self.links, self.notes)
         self.floating: list[str] = []  # bodies that a free joint may carry, the canonical ones first
         self.light: list[str] = []
+        self.weightless: list[tuple[str, str, float]] = []  # bodies without gravity: centre of mass, name, mass
+        self.gravity = np.array(FREE_FALL)
 
     def description(self) -> Description:
-        scopes = [(scope, static) for scope, static in _scopes(self.top, self.base == "floating")]
+        scopes = list(_scopes(self.top, self.base == "floating"))
         for scope, static in scopes:
             self._look(scope)
             for place in scope.of_kind("link"):
@@ -119,18 +110,20 @@ class _Reader:
         if all(link.body == WORLD for link in self.links.values()):
             what = "is static" if len(self.links) > 1 else "has no <link>"
             raise FormatError(f"nothing in it can move: all of it {what}", file=self.file)
-        found = [(s, p, self._ends(s, p)) for s, static in scopes for p in s.of_kind("joint") if not static]
-        cuts = self._tree([(str(place.element.get("type")), ends) for _, place, ends in found])
-        for k, (scope, place, ends) in enumerate(found):
+        joints = [(s, p, self._ends(s, p)) for s, static in scopes for p in s.of_kind("joint") if not static]
+        cuts = self._tree([(str(place.element.get("type")), ends) for _, place, ends in joints])
+        for k, (scope, place, ends) in enumerate(joints):
             self.joints.add(scope, place, label(scope, place.name), ends, cut=k in cuts)
         self.joints.finish()
         for scope, _ in scopes:
             for place in scope.of_kind("frame"):
                 self._frame(scope, place)
         if self.top.is_world:
-            gravity = self.top.element.find("gravity")
-            self.b.gravity(self.top.values.numbers(gravity, _WORLD_GRAVITY, "the world"))
-        self._tell()
+            self.gravity = self.top.values.numbers(self.top.element, "gravity", _WORLD_GRAVITY, "the world")
+            self.b.gravity(self.gravity)
+        for centre, name, mass in self.weightless:
+            self.b.applied_wrench(centre, -mass * self.gravity, axes="ground", name=f"{name} without gravity")
+        self._warn()
         try:
             return self.b.description(inertias="warn")
         except ModelError as error:
@@ -152,29 +145,28 @@ class _Reader:
         self.links[name] = Link(name, pose)
         self.floating.append(name)
         if not values.switch(element, "gravity", True, name) and mass:
-            at = f"{name} centre of mass"
-            self.b.frame(name, np.eye(3), com, at)
-            self.notes.setdefault("", []).append(at)
+            centre = f"{name} centre of mass"
+            self.b.frame(name, np.eye(3), com, centre)
+            self.weightless.append((centre, name, mass))
 
     def _inertial(self, values: Values, element: Any, name: str) -> tuple[float, Floats, Floats]:
         if element is None:
             self.light.append(name)
             return 1.0, np.zeros(3), np.eye(3)
-        if element.get("auto", "false").strip().lower() in ("1", "true"):
+        if is_true(element, "auto"):
             text = f'link {name!r} has <inertial auto="true">, which is not read; write mass and inertia out'
             raise values.fail(element, text, name)
         if element.find("fluid_added_mass") is not None:
             self.joints.note("<fluid_added_mass>", name)
-        pose = values.pose(element.find("pose"), name)
+        pose = values.pose(element, name)
         inertia, diagonal = element.find("inertia"), (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
-        pairs = zip(_PACKED, diagonal, strict=True)
+        pairs = zip(INERTIA, diagonal, strict=True)
         packed = np.array([values.number(inertia, key, default, name) for key, default in pairs])
-        mass = values.not_negative(element, "mass", 1.0, name)
+        mass = values.not_negative(element, "mass", 1.0, name, f"{name} has the negative <mass>")
         return mass, pose.p, pose.r @ full_inertia(packed) @ pose.r.T
 
     def _frame(self, scope: Scope, place: Place) -> None:
-        found = scope.body(place.name, place.element)
-        link = self.links[WORLD if found is None else label(*found)]
+        link = self.links[link_label(scope, place.name, place.element)]
         inside = link.pose.inverse() @ scope.frame_in_world(place.name, place.element)
         try:
             self.b.frame(link.body, inside.r, inside.p, label(scope, place.name))
@@ -188,8 +180,7 @@ class _Reader:
             name = values.text(element, side)
             if not name:
                 raise values.fail(element, f"joint {place.name!r} names no <{side}>; add one", place.name)
-            found = scope.body(name, element)
-            ends.append(WORLD if found is None else label(*found))
+            ends.append(link_label(scope, name, element))
         if ends[0] == ends[1]:
             text = f"joint {place.name!r} joins {ends[0]!r} to itself; name two different links"
             raise values.fail(element, text, place.name)
@@ -197,8 +188,8 @@ class _Reader:
 
     def _canonical(self, scope: Scope) -> None:
         if scope.canonical:
-            found = scope.body(scope.canonical, scope.element)
-            if found is not None and (name := label(*found)) in self.floating:
+            name = link_label(scope, scope.canonical, scope.element)
+            if name in self.floating:
                 self.floating.remove(name)
                 self.floating.insert(0, name)
 
@@ -260,12 +251,7 @@ class _Reader:
             elif child.tag in _KNOWN:
                 self._look_inside(child, name)
 
-    def _tell(self) -> None:
-        for at in self.notes.pop("", []):
-            name = at.removesuffix(" centre of mass")
-            mass = float(self.b._body_rows[self.b._bodies[name].number][0])
-            force = -mass * np.asarray(self.b._gravity, dtype=np.float64)
-            self.b.applied_wrench(at, force, axes="ground", name=f"{name} without gravity")
+    def _warn(self) -> None:
         if self.light:
             text = f"{self.file}: no <inertial> in {listed(self.light)}; taken as SDF says, 1 kg and 1 kg m² about "
             warn(text + "each axis", LinkwrightWarning, stacklevel=6)
@@ -284,10 +270,5 @@ def _scopes(top: Scope, mobile: bool) -> Iterator[tuple[Scope, bool]]:
 
 
 def _without_losses(d: Description) -> Description:
-    rows = range(d.nj)
-    losses = {
-        force.name
-        for j in rows
-        for force in joint_losses(d.joint_names[j], d.kind_of(j).nv, float(d.damping[j]), float(d.friction[j]))
-    }
+    losses = {force.name for j in range(d.nj) for force in d.losses(j)}
     return replace(d, elements=tuple(e for e in d.elements if e.name not in losses))

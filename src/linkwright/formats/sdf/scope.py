@@ -13,7 +13,7 @@ from typing import Any
 from linkwright.errors import FormatError
 from linkwright.formats.includes import Folder
 from linkwright.formats.poses import HERE, Pose
-from linkwright.formats.sdf.values import Values
+from linkwright.formats.sdf.values import Values, is_true
 from linkwright.mechanism.checks import listed
 
 MAX_MODELS = 50  # nested in each other
@@ -49,7 +49,7 @@ class Scope:
     models: dict[str, Scope] = field(default_factory=dict)
     canonical: str = ""  # the name of the canonical link, empty: the first
     placement: str = ""  # the frame that the model's pose is meant for
-    _found: dict[str, Pose] = field(default_factory=dict)
+    _poses: dict[str, Pose] = field(default_factory=dict)  # those that have been resolved
     _busy: set[str] = field(default_factory=set)  # whose poses are being looked for
     _world: Pose | None = None
 
@@ -72,22 +72,21 @@ class Scope:
         return self._world
 
     def _own_pose(self) -> Pose:
-        pose = self.values.pose(self.element.find("pose"), self.name)
-        return pose @ self._placed()
+        return self.values.pose(self.element, self.name) @ self._placed()
 
     def _placed(self) -> Pose:
         return self.pose(self.placement, self.element).inverse() if self.placement else HERE
 
     def pose(self, name: str, asker: Any) -> Pose:
         """Where a frame of this scope, or of a model in it, is in the scope's own frame."""
-        inner, rest = self._inner(name, asker)
+        inner, inside = self._inner(name, asker)
         if inner is not None:
-            return self.pose(inner.name, asker) @ inner.pose(rest, asker)
+            return self.pose(inner.name, asker) @ inner.pose(inside, asker)
         if name in ("", MODEL) or (name == WORLD and self.is_world):
             return HERE
         chain: list[Place] = []
         at = name
-        while at not in ("", MODEL) and not (at == WORLD and self.is_world) and at not in self._found:
+        while at not in ("", MODEL) and not (at == WORLD and self.is_world) and at not in self._poses:
             if "::" in at:
                 break
             place = self._place(at, asker if not chain else chain[-1].element)
@@ -97,8 +96,8 @@ class Scope:
             self._busy.add(at)
             chain.append(place)
             at = place.relative_to
-        if at in self._found:
-            pose = self._found[at]
+        if at in self._poses:
+            pose = self._poses[at]
         else:
             pose = self.pose(at, chain[-1].element) if "::" in at else HERE
         self._busy.difference_update(place.name for place in chain)
@@ -106,7 +105,7 @@ class Scope:
             pose = pose @ place.pose
             if place.kind == "model":
                 pose = pose @ self.models[place.name]._placed()
-            self._found[place.name] = pose
+            self._poses[place.name] = pose
         return pose
 
     def body(self, name: str, asker: Any) -> tuple[Scope, str] | None:
@@ -120,9 +119,9 @@ class Scope:
             passed.add(key)
             if name == WORLD and (scope.is_world or scope.parent is None or name not in scope.places):
                 return None
-            inner, rest = scope._inner(name, asker)
+            inner, name = scope._inner(name, asker)
             if inner is not None:
-                scope, name = inner, rest
+                scope = inner
                 continue
             if name == MODEL:
                 if scope.is_world:
@@ -152,13 +151,13 @@ class Scope:
         return self.in_world() @ self.pose(name, asker)
 
     def _inner(self, name: str, asker: Any) -> tuple[Scope | None, str]:
-        """The nested model that a name such as arm::hand begins with, and the rest."""
-        first, parted, rest = name.partition("::")
+        """The nested model that a name such as arm::hand begins with, and the name in it."""
+        first, parted, inside = name.partition("::")
         if not parted:
             return None, name
         if first not in self.models:
             raise self._unknown(name, asker, "no nested model", first, list(self.models))
-        return self.models[first], rest
+        return self.models[first], inside
 
     def _place(self, name: str, asker: Any) -> Place:
         if name not in self.places:
@@ -238,11 +237,9 @@ def _place_of(element: Any, scope: Scope) -> Place:
 
 
 def _pose_of(element: Any, values: Values, name: str) -> tuple[Pose, str]:
-    found = element.find("pose")
-    pose = values.pose(found, name)
-    if found is None:
-        return pose, ""
-    return pose, str(found.get("relative_to") or found.get("frame") or "")
+    pose = element.find("pose")
+    relative_to = "" if pose is None else str(pose.get("relative_to") or pose.get("frame") or "")
+    return values.pose(element, name), relative_to
 
 
 # -- includes -----------------------------------------------------------------------------------------------------
@@ -251,13 +248,10 @@ def _include(element: Any, folder: Folder, scope: Scope, depth: int) -> None:
     uri = values.text(element, "uri")
     if not uri:
         raise values.fail(element, "an <include> has no <uri>; name the file or model:// folder")
-    if element.get("merge", "false").strip().lower() in ("1", "true"):
+    if is_true(element, "merge"):
         raise values.fail(element, f'<include merge="true"> of {uri!r} is not read; include it without merge', uri)
     with folder.open(_model_file(uri, folder, element, values), element) as part:
         root = part.root
-        if root.tag != "sdf":
-            text = f"is not an SDF: its outermost element is <{root.tag}>, not <sdf>"
-            raise FormatError(text, file=folder.file, line=root.sourceline)
         inner_version = version_of(root, folder.file)
         models = root.findall("model")
         if len(models) != 1:
@@ -275,11 +269,11 @@ def _include(element: Any, folder: Folder, scope: Scope, depth: int) -> None:
 
 def _model_file(uri: str, folder: Folder, element: Any, values: Values) -> str:
     """The file that a uri means: itself, or what is in its folder."""
-    kind, parted, rest = uri.partition("://")
+    kind, parted, path = uri.partition("://")
     if parted and kind not in ("model", "file", "package"):
         text = f"includes {uri!r}; nothing is fetched over a network: put the model beside the file and name its folder"
         raise values.fail(element, text, uri)
-    name = rest if parted else uri
+    name = path if parted else uri
     if folder.exists(f"{name}/model.config", element):
         config = Values(str(name))
         with folder.open(f"{name}/model.config", element) as part:
@@ -292,12 +286,15 @@ def _model_file(uri: str, folder: Folder, element: Any, values: Values) -> str:
 
 
 def version_of(root: Any, file: str) -> Version:
-    """The version that an `<sdf>` says."""
+    """The version that an `<sdf>` says; any other outermost element is an error."""
+    if root.tag != "sdf":
+        text = f"is not an SDF: its outermost element is <{root.tag}>, not <sdf>"
+        raise FormatError(text, file=file, line=root.sourceline)
     text = root.get("version")
     version = _version(text or "")
     if version is None or version < (1, 4) or version > (1, 99):
-        said = "says no version" if text is None else f"says version={text!r}"
-        raise FormatError(f"{said}; SDF 1.4 to 1.12 is read", file=file, line=root.sourceline)
+        shown = "says no version" if text is None else f"says version={text!r}"
+        raise FormatError(f"{shown}; SDF 1.4 to 1.12 is read", file=file, line=root.sourceline)
     return version
 
 
