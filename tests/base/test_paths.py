@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.control.records import Record
+from linkwright.control.identification.records import Record
 from linkwright.errors import LinkwrightError, ModelError
 
 READERS: dict[str, Callable[[Any], object]] = {

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.control.hinfinity import hinf
-from linkwright.control.mixed_sensitivity import mixed_sensitivity
-from linkwright.control.systems import System, block_diagonal, from_polynomials, stack
+from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
+from linkwright.control.hinfinity.synthesis import hinf
+from linkwright.control.hinfinity.systems import System, block_diagonal, from_polynomials, stack
 
 
 @dataclass(frozen=True)

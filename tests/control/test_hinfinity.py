@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from linear_cases import random_system
 
-from linkwright.control.hinfinity import hinf
-from linkwright.control.norms import grid_norm, hinf_norm
-from linkwright.control.systems import System, from_polynomials, lft, to_continuous, to_sampled
+from linkwright.control.hinfinity.norms import grid_norm, hinf_norm
+from linkwright.control.hinfinity.synthesis import hinf
+from linkwright.control.hinfinity.systems import System, from_polynomials, lft, to_continuous, to_sampled
 from linkwright.errors import DesignError, ModelError, ShapeError
 
 

@@ -7,10 +7,10 @@ import pytest
 from linear_cases import paper_case, sampled_case
 from published_designs import PUBLISHED
 
-from linkwright.control.margins import margins
-from linkwright.control.mixed_sensitivity import mixed_sensitivity
-from linkwright.control.norms import hinf_norm
-from linkwright.control.systems import System, from_polynomials, gains, series
+from linkwright.control.hinfinity.margins import margins
+from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
+from linkwright.control.hinfinity.norms import hinf_norm
+from linkwright.control.hinfinity.systems import System, from_polynomials, gains, series
 from linkwright.errors import DesignError, LinkwrightWarning, ModelError, ShapeError
 
 pytestmark = pytest.mark.filterwarnings("ignore::linkwright.errors.LinkwrightWarning")

@@ -3,7 +3,7 @@
 import pytest
 
 from closed_mechanisms import geared_wheels
-from linkwright.control.plant import joint_positions
+from linkwright.control.loop.plant import joint_positions
 from linkwright.errors import ModelError
 
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import least_squares
 
 import linkwright as lw
-from linkwright.control.fitting import fit
-from linkwright.control.prediction import Orders, Predictor, reflected, split, stable
+from linkwright.control.identification.fitting import fit
+from linkwright.control.identification.prediction import Orders, Predictor, reflected, split, stable
 
 FORMS = {
     "box-jenkins": (Orders(2, 2, 2, 1, 2), False),

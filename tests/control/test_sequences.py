@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.control.sequences import is_primitive, primitive_polynomial
+from linkwright.control.identification.sequences import is_primitive, primitive_polynomial
 from linkwright.errors import LinkwrightError
 
 

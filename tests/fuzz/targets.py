@@ -225,7 +225,7 @@ def options(data: bytes, folder: Path) -> Any:
 
 def record(data: bytes, folder: Path) -> Any:
     """A recorded input and output."""
-    from linkwright.control.records import Record
+    from linkwright.control.identification.records import Record
 
     path = folder / "record.csv"
     path.write_bytes(data)

@@ -12,7 +12,7 @@ import pytest
 from plates import chain_torques, plate_at, plates
 
 from linkwright.control import Corrected, friction
-from linkwright.control.controller import Measured, Target
+from linkwright.control.loop.controller import Measured, Target
 from linkwright.errors import ModelError, ShapeError
 from linkwright.studies.manipulator.forward import moved
 from linkwright.studies.manipulator.geometry import Geometry, Inertia

@@ -28,8 +28,8 @@ from linkwright.errors import LinkwrightError
 from linkwright.studies.manipulator.rig import SENSOR, Law, Rig, Variation
 
 if TYPE_CHECKING:
-    from linkwright.control.repeated import Repeated, Weighting
-    from linkwright.control.two_dof import TwoDof
+    from linkwright.control.hinfinity.repeated import Repeated, Weighting
+    from linkwright.control.hinfinity.two_dof import TwoDof
 
 LAWS: tuple[Law, ...] = ("pid", "dynamic", "friction")
 UP = 2  # the vertical axis
@@ -206,7 +206,7 @@ def designed(
     Of several rounds the best is that with the least rms error of the measured acceleration (m/s²) in a motion that no
     other experiment makes: downward, smaller and shorter.
     """
-    from linkwright.control.repeated import repeated_design
+    from linkwright.control.hinfinity.repeated import repeated_design
 
     def experiment(two: TwoDof | None) -> Record:
         return excited(rig, two, samples=samples, seed=seed)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from linkwright.control.models import Model
-    from linkwright.control.repeated import Round
+    from linkwright.control.hinfinity.repeated import Round
+    from linkwright.control.identification.models import Model
 
 MODEL, MEASURED, OTHER = "#0072B2", "#D55E00", "#009E73"
 LEVEL, LOW = 0.95, 0.5  # of the band; Hz, where the plots begin
@@ -71,7 +71,7 @@ def bode_figure(one: Round) -> Figure:
 
 def weights_figure(one: Round) -> Figure:
     """The weights: W_T above what the measured response differs from the model, W_S over what is to be improved."""
-    from linkwright.control.systems import system
+    from linkwright.control.hinfinity.systems import system
 
     figure = new_figure(3.7)
     ax = dressed(figure.subplots(), "frequency (Hz)", "gain")
@@ -94,8 +94,8 @@ def weights_figure(one: Round) -> Figure:
 
 def coherent_error(one: Round) -> tuple[Floats, Floats, Floats]:
     """Frequencies (Hz) where the record is coherent, the model's relative error there, and |W_T|."""
-    from linkwright.control.spectra import multiplicative_error
-    from linkwright.control.systems import system
+    from linkwright.control.hinfinity.systems import system
+    from linkwright.control.identification.spectra import multiplicative_error
 
     seen = (one.measured.hertz >= LOW) & (one.measured.coherence >= COHERENT)
     error = multiplicative_error(one.measured, one.model)[seen]
@@ -104,7 +104,7 @@ def coherent_error(one: Round) -> tuple[Floats, Floats, Floats]:
 
 def loop_figure(one: Round) -> Figure:
     """The stacked cost over frequency under γ, and the loop's S and T under what W_T allows."""
-    from linkwright.control.systems import gains, series, system
+    from linkwright.control.hinfinity.systems import gains, series, system
 
     figure = new_figure(5.9)
     cost, loop = figure.subplots(2, 1, sharex=True)

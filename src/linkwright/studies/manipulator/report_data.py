@@ -30,7 +30,7 @@ from linkwright.studies.manipulator.experiments import (
 from linkwright.studies.manipulator.rig import COMPENSATION, DYNAMIC, PID
 
 if TYPE_CHECKING:
-    from linkwright.control.repeated import Round
+    from linkwright.control.hinfinity.repeated import Round
     from linkwright.studies.manipulator.study import Study
     from linkwright.studies.manipulator.timing import Timing
 

@@ -35,7 +35,7 @@ from linkwright.studies.manipulator.machine import MASSES, Drives, machine, stat
 from linkwright.studies.manipulator.step import ControlStep
 
 if TYPE_CHECKING:
-    from linkwright.control.two_dof import TwoDof
+    from linkwright.control.hinfinity.two_dof import TwoDof
     from linkwright.model import Mechanism
 
 Law = Literal["dynamic", "pid", "friction"]

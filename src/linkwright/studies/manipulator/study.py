@@ -35,8 +35,8 @@ from linkwright.studies.manipulator.rig import Rig, Variation
 from linkwright.studies.manipulator.timing import Timing, measured
 
 if TYPE_CHECKING:
-    from linkwright.control.repeated import Repeated
-    from linkwright.control.two_dof import TwoDof
+    from linkwright.control.hinfinity.repeated import Repeated
+    from linkwright.control.hinfinity.two_dof import TwoDof
 
 Progress = Callable[[str, float], None]
 FREQUENCIES = (4.0, 6.0, 8.0, 10.0, 12.0, 13.0, 14.0, 15.0, 16.0, 17.0, 18.0, 20.0, 24.0, 30.0, 40.0)

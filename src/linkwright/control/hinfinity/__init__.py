@@ -1,0 +1,1 @@
+"""Linear systems as four matrices, their H∞ norms, and the design of controllers by H∞ synthesis."""

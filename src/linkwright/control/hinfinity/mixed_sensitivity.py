@@ -1,0 +1,243 @@
+"""Mixed-sensitivity H∞ design: weights and a plant in, a verified controller with its margins out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.base.locks import cached_property
+from linkwright.control.hinfinity.margins import Margins, loop_margins
+from linkwright.control.hinfinity.norms import Norm, hinf_norm
+from linkwright.control.hinfinity.synthesis import Design, hinf
+from linkwright.control.hinfinity.systems import System, diagonal, gains, lft, period, system
+from linkwright.errors import DesignError, ModelError
+
+Cost = Literal["paper", "standard"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A plant with its weights and filter, all continuous or all sampled with one period."""
+
+    G: System
+    W_T: System | None
+    W_S: System | None
+    W_U: System | None
+    F: System
+    cost: Cost
+
+    def generalised(self) -> System:
+        """P of [z; y] = P [w; u]; the loop is closed with u = −K y for the paper's cost, u = K y for the standard."""
+        return _paper(self) if self.cost == "paper" else _standard(self)
+
+    def loop(self, K: System) -> System:
+        """From w to z, the cost, with K in place."""
+        return lft(self.generalised(), -K if self.cost == "paper" else K)
+
+    def with_plant(self, G: Any) -> Problem:
+        """The same weights on another plant."""
+        return Problem(system(G, "G"), self.W_T, self.W_S, self.W_U, self.F, self.cost)
+
+
+@dataclass(frozen=True)
+class MixedSensitivity:
+    """A mixed-sensitivity design. `K` closes the loop with negative feedback: u = −K F y, or u = K F (r − y).
+
+    `gamma_opt`, `gamma`, `norm` and `history` are those of `design`. `baseline` is the cost of doing nothing, K = 0:
+    None where the plant is not stable by itself.
+    """
+
+    system: System
+    problem: Problem
+    design: Design
+    baseline: float | None
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def K(self) -> Any:
+        """The controller as python-control's `StateSpace`."""
+        return self.system.to_control()
+
+    @property
+    def gamma_opt(self) -> float:
+        """The smallest γ that was measured to be reached."""
+        return self.design.gamma_opt
+
+    @property
+    def gamma(self) -> float:
+        """The γ that K was designed at: backed off from γ_opt."""
+        return self.design.gamma
+
+    @property
+    def norm(self) -> Norm:
+        """The verified norm of the cost with K, from both sides."""
+        return self.design.norm
+
+    @property
+    def stable(self) -> bool:
+        """Whether the closed loop is stable."""
+        return self.design.stable
+
+    @property
+    def poles(self) -> NDArray[np.complex128]:
+        """The closed loop's poles with the weights', in s (1/s) or in z."""
+        return self.design.poles
+
+    @cached_property
+    def margins(self) -> Margins:
+        """Gain, phase and delay margins, and the multiplicative errors of G that the loop endures."""
+        return loop_margins(self.problem.G, self.system, self.problem.F, self.problem.W_T)
+
+    def cost(self, G: Any = None, K: Any = None) -> Norm:
+        """The norm of the stacked cost with another plant, another controller, or both; infinite where unstable."""
+        problem = self.problem if G is None else self.problem.with_plant(G)
+        return hinf_norm(problem.loop(self.system if K is None else system(K, "K")))
+
+    def __str__(self) -> str:
+        base = "unstable" if self.baseline is None else f"{self.baseline:.6g}"
+        return f"{self.design}\n  without control (K = 0): {base}\n  {self.margins}"
+
+
+def mixed_sensitivity(
+    G: Any,
+    W_T: Any = None,
+    W_S: Any = None,
+    W_U: Any = None,
+    *,
+    filter: Any = None,
+    cost: Cost = "paper",
+    dt: float | None = None,
+    tolerance: float = 1e-4,
+    back_off: float = 0.05,
+    gamma_max: float = 1e6,
+    epsilon: float | None = None,
+) -> MixedSensitivity:
+    """The controller that minimises a stacked cost of weighted loop functions of the plant G.
+
+    cost "paper": ‖[W_T K(I+GK)⁻¹G; W_S G(I+KG)⁻¹]‖∞ (Nakamura, Yamane, Okada, Komine): W_T bounds the plant's
+    multiplicative error, W_S weighs what a disturbance at the plant's input leaves at its output; u = −K y.
+    cost "standard": ‖[W_S S; W_U K S; W_T T]‖∞ with S = (I+GK)⁻¹, T = GKS; any of the three may be left out.
+    filter: a low-pass F between the plant's output and K; it is part of the loop, and K is returned without it.
+    G and the weights are continuous or all sampled with one period; numbers and (num, den) take dt.
+    See `hinf` for tolerance, back_off, gamma_max and epsilon.
+    """
+    problem = _problem(G, W_T, W_S, W_U, filter, cost, dt)
+    ny, nu = problem.F.outputs, problem.G.inputs
+    P = problem.generalised()
+    design = hinf(P, ny, nu, tolerance=tolerance, back_off=back_off, gamma_max=gamma_max, epsilon=epsilon)
+    K = -design.system if cost == "paper" else design.system
+    nothing = hinf_norm(problem.loop(gains(np.zeros((nu, ny)), P.dt)))
+    baseline = float(nothing.upper) if np.isfinite(nothing.upper) else None
+    notes = list(design.warnings)
+    if cost == "paper" and baseline is not None and design.norm.upper > 0.98 * baseline:
+        text = f"the controller gains little over none: {design.norm.upper:.4g} against {baseline:.4g} with K = 0"
+        notes.append(f"{text}; lower W_T, or raise W_S where the plant is to be improved")
+    return MixedSensitivity(K, problem, design, baseline, tuple(notes))
+
+
+def _problem(G: Any, W_T: Any, W_S: Any, W_U: Any, F: Any, cost: Cost, dt: float | None) -> Problem:
+    if cost not in ("paper", "standard"):
+        raise ModelError(f'cost is "paper" or "standard", not {cost!r}')
+    plant = system(G, "G", dt)
+    ny, nu = plant.outputs, plant.inputs
+    clock = plant.dt if plant.dt is not None else dt
+    if dt is not None and plant.dt is not None and abs(plant.dt - dt) > 1e-9 * dt:
+        raise ModelError(f"G is sampled every {plant.dt:g} s, not every {dt:g} s as dt says")
+    where_T = nu if cost == "paper" else ny
+    weights = {
+        "W_T": None if W_T is None else diagonal(W_T, where_T, "W_T", clock),
+        "W_S": None if W_S is None else diagonal(W_S, ny, "W_S", clock),
+        "W_U": None if W_U is None else diagonal(W_U, nu, "W_U", clock),
+    }
+    if cost == "paper" and (weights["W_T"] is None or weights["W_S"] is None):
+        raise ModelError('the paper\'s cost needs W_T and W_S; with cost="standard" any of them may be left out')
+    if cost == "paper" and weights["W_U"] is not None:
+        raise ModelError('the paper\'s cost has no W_U: put the control effort into W_T, or take cost="standard"')
+    if not any(w is not None for w in weights.values()):
+        raise ModelError("give at least one of W_S, W_U and W_T: without a cost there is nothing to design")
+    low_pass = gains(np.eye(ny), clock) if F is None else diagonal(F, ny, "the filter", clock)
+    for name, weight in [*weights.items(), ("the filter", low_pass)]:
+        if weight is not None and not weight.stable():
+            text = f"{name} is not stable (an integrator, or a pole on the wrong side)"
+            raise DesignError(f"{text}: give it a slow stable pole instead, such as 1/(s + 0.01)")
+    everything = [plant, low_pass, *(w for w in weights.values() if w is not None)]
+    period(*everything)
+    return Problem(plant, weights["W_T"], weights["W_S"], weights["W_U"], low_pass, cost)
+
+
+def _paper(p: Problem) -> System:
+    """[W_T u; W_S G (w+u); F G (w+u)], the states of G held once."""
+    assert p.W_T is not None
+    assert p.W_S is not None
+    nu, ny = p.G.inputs, p.G.outputs
+    n = p.G.order
+    return _wired(
+        [p.G, p.W_T, p.W_S, p.F],
+        inputs=2 * nu,
+        # What enters each block: from the external [w; u], and from y = C_G x + D_G (w + u).
+        external=[
+            np.hstack([np.eye(nu), np.eye(nu)]),
+            np.hstack([np.zeros((nu, nu)), np.eye(nu)]),
+            np.zeros((ny, 2 * nu)),
+            np.zeros((ny, 2 * nu)),
+        ],
+        from_plant=[0.0, 0.0, 1.0, 1.0],
+        outputs=[1, 2, 3],
+        order=n,
+    )
+
+
+def _standard(p: Problem) -> System:
+    """[W_S e; W_U u; W_T y; F e] with e = r − y, y = G u, the states of G held once."""
+    nu, ny = p.G.inputs, p.G.outputs
+    blocks, external, sign, outputs = [p.G], [np.hstack([np.zeros((nu, ny)), np.eye(nu)])], [0.0], []
+    reference = np.hstack([np.eye(ny), np.zeros((ny, nu))])
+    for weight, enters, factor in (
+        (p.W_S, reference, -1.0),
+        (p.W_U, np.hstack([np.zeros((nu, ny)), np.eye(nu)]), 0.0),
+        (p.W_T, np.zeros((ny, ny + nu)), 1.0),
+        (p.F, reference, -1.0),
+    ):
+        if weight is not None:
+            outputs.append(len(blocks))
+            blocks.append(weight)
+            external.append(enters)
+            sign.append(factor)
+    return _wired(blocks, inputs=ny + nu, external=external, from_plant=sign, outputs=outputs, order=p.G.order)
+
+
+def _wired(
+    blocks: list[System],
+    *,
+    inputs: int,
+    external: list[NDArray[np.float64]],
+    from_plant: list[float],
+    outputs: list[int],
+    order: int,
+) -> System:
+    """Blocks behind the plant (the first one), each fed by external signals and by a multiple of the plant's output."""
+    G = blocks[0]
+    total = sum(b.order for b in blocks)
+    A, B = np.zeros((total, total)), np.zeros((total, inputs))
+    C, D = [], []
+    at = 0
+    for i, block in enumerate(blocks):
+        here = slice(at, at + block.order)
+        feeds_x = np.zeros((block.inputs, total))
+        feeds_u = external[i].copy()
+        if i and from_plant[i]:
+            feeds_x[:, :order] = from_plant[i] * G.C
+            feeds_u = feeds_u + from_plant[i] * G.D @ external[0]
+        A[here] = block.B @ feeds_x
+        A[here, here] += block.A
+        B[here] = block.B @ feeds_u
+        if i in outputs:
+            row = block.D @ feeds_x
+            row[:, here] += block.C
+            C.append(row)
+            D.append(block.D @ feeds_u)
+        at += block.order
+    return System(A, B, np.vstack(C), np.vstack(D), period(*blocks))

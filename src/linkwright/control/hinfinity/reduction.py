@@ -1,0 +1,180 @@
+"""Controllers of lower order: Hankel singular values, balanced truncation, and the order that a loop allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwright.base.types import Floats
+from linkwright.control.hinfinity.norms import Norm, hinf_norm
+from linkwright.control.hinfinity.systems import System, lft, series, system, to_continuous, to_sampled
+from linkwright.errors import DesignError, ModelError
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A controller of lower order. `norm` is the closed-loop cost with it, `tried` the cost of each order looked at.
+
+    `hankel` holds the Hankel singular values of the full controller's stable part, `kept` counts its unstable poles.
+    """
+
+    system: System
+    hankel: Floats
+    kept: int
+    norm: Norm | None
+    tried: dict[int, float]
+
+    @property
+    def K(self) -> Any:
+        """The controller as python-control's `StateSpace`."""
+        return self.system.to_control()
+
+    @property
+    def order(self) -> int:
+        """The number of states that are left."""
+        return self.system.order
+
+    def __repr__(self) -> str:
+        full = self.kept + len(self.hankel)
+        unstable = f", {self.kept} of them unstable" if self.kept else ""
+        cost = "" if self.norm is None else f", cost {self.norm.upper:.4g}"
+        return f"Reduced: {self.order} of {full} states{unstable}{cost}"
+
+
+def hankel_singular_values(given: Any) -> Floats:
+    """The Hankel singular values of the stable part, falling: what each state of a balanced form contributes."""
+    return _balancing(to_continuous(split(system(given))[0]))[0]
+
+
+def reduce(K: Any, order: int | None = None, *, keep_norm: float = 0.05, loop: Any = None) -> Reduced:
+    """K by balanced truncation, its unstable poles kept apart and all of them kept; with a design for a loop, balanced
+    as that loop sees it too (Enns' weighting), whichever of the two costs less.
+
+    loop: a design (of `mixed_sensitivity` or `hinf`), or a function from a controller's `System` to the closed loop's.
+    With it the order is the smallest whose closed loop is stable and costs at most keep_norm more than with K itself;
+    a chosen order is measured all the same. Without it an order must be given.
+    """
+    full = system(K, "K")
+    if order is None and loop is None:
+        raise ModelError("say to which order, or give the loop= (a design) that tells how far it can go")
+    if order is not None and not 0 <= order <= full.order:
+        raise ModelError(f"a controller of {full.order} states has no reduced form of order {order}")
+    inside, rest = split(full)
+    stable = to_continuous(inside)
+    if order is not None and order < rest.order:
+        text = f"K has {rest.order} unstable poles, which are kept"
+        raise ModelError(f"{text}: order {order} is too low, at least {rest.order} are needed")
+    values, *plain = _balancing(stable)
+    close = None if loop is None else _closing(loop)
+    ways = [plain] if loop is None else [*_weighted(full, stable, loop), plain]
+
+    def of_order(n: int, way: list[Floats]) -> System:
+        # The bilinear map keeps Gramians, so the truncation of its image is the image of the truncation.
+        small = _truncated(stable, way[0], way[1], n - rest.order)
+        return _parallel(small if full.dt is None else to_sampled(small, full.dt), rest)
+
+    if close is None:
+        assert order is not None
+        return Reduced(of_order(order, plain), values, rest.order, None, {})
+    tried: dict[int, float] = {}
+    most = hinf_norm(close(full)).upper * (1 + keep_norm)
+    for n in range(rest.order, full.order + 1) if order is None else (order,):
+        candidates = [(hinf_norm(close(K_n)), K_n) for K_n in (of_order(n, way) for way in ways)]
+        norm, candidate = min(candidates, key=lambda pair: pair[0].upper)
+        tried[n] = norm.upper
+        if order is not None or norm.upper <= most:
+            if not np.isfinite(norm.upper):
+                raise DesignError(f"with {n} states the closed loop is not stable: keep more, or leave the order out")
+            return Reduced(candidate, values, rest.order, norm, tried)
+    return Reduced(full, values, rest.order, hinf_norm(close(full)), tried)
+
+
+def _weighted(full: System, stable: System, loop: Any) -> list[list[Floats]]:
+    """Balancing as the loop sees the controller (Enns): what w brings to y, and what an error of u does to z."""
+    from scipy.linalg import solve_continuous_lyapunov  # type: ignore[import-untyped]  # SciPy has no types
+
+    if hasattr(loop, "problem"):
+        P, sign = loop.problem.generalised(), -1.0 if loop.problem.cost == "paper" else 1.0
+    elif hasattr(loop, "plant"):
+        P, sign = loop.plant, 1.0
+    else:
+        return []
+    nu, ny = full.outputs, full.inputs
+    m1, p1 = P.inputs - nu, P.outputs - ny
+    wide = P.select([*range(P.outputs), *range(p1, P.outputs)], [*range(P.inputs), *range(m1, P.inputs)])
+    closed = lft(wide, System(full.A, full.B, sign * full.C, sign * full.D, full.dt))
+    if not stable.order or not closed.stable():
+        return []
+    closed = to_continuous(closed)
+    before = series(stable, closed.select(slice(p1, None), slice(0, m1)))
+    after = series(closed.select(slice(0, p1), slice(m1, None)), stable)
+    n = stable.order
+    Wc = solve_continuous_lyapunov(before.A, -before.B @ before.B.T)[-n:, -n:]
+    Wo = solve_continuous_lyapunov(after.A.T, -after.C.T @ after.C)[:n, :n]
+    R, L = _root(Wc), _root(Wo)
+    U, _, Vt = np.linalg.svd(L.T @ R)
+    return [[L @ U, R @ Vt.T]]
+
+
+def _closing(loop: Any) -> Callable[[System], System]:
+    """From a controller to the closed loop of a design."""
+    if hasattr(loop, "problem"):
+        return lambda K: loop.problem.loop(K)
+    if hasattr(loop, "plant"):
+        return lambda K: lft(loop.plant, K)
+    if callable(loop):
+        return lambda K: loop(K)
+    raise ModelError(f"loop= is a design, or a function of a controller, not {type(loop).__name__}")
+
+
+def split(S: System) -> tuple[System, System]:
+    """The strictly stable part (with D) and the rest, which add up to S."""
+    from scipy.linalg import schur, solve_sylvester
+
+    if not S.order:
+        return S, System(S.A, S.B, S.C, np.zeros_like(S.D), S.dt)
+    inside = (lambda re, im: re < 0) if S.dt is None else (lambda re, im: np.hypot(re, im) < 1 - 1e-10)
+    T, U, k = schur(S.A, output="real", sort=inside)
+    B, C = U.T @ S.B, S.C @ U
+    T11, T12, T22 = T[:k, :k], T[:k, k:], T[k:, k:]
+    # T11 X − X T22 = −T12 parts the two.
+    X = solve_sylvester(T11, -T22, -T12) if 0 < k < S.order else np.zeros((k, S.order - k))
+    stable = System(T11, B[:k] - X @ B[k:], C[:, :k], S.D, S.dt)
+    return stable, System(T22, B[k:], C[:, k:] + C[:, :k] @ X, np.zeros_like(S.D), S.dt)
+
+
+def _root(W: Floats) -> Floats:
+    """R with R Rᵀ = W ≥ 0."""
+    values, vectors = np.linalg.eigh((W + W.T) / 2)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def _balancing(S: System) -> tuple[Floats, Floats, Floats]:
+    """Hankel singular values, and the left and right factors of the square-root method."""
+    from scipy.linalg import solve_continuous_lyapunov
+
+    if not S.order:
+        return np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0))
+    R = _root(solve_continuous_lyapunov(S.A, -S.B @ S.B.T))
+    L = _root(solve_continuous_lyapunov(S.A.T, -S.C.T @ S.C))
+    U, values, Vt = np.linalg.svd(L.T @ R)
+    return values, L @ U, R @ Vt.T
+
+
+def _truncated(S: System, left: Floats, right: Floats, n: int) -> System:
+    if n == 0:
+        return System(np.zeros((0, 0)), np.zeros((0, S.inputs)), np.zeros((S.outputs, 0)), S.D)
+    # Orthonormal bases with the oblique projection between them: well defined for vanishing singular values too.
+    W, V = np.linalg.qr(left[:, :n])[0], np.linalg.qr(right[:, :n])[0]
+    E = W.T @ V
+    M = np.linalg.solve(E, W.T)
+    return System(M @ S.A @ V, M @ S.B, S.C @ V, S.D)
+
+
+def _parallel(one: System, other: System) -> System:
+    n, m = one.order, other.order
+    A = np.block([[one.A, np.zeros((n, m))], [np.zeros((m, n)), other.A]])
+    return System(A, np.vstack([one.B, other.B]), np.hstack([one.C, other.C]), one.D + other.D, one.dt)

@@ -1,0 +1,1 @@
+"""Identification: records, test signals, spectra, prediction-error models with their uncertainty and validation."""

@@ -1,0 +1,284 @@
+"""A sampled linear model with its noise and its uncertainty: what `identify` returns and a user may write down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.signal import lfilter  # type: ignore[import-untyped]  # SciPy has no types
+
+from linkwright.base.checks import positive_number, real_array
+from linkwright.control.identification.prediction import Coefficients, Orders, Predictor, join, stable
+from linkwright.control.identification.uncertainty import Band, response_covariance
+from linkwright.errors import LinkwrightError
+
+if TYPE_CHECKING:
+    from linkwright.control.identification.records import Record
+    from linkwright.control.identification.selection import Candidate
+    from linkwright.control.identification.validation import ResidualTests
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+FAMILIES = ("arx", "armax", "oe", "box-jenkins")
+SHARED = ("arx", "armax")  # plant and noise have one denominator
+
+
+@dataclass(frozen=True)
+class Pole:
+    """A pole of a sampled model: `z`, and the continuous pole `s` (rad/s) with the same decay and the same frequency.
+
+    `frequency` is the undamped natural frequency |s|/2π in Hz, `damping` the ratio −Re s/|s|.
+    """
+
+    z: complex
+    s: complex
+
+    @property
+    def frequency(self) -> float:
+        return abs(self.s) / (2 * np.pi)
+
+    @property
+    def damping(self) -> float:
+        return -self.s.real / abs(self.s) if self.s != 0 else 1.0
+
+    @property
+    def stable(self) -> bool:
+        return abs(self.z) < 1.0
+
+    def __str__(self) -> str:
+        if abs(self.z) == 0.0:
+            return "a delay (pole at z = 0)"
+        return f"{self.frequency:.4g} Hz, damping {self.damping:.3g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """y(t) = q^-delay B/F u(t) + C/D e(t), sampled every `dt` seconds; e is white with the variance `variance`.
+
+    B, F, C, D are coefficients of q^-1, the leading ones of F, C, D are one; B is without its delay (samples). Models
+    of `identify` also carry the covariance of their coefficients in the order of `names` (p, p), the number of samples
+    and the record they came from, the `fit` on data that were held out, and the candidates of the order selection.
+    """
+
+    B: Array
+    F: Array = field(default_factory=lambda: np.ones(1))
+    C: Array = field(default_factory=lambda: np.ones(1))
+    D: Array = field(default_factory=lambda: np.ones(1))
+    delay: int = 1
+    dt: float = 1.0
+    variance: float = 0.0
+    family: str = "box-jenkins"
+    covariance: Array | None = None
+    record: Record | None = field(default=None, repr=False)
+    fit: float = float("nan")
+    prediction_fit: float = float("nan")
+    initial: str = "estimate"
+    selection: tuple[Candidate, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in "BFCD":
+            value = np.atleast_1d(np.asarray(getattr(self, name), float))
+            if value.ndim != 1 or not len(value) or not np.all(np.isfinite(value)):
+                raise LinkwrightError(f"{name} of a model is a list of finite coefficients, not {value!r}")
+            if name != "B" and value[0] != 1.0:
+                raise LinkwrightError(f"the first coefficient of {name} must be one, not {value[0]:g}: divide by it")
+            object.__setattr__(self, name, value)
+        if self.family not in FAMILIES:
+            raise LinkwrightError(f"a model is one of {', '.join(FAMILIES)}, not {self.family!r}")
+        positive_number("the sampling period dt", self.dt)
+        Orders(len(self.B), len(self.F) - 1, len(self.C) - 1, len(self.D) - 1, self.delay)
+
+    # -- what it is ---------------------------------------------------------------------------------------
+    @property
+    def shared(self) -> bool:
+        """Whether F and D are one polynomial (ARX, ARMAX)."""
+        return self.family in SHARED
+
+    @property
+    def orders(self) -> Orders:
+        """The numbers of coefficients."""
+        return Orders(len(self.B), len(self.F) - 1, len(self.C) - 1, len(self.D) - 1, self.delay)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the coefficients, in the order of `parameters` and `covariance`."""
+        return self.orders.names(self.shared)
+
+    @property
+    def parameters(self) -> Array:
+        """The coefficients (p): b0, ..., f1, ..., c1, ..., d1, ..."""
+        return join(Coefficients(self.B, self.F, self.C, self.D), self.shared)
+
+    @property
+    def standard_errors(self) -> Array:
+        """The standard deviations of `parameters` (p): roots of the Cramér–Rao bound's diagonal."""
+        return np.sqrt(np.diag(self._covariance()))
+
+    @property
+    def stable(self) -> bool:
+        """Whether all poles of the plant are inside the unit circle."""
+        return stable(self.F)
+
+    def poles(self) -> list[Pole]:
+        """The plant's poles, slowest first, with their frequencies in Hz and their damping."""
+        roots = np.roots(self.F).astype(complex)
+        with np.errstate(divide="ignore"):
+            found = [Pole(complex(z), complex(np.log(z) / self.dt) if z != 0 else complex(-np.inf, 0.0)) for z in roots]
+        return sorted(found, key=lambda p: (abs(p.s), p.s.imag))
+
+    # -- responses ----------------------------------------------------------------------------------------
+    def frequency_response(self, w: ArrayLike) -> Complex:
+        """G at the angular frequencies w (n), rad/s: q^-1 = exp(−i w dt)."""
+        z = self._shift(w)
+        return np.asarray(z**self.delay * _polynomial(self.B, z) / _polynomial(self.F, z))
+
+    def noise_response(self, w: ArrayLike) -> Complex:
+        """H = C/D at the angular frequencies w (n), rad/s; the noise has the spectrum |H|² variance dt."""
+        z = self._shift(w)
+        return np.asarray(_polynomial(self.C, z) / _polynomial(self.D, z))
+
+    def response_gradient(self, w: ArrayLike) -> Complex:
+        """∂G/∂θ (n, p) at w (n), rad/s."""
+        z = self._shift(w)
+        f = _polynomial(self.F, z)
+        g = z**self.delay * _polynomial(self.B, z) / f
+        out = np.zeros((len(z), len(self.parameters)), complex)
+        for k in range(len(self.B)):
+            out[:, k] = z ** (self.delay + k) / f
+        for k in range(1, len(self.F)):
+            out[:, len(self.B) + k - 1] = -g * z**k / f
+        return out
+
+    def band(self, w: ArrayLike, level: float = 0.95) -> Band:
+        """The region of the frequency response at w (n), rad/s, that the noise leaves open, to first order."""
+        if not 0.0 < level < 1.0:
+            raise LinkwrightError(f"a level lies between 0 and 1, such as 0.95, not {level!r}")
+        at = np.atleast_1d(real_array("w", w))
+        p = response_covariance(self.response_gradient(at), self._covariance())
+        return Band(at, self.frequency_response(at), p, level)
+
+    def simulate(self, u: ArrayLike, *, noise: ArrayLike | None = None) -> Array:
+        """The output (N) for an input (N), from rest; `noise` (N) is the e that C/D filters, none by default."""
+        given = _signal("u", u)
+        y = np.zeros(len(given))
+        y[self.delay :] = lfilter(self.B, self.F, given[: max(0, len(given) - self.delay)])
+        if noise is not None:
+            e = _signal("noise", noise)
+            if e.shape != given.shape:
+                raise LinkwrightError(f"u has {len(given)} samples and the noise {len(e)}: they must be equally many")
+            y = y + lfilter(self.C, self.D, e)
+        return y
+
+    def residuals(self, record: Record) -> Array:
+        """The one-step prediction errors (N) on a record; its initial conditions are those that fit best."""
+        predictor = Predictor(record.u, record.y, self.orders, shared=self.shared, initial=self.initial)
+        if not predictor.allowed(self.parameters):
+            raise LinkwrightError(
+                "this model has no stable predictor: a root of C or F lies on or outside the unit circle. "
+                "Identify an 'armax' model, whose predictor is stable for unstable plants too"
+            )
+        return predictor.residuals(predictor.start(self.parameters))
+
+    def predict(self, record: Record, horizon: int = 1) -> Array:
+        """The output (N) predicted `horizon` samples ahead: y(t) from u up to t and y up to t − horizon."""
+        if isinstance(horizon, bool) or int(horizon) != horizon or horizon < 1:
+            raise LinkwrightError(f"a horizon is a whole number of samples of at least one, not {horizon!r}")
+        e = self.residuals(record)
+        impulse = np.zeros(int(horizon))
+        impulse[0] = 1.0
+        return np.asarray(record.y - lfilter(lfilter(self.C, self.D, impulse), [1.0], e))
+
+    # -- judgement ----------------------------------------------------------------------------------------
+    def residual_tests(self, record: Record | None = None, lags: int = 25, level: float = 0.99) -> ResidualTests:
+        """Whether the residuals are white and independent of past inputs, on the model's own record or another."""
+        from linkwright.control.identification.validation import residual_tests
+
+        record = self.record if record is None else record
+        if record is None:
+            raise LinkwrightError("this model was not identified from a record: say which to test it on, as record=...")
+        return residual_tests(self, record, lags, level)
+
+    def compare(self, record: Record) -> float:
+        """The fit of the simulated output on a record: 1 − |y − ŷ|/|y − mean y|; one is perfect."""
+        from linkwright.control.identification.validation import simulated_fit
+
+        return simulated_fit(self, record)
+
+    # -- conversions --------------------------------------------------------------------------------------
+    def matrices(self, *, noise: bool = False) -> tuple[Array, Array, Array, Array]:
+        """A, B, C, D of the sampled state space from u (and e, where asked) to y; the delay is inside."""
+        from linkwright.control.identification.realisation import sampled
+
+        found = sampled(self, noise=noise)
+        return found.A, found.B, found.C, found.D
+
+    def to_control(self, *, noise: bool = False) -> Any:
+        """The sampled plant as python-control's `StateSpace`; with `noise`, e is its second input."""
+        from linkwright.control.identification.realisation import sampled
+
+        return sampled(self, noise=noise).to_control()
+
+    def continuous(self, method: str = "zoh", *, pade: int | None = None) -> Any:
+        """The continuous plant as `StateSpace`: its response to a held input is this model's ("zoh"), or "tustin".
+
+        Whole samples of delay beyond the first are no poles of a continuous system: they are `dead_time`, left out
+        unless `pade` says by which order of Padé approximation to include them.
+        """
+        from linkwright.control.identification.realisation import continuous
+
+        return continuous(self, method, pade).to_control()
+
+    @property
+    def dead_time(self) -> float:
+        """The delay (s) beyond the one sample that every held input has."""
+        return max(0, self.delay - 1) * self.dt
+
+    def reflect(self) -> Model:
+        """The model with unstable poles mirrored into the unit circle; |G| is the same, the phase is not."""
+        from linkwright.control.identification.realisation import reflect
+
+        return reflect(self)
+
+    def _covariance(self) -> Array:
+        if self.covariance is None:
+            raise LinkwrightError(
+                "this model has no covariance: it was written down or changed after the fit; identify it from a record"
+            )
+        return self.covariance
+
+    def _shift(self, w: ArrayLike) -> Complex:
+        at = np.atleast_1d(real_array("w", w))
+        return np.asarray(np.exp(-1j * at * self.dt))
+
+    def with_notes(self, *notes: str) -> Model:
+        """The same model with more to say about it."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def __str__(self) -> str:
+        lines = [f"{self.family} model, {self.orders}, every {self.dt:g} s"]
+        values = self.parameters
+        errors = self.standard_errors if self.covariance is not None else np.full(len(values), np.nan)
+        for name, value, error in zip(self.names, values, errors, strict=True):
+            lines.append(f"  {name:<4}{value:>13.6g}" + (f"  ± {error:.2g}" if np.isfinite(error) else ""))
+        lines.append(f"  noise variance {self.variance:.4g}")
+        lines += [f"  pole {pole}" for pole in self.poles() if pole.z.imag >= 0]
+        if np.isfinite(self.fit):
+            lines.append(
+                f"  fit on held-out data {100 * self.fit:.1f} % simulated, {100 * self.prediction_fit:.1f} % predicted"
+            )
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+
+def _polynomial(p: Array, z: Complex) -> Complex:
+    return np.asarray(np.polynomial.polynomial.polyval(z, p))
+
+
+def _signal(name: str, values: ArrayLike) -> Array:
+    out = real_array(name, values)
+    if out.ndim != 1:
+        raise LinkwrightError(f"{name} is one signal, an array of shape (N,), not {out.shape}")
+    return out

@@ -1,0 +1,284 @@
+"""Recorded data of one input and one output: arrays or CSV, checked before anything is estimated from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.base.checks import real_array
+from linkwright.control.identification.tables import MOST_ROWS, read_columns
+from linkwright.errors import DataError, ExcitationError, NameNotFound
+
+Array = NDArray[np.float64]
+
+SHORTEST = 10  # samples
+TIMES = ("time", "t", "Time", "TIME", "T", "time (s)", "t (s)", "time [s]", "t [s]")
+UNEVEN = 1e-3  # of dt, that a step of the time column may differ from the mean step
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """An input u (N) and an output y (N) sampled together every `dt` seconds; r (N) is an outside reference, if any.
+
+    With feedback u is what reached the plant, and r what was added from outside.
+    """
+
+    u: Array
+    y: Array
+    dt: float
+    r: Array | None = None
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.dt) and self.dt > 0):
+            raise DataError(f"dt is a positive number of seconds, not {self.dt!r}")
+        for name in ("u", "y", *(["r"] if self.r is not None else [])):
+            object.__setattr__(self, name, _checked(name, getattr(self, name)))
+        for name, signal in (("y", self.y), ("r", self.r)):
+            if signal is not None and len(signal) != len(self.u):
+                raise DataError(f"u has {len(self.u)} samples and {name} {len(signal)}: they must be equally many")
+        if len(self.u) < SHORTEST:
+            raise DataError(f"a record of {len(self.u)} samples is too short: at least {SHORTEST} are needed")
+        if np.ptp(self.u) == 0.0:
+            raise DataError(
+                f"the input is constant ({self.u[0]:g}) over all {len(self.u)} samples: nothing can be learnt about "
+                "the plant. Excite it, by lw.control.m_sequence for instance, or check the column"
+            )
+
+    # -- making one -----------------------------------------------------------------------------------------
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        u: str = "u",
+        y: str = "y",
+        r: str | None = None,
+        *,
+        time: str | None = None,
+        dt: float | None = None,
+        uneven: str = "refuse",
+    ) -> Record:
+        """A record from the named columns of a CSV file whose first line names them (comma, semicolon or tab).
+
+        The time column (s) is `time`, or one called time, t, TIME or time [s]; without one, `dt` must be given. Rows in
+        error messages are lines of the file. Uneven times are refused, or with `uneven="interpolate"` put on a grid.
+        """
+
+        def wanted(names: list[str]) -> list[str]:
+            nonlocal time
+            for name in (u, y, *(x for x in (r, time) if x is not None)):
+                if name not in names:
+                    raise NameNotFound("column", name, names)
+            if time is None:
+                time = next((x for x in TIMES if x in names), None)
+            if time is None and dt is None:
+                text = f"{path}: no column of time among {', '.join(names)}"
+                raise DataError(f"{text}: name it, as time=..., or give dt=...")
+            return [x for x in (time, u, y, r) if x is not None]
+
+        columns, lines = read_columns(path, wanted)
+        signals = (columns[u], columns[y], columns[r] if r is not None else None)
+        if time is None:
+            assert dt is not None
+            return cls(signals[0], signals[1], dt, signals[2])
+        return cls.from_times(columns[time], *signals, dt=dt, uneven=uneven, _lines=lines, _where=f"{path}: ")
+
+    @classmethod
+    def from_times(
+        cls,
+        t: ArrayLike,
+        u: ArrayLike,
+        y: ArrayLike,
+        r: ArrayLike | None = None,
+        *,
+        dt: float | None = None,
+        uneven: str = "refuse",
+        _lines: Sequence[int] | None = None,
+        _where: str = "",
+    ) -> Record:
+        """A record from arrays and their times t (N), s, which must be even unless `uneven="interpolate"`."""
+        if uneven not in ("refuse", "interpolate"):
+            raise DataError(f"uneven times are 'refuse' or 'interpolate', not {uneven!r}")
+        times = _checked("t", t)
+        signals = [_checked(n, x) for n, x in (("u", u), ("y", y), ("r", r)) if x is not None]
+        if len(times) < SHORTEST:
+            raise DataError(f"{_where}a record of {len(times)} samples is too short: at least {SHORTEST} are needed")
+        if any(len(x) != len(times) for x in signals):
+            raise DataError(f"{_where}t has {len(times)} samples and the signals {[len(x) for x in signals]}")
+        with np.errstate(over="ignore"):
+            steps = np.diff(times)
+            if not np.isfinite(times[-1] - times[0]) or not np.isfinite(steps).all():
+                raise DataError(f"{_where}times from {times[0]:g} to {times[-1]:g} s are too far apart; give seconds")
+        row = _lines if _lines is not None else range(len(times))
+        label = "line" if _lines is not None else "row"
+        if np.any(steps <= 0):
+            k = int(np.argmax(steps <= 0))
+            raise DataError(
+                f"{_where}time does not go on at {label} {row[k + 1]}: {times[k]:g} s is followed by {times[k + 1]:g} "
+                "s. Sort the rows, or drop the repeated ones",
+                row=int(row[k + 1]),
+            )
+        step = float(np.median(steps)) if dt is None else float(dt)
+        if uneven == "interpolate":
+            points = float(times[-1] - times[0]) / step + 1e-9
+            if not points < MOST_ROWS:
+                text = f"{_where}steps of {step:g} s from {times[0]:g} to {times[-1]:g} s are more than {MOST_ROWS:,}"
+                raise DataError(f"{text} samples: cut the record, or give a longer dt=...")
+            grid = times[0] + step * np.arange(int(np.floor(points)) + 1)
+            even = [np.interp(grid, times, x) for x in signals]
+            return cls(even[0], even[1], step, even[2] if len(even) > 2 else None)
+        # Times are written with few digits: what must be even is the grid, not each difference of rounded numbers.
+        grain = 2.2 * _resolution(times)
+        mean = float((times[-1] - times[0]) / (len(times) - 1)) if dt is None else step
+        if np.abs(times - times[0] - mean * np.arange(len(times))).max() <= UNEVEN * mean + grain:
+            return cls(signals[0], signals[1], mean, signals[2] if len(signals) > 2 else None)
+        bad = np.abs(steps - step) > UNEVEN * step + grain
+        if bad.any():
+            k = int(np.argmax(bad))
+            missing = float(steps[k]) / step
+            what = f"a gap of {missing - 1:.0f} samples" if 1.5 < missing < 1e15 else "uneven sampling"
+            raise DataError(
+                f"{_where}{what} at {label} {row[k + 1]}: a step of {steps[k]:.6g} s where the others are {step:.6g} s "
+                f"({int(bad.sum())} such steps). Cut the record there, or pass uneven='interpolate'",
+                row=int(row[k + 1]),
+            )
+        return cls(signals[0], signals[1], mean, signals[2] if len(signals) > 2 else None)
+
+    # -- working with one -----------------------------------------------------------------------------------
+    def __len__(self) -> int:
+        return len(self.u)
+
+    def __repr__(self) -> str:
+        signals = [("u", self.u), ("y", self.y), *([("r", self.r)] if self.r is not None else [])]
+        ranges = ", ".join(f"{name} {x.min():.3g} … {x.max():.3g}" for name, x in signals)
+        return f"Record: {len(self)} samples every {self.dt:g} s ({len(self) * self.dt:.4g} s), {ranges}"
+
+    @property
+    def time(self) -> Array:
+        """Times (N), s, from zero."""
+        return np.asarray(np.arange(len(self)) * self.dt, np.float64)
+
+    def _each(self, change: object) -> Record:
+        assert callable(change)
+        return replace(self, u=change(self.u), y=change(self.y), r=None if self.r is None else change(self.r))
+
+    def part(self, start: int, stop: int | None = None) -> Record:
+        """The samples start to stop (not included)."""
+        return self._each(lambda x: x[start:stop])
+
+    def split(self, fraction: float = 0.75) -> tuple[Record, Record]:
+        """The first part and the rest, which a model has not seen."""
+        if not 0.0 < fraction < 1.0:
+            raise DataError(f"a record is split at a fraction between 0 and 1, not {fraction!r}")
+        at = round(fraction * len(self))
+        return self.part(0, at), self.part(at)
+
+    def detrend(self, kind: str = "mean") -> Record:
+        """Without the mean, or without the straight line that fits best (`kind="linear"`), of each signal."""
+        if kind == "mean":
+            return self._each(lambda x: x - x.mean())
+        if kind == "linear":
+            t = np.linspace(-1.0, 1.0, len(self))
+            return self._each(
+                lambda x: x - np.polynomial.polynomial.polyval(t, np.polynomial.polynomial.polyfit(t, x, 1))
+            )
+        raise DataError(f"a trend is 'mean' or 'linear', not {kind!r}")
+
+    def decimate(self, factor: int) -> Record:
+        """Every `factor`-th sample after a low-pass without phase, at 0.4 of the new sampling rate."""
+        from scipy.signal import butter, sosfiltfilt  # type: ignore[import-untyped]  # SciPy has no types
+
+        if isinstance(factor, bool) or int(factor) != factor or factor < 1:
+            raise DataError(f"a record is decimated by a whole number of at least one, not {factor!r}")
+        if factor == 1:
+            return self
+        if len(self) // factor < SHORTEST:
+            raise DataError(f"decimated by {factor}, {len(self)} samples leave fewer than {SHORTEST}")
+        low = butter(8, 0.8 / factor, output="sos")
+        pad = min(len(self) - 1, 30 * int(factor))
+        return replace(self._each(lambda x: sosfiltfilt(low, x, padlen=pad)[::factor]), dt=self.dt * factor)
+
+    def resample(self, dt: float) -> Record:
+        """At another period, by cubic interpolation; to a longer period low-passed first where it divides."""
+        from scipy.interpolate import CubicSpline  # type: ignore[import-untyped]  # SciPy has no types
+
+        if not (np.isfinite(dt) and dt > 0):
+            raise DataError(f"dt is a positive number of seconds, not {dt!r}")
+        ratio = dt / self.dt
+        if ratio > 1.0 and abs(ratio - round(ratio)) < 1e-9:
+            return self.decimate(round(ratio))
+        if ratio > 1.0:
+            raise DataError(
+                f"from {self.dt:g} s to {dt:g} s is no whole factor ({ratio:g}): frequencies would fold. "
+                "Resample to a shorter period that divides it, then decimate"
+            )
+        count = int(np.floor((len(self) - 1) * self.dt / dt + 1e-9)) + 1
+        at = np.arange(count) * dt
+        return replace(self._each(lambda x: CubicSpline(self.time, x)(at)), dt=float(dt))
+
+    # -- is it worth fitting? -------------------------------------------------------------------------------
+    def excitation(self, order: int = 50) -> tuple[int, float]:
+        """(n, smallness): the input is persistently exciting of order n, at most the asked one.
+
+        n is the rank of the matrix of `order` shifted inputs; smallness the ratio of its last to its first singular
+        value (an amplitude: 1e-4 means that some combination of shifts is 80 dB below the strongest).
+        """
+        order = max(1, min(int(order), len(self) // 2))
+        n = len(self) - order + 1
+        rows = np.lib.stride_tricks.sliding_window_view(self.u, n)  # (order, n)
+        r = np.linalg.qr(rows.T, mode="r")
+        s = np.linalg.svd(r, compute_uv=False)
+        return int(np.sum(s > 1e-9 * s[0])), float(s[-1] / s[0])
+
+    def require_excitation(self, order: int) -> float:
+        """Raises where the input cannot determine `order` parameters of a plant; returns the smallness."""
+        found, smallness = self.excitation(order)
+        if found < order:
+            sines = f" (as {found // 2} sines would be)" if found % 2 == 0 else ""
+            raise ExcitationError(
+                f"the input is persistently exciting of order {found} only{sines}, and {order} plant coefficients are "
+                f"asked for. Try a richer input (lw.control.m_sequence, multisine with at least {-(-order // 2)} "
+                f"lines), or orders with nb + nf ≤ {found}",
+                order=found,
+                wanted=order,
+            )
+        return smallness
+
+    def plot(self) -> object:
+        """The signals over time, as a matplotlib figure."""
+        from linkwright.control.identification.bode import plot_record
+
+        return plot_record(self)
+
+
+def _checked(name: str, values: ArrayLike) -> Array:
+    try:
+        out = real_array(name, values).copy()
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} is not an array of numbers: {error}") from error
+    if out.ndim != 1:
+        hint = f"; pass one channel, {name}[:, 0] for instance" if out.ndim == 2 else ""
+        raise DataError(f"{name} is one signal, an array of shape (N,), not {out.shape}{hint}")
+    bad = ~np.isfinite(out)
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise DataError(
+            f"{name} is {out[k]} at row {k} ({int(bad.sum())} such samples): cut the record there, "
+            "or fill the gap before making a record",
+            row=k,
+            column=name,
+        )
+    out.flags.writeable = False
+    return out
+
+
+def _resolution(times: Array) -> float:
+    """Half of the last digit that times are written with, at most: seen as the grain of all of them."""
+    largest = float(np.abs(times).max())
+    for digits in range(13):
+        if np.all(np.abs(np.round(times, digits) - times) <= 1e-14 * max(largest, 1.0)):
+            return 0.5 * float(10.0**-digits)
+    return 1e-12 * largest

@@ -1,0 +1,176 @@
+"""Frequency responses and noise spectra straight from a record, without a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.control.identification.records import Record
+from linkwright.errors import DataError
+
+if TYPE_CHECKING:
+    from linkwright.control.identification.models import Model
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """A measured frequency response: `w` (n) rad/s, `response` (n), `coherence` (n), and power densities (unit²/Hz).
+
+    `deviation` (n) is the standard deviation of |response|, from the coherence and the number of averages: the true
+    response lies within 2.45 of it (95 %, in the plane). `input` and `noise` (n) are one-sided power densities of u
+    and of what the response leaves unexplained in y. `noise` is NaN where it cannot be told (one average).
+    """
+
+    w: Array
+    response: Complex
+    coherence: Array
+    deviation: Array
+    input: Array
+    noise: Array
+    averages: float
+    dt: float
+
+    @property
+    def hertz(self) -> Array:
+        """The frequencies (n) in Hz."""
+        return self.w / (2 * np.pi)
+
+    def __repr__(self) -> str:
+        count = f"{len(self.w)} frequenc{'y' if len(self.w) == 1 else 'ies'}"
+        if not len(self.w):
+            return f"Spectrum: {count}"
+        return (
+            f"Spectrum: {count} from {self.hertz[0]:.4g} to {self.hertz[-1]:.4g} Hz, {self.averages:.3g} "
+            f"averages, median coherence {np.median(self.coherence):.3g}"
+        )
+
+    def where(self, *, coherence: float = 0.0, low: float = 0.0, high: float = np.inf) -> Spectrum:
+        """Only the lines of at least this coherence, between low and high (rad/s)."""
+        keep = (self.coherence >= coherence) & (self.w >= low) & (self.w <= high)
+        if not keep.any():
+            raise DataError(
+                f"no line has a coherence of {coherence:g} between {low:g} and {high:g} rad/s: the largest is "
+                f"{self.coherence.max():.3g}. Excite more strongly there, or record for longer"
+            )
+        names = ("w", "response", "coherence", "deviation", "input", "noise")
+        return replace(self, **{name: getattr(self, name)[keep] for name in names})
+
+
+def spectrum(record: Record, length: int | None = None, *, overlap: float = 0.5, window: str = "hann") -> Spectrum:
+    """The response by averaged periodograms (Welch): segments of `length` samples, windowed, overlapping.
+
+    The resolution is about 1.5/(length·dt) Hz. With feedback S_yu/S_uu is biased towards −1/K; where the record has an
+    outside reference r, S_yr/S_ur is taken instead, which is not.
+    """
+    from scipy.signal import csd, welch  # type: ignore[import-untyped]  # SciPy has no types
+
+    n = len(record)
+    length = int(length) if length is not None else max(16, min(n, 1 << int(np.log2(max(n / 4, 16)))))
+    if not 8 <= length <= n:
+        raise DataError(f"segments of {length} samples do not fit a record of {n}: take 8 to {n}")
+    if not 0.0 <= overlap < 1.0:
+        raise DataError(f"segments overlap by a fraction from 0 to below 1, not {overlap!r}")
+    options = {"fs": 1.0 / record.dt, "window": window, "nperseg": length, "noverlap": int(overlap * length)}
+    try:
+        hertz, suu = welch(record.u, **options)
+    except ValueError as error:
+        raise DataError(f"the spectrum cannot be computed: {error}") from error
+    _, syy = welch(record.y, **options)
+    segments = 1 + (n - length) // max(1, length - int(overlap * length))
+    averages = _independent(segments, length, length - int(overlap * length), window)
+    if record.r is None:
+        _, syu = csd(record.u, record.y, **options)
+        response = _ratio(syu, suu)
+        coherence = np.clip(np.abs(syu) ** 2 / np.maximum(suu * syy, 1e-300), 0.0, 1.0)
+        noise = syy * (1.0 - coherence)
+    else:
+        _, srr = welch(record.r, **options)
+        _, syr = csd(record.r, record.y, **options)
+        _, sur = csd(record.r, record.u, **options)
+        response = _ratio(syr, sur)
+        # Of v = y − G u: what feedback makes of the noise in u is taken out again.
+        _, syu = csd(record.u, record.y, **options)
+        noise = np.maximum(syy - 2 * np.real(np.conj(response) * syu) + np.abs(response) ** 2 * suu, 0.0)
+        by_r = np.abs(sur) ** 2 / np.maximum(srr, 1e-300) * np.abs(response) ** 2
+        coherence = np.clip(by_r / np.maximum(by_r + noise, 1e-300), 0.0, 1.0)
+    if segments > 1:
+        noise = noise * averages / max(averages - 1.0, 1.0) if averages > 2 else noise
+    else:
+        noise = np.full_like(noise, np.nan)
+    return _spectrum(hertz, response, coherence, suu, noise, averages, record.dt)
+
+
+def _independent(segments: int, length: int, step: int, window: str) -> float:
+    """How many independent segments average as well as these, which overlap (Welch 1967, of white noise)."""
+    from scipy.signal import fftconvolve, get_window
+
+    w = get_window(window, length)
+    # Periodograms `shift` samples apart are correlated by the square of the window's own correlation.
+    own = fftconvolve(w, w[::-1])[length - 1 :] / np.sum(w * w)
+    lag = np.arange(1, min(segments, -(-length // step)))
+    return float(segments / (1.0 + 2.0 * np.sum((1.0 - lag / segments) * own[lag * step] ** 2)))
+
+
+def empirical(record: Record, period: int, *, skip: int = 0) -> Spectrum:
+    """The response to a periodic input (multisine, M-sequence), by Fourier transforms over periods of `period` samples.
+
+    Averaged over the periods after the first `skip`, which hold the transient; what differs from period to period is
+    the noise. Only lines that the input excites are given. There is no leakage, thus no bias by windows.
+    """
+    if isinstance(period, bool) or int(period) != period or period < 2:
+        raise DataError(f"a period is a whole number of samples, not {period!r}")
+    count = len(record) // period - skip
+    if skip < 0 or count < 1:
+        whole = "1 period" if len(record) // period == 1 else f"{len(record) // period} periods"
+        raise DataError(
+            f"{len(record)} samples hold {whole} of {period}; {skip} skipped leave none: record more periods"
+        )
+
+    def lines(x: Array) -> Complex:
+        return np.asarray(np.fft.rfft(x[skip * period : (skip + count) * period].reshape(count, period), axis=1))[:, 1:]
+
+    u, y = lines(record.u), lines(record.y)
+    base = u if record.r is None else lines(record.r)
+    mean_u, mean_y, mean_base = u.mean(axis=0), y.mean(axis=0), base.mean(axis=0)
+    on = np.abs(mean_base) > 1e-6 * np.abs(mean_base).max()
+    response = _ratio(mean_y, mean_u)
+    miss = y - response * u
+    density = 2.0 * record.dt / period
+    noise = np.full(len(response), np.nan)
+    if count > 1:
+        miss = miss - miss.mean(axis=0)
+        noise = density * np.sum(np.abs(miss) ** 2, axis=0) / (count - 1)
+    power = density * np.abs(mean_u) ** 2
+    explained = np.abs(response) ** 2 * power
+    coherence = explained / np.maximum(explained + (noise if count > 1 else 0.0), 1e-300)
+    hertz = np.arange(1, len(response) + 1) / (period * record.dt)
+    return _spectrum(hertz[on], response[on], coherence[on], power[on], noise[on], float(count), record.dt)
+
+
+def multiplicative_error(measured: Spectrum, model: Model) -> Array:
+    """|Ĝ/G_m − 1| (n) at the frequencies of the measured response: what a robust design must bear."""
+    nominal = model.frequency_response(measured.w)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.abs(measured.response / nominal - 1.0))
+
+
+def _spectrum(
+    hertz: Array, response: Complex, coherence: Array, power: Array, noise: Array, averages: float, dt: float
+) -> Spectrum:
+    on = hertz > 0
+    with np.errstate(divide="ignore"):
+        relative = np.sqrt(np.maximum(1.0 - coherence, 0.0) / np.maximum(coherence, 1e-12) / (2.0 * averages))
+    deviation = np.abs(response) * relative
+    w = 2 * np.pi * hertz
+    return Spectrum(w[on], response[on], coherence[on], deviation[on], power[on], noise[on], averages, dt)
+
+
+def _ratio(a: Complex, b: Complex) -> Complex:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(np.abs(b) > 0, a / np.where(b == 0, 1, b), np.nan))

@@ -1,0 +1,1 @@
+"""The sampled loop: plant, sensors, actuators, controllers, references and what is measured on responses."""

@@ -1,0 +1,303 @@
+"""`ModelState`: the whole state of a controller's model, from the measured joints alone.
+
+In a closed chain the driven joints θ tell the others through the loops: Φ(q) = 0 and q_A = θ are solved by Newton's
+method from the last state, so that the branch is kept. The same matrix [G; E] gives W = ∂q/∂θ, which is what the
+virtual cut needs: with θ as generalised coordinates, τ_A = Wᵀ τ_O, and S⁻¹ = J W for a frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwright.base.types import Floats
+from linkwright.control.loop.motion import frame_kinematics, loop_kinematics
+from linkwright.control.loop.plant import joint_positions
+from linkwright.dynamics.functions import Request
+from linkwright.errors import AssemblyError, ControlError, ModelError
+
+if TYPE_CHECKING:
+    from linkwright.model import Mechanism
+
+CLOSED = 1e-10  # what may be left of the loops' equations: rad, or a part of the mechanism's length
+ITERATIONS = 4
+JUMP = 0.5  # that a joint may move from one sample to the next: rad, or a part of the mechanism's length
+CONDITION = 1e7  # of [G; E] without units, with which half of the digits are left
+MET = 1e-12  # of the measured joints, or of rad and the mechanism's length: what is nearer is met
+RANK = 1e-9  # of the largest singular value
+
+
+class ModelState:
+    """A model of a mechanism that follows its measured joints: `update(θ, θ̇)`, then all about the state.
+
+    `joints` are the measured and driven ones, as many as the mechanism has degrees of freedom (by default those with
+    actuators); `frame` is one whose kinematics is wanted too. A joint that would move by more than `jump` (rad, or as a
+    part of the mechanism's length) from one update to the next is an error. After an update: `q`, `v`; `W` (nv, n) with
+    v = W θ̇; `drift`, the accelerations at θ̈ = 0; and of the frame, in ground's axes, `pose`, `twist`, `jacobian` (6, n)
+    of θ̇ and `frame_drift`, with ẍ = jacobian θ̈ + frame_drift. `iterations` says what Newton's method took. With
+    `partial` the joints of a tree may be some of them only; the others stay where they are until `set` tells.
+    """
+
+    def __init__(
+        self,
+        mech: Mechanism,
+        joints: Sequence[str] | str | None = None,
+        frame: str | None = None,
+        *,
+        guess: ArrayLike | None = None,
+        jump: float = JUMP,
+        condition: float = CONDITION,
+        partial: bool = False,
+    ) -> None:
+        if mech.description.drivers:
+            name = mech.description.drivers[0].name
+            text = f"driver {name!r} prescribes a motion; a controller's model has actuated joints in its place"
+            raise ModelError(f"{text}, build it without drivers", element=name)
+        self.mech, self.frame, self.jump, self.condition = mech, frame, jump, condition
+        self.joints, self._q_at, self._v_at = joint_positions(mech, joints, "joints")
+        self.n, self._guess = len(self.joints), guess
+        nv, n = mech.nv, self.n
+        if not mech.closed and n != nv and not partial:
+            raise _under_actuated(mech, self.joints)
+        self.q, self.v = mech.neutral(), np.zeros(nv)
+        self.drift, self.iterations, self.started = np.zeros(nv), 0, False
+        self.W = np.zeros((nv, n))
+        if not mech.closed:
+            self.W[self._v_at, np.arange(n)] = 1.0
+        self._plain = not mech.closed and bool(np.array_equal(self._v_at, np.arange(nv)))
+        if mech.closed:
+            program = loop_kinematics(mech)
+            self._phi, self._g, self._bend = (np.zeros(port.shape) for port in program.outputs)
+            self._loops = program.bound([self.q, self.v], [self._phi, self._g, self._bend])
+            self._rows, self._limits = np.arange(0), np.zeros(0)
+            self._rates, self._measured = mech.programs.rate_units, mech.programs.rate_units[self._v_at]
+            self._sign = 0.0
+        if frame is not None:
+            made = frame_kinematics(mech, frame)
+            self.pose, self._j, self.twist, self._w_drift = (np.zeros(port.shape) for port in made.outputs)
+            self._frames = made.bound([self.q, self.v], [self.pose, self._j, self.twist, self._w_drift])
+            self.jacobian: Floats = np.zeros((6, n))
+            self.frame_drift: Floats = np.zeros(6)
+
+    # -- from measured joints -----------------------------------------------------------------------------
+    def start(self, theta: Floats, rates: Floats) -> None:
+        """Find the state from scratch: from the guess or the drawing, with the measured joints held."""
+        mech = self.mech
+        self._check(theta)
+        if mech.closed:
+            guess = mech.initial_state()[0] if self._guess is None else np.array(self._guess, dtype=np.float64)
+            guess = np.array(guess)
+            guess[self._q_at] = theta
+            try:
+                self.q[:] = mech.assemble(guess, fixed=self.joints)
+            except AssemblyError as error:
+                text = f"the model cannot be assembled with the measured joints: {error}"
+                raise ControlError(text, reason="no posture", joints=self.joints) from None
+            self._choose_rows()
+            self._sign = 0.0
+        self.started = True
+        self.update(theta, rates)
+
+    def _choose_rows(self) -> None:
+        """Equations of the loops that are independent of each other and of the measured joints."""
+        from scipy.linalg import qr  # type: ignore[import-untyped]  # SciPy has no types
+
+        self.v[:] = 0.0
+        self._loops()
+        nv, n = self.mech.nv, self.n
+        rest = np.setdiff1d(np.arange(nv), self._v_at)
+        whole = self.mech.programs.without_units(self._g)
+        g = whole[:, rest]
+        sizes = np.linalg.svd(g, compute_uv=False) if g.size else np.zeros(0)
+        rank = int(np.sum(sizes > RANK * max(float(np.max(sizes, initial=0.0)), 1e-300)))
+        if rank < nv - n:
+            _, _, directions = np.linalg.svd(g)
+            free = np.zeros(nv)
+            free[rest] = directions[-1]
+            names = self._moving(free)
+            text = f"with the joints {_names(self.joints)} held, {_names(names)} can still move; measure one of these"
+            raise ControlError(f"{text}, or begin away from a singular position", reason="singular pose", joints=names)
+        freedom = nv - int(np.linalg.matrix_rank(whole, tol=RANK * np.linalg.norm(whole, 2)))
+        if n > freedom:
+            text = f"the joints {_names(self.joints)} are more than the mechanism's degrees of freedom"
+            raise ModelError(f"{text}; name {freedom} of them")
+        _, _, order = qr(g.T, mode="economic", pivoting=True)
+        self._rows = np.sort(order[:rank])
+        equations = self.mech.programs.constraint_units[self._rows]
+        self._limits, self._equations = CLOSED * equations, equations
+        self._parts = self._rates / equations[:, None]
+        self._matrix, self._right = np.zeros((nv, nv)), np.zeros(nv)
+        self._matrix[rank:] = self._held()
+        self._units = np.eye(nv)[rank:]
+
+    def _held(self) -> Floats:
+        held = np.zeros((self.n, self.mech.nv))
+        held[np.arange(self.n), self._v_at] = 1.0
+        return held
+
+    def update(self, theta: Floats, rates: Floats) -> None:
+        """The state at which the measured joints are at theta (n) and move at these rates (n)."""
+        if not self.started:
+            self.start(theta, rates)
+            return
+        self._check(theta)
+        if not self.mech.closed:
+            self.q[self._q_at] = theta
+            self.v[self._v_at] = rates
+        else:
+            self._close(theta, rates)
+        self._look()
+
+    def _check(self, theta: Floats) -> None:
+        if len(theta) != self.n:
+            text = f"{len(theta)} joints are measured and the model has {self.n} ({_names(self.joints)})"
+            raise ModelError(f"{text}; name the same joints, in the same order, for encoders and controller")
+
+    def _close(self, theta: Floats, rates: Floats) -> None:
+        """Newton's method from the last state; that is kept if it leads nowhere."""
+        before = self.q.copy()
+        try:
+            self._newton(before, theta, rates)
+        except ControlError:
+            self.q[:] = before
+            raise
+
+    def _newton(self, before: Floats, theta: Floats, rates: Floats) -> None:
+        from scipy.linalg.lapack import dgetrf, dgetrs  # type: ignore[import-untyped]  # SciPy has no types
+
+        mech, rows = self.mech, self._rows
+        m = len(rows)
+        a, right = self._matrix, self._right
+        for self.iterations in range(ITERATIONS + 1):
+            self._loops()
+            a[:m] = self._g[rows] * self._parts
+            lu, pivots, info = dgetrf(a)
+            miss = theta - self.q[self._q_at]
+            closed = np.all(np.abs(self._phi[rows]) <= self._limits)
+            met = closed and np.all(np.abs(miss) <= MET * (self._measured + np.abs(theta)))
+            if met or not self.iterations:  # on the way it may be anywhere
+                self._check_regular(a, lu, info)
+            if met:
+                break
+            if self.iterations == ITERATIONS or info > 0:
+                self.q[:] = before
+                self._loops()
+                easy = [x for x in self._weak() if x not in self.joints]
+                about = f", where {_names(easy)} move{'s' if len(easy) == 1 else ''} most easily" if easy else ""
+                self._lost(f"does not close from the last one{about}")
+            right[:m], right[m:] = -self._phi[rows] / self._equations, miss / self._measured
+            move = dgetrs(lu, pivots, right)[0] * self._rates
+            # A step may be long in one joint at the first round; what ends far away is refused below.
+            self.q[:] = mech.integrate(self.q, move)
+        moved = mech.difference(before, self.q)
+        parts = np.abs(moved) / self._rates
+        if parts.max() > self.jump:
+            far = self._moving(parts)
+            self._lost(f"would jump by {np.abs(moved[np.argmax(parts)]):.3g} at {_names(far)}", far)
+        self._check_branch(lu, pivots)
+        # Column by column: many at once are shared out to threads, which wait for each other on a busy machine.
+        for k, unit in enumerate(self._units):
+            self.W[:, k] = dgetrs(lu, pivots, unit)[0] * (self._rates / self._measured[k])
+        self.v[:] = self.W @ rates
+        self._loops()
+        right[:m], right[m:] = -self._bend[rows] / self._equations, 0.0
+        self.drift = dgetrs(lu, pivots, right)[0] * self._rates
+
+    def _check_regular(self, a: Floats, lu: Floats, info: int) -> None:
+        """Refuse a posture at which the loops no longer tell the joints."""
+        from scipy.linalg.lapack import dgecon
+
+        if info > 0 or not dgecon(lu, np.abs(a).sum(axis=0).max())[0] * self.condition > 1.0:
+            names = self._weak()
+            text = f"the posture is singular: with {_names(self.joints)} held, {_names(names)} can still move"
+            raise ControlError(f"{text}; keep the path away from there", reason="singular pose", joints=names)
+
+    def _check_branch(self, lu: Floats, pivots: Any) -> None:
+        """Refuse a posture behind a singular one: the determinant has another sign there."""
+        swaps = int(np.count_nonzero(pivots != np.arange(len(pivots))))
+        sign = float(np.prod(np.sign(np.diagonal(lu)))) * (-1.0) ** swaps
+        if self._sign and sign != self._sign:
+            names = self._weak()
+            text = f"the posture has gone through a singular one into another branch, about {_names(names)}"
+            raise ControlError(f"{text}; keep the path away from there, or sample faster", reason="jump", joints=names)
+        self._sign = sign
+
+    def _weak(self) -> list[str]:
+        """The joints that move most easily with the measured ones held."""
+        rest = np.setdiff1d(np.arange(self.mech.nv), self._v_at)
+        g = self.mech.programs.without_units(self._g)[np.ix_(self._rows, rest)]
+        if not np.isfinite(g).all():
+            return list(self.joints)
+        easy = np.zeros(self.mech.nv)
+        easy[rest] = np.linalg.svd(g)[2][-1]
+        return self._moving(easy)
+
+    def _moving(self, direction: Floats) -> list[str]:
+        """The joints with the largest parts in a direction without units."""
+        size = np.abs(direction)
+        found = []
+        for joint in self.mech.joints:
+            part = size[joint.v_slice]
+            if part.size and float(part.max()) > 0.3 * float(size.max()):
+                found.append(joint.name)
+        return found
+
+    def _lost(self, what: str, joints: Sequence[str] = ()) -> NoReturn:
+        text = f"the posture for the measured joints {_names(self.joints)} {what} (warm start, {ITERATIONS} iterations)"
+        advice = "they are out of reach, moved too far in one sample, or are noisy; sample faster, or slow down"
+        raise ControlError(f"{text}: {advice}", reason="no posture", joints=joints or self.joints)
+
+    # -- from a whole state -------------------------------------------------------------------------------
+    def set(self, q: Floats, v: Floats) -> None:
+        """Take a whole, consistent state as it is."""
+        if q.shape != self.q.shape or v.shape != self.v.shape:
+            text = f"the state has {q.shape} and {v.shape} numbers, the controller's model {self.q.shape}"
+            raise ModelError(f"{text} and {self.v.shape}; control another mechanism from encoders, not from its state")
+        self.q[:], self.v[:] = q, v
+        if self.mech.closed:
+            if not len(self._rows):
+                self._choose_rows()
+                self.v[:] = v
+            self._sign = 0.0
+            self._close(q[self._q_at], v[self._v_at])
+        self.started = True
+        self._look()
+
+    def _look(self) -> None:
+        if self.frame is None:
+            return
+        self._frames()
+        if self._plain:
+            self.jacobian, self.frame_drift = self._j, self._w_drift
+        else:
+            self.jacobian = self._j @ self.W
+            self.frame_drift = self._w_drift + self._j @ self.drift
+
+    # -- forces -------------------------------------------------------------------------------------------
+    def forces(self, accelerations: Floats, *, t: float = 0.0) -> Floats:
+        """The forces (n) of the joints that give them these accelerations (n): τ = Wᵀ τ_O, the virtual cut."""
+        if self._plain:
+            return self.mech.inverse_dynamics(self.q, self.v, accelerations, t=t)
+        a = self.W @ accelerations + self.drift
+        tree = self.mech._array(Request("tree_forces"), self.q, self.v, a, t=t)
+        return np.asarray(self.W.T @ tree)
+
+    def weights(self) -> Floats:
+        """The forces (n) of the joints that hold gravity."""
+        return np.asarray(self.W.T @ self.mech.gravity_forces(self.q))
+
+
+def _under_actuated(mech: Mechanism, joints: Sequence[str]) -> ModelError:
+    left = [j.name for j in mech.joints if j.v_slice.stop > j.v_slice.start and j.name not in joints]
+    what = f"the joint {left[0]!r} is" if len(left) == 1 else f"{len(left)} joints ({_names(left)}) are"
+    text = f"{mech.name!r} is under-actuated: {what} neither measured nor driven, and no loop tells where"
+    advice = "name all joints with joints=[...] if they have drives; else take pid(..., joints=[...]) of those that do"
+    return ModelError(f"{text}; {advice}, or a law of your own of the whole state", element=left[0])
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:4]))
+    return shown + (" and more" if len(names) > 4 else "")

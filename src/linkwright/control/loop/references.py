@@ -1,0 +1,267 @@
+"""Motions to follow: position, velocity and acceleration at a time, of any width; smooth, bang-bang, sines, sweeps.
+
+Each has `at(t) -> (x, ẋ, ẍ)`, begins at `start` seconds and rests before. Sums of them are motions too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwright.base.checks import finite_number, positive_number, real_array
+from linkwright.base.types import Floats
+from linkwright.control.loop.controller import Target
+from linkwright.errors import ModelError, ShapeError
+
+
+class Motion:
+    """A motion: `at(t)` gives position, velocity and acceleration, each (n,)."""
+
+    size: int
+
+    def at(self, t: float) -> Target:
+        """Position, velocity and acceleration at a time."""
+        raise NotImplementedError
+
+    def table(self, times: ArrayLike) -> Target:
+        """The same at many times: (T, n) each."""
+        rows = [self.at(float(t)) for t in np.ravel(np.asarray(times, dtype=np.float64))]
+        return Target(*(np.array([row[k] for row in rows]) for k in range(3)))
+
+    def __add__(self, other: Any) -> Motion:
+        if not hasattr(other, "at"):
+            raise ModelError(f"a motion has at(t); {other!r} has not")
+        return Together((self, other))
+
+
+class Together(Motion):
+    """The sum of motions of one width."""
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        sizes = [len(x.at(0.0).x) for x in parts]
+        if len(set(sizes)) > 1:
+            raise ShapeError(f"motions of the widths {sizes} cannot be added", given=tuple(sizes))
+        self.parts, self.size = tuple(parts), sizes[0]
+
+    def at(self, t: float) -> Target:
+        """The sum at a time."""
+        found = [x.at(t) for x in self.parts]
+        return Target(*(sum((f[k] for f in found[1:]), found[0][k]) for k in range(3)))
+
+
+class Hold(Motion):
+    """Rest at x."""
+
+    def __init__(self, x: ArrayLike) -> None:
+        self.x = _vector("x", x)
+        self.size, self._none = len(self.x), np.zeros(len(self.x))
+
+    def at(self, t: float) -> Target:
+        """x, and nothing else."""
+        return Target(self.x, self._none, self._none)
+
+
+class Accelerations(Motion):
+    """Accelerations (m, n) that are held for `durations` (m,) seconds each, or for one duration, from rest at x.
+
+    Position and velocity are their exact integrals. After the last one the velocity stays as it is then.
+    """
+
+    def __init__(
+        self, x: ArrayLike, accelerations: ArrayLike, durations: ArrayLike, *, v: ArrayLike = 0.0, start: float = 0.0
+    ) -> None:
+        x0 = _vector("x", x)
+        n = self.size = len(x0)
+        a = real_array("accelerations", accelerations)
+        a = a[:, None] if a.ndim == 1 and n == 1 else a
+        if a.ndim != 2 or a.shape[1] != n or not len(a):
+            text = f"accelerations has shape {a.shape}; give (m, {n}), a row for each time"
+            raise ShapeError(text, given=a.shape, wanted=(None, n))
+        lengths = np.broadcast_to(real_array("durations", durations), (len(a),))
+        if not np.isfinite(a).all() or not ((lengths > 0.0) & np.isfinite(lengths)).all():
+            raise ModelError("accelerations must be finite, and their durations greater than zero")
+        self._t = finite_number("start", start) + np.concatenate([[0.0], np.cumsum(lengths)])
+        self._a = np.concatenate([a, np.zeros((1, n))])
+        rates, places = [_spread("v", v, n)], [x0]
+        for row, h in zip(a, lengths, strict=True):
+            places.append(places[-1] + h * rates[-1] + 0.5 * h * h * row)
+            rates.append(rates[-1] + h * row)
+        self._v, self._x = np.array(rates), np.array(places)
+        self._none = np.zeros(n)
+        self.end = float(self._t[-1])
+
+    def at(self, t: float) -> Target:
+        """The motion at a time; where two accelerations meet, the later one."""
+        # A sample that rounding puts a little before a change belongs to what follows.
+        k = int(np.searchsorted(self._t, t + 1e-9 * (1.0 + abs(t)), side="right")) - 1
+        if k < 0:
+            return Target(self._x[0], self._none, self._none)
+        h = t - self._t[k]
+        a, v = self._a[k], self._v[k]
+        return Target(self._x[k] + h * v + 0.5 * h * h * a, v + h * a, a)
+
+
+def up_and_down(
+    x: ArrayLike, acceleration: ArrayLike, time: float, *, rest: float = 0.0, start: float = 0.0
+) -> Accelerations:
+    """Straight there and back: `acceleration` for `time`, as much against it, `rest` seconds still, then the way back.
+
+    It goes |acceleration|·time² far and ends where it began.
+    """
+    x0, a = _vector("x", x), np.atleast_1d(real_array("acceleration", acceleration))
+    if a.shape != x0.shape:
+        raise ShapeError(f"acceleration has shape {a.shape}; give {x0.shape}", given=a.shape, wanted=x0.shape)
+    pause: list[Any] = [(rest, 0.0 * a)] if rest else []
+    parts = [(time, a), (time, -a), *pause, (time, -a), (time, a)]
+    return Accelerations(x0, np.array([row for _, row in parts]), [h for h, _ in parts], start=start)
+
+
+class MinimumJerk(Motion):
+    """From x to x_end in `duration` seconds, with the least jerk: s = 10τ³ − 15τ⁴ + 6τ⁵."""
+
+    def __init__(self, x: ArrayLike, x_end: ArrayLike, duration: float, *, start: float = 0.0) -> None:
+        self.x, end = _vector("x", x), _vector("x_end", x_end)
+        if self.x.shape != end.shape:
+            raise ShapeError(f"x and x_end have shapes {self.x.shape} and {end.shape}", given=end.shape)
+        self.size, self.way = len(self.x), end - self.x
+        self.duration, self.start = positive_number("duration", duration), finite_number("start", start)
+
+    def at(self, t: float) -> Target:
+        """The motion at a time."""
+        s, sd, sdd = smooth_step((t - self.start) / self.duration)
+        h = self.duration
+        return Target(self.x + s * self.way, sd / h * self.way, sdd / (h * h) * self.way)
+
+
+class Curve(Motion):
+    """A smooth curve through points (m, n), passed in `duration` seconds with minimum-jerk timing.
+
+    It is a cubic spline over the length of its chords, closed smoothly if the last point is the first.
+    """
+
+    def __init__(self, points: ArrayLike, duration: float, *, start: float = 0.0) -> None:
+        from scipy.interpolate import CubicSpline  # type: ignore[import-untyped]  # SciPy has no types
+
+        p = real_array("points", points)
+        if p.ndim != 2 or len(p) < 2 or not np.isfinite(p).all():
+            text = f"points must be finite numbers of shape (m, n) with two points or more, not {p.shape}"
+            raise ShapeError(text, given=p.shape)
+        chords = np.linalg.norm(np.diff(p, axis=0), axis=1)
+        if not (chords > 0.0).all():
+            k = int(np.argmin(chords))
+            raise ModelError(f"points {k} and {k + 1} are the same; leave one of them out")
+        self.length = float(chords.sum())
+        closed = len(p) > 3 and bool(np.array_equal(p[0], p[-1]))
+        ends = "periodic" if closed else "natural"
+        self._spline = CubicSpline(np.concatenate([[0.0], np.cumsum(chords) / self.length]), p, bc_type=ends)
+        self._slope, self._bend = self._spline.derivative(), self._spline.derivative(2)
+        self.duration, self.start = positive_number("duration", duration), finite_number("start", start)
+        self.size = p.shape[1]
+
+    def at(self, t: float) -> Target:
+        """The motion at a time."""
+        s, sd, sdd = smooth_step((t - self.start) / self.duration)
+        sd, sdd = sd / self.duration, sdd / self.duration**2
+        slope = self._slope(s)
+        return Target(self._spline(s), sd * slope, sdd * slope + sd * sd * self._bend(s))
+
+
+class Sine(Motion):
+    """x + amplitude·sin(2π f t), faded in over `ramp` seconds with no jump in position, velocity or acceleration.
+
+    With `of="acceleration"` the amplitude is that of the acceleration: −amplitude/(2π f)² of the position.
+    """
+
+    def __init__(
+        self,
+        x: ArrayLike,
+        amplitude: ArrayLike,
+        frequency: float,
+        *,
+        of: str = "position",
+        ramp: float = 0.0,
+        start: float = 0.0,
+    ) -> None:
+        self.x = _vector("x", x)
+        self.size = len(self.x)
+        self.frequency = positive_number("frequency", frequency)
+        size = _spread("amplitude", amplitude, self.size)
+        if of not in ("position", "acceleration"):
+            raise ModelError(f"of is 'position' or 'acceleration', not {of!r}")
+        self.amplitude = size if of == "position" else -size / (2.0 * math.pi * frequency) ** 2
+        self.ramp, self.start = finite_number("ramp", ramp), finite_number("start", start)
+        self._none = np.zeros(self.size)
+        if self.ramp < 0.0:
+            raise ModelError(f"ramp must be a time from 0 on, not {ramp!r}")
+
+    def phase(self, t: float) -> tuple[float, float, float]:
+        """The phase and its rates."""
+        w = 2.0 * math.pi * self.frequency
+        return w * t, w, 0.0
+
+    def at(self, t: float) -> Target:
+        """The motion at a time."""
+        t -= self.start
+        if t < 0.0:
+            return Target(self.x, self._none, self._none)
+        p, pd, pdd = self.phase(t)
+        y, c = math.sin(p), math.cos(p)
+        yd, ydd = c * pd, c * pdd - y * pd * pd
+        if self.ramp > 0.0 and t < self.ramp:
+            g, gd, gdd = smooth_step(t / self.ramp)
+            gd, gdd = gd / self.ramp, gdd / self.ramp**2
+            y, yd, ydd = g * y, gd * y + g * yd, gdd * y + 2.0 * gd * yd + g * ydd
+        return Target(self.x + y * self.amplitude, yd * self.amplitude, ydd * self.amplitude)
+
+
+class Sweep(Sine):
+    """A sine whose frequency goes from `first` to `last` Hz in `duration` seconds, evenly, and stays there."""
+
+    def __init__(
+        self,
+        x: ArrayLike,
+        amplitude: ArrayLike,
+        first: float,
+        last: float,
+        duration: float,
+        *,
+        ramp: float = 0.0,
+        start: float = 0.0,
+    ) -> None:
+        super().__init__(x, amplitude, first, ramp=ramp, start=start)
+        self.last, self.duration = positive_number("last", last), positive_number("duration", duration)
+
+    def phase(self, t: float) -> tuple[float, float, float]:
+        """The phase and its rates."""
+        slope, h = (self.last - self.frequency) / self.duration, min(t, self.duration)
+        turns = self.frequency * h + 0.5 * slope * h * h + self.last * (t - h)
+        bend = slope if t < self.duration else 0.0
+        return 2.0 * math.pi * turns, 2.0 * math.pi * (self.frequency + slope * h), 2.0 * math.pi * bend
+
+
+def smooth_step(x: float) -> tuple[float, float, float]:
+    """10x³ − 15x⁴ + 6x⁵ with its two derivatives, 0 before and 1 after."""
+    if x <= 0.0:
+        return 0.0, 0.0, 0.0
+    if x >= 1.0:
+        return 1.0, 0.0, 0.0
+    y = x * x
+    return y * x * (10.0 - 15.0 * x + 6.0 * y), 30.0 * y * (1.0 - x) ** 2, 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x)
+
+
+def _vector(name: str, given: ArrayLike) -> Floats:
+    array = np.atleast_1d(real_array(name, given).copy())
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise ShapeError(f"{name} must be finite numbers (n,), not {given!r}", given=array.shape)
+    return array
+
+
+def _spread(name: str, given: ArrayLike, n: int) -> Floats:
+    array = real_array(name, given)
+    if array.shape not in ((), (1,), (n,)) or not np.isfinite(array).all():
+        raise ShapeError(f"{name} must be one finite number or {n} of them, not {given!r}", given=array.shape)
+    return np.array(np.broadcast_to(array, (n,)))

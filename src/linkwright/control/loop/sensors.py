@@ -1,0 +1,229 @@
+"""What a controller sees of a plant: encoders that count, accelerometers, noise from seeds, low-pass filters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from linkwright.base.checks import positive_number
+from linkwright.base.types import Floats
+from linkwright.control.loop.plant import Plant, joint_positions
+from linkwright.errors import ModelError, NameNotFound
+
+Steps = float | Sequence[float] | Mapping[str, float] | None
+Rate = Literal["difference", "filtered", "exact"]
+_RATES = ("difference", "filtered", "exact")
+
+
+class Sensor(Protocol):
+    """A further sensor: its name, the labels and the unit of its numbers, and how it is read in one run."""
+
+    name: str
+    labels: tuple[str, ...]
+    unit: str
+
+    def bind(self, plant: Plant, period: float, rng: np.random.Generator) -> Callable[[], Floats]:
+        """A function that reads the plant as it is now, once a sample."""
+
+
+class LowPass:
+    """A first-order low-pass of `cutoff` Hz at a sampling period, `order` times in a row; exact for held inputs."""
+
+    def __init__(self, cutoff: float, period: float, order: int = 1) -> None:
+        if not 0.0 < cutoff < math.inf:
+            raise ModelError(f"cutoff must be a frequency in Hz greater than zero, not {cutoff!r}")
+        if not isinstance(order, int) or order < 1:
+            raise ModelError(f"order must be a whole number from 1 on, not {order!r}")
+        self.gain = -math.expm1(-2.0 * math.pi * cutoff * period)
+        self.order, self.state = order, list[Floats]()
+
+    def start(self, x: Floats) -> None:
+        """Begin at rest at x."""
+        self.state = [np.array(x, dtype=np.float64) for _ in range(self.order)]
+
+    def __call__(self, x: Floats) -> Floats:
+        """The filtered value of the next sample."""
+        if not self.state:
+            self.start(x)
+            return self.state[-1]
+        for k, y in enumerate(self.state):
+            x = self.state[k] = y + self.gain * (x - y)
+        return x
+
+
+class Encoder:
+    """Encoders of joints: `counts` a turn (or a `resolution` in rad or m), and white noise before they count.
+
+    Each is one number for all joints, one for each in a list, or a mapping from joints' names; of a mapping both may be
+    given, for different joints. Joints without either are exact. Rates are the `"difference"` of two samples over the
+    period, that `"filtered"` by a low-pass of `cutoff` Hz, or `"exact"`. Before the first sample the joints are taken
+    to have moved at their first rates.
+    """
+
+    def __init__(
+        self,
+        joints: Sequence[str] | str | None = None,
+        *,
+        counts: Steps = None,
+        resolution: Steps = None,
+        noise: float = 0.0,
+        rate: Rate = "difference",
+        cutoff: float | None = None,
+    ) -> None:
+        both = isinstance(counts, Mapping) and isinstance(resolution, Mapping)
+        if counts is not None and resolution is not None and not both:
+            text = "counts and resolution were both given; give one of them"
+            raise ModelError(f"{text}, or mappings from joints' names for different joints")
+        self.counts, self.resolution = _steps("counts", counts), _steps("resolution", resolution)
+        if rate not in _RATES:
+            raise NameNotFound("way to rates", str(rate), list(_RATES))
+        if (rate == "filtered") != (cutoff is not None):
+            raise ModelError("filtered rates need a cutoff=... in Hz" if cutoff is None else "cutoff= is for filtered")
+        _check_noise(noise)
+        self.joints, self.noise, self.rate, self.cutoff = joints, float(noise), rate, cutoff
+
+    def steps(self, plant: Plant, joints: Sequence[str]) -> Floats | None:
+        """The width of a count of each joint, zero where it is exact; None if all are."""
+        if self.counts is None and self.resolution is None:
+            return None
+        found = np.zeros(len(joints))
+        for name, given in (("counts", self.counts), ("resolution", self.resolution)):
+            for at, value in _by_joint(name, given, joints):
+                if found[at]:
+                    raise ModelError(f"joint {joints[at]!r} has counts and a resolution; give one", element=joints[at])
+                if name == "counts" and plant.mech.joints[joints[at]].kind == "prismatic":
+                    text = f"joint {joints[at]!r} slides, and has no counts a turn; give resolution=... in metres"
+                    example = f"encoders=lw.control.Encoder({list(joints)!r}, resolution=1e-5)"
+                    if len(joints) > 1:
+                        example = f"lw.control.Encoder(counts={{...}}, resolution={{{joints[at]!r}: 1e-5}})"
+                    raise ModelError(f"{text}: {example}", element=joints[at])
+                found[at] = 2.0 * math.pi / value if name == "counts" else value
+        return found
+
+    def bind(self, plant: Plant, period: float, rng: np.random.Generator) -> EncoderReader:
+        """The reader of one run."""
+        return EncoderReader(self, plant, period, rng)
+
+
+class EncoderReader:
+    """Encoders in a run: `read` puts what they show into `q` and `v`."""
+
+    def __init__(self, encoder: Encoder, plant: Plant, period: float, rng: np.random.Generator) -> None:
+        self.joints, self._q_at, self._v_at = joint_positions(plant.mech, encoder.joints, "encoders")
+        self._plant, self._period, self._rng, self._noise = plant, period, rng, encoder.noise
+        steps = encoder.steps(plant, self.joints)
+        self._at = np.arange(0) if steps is None else np.flatnonzero(steps)
+        self._step = np.zeros(0) if steps is None else steps[self._at]
+        self._exact = encoder.rate == "exact"
+        self._filter = None if encoder.cutoff is None else LowPass(encoder.cutoff, period)
+        n = len(self.joints)
+        self.q, self.v = np.zeros(n), np.zeros(n)
+        self._began = False
+
+    def _shown(self, q: Floats) -> Floats:
+        if self._noise:
+            q = q + self._noise * self._rng.standard_normal(len(q))
+        if self._step.size:
+            q = q.copy()
+            q[self._at] = self._step * np.floor(q[self._at] / self._step + 0.5)
+        return q
+
+    def read(self) -> None:
+        """What the encoders show now."""
+        plant = self._plant
+        true, rates = plant.q[self._q_at], plant.v[self._v_at]
+        if not self._began:
+            self.q[:] = self._shown(true - self._period * rates)
+        shown = self._shown(true)
+        if self._exact:
+            self.v[:] = rates
+        else:
+            difference = (shown - self.q) / self._period
+            if self._filter is not None:
+                difference = self._filter(difference)
+            self.v[:] = difference
+        self.q[:] = shown
+        self._began = True
+
+
+class Accelerometer:
+    """The acceleration (3) of a frame's origin in m/s², in ground's axes or, with axes="body", in its own.
+
+    `noise` is the standard deviation of white noise, `cutoff` (Hz) that of a low-pass of `order` behind it. With
+    `gravity=True` it shows what a real one does: acceleration less gravity, 9.81 upward at rest. At a sample it shows
+    the acceleration by the forces that acted until then.
+    """
+
+    unit = "m/s^2"
+
+    def __init__(
+        self,
+        frame: str,
+        *,
+        axes: Literal["ground", "body"] = "ground",
+        noise: float = 0.0,
+        cutoff: float | None = None,
+        order: int = 1,
+        gravity: bool = False,
+        name: str | None = None,
+    ) -> None:
+        if axes not in ("ground", "body"):
+            raise NameNotFound("axes", str(axes), ["ground", "body"])
+        _check_noise(noise)
+        self.frame, self.axes, self.noise = frame, axes, float(noise)
+        self.cutoff, self.order, self.gravity = cutoff, order, gravity
+        self.name = name or f"{frame}.acceleration"
+        self.labels: tuple[str, ...] = ("x", "y", "z")
+
+    def bind(self, plant: Plant, period: float, rng: np.random.Generator) -> Callable[[], Floats]:
+        """A function that reads the plant."""
+        observe, pose, _, rate = plant.observer(self.frame)
+        low = None if self.cutoff is None else LowPass(self.cutoff, period, self.order)
+        shift, turn, noise = plant.mech.gravity if self.gravity else None, pose[:3, :3], self.noise
+        own, linear = self.axes == "body", rate[:3]
+
+        def read() -> Floats:
+            observe()
+            x = linear.copy() if shift is None else linear - shift
+            if own:
+                x = turn.T @ x
+            if noise:
+                x = x + noise * rng.standard_normal(3)
+            return x if low is None else low(x)
+
+        return read
+
+
+def _steps(name: str, given: Any) -> float | tuple[float, ...] | dict[str, float] | None:
+    """Checked numbers, in the form in which they were given."""
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        return {str(joint): positive_number(f"{name} of joint {joint!r}", value) for joint, value in given.items()}
+    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and np.ndim(given) == 1:
+        return tuple(positive_number(f"{name} of an encoder", value) for value in given)
+    return positive_number(f"{name} of an encoder", given)
+
+
+def _by_joint(name: str, given: Any, joints: Sequence[str]) -> Iterator[tuple[int, float]]:
+    """Pairs of a joint's place and its number."""
+    if isinstance(given, dict):
+        for joint, value in given.items():
+            if joint not in joints:
+                raise NameNotFound("joint with an encoder", joint, list(joints))
+            yield list(joints).index(joint), value
+    elif isinstance(given, tuple):
+        if len(given) != len(joints):
+            text = f"{name} of an encoder has {len(given)} numbers for {len(joints)} joints ({', '.join(joints[:6])})"
+            raise ModelError(f"{text}; give one for each, or a mapping from their names")
+        yield from enumerate(given)
+    elif given is not None:
+        yield from ((at, given) for at in range(len(joints)))
+
+
+def _check_noise(noise: Any) -> None:
+    if not isinstance(noise, float | int) or not 0.0 <= noise < math.inf:
+        raise ModelError(f"noise is a standard deviation, zero or more, not {noise!r}")
