@@ -37,6 +37,20 @@ def real_array(name: str, value: Any) -> NDArray[np.float64]:
     return array.astype(np.float64)
 
 
+def finite_array(name: str, value: Any, shape: tuple[int, ...], *, batch: bool = False) -> NDArray[np.float64]:
+    """Finite numbers of this shape as an array of float64; with `batch`, after any leading axes.
+
+    Raises `ShapeError` for another shape, `ModelError` for numbers that are not finite, and what `real_array` does.
+    """
+    array = real_array(name, value)
+    if array.shape[-len(shape) :] != shape or (array.ndim != len(shape) and not batch):
+        wanted = f"(..., {', '.join(map(str, shape))})" if batch else f"{shape}"
+        raise ShapeError(f"{name} has shape {array.shape}; give {wanted}", given=array.shape, wanted=shape)
+    if not np.isfinite(array).all():
+        raise ModelError(f"{name} has entries that are not finite numbers")
+    return array
+
+
 def exact_array(name: str, value: Any) -> NDArray[Any] | None:
     """The memory of an array as an exact ndarray, whose shape is that of its memory; None for what is no array.
 
