@@ -18,11 +18,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.studies.manipulator.geometry import Geometry
-from linkwright.studies.manipulator.kinematics import motion
-from linkwright.studies.manipulator.leg_counts import leg_counts
+from linkwright.control import ControlStep, leg_counts, leg_motion
+from linkwright.studies.manipulator.geometry import SIX_LEG
 from linkwright.studies.manipulator.machine import machine, state
-from linkwright.studies.manipulator.step import ControlStep
 from linkwright.studies.manipulator.timing import (
     PAPER,
     PAPER_PARALLEL,
@@ -37,7 +35,7 @@ from linkwright.studies.manipulator.timing import (
 from table import cpu, replace_section
 
 Floats = NDArray[np.float64]
-GEOMETRY = Geometry()
+GEOMETRY = SIX_LEG
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "control_step.png"
 
 
@@ -93,7 +91,7 @@ def peers(samples: Samples, rounds: int) -> list[tuple[str, float]]:
         print(f"no Pinocchio: {error}")
         return found
     chain = OpenChain(GEOMETRY)
-    joints = [np.ascontiguousarray(x.reshape(len(x), -1)) for x in motion(GEOMETRY, *samples[:3])]
+    joints = [np.ascontiguousarray(x.reshape(len(x), -1)) for x in leg_motion(GEOMETRY, *samples[:3])]
     got = chain.torques(*(x[7] for x in joints), samples.pose[7])
     assert np.abs(got - wanted).max() <= 1e-9 * np.abs(wanted).max()
 

@@ -6,7 +6,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from linkwright.studies.manipulator.geometry import LEGS, Geometry, Inertia
+from linkwright.control import Hexapod, LinkInertia
+from linkwright.studies.manipulator.geometry import LEGS
 
 Floats = NDArray[np.float64]
 
@@ -14,7 +15,7 @@ Floats = NDArray[np.float64]
 class OpenChain:
     """Six legs of six revolute joints from ground; the plate is the last link of the first."""
 
-    def __init__(self, geometry: Geometry) -> None:
+    def __init__(self, geometry: Hexapod) -> None:
         self.geometry = g = geometry
         self.model = pin.Model()
         self.model.gravity.linear = np.array([0.0, 0.0, -g.gravity])
@@ -51,5 +52,5 @@ class OpenChain:
         return np.linalg.solve(w[:, 0].T, total)
 
 
-def _inertia(link: Inertia) -> pin.Inertia:
+def _inertia(link: LinkInertia) -> pin.Inertia:
     return pin.Inertia(link.mass, np.array(link.com), np.diag(link.moments))

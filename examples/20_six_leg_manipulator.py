@@ -12,13 +12,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import linkwright as lw
-from linkwright.studies.manipulator.geometry import Geometry
-from linkwright.studies.manipulator.kinematics import Unreachable
+from linkwright.control import Unreachable
+from linkwright.studies.manipulator.geometry import SIX_LEG
 from linkwright.studies.manipulator.machine import machine, state
 from linkwright.studies.manipulator.maps import check_pose, reach_map
 
 MODEL = Path(__file__).parent / "models" / "six_leg.mks"
-g = Geometry()
+g = SIX_LEG
 mech = machine(g)
 print(mech.dof())
 assert mech.dof().left == 6

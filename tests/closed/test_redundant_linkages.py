@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter import numpy_runner
+from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 from scipy.integrate import solve_ivp
 
 import linkwright as lw

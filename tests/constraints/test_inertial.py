@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter import numpy_runner
+from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 from multipliers import Motion, with_loops
 
 import linkwright as lw

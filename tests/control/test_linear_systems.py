@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 from linear_cases import random_system
-from scipy.signal import TransferFunction, dfreqresp, freqresp
-
-from linkwright.control.hinfinity.systems import (
+from linkwright.control.hinfinity.synthesis.systems import (
     System,
     delay,
     from_polynomials,
@@ -17,6 +15,8 @@ from linkwright.control.hinfinity.systems import (
     to_continuous,
     to_sampled,
 )
+from scipy.signal import TransferFunction, dfreqresp, freqresp
+
 from linkwright.errors import ModelError, ShapeError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sample_programs as samples
 from compilers import c_library, pointer
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.numpy_runner import run
+from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.numpy_runner import run
 
 from linkwright.errors import KernelError
 from linkwright.kernels.c.identifiers import identifier, literal

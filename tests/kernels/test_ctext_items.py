@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sample_programs as samples
 from cuda_shim import launch
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.numpy_runner import run
+from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.numpy_runner import run
 
 import linkwright as lw
 from linkwright.kernels.cuda import item_threads

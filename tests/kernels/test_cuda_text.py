@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import sample_programs as samples
 from compilers import find, pointer, shared_library
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.numpy_runner import run
+from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.numpy_runner import run
 
 from linkwright.errors import KernelError
 from linkwright.kernels.c import program_text

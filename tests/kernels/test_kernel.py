@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 import sample_programs as samples
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter import numpy_runner
+from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 
 from linkwright.errors import DtypeError, KernelError, ShapeError
 from linkwright.kernels import compiled, execution, variant

@@ -6,7 +6,7 @@ import gc
 import numpy as np
 import pytest
 import sample_programs as samples
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.numpy_runner import run
+from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.numpy_runner import run
 
 import linkwright as lw
 import linkwright.tape.functions as F

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import sample_programs as samples
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter import conversions, python_text
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.jax_interpreter import JaxInterpreter
+from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import conversions, python_text
+from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.jax_interpreter import JaxInterpreter
 
 from linkwright.errors import KernelError
 from linkwright.exports import modules

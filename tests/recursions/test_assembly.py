@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter import numpy_runner
+from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 
 import linkwright as lw
 from linkwright.errors import ModelError

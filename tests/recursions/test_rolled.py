@@ -6,7 +6,7 @@ import gc
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter import numpy_runner
+from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 from test_identities import numbers, states
 
 import linkwright as lw

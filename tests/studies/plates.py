@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from linkwright.control import Hexapod
+from linkwright.control.parallel.kinematics import leg_motion
 from linkwright.kernels.llvm import compiler
-from linkwright.studies.manipulator.geometry import Geometry
-from linkwright.studies.manipulator.kinematics import motion
 from linkwright.studies.manipulator.machine import state
 
 
@@ -22,18 +22,18 @@ class Plate(NamedTuple):
     reference: np.ndarray
 
 
-def plate_at(geometry: Geometry, pose, twist, acceleration) -> Plate:
-    q, v, _ = motion(geometry, pose, twist, acceleration)
+def plate_at(geometry: Hexapod, pose, twist, acceleration) -> Plate:
+    q, v, _ = leg_motion(geometry, pose, twist, acceleration)
     theta, rate = np.ascontiguousarray(q[:, 0]), np.ascontiguousarray(v[:, 0])
     return Plate(pose, twist, acceleration, theta, rate, np.concatenate([pose, twist, acceleration]))
 
 
-def random_pose(geometry: Geometry, rng, size=1.0) -> np.ndarray:
+def random_pose(geometry: Hexapod, rng, size=1.0) -> np.ndarray:
     e = np.array([1.0, *(0.1 * size * rng.uniform(-1, 1, 3))])
     return np.concatenate([geometry.home[:3] + 0.12 * size * rng.uniform(-1, 1, 3), e / np.linalg.norm(e)])
 
 
-def plates(geometry: Geometry, count: int, seed: int = 0) -> list[Plate]:
+def plates(geometry: Hexapod, count: int, seed: int = 0) -> list[Plate]:
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(count):
@@ -42,7 +42,7 @@ def plates(geometry: Geometry, count: int, seed: int = 0) -> list[Plate]:
     return found
 
 
-def chain_torques(mech, geometry: Geometry, some: list[Plate]) -> np.ndarray:
+def chain_torques(mech, geometry: Hexapod, some: list[Plate]) -> np.ndarray:
     """The motors' torques (n, 6) by the inverse dynamics of the whole closed chain, compiled quickly and not well."""
     q, v, a = (np.array(x) for x in zip(*(state(mech, geometry, *p[:3]) for p in some), strict=True))
     with pytest.MonkeyPatch.context() as patch:

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from plates import chain_torques, plate_at, plates
 
-from linkwright.control import Corrected, friction
+from linkwright.control import Corrected, LinkInertia, friction
 from linkwright.control.loop.controller import Measured, Target
+from linkwright.control.parallel.forward import moved
+from linkwright.control.parallel.kinematics import SingularPose, Unreachable, legs_at, rotation_matrix
+from linkwright.control.parallel.step import ControlStep, StepError
+from linkwright.control.parallel.step_program import Flag
 from linkwright.errors import ModelError, ShapeError
-from linkwright.studies.manipulator.forward import moved
-from linkwright.studies.manipulator.geometry import Geometry, Inertia
-from linkwright.studies.manipulator.kinematics import SingularPose, Unreachable, legs_at, rotation
+from linkwright.studies.manipulator.geometry import SIX_LEG
 from linkwright.studies.manipulator.machine import machine
-from linkwright.studies.manipulator.step import ControlStep, StepError
-from linkwright.studies.manipulator.step_program import Flag
 
-GEOMETRY = Geometry()
+GEOMETRY = SIX_LEG
 FORMS = ("serial", "simd", "threads", "pipelined")
 STILL = np.zeros(6)
 
@@ -175,11 +175,11 @@ def test_without_rates_the_twist_after_a_lost_pose_is_the_last_that_is_known(for
 
 def test_a_payload_is_carried():
     plate, own = plates(GEOMETRY, 1)[0], GEOMETRY.plate_inertia
-    heavy = replace(GEOMETRY, plate_inertia=Inertia(own.mass + 70.0, own.com, own.moments))
+    heavy = replace(GEOMETRY, plate_inertia=LinkInertia(own.mass + 70.0, own.com, own.moments))
     plain = ControlStep(heavy)
     plain.reset(plate.pose)
     wanted = plain(*plate[3:])
-    for payload in (70.0, Inertia(70.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))):
+    for payload in (70.0, LinkInertia(70.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))):
         step = ControlStep(GEOMETRY, payload=payload)
         step.reset(plate.pose)
         np.testing.assert_allclose(step(*plate[3:]), wanted, rtol=1e-9)
@@ -328,7 +328,7 @@ def folded_wrist():
     """A pose turned so that the first leg's sixth axis lies along the fourth."""
     pose = np.concatenate([GEOMETRY.home[:3], [np.sqrt(0.5), 0.0, 0.0, -np.sqrt(0.5)]])
     for _ in range(200):
-        axis, wanted = rotation(pose[3:]) @ GEOMETRY.frames[0][:, 0], legs_at(GEOMETRY, pose).axes[0, 3]
+        axis, wanted = rotation_matrix(pose[3:]) @ GEOMETRY.frames[0][:, 0], legs_at(GEOMETRY, pose).axes[0, 3]
         miss = 0.3 * np.cross(axis, wanted) * np.sign(axis @ wanted)
         pose = np.array(moved(pose, np.zeros(3), miss))
     return pose
@@ -348,7 +348,7 @@ def test_a_wrist_at_ninety_degrees_names_its_leg():
 
 def test_a_pose_where_the_motors_lose_a_direction_is_told():
     # All rods in planes through the vertical axis: no motor holds the plate's turn about it.
-    geometry = Geometry(crank_turn=0.0, base_half_angle=np.deg2rad(30.0), plate_half_angle=np.deg2rad(30.0))
+    geometry = replace(SIX_LEG, crank_turn=0.0, base_half_angle=np.deg2rad(30.0), plate_half_angle=np.deg2rad(30.0))
     theta = np.ascontiguousarray(legs_at(geometry, geometry.home).angles[:, 0])
     step = ControlStep(geometry)
     with pytest.raises((SingularPose, StepError)) as error:

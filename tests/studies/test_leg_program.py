@@ -1,29 +1,33 @@
 """A leg's parts against numbers from elsewhere: differences in time, the mechanism's recursions, virtual work."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from plates import chain_torques, plates
 
+from linkwright.control import LinkInertia
+from linkwright.control.parallel import legs
+from linkwright.control.parallel.forward import moved
+from linkwright.control.parallel.kinematics import leg_jacobians, leg_motion, legs_at
+from linkwright.control.parallel.leg_counts import leg_counts, part_programs, unified_program
 from linkwright.spatial.rotation import euler_parameters_matrix
-from linkwright.studies.manipulator import legs
-from linkwright.studies.manipulator.forward import moved
-from linkwright.studies.manipulator.geometry import Geometry, Inertia
-from linkwright.studies.manipulator.kinematics import motion
-from linkwright.studies.manipulator.leg_counts import leg_counts, part_programs, unified_program
+from linkwright.studies.manipulator.geometry import SIX_LEG
 from linkwright.studies.manipulator.machine import machine
 
-GEOMETRY = Geometry()
-LOPSIDED = Geometry(
-    crank_inertia=Inertia(6.9, (0.25, 0.03, -0.02), (0.02, 0.15, 0.14)),
-    universal_inertia=Inertia(3.8, (0.01, -0.02, 0.03), (0.010, 0.005, 0.012)),
-    rod_inertia=Inertia(8.3, (0.43, 0.02, 0.05), (0.02, 0.52, 0.51)),
-    first_cross_inertia=Inertia(5.1, (-0.02, 0.01, 0.02), (0.02, 0.006, 0.017)),
-    second_cross_inertia=Inertia(3.8, (0.02, 0.03, -0.01), (0.015, 0.009, 0.013)),
-    plate_inertia=Inertia(30.0, (0.02, -0.03, 0.04), (1.14, 1.2, 2.28)),
+GEOMETRY = SIX_LEG
+LOPSIDED = replace(
+    SIX_LEG,
+    crank_inertia=LinkInertia(6.9, (0.25, 0.03, -0.02), (0.02, 0.15, 0.14)),
+    universal_inertia=LinkInertia(3.8, (0.01, -0.02, 0.03), (0.010, 0.005, 0.012)),
+    rod_inertia=LinkInertia(8.3, (0.43, 0.02, 0.05), (0.02, 0.52, 0.51)),
+    first_cross_inertia=LinkInertia(5.1, (-0.02, 0.01, 0.02), (0.02, 0.006, 0.017)),
+    second_cross_inertia=LinkInertia(3.8, (0.02, 0.03, -0.01), (0.015, 0.009, 0.013)),
+    plate_inertia=LinkInertia(30.0, (0.02, -0.03, 0.04), (1.14, 1.2, 2.28)),
 )
 
 
-def leg_motion(geometry, leg, plate):
+def one_leg(geometry, leg, plate):
     turn = euler_parameters_matrix(plate.pose[3:])
     at, _ = legs.posture(geometry, leg, plate.pose[:3], turn)
     rates = legs.joint_rates(geometry, leg, at, plate.twist[:3], plate.twist[3:])
@@ -31,11 +35,18 @@ def leg_motion(geometry, leg, plate):
     return turn, at, rates, legs.joint_accelerations(geometry, leg, at, rates, plate.twist[3:], a[:3], a[3:])
 
 
-def test_angles_rates_and_accelerations_are_those_of_the_closed_form_over_arrays():
+def test_rates_are_those_of_the_legs_jacobians():
     for plate in plates(GEOMETRY, 20):
-        wanted = motion(GEOMETRY, plate.pose, plate.twist, plate.acceleration)
+        jacobians = leg_jacobians(GEOMETRY, legs_at(GEOMETRY, plate.pose), plate.pose[:3])
+        rates = leg_motion(GEOMETRY, plate.pose, plate.twist, None)[1]
+        np.testing.assert_allclose(np.einsum("lij,lj->li", jacobians, rates), np.tile(plate.twist, (6, 1)), atol=1e-12)
+
+
+def test_angles_rates_and_accelerations_of_one_leg_are_those_over_arrays():
+    for plate in plates(GEOMETRY, 20):
+        wanted = leg_motion(GEOMETRY, plate.pose, plate.twist, plate.acceleration)
         for k, leg in enumerate(legs.every_leg(GEOMETRY)):
-            turn, at, rates, rise = leg_motion(GEOMETRY, leg, plate)
+            turn, at, rates, rise = one_leg(GEOMETRY, leg, plate)
             found = (legs.joint_angles(leg, at, turn), rates.joints(), rise.joints())
             for ours, theirs in zip(found, wanted, strict=True):
                 np.testing.assert_allclose(np.array(ours, float), theirs[k], rtol=1e-11, atol=1e-12)
@@ -50,7 +61,7 @@ def test_rates_and_accelerations_are_the_slopes_of_the_angles():
         pose = moved(plate.pose, t * v[:3] + 0.5 * t * t * a[:3], t * v[3:] + 0.5 * t * t * a[3:])
         turn = euler_parameters_matrix(np.array(pose[3:]))
         angles.append(np.array(legs.joint_angles(leg, legs.posture(GEOMETRY, leg, pose[:3], turn)[0], turn), float))
-    _, _, rates, rise = leg_motion(GEOMETRY, leg, plate)
+    _, _, rates, rise = one_leg(GEOMETRY, leg, plate)
     np.testing.assert_allclose((angles[2] - angles[0]) / (2 * step), np.array(rates.joints(), float), atol=1e-5)
     bend = (angles[2] - 2 * angles[1] + angles[0]) / step**2
     np.testing.assert_allclose(bend, np.array(rise.joints(), float), atol=1e-4)
@@ -64,7 +75,7 @@ def whole(geometry, plate, holder=None):
     a = turn.T @ (plate.acceleration[:3] + np.array([0.0, 0.0, geometry.gravity]))
     wrench = [turn @ np.array(x, float) for x in legs.link_wrench(geometry.plate_inertia, w, dw, a)]
     for k, leg in enumerate(legs.every_leg(geometry)):
-        _, at, rates, rise = leg_motion(geometry, leg, plate)
+        _, at, rates, rise = one_leg(geometry, leg, plate)
         tau = np.array(legs.newton_euler(geometry, at, rates, rise), float)
         if k == holder:
             tau = tau + leg_jacobian(geometry, leg, at).T @ np.concatenate(wrench)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from linkwright.studies.manipulator.geometry import Geometry
+from linkwright.studies.manipulator.geometry import SIX_LEG
 from linkwright.studies.manipulator.timing import FORMS, PAPER, measured, path
 
 pytestmark = pytest.mark.slow  # every form of the step is compiled
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow  # every form of the step is compiled
 
 @pytest.fixture(scope="module")
 def timing():
-    return measured(Geometry(), steps=40, rate=1000.0, rounds=1)
+    return measured(SIX_LEG, steps=40, rate=1000.0, rounds=1)
 
 
 def test_every_part_of_the_papers_table_and_every_form_is_timed(timing):
@@ -40,6 +40,6 @@ def test_the_loop_tells_of_every_step(timing):
 
 
 def test_the_path_stays_in_the_machines_range():
-    samples = path(Geometry(), 500, 2e-3)
+    samples = path(SIX_LEG, 500, 2e-3)
     assert np.abs(samples.theta).max() < np.pi
     assert np.linalg.norm(samples.twist[:, :3], axis=1).max() > 1.0

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import linkwright as lw
+from linkwright.control.parallel.kinematics import Unreachable
 from linkwright.errors import ModelError, ShapeError
 from linkwright.studies.manipulator import delta, stewart
-from linkwright.studies.manipulator.kinematics import Unreachable
 
 MODEL = Path(__file__).parents[2] / "examples" / "models" / "delta.mks"
 STEWART, DELTA = stewart.Stewart(), delta.Delta()
@@ -129,10 +129,10 @@ def test_what_a_delta_robot_cannot_do_is_told() -> None:
 @pytest.mark.parametrize(
     ("dims", "change", "told"),
     [
-        (STEWART, {"tube_length": 0.0}, "tube_length is a length in metres, greater than zero, not 0.0"),
-        (STEWART, {"plate_mass": float("nan")}, "plate_mass is a mass in kilograms"),
+        (STEWART, {"tube_length": 0.0}, "tube_length, a length in metres, must be a number greater than zero, not 0"),
+        (STEWART, {"plate_mass": float("nan")}, "plate_mass, a mass in kilograms, must be a finite number"),
         (STEWART, {"shortest": 2.0}, "shortest, 2 m, must be less than longest, 1.8 m"),
-        (DELTA, {"rod": -1.0}, "rod is a length in metres, greater than zero, not -1.0"),
+        (DELTA, {"rod": -1.0}, "rod, a length in metres, must be a number greater than zero, not -1"),
     ],
 )
 def test_dimensions_that_no_machine_has_are_refused(dims, change, told) -> None:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from plates import plate_at, plates, random_pose
 
-from linkwright.studies.manipulator.forward import TOLERANCE, forward_kinematics
-from linkwright.studies.manipulator.geometry import Geometry
-from linkwright.studies.manipulator.kinematics import legs_at
+from linkwright.control.parallel.forward import TOLERANCE, forward_kinematics
+from linkwright.control.parallel.kinematics import legs_at
+from linkwright.studies.manipulator.geometry import SIX_LEG
 
-GEOMETRY = Geometry()
+GEOMETRY = SIX_LEG
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from linkwright.control.parallel.kinematics import SingularPose, Unreachable, leg_jacobians, legs_at
 from linkwright.errors import ModelError, ShapeError
-from linkwright.studies.manipulator.geometry import Geometry
-from linkwright.studies.manipulator.kinematics import SingularPose, Unreachable, leg_jacobians, legs_at, motor_rows
+from linkwright.studies.manipulator.geometry import SIX_LEG
 from linkwright.studies.manipulator.maps import (
     FINE,
     REACH,
@@ -22,16 +22,15 @@ from linkwright.studies.manipulator.maps import (
     tilts,
 )
 
-GEOMETRY = Geometry()
+GEOMETRY = SIX_LEG
 HOME = GEOMETRY.home
 
 
 def test_rows_of_s_are_the_first_rows_of_the_legs_inverse_jacobians() -> None:
     pose = HOME + np.array([0.1, -0.05, 0.08, 0.0, 0.1, -0.05, 0.2])
     legs = legs_at(GEOMETRY, pose)
-    rows, ways = motor_rows(GEOMETRY, legs, pose[:3])
     inverse = np.linalg.inv(leg_jacobians(GEOMETRY, legs, pose[:3]))
-    assert np.allclose(rows / ways[:, None], inverse[:, 0], rtol=1e-12, atol=1e-12)
+    assert np.allclose(legs.rows / legs.ways[:, None], inverse[:, 0], rtol=1e-12, atol=1e-12)
 
 
 def test_both_knees_reach_the_same_wrist_points() -> None:
@@ -97,7 +96,7 @@ def test_a_singular_pose_tells_condition_and_direction() -> None:
         check_pose(GEOMETRY, pose)
     assert caught.value.which == "S"
     assert caught.value.condition > 1e8
-    rows, _ = motor_rows(GEOMETRY, legs_at(GEOMETRY, pose), pose[:3])
+    rows = legs_at(GEOMETRY, pose).rows
     direction = caught.value.direction / np.linalg.norm(caught.value.direction)
     assert np.abs(rows @ direction).max() < 1e-6
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linkwright.studies.manipulator.geometry import Geometry, Inertia
-from linkwright.studies.manipulator.kinematics import motion
+from linkwright.control import LinkInertia
+from linkwright.control.parallel.kinematics import leg_motion
+from linkwright.studies.manipulator.geometry import SIX_LEG
 from linkwright.studies.manipulator.machine import leg_joints, machine, state
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle here")
-GEOMETRY = Geometry()
+GEOMETRY = SIX_LEG
 
 
-def _inertia(link: Inertia, part: float = 1.0) -> pin.Inertia:
+def _inertia(link: LinkInertia, part: float = 1.0) -> pin.Inertia:
     return pin.Inertia(part * link.mass, np.array(link.com), part * np.diag(link.moments))
 
 
@@ -50,7 +51,7 @@ def test_accelerations_are_those_of_six_welded_legs(seed: int) -> None:
 
     model, names, plates = _six_open_legs()
     data = model.createData()
-    angles, rates, _ = motion(GEOMETRY, pose, mech.twist(q, v, "plate", "aligned"), None)
+    angles, rates, _ = leg_motion(GEOMETRY, pose, mech.twist(q, v, "plate", "aligned"), None)
     at, speed = angles.reshape(-1), rates.reshape(-1)
     force = np.zeros(model.nv)
     force[::6] = tau[[mech.joints[f"crank{k}"].v_slice.start for k in range(1, 7)]]

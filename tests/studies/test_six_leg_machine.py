@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.errors import ModelError
-from linkwright.studies.manipulator.geometry import ROD, Geometry
-from linkwright.studies.manipulator.kinematics import SingularPose, Unreachable, check_reach, leg_jacobians, legs_at
+from linkwright.control.parallel.kinematics import SingularPose, Unreachable, check_reach, leg_jacobians, legs_at
+from linkwright.errors import ModelError, ShapeError
+from linkwright.studies.manipulator.geometry import SIX_LEG
 from linkwright.studies.manipulator.machine import Drives, leg_joints, machine, state
 
 MODEL = Path(__file__).parents[2] / "examples" / "models" / "six_leg.mks"
-GEOMETRY = Geometry()
+GEOMETRY = SIX_LEG
+ROD = SIX_LEG.rod_inertia
 
 
 @cache
@@ -199,7 +200,7 @@ def test_parameters_change_the_plant() -> None:
     assert np.isclose(heavy.bodies["plate"].mass, 46.0)
     assert np.allclose(heavy.bodies["plate"].inertia, 1.2 * mech.bodies["plate"].inertia)
     assert not np.allclose(heavy.mass_matrix(q), mech.mass_matrix(q))
-    with pytest.raises(ModelError, match=r"Drives\.stiffness is -1"):
+    with pytest.raises(ModelError, match=r"Drives\.stiffness must be a number greater than zero, not -1"):
         Drives(stiffness=-1.0)
     with pytest.raises(ModelError, match="one of the legs 1 to 6"):
         machine(GEOMETRY, holder=0)
@@ -234,22 +235,28 @@ def test_a_stretched_leg_is_singular_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"crank": -1.0}, "crank is a length in metres, greater than zero, not -1.0"),
-        ({"rod": 0.0}, "rod is a length"),
-        ({"home_height": "high"}, "home_height is a length"),
-        ({"crank_turn": np.nan}, "crank_turn is an angle"),
-        ({"rod_inertia": ROD._replace(mass=-1.0)}, "mass of rod_inertia is in kg, greater than zero"),
-        ({"rod_inertia": ROD._replace(moments=(1.0, -1.0, 1.0))}, "moments of rod_inertia"),
-        ({"pairs": (0.0, 1.0)}, "pairs are 3 angles"),
+        ({"crank": -1.0}, "crank, a length in metres, must be a number greater than zero, not -1"),
+        ({"rod": 0.0}, "rod, a length in metres, must be"),
+        ({"home_height": "high"}, "home_height, a length in metres, must be a number, not 'high'"),
+        ({"crank_turn": np.nan}, "crank_turn, an angle in radians, must be a finite number"),
+        (
+            {"rod_inertia": ROD._replace(mass=-1.0)},
+            "mass of rod_inertia, in kg, must be a number greater than zero",
+        ),
+        (
+            {"rod_inertia": ROD._replace(moments=(1.0, -1.0, 1.0))},
+            "moments of rod_inertia must not be negative",
+        ),
+        ({"pairs": (0.0, 1.0)}, r"pairs, 3 angles in radians, has shape \(2,\)"),
     ],
 )
 def test_dimensions_that_cannot_be_are_refused_by_name(given: dict, said: str) -> None:
-    with pytest.raises(ModelError, match=said):
-        Geometry(**given)
+    with pytest.raises((ModelError, ShapeError), match=said):
+        replace(SIX_LEG, **given)
 
 
 def test_what_a_leg_lacks_is_told_in_metres_where_it_is_much() -> None:
-    g = Geometry()
+    g = SIX_LEG
     for far, unit in ((0.9, r"\d mm too far"), (3.0, r"\d m too far")):
         pose = g.home + np.array([far, 0, 0, 0, 0, 0, 0])
         assert (legs_at(g, pose).short > 0).any()

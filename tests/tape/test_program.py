@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tape_programs as programs
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter import numpy_runner
+from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 from tape_oracles import evaluate, flat, state
 from tape_programs import KIND, PARENT, TREE
 

@@ -41,7 +41,7 @@ def cuda_text(program: Program, name: str | None, precision: str) -> str:
 
 def to_sympy(program: Program) -> Any:
     """SymPy expressions: (symbols of the inputs, expressions of the outputs)."""
-    from linkwright.kernels.interpret.interpreter.interpreter.interpreter import (
+    from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import (
         conversions,  # for weight: calls need no other library's form
     )
 
@@ -50,7 +50,7 @@ def to_sympy(program: Program) -> Any:
 
 def to_casadi(program: Program) -> Any:
     """A CasADi function of the same inputs and outputs."""
-    from linkwright.kernels.interpret.interpreter.interpreter.interpreter import (
+    from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import (
         conversions,  # for weight: calls need no other library's form
     )
 
@@ -59,7 +59,7 @@ def to_casadi(program: Program) -> Any:
 
 def to_jax(program: Program) -> Any:
     """A function of JAX arrays, to be jitted, mapped and differentiated there."""
-    from linkwright.kernels.interpret.interpreter.interpreter.interpreter import (
+    from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import (
         conversions,  # for weight: calls need no other library's form
     )
 

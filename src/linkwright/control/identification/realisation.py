@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import logm  # type: ignore[import-untyped]  # SciPy has no types
 
-from linkwright.control.hinfinity.systems import System, block_diagonal, delay, from_polynomials, series, to_continuous
+from linkwright.control.hinfinity.synthesis.systems import (
+    System,
+    block_diagonal,
+    delay,
+    from_polynomials,
+    series,
+    to_continuous,
+)
 from linkwright.control.identification.prediction import reflected, stable
 from linkwright.errors import LinkwrightError
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright import Builder, Mechanism
+from linkwright.base.checks import finite_array, positive_number
 from linkwright.base.types import Floats
-from linkwright.building import Builder
-from linkwright.errors import ModelError, ShapeError
-from linkwright.model import Mechanism
-from linkwright.spatial.rotation import euler_parameters
-from linkwright.studies.manipulator.geometry import check_positive
-from linkwright.studies.manipulator.kinematics import Unreachable, about, crank_angles, finite, length
+from linkwright.control import Unreachable, crank_angles, euler_parameters
+from linkwright.errors import ModelError
+from linkwright.studies.manipulator.placing import about, put, universal_angles, universal_rates, universal_spin
 
 ARMS = 3
 
@@ -39,9 +38,10 @@ class Delta:
     plate_mass: float = 0.5
 
     def __post_init__(self) -> None:
-        masses = ("crank_mass", "rod_mass", "plate_mass")
-        sizes = ("base_radius", "plate_radius", "crank", "rod", "width")
-        check_positive(self, dict.fromkeys(sizes, "a length in metres") | dict.fromkeys(masses, "a mass in kilograms"))
+        for name in ("base_radius", "plate_radius", "crank", "rod", "width"):
+            positive_number(f"{name}, a length in metres,", getattr(self, name))
+        for name in ("crank_mass", "rod_mass", "plate_mass"):
+            positive_number(f"{name}, a mass in kilograms,", getattr(self, name))
 
     @property
     def frames(self) -> Floats:
@@ -54,19 +54,19 @@ class Delta:
 
 def angles(dims: Delta, position: ArrayLike) -> Floats:
     """(..., 3): the cranks' angles (rad; 0 is level, positive raises) for plate positions (..., 3), knees outside."""
-    first, slack = crank_angles(_reached(dims, position), dims.crank, dims.rod, 1)
+    reached = _reached(dims, position)
+    theta, slack = crank_angles(reached, dims.crank, dims.rod, 1)
     if (slack < 0.0).any():
         *index, arm = (int(i) for i in np.unravel_index(int(np.argmin(slack)), slack.shape))
-        p = _reached(dims, position)[(*index, arm)]
-        first_, crank = first[(*index, arm)], dims.crank
-        far = float(np.linalg.norm(p - crank * np.array([np.cos(first_), np.sin(first_), 0.0])))
+        far = float(np.linalg.norm(_along_rod(dims, reached[(*index, arm)], theta[(*index, arm)])))
+        too_short = far > dims.rod
         text = (
-            f"arm {arm + 1} cannot reach: its rods are {length(abs(far - dims.rod))} too "
-            f"{'short' if far > dims.rod else 'long'} there; bring the plate {'nearer' if far > dims.rod else 'away'}, "
+            f"arm {arm + 1} cannot reach: its rods are {Unreachable.length(abs(far - dims.rod))} too "
+            f"{'short' if too_short else 'long'} there; bring the plate {'nearer' if too_short else 'away'}, "
             "or change crank or rod"
         )
         raise Unreachable(text, leg=arm + 1, short=abs(far - dims.rod), index=tuple(index))
-    return np.asarray((first + np.pi) % (2.0 * np.pi) - np.pi)
+    return theta
 
 
 def position(dims: Delta, turned: ArrayLike) -> Floats:
@@ -74,7 +74,7 @@ def position(dims: Delta, turned: ArrayLike) -> Floats:
 
     The plate's middle is on three spheres about the knees, each moved inward by the plate's radius.
     """
-    theta = finite(turned, 3, "angles of the cranks")
+    theta = finite_array("the angles of the cranks", turned, (ARMS,), batch=True)
     out, up = dims.frames[:, :, 0], dims.frames[:, :, 1]
     reach = dims.base_radius - dims.plate_radius + dims.crank * np.cos(theta)
     centers = reach[..., None] * out + dims.crank * np.sin(theta)[..., None] * up
@@ -100,14 +100,14 @@ def _lacking(dims: Delta, left: Floats) -> float:
 
 def _reached(dims: Delta, where: ArrayLike) -> Floats:
     """(..., 3, 3): the wrist points in the arms' axes, from the cranks' pivots."""
-    x = finite(where, 3, "positions of the plate")
+    x = finite_array("the position of the plate", where, (3,), batch=True)
     seen = np.einsum("aji,...j->...ai", dims.frames, x)
     return np.asarray(seen + np.array([dims.plate_radius - dims.base_radius, 0.0, 0.0]))
 
 
 def delta(dims: Delta | None = None) -> Mechanism:
     """The robot as a mechanism with the cranks driven, drawn at home; three degrees of freedom."""
-    d = Delta() if dims is None else dims
+    d = dims or Delta()
     home = np.array([0.0, 0.0, d.home_height])
     theta, seen = angles(d, home), _reached(d, home)
     b = Builder("delta")
@@ -126,7 +126,7 @@ def delta(dims: Delta | None = None) -> Mechanism:
         b.shape(bar, "cylinder", (0.02, d.crank), "#b5382e")
         b.shape(b.triad(crank, (d.crank, 0, 0)), "cylinder", (0.012, 1.3 * d.width), "#b5382e")
         b.shape(foot, "cylinder", (0.045, 0.11), "#5b6068")
-        raised, tilt = _rod_angles(d, seen[arm - 1], theta[arm - 1])
+        raised, tilt = universal_angles(_along_rod(d, seen[arm - 1], theta[arm - 1]) / d.rod)
         for name, side in (("a", -0.5), ("b", 0.5)):
             rod = b.body(f"rod{arm}{name}", p["rod_mass"], (d.rod / 2, 0, 0), _bar(p["rod_mass"], d.rod, 0.006))
             knee = frame[:, 0] * d.base_radius + turned @ np.array([d.crank, 0.0, side * d.width])
@@ -151,41 +151,32 @@ def delta(dims: Delta | None = None) -> Mechanism:
 
 def state(mech: Mechanism, dims: Delta, where: ArrayLike, velocity: ArrayLike | None = None) -> tuple[Floats, Floats]:
     """q and v of the robot with its plate at one position (3,) that moves with a velocity (3,), in ground's axes."""
-    x = np.asarray(where, dtype=np.float64)
-    if x.shape != (3,):
-        raise ShapeError(f"the position has shape {x.shape}; give (3,)", given=x.shape, wanted=(3,))
-    speed = np.zeros(3) if velocity is None else np.asarray(velocity, dtype=np.float64)
+    x = finite_array("the position of the plate", where, (3,))
+    speed = np.zeros(3) if velocity is None else finite_array("the velocity of the plate", velocity, (3,))
     theta, seen = angles(dims, x), _reached(dims, x)
     q, v = mech.neutral(), np.zeros(mech.nv)
     for arm in range(ARMS):
         frame, first = dims.frames[arm], float(theta[arm])
-        raised, tilt = _rod_angles(dims, seen[arm], first)
-        along = np.array([np.cos(raised) * np.cos(tilt), np.sin(raised) * np.cos(tilt), -np.sin(tilt)])
+        along = _along_rod(dims, seen[arm], first) / dims.rod
         way = dims.crank * np.array([-np.sin(first), np.cos(first), 0.0])  # of the knee, a radian
         local = frame.T @ speed
         rate = float(along @ local) / float(along @ way)
-        f, g, h = (local - rate * way) / dims.rod
-        turns = np.array([(along[0] * g - along[1] * f) / (along[0] ** 2 + along[1] ** 2), -h / np.cos(tilt)])
-        _put(mech, q, v, f"crank{arm + 1}", (first,), (rate,))
+        raised, tilt = universal_angles(along)
+        turns = universal_rates(along, (local - rate * way) / dims.rod)
+        put(mech, q, v, f"crank{arm + 1}", (first,), (rate,))
         for name in "ab":
             lift = (raised - first + np.pi) % (2.0 * np.pi) - np.pi
-            _put(mech, q, v, f"u{arm + 1}{name}", (lift, tilt), (turns[0] - rate, turns[1]))
+            put(mech, q, v, f"u{arm + 1}{name}", (lift, tilt), (turns[0] - rate, turns[1]))
             if f"s{arm + 1}{name}" not in mech.loops:
                 rod = frame @ about(2, raised) @ about(1, tilt)
-                spin = frame @ np.array([-np.sin(raised) * turns[1], np.cos(raised) * turns[1], turns[0]])
-                _put(mech, q, v, f"s{arm + 1}{name}", euler_parameters(rod.T), -spin)
+                spin = frame @ universal_spin(raised, turns)
+                put(mech, q, v, f"s{arm + 1}{name}", euler_parameters(rod.T), -spin)
     return q, v
 
 
-def _put(mech: Mechanism, q: Floats, v: Floats, name: str, value: ArrayLike, rate: ArrayLike) -> None:
-    joint = mech.joints[name]
-    q[joint.q_slice], v[joint.v_slice] = value, rate
-
-
-def _rod_angles(dims: Delta, p: Floats, first: float) -> tuple[float, float]:
-    """How far a rod is raised in its arm's plane, and its tilt out of it (rad)."""
-    along = (p - dims.crank * np.array([np.cos(first), np.sin(first), 0.0])) / dims.rod
-    return float(np.arctan2(along[1], along[0])), float(-np.arcsin(np.clip(along[2], -1.0, 1.0)))
+def _along_rod(dims: Delta, p: Floats, theta: float) -> Floats:
+    """From the end of a crank at the angle θ to the wrist point p, in the arm's axes (m)."""
+    return p - dims.crank * np.array([np.cos(theta), np.sin(theta), 0.0])
 
 
 def _bar(mass: object, length: float, radius: float) -> list[object]:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.expression import Name
-from linkwright.studies.manipulator.geometry import LEGS
+from linkwright import Builder
 
 #: Half the thickness of things, as parts of the crank's length.
 CRANK, ROD, JOINT, HOUSING = 0.06, 0.045, 0.085, 0.13
 IRON, RED, STEEL, BRASS, BLUE, WHITE = "#5b6068", "#b5382e", "#a8b0ba", "#c9a227", "#35608f", "#e9ecef"
 
 
-def draw(b: Builder, p: dict[str, Name], *, rotors: bool) -> None:
-    """Base ring, motor housings, cranks, rods, joints and the plate, of sizes that follow the parameters."""
+def draw(b: Builder, p: dict[str, Any], feet: Sequence[Any], *, rotors: bool) -> None:
+    """Base ring, motor housings, cranks, rods, joints and the plate, of sizes that follow the parameters p.
+
+    `feet` are the frames that the legs stand on.
+    """
     crank, rod = p["crank"], p["rod"]
     bar = 0.12 * p["plate_radius"]
     _cylinder(b, "base", b.ground, (0, 0, -0.5 * crank), (0, 0, 1), (1.5 * p["base_radius"], 0.06 * crank), IRON)
-    for leg in range(1, LEGS + 1):
+    for leg, foot in enumerate(feet, 1):
         arm, fork, link, outer, inner = (f"{body}{leg}" for body in ("arm", "fork", "rod", "outer", "inner"))
-        b.shape(f"foot{leg}", "cylinder", (HOUSING * crank, 0.30 * crank), IRON, name=f"housing{leg}")
-        post = b.triad(b.ground, [*b._triad(f"foot{leg}").origin[:2], -0.25 * crank], name=f"post{leg}")
+        b.shape(foot, "cylinder", (HOUSING * crank, 0.30 * crank), IRON, name=f"housing{leg}")
+        post = b.triad(b.ground, [*foot.origin[:2], -0.25 * crank], name=f"post{leg}")
         b.shape(post, "cylinder", (0.6 * HOUSING * crank, 0.44 * crank), IRON, name=f"post{leg}")
         if rotors:
             b.shape(f"rotor{leg}", "cylinder", (0.4 * HOUSING * crank, 0.46 * crank), STEEL, name=f"shaft{leg}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +16,20 @@ from linkwright.control import (
     Move,
     Pose,
     Record,
+    Repeated,
     SampledRun,
     Sine,
+    TwoDof,
+    Weighting,
     m_sequence,
     move,
     path_error,
+    repeated_design,
     t50,
     vibration,
 )
 from linkwright.errors import LinkwrightError
 from linkwright.studies.manipulator.rig import SENSOR, Law, Rig, Variation
-
-if TYPE_CHECKING:
-    from linkwright.control.hinfinity.repeated import Repeated, Weighting
-    from linkwright.control.hinfinity.two_dof import TwoDof
 
 LAWS: tuple[Law, ...] = ("pid", "dynamic", "friction")
 UP = 2  # the vertical axis
@@ -206,7 +206,6 @@ def designed(
     Of several rounds the best is that with the least rms error of the measured acceleration (m/s²) in a motion that no
     other experiment makes: downward, smaller and shorter.
     """
-    from linkwright.control.hinfinity.repeated import repeated_design
 
     def experiment(two: TwoDof | None) -> Record:
         return excited(rig, two, samples=samples, seed=seed)

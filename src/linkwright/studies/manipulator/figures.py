@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwright.base.types import Floats
+from linkwright.control import Hexapod, legs_at
 from linkwright.errors import LinkwrightError
 from linkwright.studies.manipulator.experiments import (
     BEFORE,
@@ -23,8 +24,6 @@ from linkwright.studies.manipulator.experiments import (
     Wave,
     Waves,
 )
-from linkwright.studies.manipulator.geometry import Geometry
-from linkwright.studies.manipulator.kinematics import legs_at
 from linkwright.studies.manipulator.timing import Timing
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ def legend(figure: Figure, *axes: Axes, columns: int = 2) -> None:
 
 
 # -- the machine ----------------------------------------------------------------------------------------------------
-def machine_figure(g: Geometry) -> Figure:
+def machine_figure(g: Hexapod) -> Figure:
     """The machine at home, from the side and from above."""
     figure = new_figure(3.7)
     side, top = figure.subplots(1, 2, width_ratios=[1.0, 1.0])

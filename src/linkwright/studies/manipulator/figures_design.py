@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.base.types import Floats
+from linkwright.control import multiplicative_error, system
 from linkwright.studies.manipulator.figures import ALARM, FAINT, INK, dressed, legend, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from linkwright.control.hinfinity.repeated import Round
-    from linkwright.control.identification.models import Model
+    from linkwright.control import Model, Round
 
 MODEL, MEASURED, OTHER = "#0072B2", "#D55E00", "#009E73"
 LEVEL, LOW = 0.95, 0.5  # of the band; Hz, where the plots begin
@@ -71,8 +71,6 @@ def bode_figure(one: Round) -> Figure:
 
 def weights_figure(one: Round) -> Figure:
     """The weights: W_T above what the measured response differs from the model, W_S over what is to be improved."""
-    from linkwright.control.hinfinity.systems import system
-
     figure = new_figure(3.7)
     ax = dressed(figure.subplots(), "frequency (Hz)", "gain")
     hertz = frequencies(one.model)
@@ -94,9 +92,6 @@ def weights_figure(one: Round) -> Figure:
 
 def coherent_error(one: Round) -> tuple[Floats, Floats, Floats]:
     """Frequencies (Hz) where the record is coherent, the model's relative error there, and |W_T|."""
-    from linkwright.control.hinfinity.systems import system
-    from linkwright.control.identification.spectra import multiplicative_error
-
     seen = (one.measured.hertz >= LOW) & (one.measured.coherence >= COHERENT)
     error = multiplicative_error(one.measured, one.model)[seen]
     return one.measured.hertz[seen], error, np.abs(system(one.W_T).at(one.measured.w[seen])[:, 0, 0])
@@ -104,8 +99,6 @@ def coherent_error(one: Round) -> tuple[Floats, Floats, Floats]:
 
 def loop_figure(one: Round) -> Figure:
     """The stacked cost over frequency under γ, and the loop's S and T under what W_T allows."""
-    from linkwright.control.hinfinity.systems import gains, series, system
-
     figure = new_figure(5.9)
     cost, loop = figure.subplots(2, 1, sharex=True)
     dressed(cost, "", "largest singular value", "the cost")
@@ -113,7 +106,7 @@ def loop_figure(one: Round) -> Figure:
     problem, K = one.design.problem, system(one.K, "K")
     hertz = frequencies(one.model)
     w = 2.0 * np.pi * hertz
-    nothing = gains(np.zeros((problem.G.inputs, problem.F.outputs)), problem.G.dt)
+    nothing = system(np.zeros((problem.G.inputs, problem.F.outputs)), dt=problem.G.dt)
     for made, label, color, dashes in (
         (problem.loop(nothing), "K = 0", FAINT, (0, (4, 2))),
         (problem.loop(one.design.system), f"K as designed, {one.full_order} states", MODEL, "solid"),
@@ -124,7 +117,7 @@ def loop_figure(one: Round) -> Figure:
     cost.axhline(
         one.design.gamma_opt, color=INK, linewidth=0.9, label=rf"$\gamma_{{opt}}$ = {one.design.gamma_opt:.3g}"
     )
-    L = series(K, series(problem.F, problem.G)).at(w)[:, 0, 0]
+    L = (K @ (problem.F @ problem.G)).at(w)[:, 0, 0]
     S, T = np.abs(1.0 / (1.0 + L)), np.abs(L / (1.0 + L))
     loop.plot(hertz, S, color=MODEL, linewidth=1.5, label="|S| = |1/(1 + KFG)|")
     loop.plot(hertz, T, color=OTHER, linestyle=(0, (5, 1.6)), linewidth=1.5, label="|T| = |KFG/(1 + KFG)|")

@@ -22,17 +22,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright import Builder, Mechanism
+from linkwright.base.checks import finite_number, positive_number
 from linkwright.base.types import Floats
-from linkwright.building import Builder
+from linkwright.control import Hexapod, check_reach, leg_motion, legs_at
 from linkwright.errors import ModelError
-from linkwright.mechanism.expression import Expression, Name
-from linkwright.model import Mechanism
 from linkwright.studies.manipulator.drawing import draw
-from linkwright.studies.manipulator.geometry import LEGS, Geometry
-from linkwright.studies.manipulator.kinematics import about, check_reach, legs_at, motion
+from linkwright.studies.manipulator.geometry import LEGS, SIX_LEG
+from linkwright.studies.manipulator.placing import about
 
 LINKS = ("arm", "fork", "rod", "outer", "inner")  # a leg's bodies
-MASSES = ("crank", "universal", "rod", "first_cross", "second_cross", "plate")  # what `Geometry` calls their inertias
+MASSES = ("crank", "universal", "rod", "first_cross", "second_cross", "plate")  # what `Hexapod` calls their inertias
 DIMENSIONS = (
     *("base_radius", "base_half_angle", "crank_turn", "crank", "rod"),
     *("plate_radius", "plate_half_angle", "gravity"),
@@ -67,11 +67,11 @@ class Drives:
     stribeck_speed: float = 0.02
 
     def __post_init__(self) -> None:
+        for name in ("stiffness", "rotor_inertia", "friction_speed", "stribeck_speed"):
+            positive_number(f"Drives.{name}", getattr(self, name))
         for entry in fields(self):
-            value = getattr(self, entry.name)
-            positive = entry.name in ("stiffness", "rotor_inertia", "friction_speed", "stribeck_speed")
-            if not (np.isfinite(value) and value >= 0.0) or (positive and value == 0.0):
-                text = f"Drives.{entry.name} is {value}; give a finite number {'above' if positive else 'from'} 0"
+            if finite_number(f"Drives.{entry.name}", getattr(self, entry.name)) < 0.0:
+                text = f"Drives.{entry.name} must not be negative, not {getattr(self, entry.name)}"
                 raise ModelError(text, element=entry.name)
 
 
@@ -81,7 +81,7 @@ def leg_joints(leg: int) -> tuple[str, ...]:
 
 
 def machine(
-    geometry: Geometry | None = None,
+    geometry: Hexapod = SIX_LEG,
     *,
     drives: Drives | None = None,
     holder: int = 1,
@@ -91,7 +91,7 @@ def machine(
 
     31 rates of the spanning tree, 25 equations, 6 degrees of freedom; with drives 37 and 12.
     """
-    g = Geometry() if geometry is None else geometry
+    g = geometry
     if holder not in range(1, LEGS + 1):
         raise ModelError(f"holder is {holder!r}; name one of the legs 1 to {LEGS}")
     legs = legs_at(g, g.home)
@@ -101,17 +101,19 @@ def machine(
     b.gravity((0.0, 0.0, -p["gravity"]))
     plate = b.body("plate", p["plate_mass"] + p["payload"], g.plate_inertia.com, _moments(p, g, "plate"))
     b.place(plate, g.home[:3])
-    for leg in range(1, LEGS + 1):
+    feet = [
         _leg(b, p, g, leg, legs.angles[leg - 1], cut=leg != holder, passive=drives is not None)
+        for leg in range(1, LEGS + 1)
+    ]
     if drives is not None:
         _drive(b, g, drives, legs.angles[:, 0])
-    draw(b, p, rotors=drives is not None)
+    draw(b, p, feet, rotors=drives is not None)
     return b.build()
 
 
 def state(
     mech: Mechanism,
-    geometry: Geometry,
+    geometry: Hexapod,
     pose: ArrayLike,
     twist: ArrayLike | None = None,
     acceleration: ArrayLike | None = None,
@@ -125,39 +127,36 @@ def state(
     zero unless given. With elastic drives the motors lead their cranks by what their springs need for `torques`
     (..., 6, N m), such as the cranks' of the rigid machine. `Unreachable` and `SingularPose` say what is wrong.
     """
-    where = np.asarray(pose, dtype=np.float64)
-    found = motion(geometry, where, twist, acceleration, knee=knee)
+    joints = leg_motion(geometry, pose, twist, acceleration, knee=knee)
     places = {name: (leg, k) for leg in range(LEGS) for k, name in enumerate(leg_joints(leg + 1))}
     places |= {f"motor{leg + 1}": (leg, 0) for leg in range(LEGS)}
     order = np.array([places[joint.name] for joint in mech.joints]).T
-    q, v, a = (x[..., order[0], order[1]] for x in found)
+    q, v, a = (x[..., order[0], order[1]] for x in joints)
     if torques is not None:
         motors = [mech.joints[f"motor{leg}"].q_slice.start for leg in range(1, LEGS + 1)]
         q[..., motors] += np.asarray(torques, dtype=np.float64) / mech.parameters["stiffness"]
     return q, v, a
 
 
-def _parameters(b: Builder, g: Geometry) -> dict[str, Name]:
-    """The machine's numbers, by their names in `Geometry`."""
-    found = {name: b.parameter(name, getattr(g, name)) for name in DIMENSIONS}
-    for link in MASSES:
-        found[f"{link}_mass"] = b.parameter(f"{link}_mass", getattr(g, f"{link}_inertia").mass)
-    found["payload"] = b.parameter("payload", 0.0)
-    return found
+def _parameters(b: Builder, g: Hexapod) -> dict[str, Any]:
+    """The machine's numbers as parameters, by their names in `Hexapod`."""
+    numbers = {name: getattr(g, name) for name in DIMENSIONS}
+    numbers |= {f"{link}_mass": getattr(g, f"{link}_inertia").mass for link in MASSES}
+    return {name: b.parameter(name, number) for name, number in {**numbers, "payload": 0.0}.items()}
 
 
-def _moments(p: dict[str, Name], g: Geometry, link: str) -> list[Any]:
+def _moments(p: dict[str, Any], g: Hexapod, link: str) -> list[Any]:
     """Moments of inertia that grow with the mass: the link's shape stays."""
     mass, _, moments = getattr(g, f"{link}_inertia")
     return [moment / mass * p[f"{link}_mass"] if mass else moment for moment in moments]
 
 
-def _ring(radius: Name, angle: Expression) -> list[Any]:
+def _ring(radius: Any, angle: Any) -> list[Any]:
     return [radius * angle.cos(), radius * angle.sin(), 0.0]
 
 
-def _leg(b: Builder, p: dict[str, Name], g: Geometry, leg: int, angles: Floats, *, cut: bool, passive: bool) -> None:
-    """A leg's five bodies and six joints, drawn at these angles."""
+def _leg(b: Builder, p: dict[str, Any], g: Hexapod, leg: int, angles: Floats, *, cut: bool, passive: bool) -> Any:
+    """A leg's five bodies and six joints, drawn at these angles; the frame that it stands on."""
     arm, fork, rod, outer, inner = bodies = tuple(f"{link}{leg}" for link in LINKS)
     for body, link in zip(bodies, MASSES, strict=False):
         longer = p[link] / getattr(g, link) if link in ("crank", "rod") else 1.0
@@ -185,9 +184,10 @@ def _leg(b: Builder, p: dict[str, Name], g: Geometry, leg: int, angles: Floats, 
         at = at + axes[:, 0] * before.get(body, 0.0)
         axes = axes @ about(axis.index(1), turn)
         b.place(body, at, rotation=axes)
+    return foot
 
 
-def _drive(b: Builder, g: Geometry, drives: Drives, angles: Floats) -> None:
+def _drive(b: Builder, g: Hexapod, drives: Drives, angles: Floats) -> None:
     """Rotors, their couplings to the cranks, and friction on all joints."""
     k = {entry.name: b.parameter(entry.name, getattr(drives, entry.name)) for entry in fields(drives)}
     across = k["rotor_inertia"] / 2.0
@@ -202,7 +202,7 @@ def _drive(b: Builder, g: Geometry, drives: Drives, angles: Floats) -> None:
         b.joint_force(motor, -torque, name=f"coupling{leg} back")
         for joint in (motor, *leg_joints(leg)):
             kind = joint[:5] if joint in (motor, crank) else "passive"
-            size: Expression = k[f"{kind}_coulomb"]
+            size: Any = k[f"{kind}_coulomb"]
             if joint == motor:
                 size = size + (k["motor_static"] - size) * (-((b.rate(joint) / k["stribeck_speed"]) ** 2)).exp()
             rubbing = size * (b.rate(joint) / k["friction_speed"]).tanh()

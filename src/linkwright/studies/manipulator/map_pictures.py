@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.control import legs_at
 from linkwright.errors import LinkwrightError
-from linkwright.studies.manipulator.kinematics import legs_at
 
 if TYPE_CHECKING:
     from linkwright.studies.manipulator.maps import Map

@@ -1,7 +1,7 @@
 """Where the six-leg manipulator reaches and how well: workspace, joint limits, conditions of S and W over planes.
 
 S = ∂θ_A/∂x takes the plate's twist to the motors' rates, W = J⁻¹ to all rates of a leg; turns are measured at
-`Geometry.turn_length`. Where several orientations are asked for, a point is as good as its worst one.
+`Hexapod.turn_length`. Where several orientations are asked for, a point is as good as its worst one.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.types import Floats
-from linkwright.errors import ModelError, ShapeError
-from linkwright.studies.manipulator.geometry import Geometry
-from linkwright.studies.manipulator.kinematics import (
+from linkwright.control import (
+    Hexapod,
     Legs,
     check_motors,
     check_reach,
     check_regular,
     leg_jacobians,
     legs_at,
-    motor_rows,
-    rotation,
+    rotation_matrix,
 )
+from linkwright.errors import ModelError, ShapeError
+from linkwright.studies.manipulator.geometry import SIX_LEG
 
 Plane = Literal["xy", "xz", "yz", "tilt"]
 PLANES: tuple[Plane, ...] = ("xy", "xz", "yz", "tilt")
@@ -61,7 +61,7 @@ class Quality:
         return np.asarray(self.end == FINE)
 
 
-def quality(geometry: Geometry, pose: ArrayLike, *, limits: Limits | None = None, knee: int = -1) -> Quality:
+def quality(geometry: Hexapod, pose: ArrayLike, *, limits: Limits | None = None, knee: int = -1) -> Quality:
     """Reach, joint limits and conditions at poses (..., 7)."""
     where = np.asarray(pose, dtype=np.float64)
     limits = Limits() if limits is None else limits
@@ -87,7 +87,7 @@ def _first_least(values: Floats) -> NDArray[np.int64]:
 
 
 def check_pose(
-    geometry: Geometry, pose: ArrayLike, *, worst: float = 1e4, limits: Limits | None = None, knee: int = -1
+    geometry: Hexapod, pose: ArrayLike, *, worst: float = 1e4, limits: Limits | None = None, knee: int = -1
 ) -> Quality:
     """How well the machine stands at one pose (7,).
 
@@ -99,7 +99,7 @@ def check_pose(
         raise ShapeError(f"the pose has shape {where.shape}; give (7,): x, y, z and Euler parameters")
     legs = legs_at(geometry, where, knee=knee)
     check_reach(geometry, legs)
-    check_motors(geometry, legs, where[:3], worst)
+    check_motors(geometry, legs, worst)
     check_regular(geometry, legs, leg_jacobians(geometry, legs, where[:3]), worst)
     found = quality(geometry, where, limits=limits, knee=knee)
     if limits is not None and found.end != FINE:
@@ -109,25 +109,25 @@ def check_pose(
     return found
 
 
-def _ball_tilt(geometry: Geometry, legs: Legs, pose: Floats) -> Floats:
+def _ball_tilt(geometry: Hexapod, legs: Legs, pose: Floats) -> Floats:
     """(..., 6): the angle between each rod and its direction at home, as the plate sees them."""
 
     def seen(x: Legs, turn: Floats) -> Floats:
         u = x.wrists - x.knees
         return np.asarray(np.einsum("...ji,...lj->...li", turn, u / np.linalg.norm(u, axis=-1, keepdims=True)))
 
-    home = seen(legs_at(geometry, geometry.home), rotation(geometry.home[3:]))
-    cosine = (seen(legs, rotation(pose[..., 3:])) * home).sum(axis=-1)
+    home = seen(legs_at(geometry, geometry.home), rotation_matrix(geometry.home[3:]))
+    cosine = (seen(legs, rotation_matrix(pose[..., 3:])) * home).sum(axis=-1)
     return np.asarray(np.arccos(np.clip(cosine, -1.0, 1.0)))
 
 
-def _conditions(geometry: Geometry, legs: Legs, position: Floats) -> tuple[Floats, Floats, Floats]:
+def _conditions(geometry: Hexapod, legs: Legs, position: Floats) -> tuple[Floats, Floats, Floats]:
     """The conditions of S and of the worst leg's W, and the determinant of S's numerators."""
-    size = np.array([1.0, 1.0, 1.0, *[geometry.turn_length] * 3])
-    rows, ways = motor_rows(geometry, legs, position)
-    s = rows / size / np.where(np.abs(ways) < 1e-12, 1e-12, ways)[..., None]
+    size = geometry.twist_scale
+    rows = legs.rows / size
+    s = rows / np.where(np.abs(legs.ways) < 1e-12, 1e-12, legs.ways)[..., None]
     jacobians = size[:, None] * leg_jacobians(geometry, legs, position)
-    return np.linalg.cond(s), np.linalg.cond(jacobians).max(axis=-1), np.linalg.det(rows / size)
+    return np.linalg.cond(s), np.linalg.cond(jacobians).max(axis=-1), np.linalg.det(rows)
 
 
 def tilts(angle: float, count: int = 8) -> Floats:
@@ -143,7 +143,7 @@ def tilts(angle: float, count: int = 8) -> Floats:
 class Map:
     """Quality over a grid: arrays of shape (points of the second axis, points of the first)."""
 
-    geometry: Geometry
+    geometry: Hexapod
     plane: Plane
     at: float  # the coordinate that stays (m); of "tilt", the height of home
     first: Floats  # the grid along the horizontal axis (m, or rad of "tilt")
@@ -180,7 +180,7 @@ class Map:
 
 
 def reach_map(
-    geometry: Geometry | None = None,
+    geometry: Hexapod = SIX_LEG,
     plane: Plane = "xz",
     *,
     at: float | None = None,
@@ -196,7 +196,7 @@ def reach_map(
     `points` along each. `orientations` (k, 4) are Euler parameters, home's alone unless given; `tilts(0.2)` makes
     some. A point is as good as its worst one.
     """
-    g = Geometry() if geometry is None else geometry
+    g = geometry
     if plane not in PLANES:
         raise ModelError(f"plane is {plane!r}; give one of {', '.join(PLANES)}")
     if points < 2:
@@ -246,7 +246,7 @@ def _worst(found: Quality) -> Quality:
     )
 
 
-def _spans(g: Geometry, plane: Plane) -> tuple[float, float, float]:
+def _spans(g: Hexapod, plane: Plane) -> tuple[float, float, float]:
     """Half the width of a default grid, and its limits along the second axis."""
     if plane == "tilt":
         return np.pi / 2, -np.pi / 2, np.pi / 2

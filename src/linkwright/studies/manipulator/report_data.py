@@ -30,7 +30,7 @@ from linkwright.studies.manipulator.experiments import (
 from linkwright.studies.manipulator.rig import COMPENSATION, DYNAMIC, PID
 
 if TYPE_CHECKING:
-    from linkwright.control.hinfinity.repeated import Round
+    from linkwright.control import Round
     from linkwright.studies.manipulator.study import Study
     from linkwright.studies.manipulator.timing import Timing
 
@@ -54,7 +54,9 @@ def document(study: Study) -> dict[str, Any]:
         "machine": computer(),
         "claims": [claim._asdict() for claim in study.claims()],
         "geometry": rig.geometry,
-        "rig": {field.name: getattr(rig, field.name) for field in fields(rig) if field.name != "geometry"},
+        "rig": {
+            field.name: getattr(rig, field.name) for field in fields(rig) if field.init and field.name != "geometry"
+        },
         "gains": {"dynamic": DYNAMIC, "pid": PID, "friction": COMPENSATION},
         "design": {
             "bandwidths": BANDWIDTHS,

@@ -33,7 +33,7 @@ from linkwright.studies.manipulator.report_parts import (
 )
 
 if TYPE_CHECKING:
-    from linkwright.control.hinfinity.repeated import Round
+    from linkwright.control import Round
     from linkwright.studies.manipulator.experiments import Jump
     from linkwright.studies.manipulator.study import Study
 

@@ -9,34 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from linkwright import Mechanism
+from linkwright.base.checks import positive_number
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.control import (
     AccelerationFeedback,
     Accelerometer,
     Controller,
+    ControlStep,
     Corrected,
     Encoder,
+    Hexapod,
     Hold,
     Loop,
     Pose,
     SampledRun,
+    TwoDof,
     friction,
+    legs_at,
     pid,
 )
 from linkwright.errors import ModelError
-from linkwright.studies.manipulator.geometry import LEGS, Geometry
-from linkwright.studies.manipulator.kinematics import legs_at
+from linkwright.studies.manipulator.geometry import LEGS, SIX_LEG
 from linkwright.studies.manipulator.machine import MASSES, Drives, machine, state
-from linkwright.studies.manipulator.step import ControlStep
-
-if TYPE_CHECKING:
-    from linkwright.control.hinfinity.two_dof import TwoDof
-    from linkwright.model import Mechanism
 
 Law = Literal["dynamic", "pid", "friction"]
 
@@ -80,9 +80,7 @@ class Variation:
 
     def __post_init__(self) -> None:
         for name in ("mass", "stiffness", "friction"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0.0):
-                raise ModelError(f"Variation.{name} is a factor greater than zero, not {value!r}", element=name)
+            positive_number(f"Variation.{name}, a factor,", getattr(self, name))
 
     @classmethod
     def drawn(cls, count: int, seed: int = 0) -> list[Variation]:
@@ -98,7 +96,7 @@ class Variation:
 class Rig:
     """A plant and its controllers; every run starts at rest at home, motors at the angles of the home pose."""
 
-    geometry: Geometry = field(default_factory=Geometry)
+    geometry: Hexapod = SIX_LEG
     drives: Drives = DRIVES
     variation: Variation = field(default_factory=Variation)
     period: float = PERIOD
@@ -108,34 +106,25 @@ class Rig:
     noise: float = 0.05  # of the accelerometer (m/s²)
     torque_limit: float = TORQUE_LIMIT
     seed: int = 0
+    shared: Shared = field(init=False, repr=False, compare=False)
 
-    @cached_property
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shared", Shared(self))
+
+    @property
     def plant(self) -> Mechanism:
         """The machine with its drives, nominal."""
-        return machine(self.geometry, drives=self.drives)
+        return self.shared.plant
 
-    @cached_property
+    @property
     def model(self) -> Mechanism:
-        """What the controller takes the machine for: rigid, without rotors and friction."""
-        return machine(self.geometry)
-
-    @cached_property
-    def free(self) -> dict[str, float]:
-        """The parameters that variations change, with their nominal values."""
-        names = [f"{link}_mass" for link in MASSES] + ["stiffness", "damping"]
-        names += [name for name in self.plant.parameters if name.endswith(("_coulomb", "_static", "_viscous"))]
-        return {name: self.plant.parameters[name] for name in names}
-
-    @cached_property
-    def _shared(self) -> dict[str, Any]:
-        """The loop and the steps, which variations of a rig share: what is compiled once."""
-        return {}
+        """The machine as the controller knows it: rigid, without rotors and friction."""
+        return self.shared.model
 
     def varied(self, variation: Variation) -> Rig:
-        """Another plant on the same rig."""
+        """Another plant on the same rig, with the same compiled code."""
         other = replace(self, variation=variation)
-        for name in ("plant", "model", "free", "_shared"):
-            other.__dict__[name] = getattr(self, name)
+        object.__setattr__(other, "shared", self.shared)
         return other
 
     def plain(self) -> Rig:
@@ -147,7 +136,9 @@ class Rig:
         """The varied plant's values of the free parameters."""
         v = self.variation
         factors = {"stiffness": v.stiffness, "damping": np.sqrt(v.stiffness * v.mass)}
-        return {n: x * factors.get(n, v.mass if n.endswith("_mass") else v.friction) for n, x in self.free.items()}
+        return {
+            n: x * factors.get(n, v.mass if n.endswith("_mass") else v.friction) for n, x in self.shared.free.items()
+        }
 
     def _weights(self, pose: Floats) -> Floats:
         """The torques (6) that hold the plant's masses at a pose."""
@@ -177,14 +168,11 @@ class Rig:
 
         Dynamic control is the compiled step; it begins at home.
         """
-        made = self._shared
         if law == "pid":
             return pid(self.model, *PID, reference, space="task", frame="plate", joints=CRANKS)
         if law not in ("dynamic", "friction"):
             raise ModelError(f"law is {law!r}; it can be 'dynamic', 'friction' or 'pid'")
-        if "step" not in made:
-            made["step"] = ControlStep(self.geometry, *DYNAMIC, period=self.period, form="simd")
-        step = _Step(made["step"], reference)
+        step = _Step(self.shared.step, reference)
         if law == "dynamic":
             return step
         return step + friction(*COMPENSATION, joints=MOTORS, velocity_scale=0.02)
@@ -203,30 +191,59 @@ class Rig:
         """Follow a reference from rest at home; with compensators, under acceleration feedback of those axes."""
         controller = self.controller(law, reference)
         if compensators or excitation:
-            made = {axis: two.compensator() for axis, two in (compensators or {}).items()}
-            outer = AccelerationFeedback(made, sensor=SENSOR, washout=washout, excitation=excitation)
+            axes = {axis: two.compensator() for axis, two in (compensators or {}).items()}
+            outer = AccelerationFeedback(axes, sensor=SENSOR, washout=washout, excitation=excitation)
             controller = Corrected(controller, outer)
-        loop = self._loop(controller)
+        loop = self.shared.loop
         loop.controller, loop.seed = controller, self.seed + seed
         q, v, hold = self.start
         return loop.run(t_end, q, v, tau0=hold, parameters=self.parameters)
 
-    def _loop(self, controller: Any) -> Loop:
-        made = self._shared
-        if "loop" not in made:
-            made["loop"] = Loop(
-                self.plant,
-                controller,
-                period=self.period,
-                substeps=self.substeps,
-                delay=self.delay,
-                drives=MOTORS,
-                encoders=Encoder(MOTORS, counts=self.counts),
-                sensors=[Accelerometer("plate", noise=self.noise, name=SENSOR)],
-                torque_limit=self.torque_limit,
-                free=tuple(self.free),
-            )
-        return made["loop"]  # type: ignore[no-any-return]  # from a dictionary
+
+class Shared:
+    """What variations of a rig have in common: mechanisms and compiled code, each made when it is first used."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+
+    @cached_property
+    def plant(self) -> Mechanism:
+        """The machine with its drives, nominal."""
+        return machine(self.rig.geometry, drives=self.rig.drives)
+
+    @cached_property
+    def model(self) -> Mechanism:
+        """The machine as the controller knows it."""
+        return machine(self.rig.geometry)
+
+    @cached_property
+    def free(self) -> dict[str, float]:
+        """The parameters that variations change, with their nominal values."""
+        names = [f"{link}_mass" for link in MASSES] + ["stiffness", "damping"]
+        names += [name for name in self.plant.parameters if name.endswith(("_coulomb", "_static", "_viscous"))]
+        return {name: self.plant.parameters[name] for name in names}
+
+    @cached_property
+    def step(self) -> ControlStep:
+        """The compiled control step."""
+        return ControlStep(self.rig.geometry, *DYNAMIC, period=self.rig.period, form="simd")
+
+    @cached_property
+    def loop(self) -> Loop:
+        """The plant with its sensors and actuators, under whichever controller a run puts there."""
+        rig = self.rig
+        return Loop(
+            self.plant,
+            self.step,
+            period=rig.period,
+            substeps=rig.substeps,
+            delay=rig.delay,
+            drives=MOTORS,
+            encoders=Encoder(MOTORS, counts=rig.counts),
+            sensors=[Accelerometer("plate", noise=rig.noise, name=SENSOR)],
+            torque_limit=rig.torque_limit,
+            free=tuple(self.free),
+        )
 
 
 class _Step(Controller):

@@ -11,16 +11,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright import Builder, Mechanism
+from linkwright.base.checks import finite_array, positive_number
 from linkwright.base.types import Floats
 from linkwright.building import Builder
-from linkwright.errors import ModelError, ShapeError
+from linkwright.control import Unreachable, euler_parameters, rotation_matrix
+from linkwright.errors import ModelError
 from linkwright.model import Mechanism
 from linkwright.spatial.algebra import point_velocity
 from linkwright.spatial.rotation import euler_parameters
-from linkwright.studies.manipulator.geometry import check_positive
-from linkwright.studies.manipulator.kinematics import Unreachable, finite, length, rotation
+from linkwright.studies.manipulator.kinematics import Unreachable
+from linkwright.studies.manipulator.placing import about, put, universal_angles, universal_rates, universal_spin
 
-LEGS = 6
+_LEG_IS_Z = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # axes whose z is the leg's x
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,11 @@ class Stewart:
     piston_length: float = 0.8
 
     def __post_init__(self) -> None:
-        masses = ("plate_mass", "tube_mass", "piston_mass")
         sizes = ("base_radius", "plate_radius", "home_height", "shortest", "longest", "tube_length", "piston_length")
-        check_positive(self, dict.fromkeys(sizes, "a length in metres") | dict.fromkeys(masses, "a mass in kilograms"))
+        for name in sizes:
+            positive_number(f"{name}, a length in metres,", getattr(self, name))
+        for name in ("plate_mass", "tube_mass", "piston_mass"):
+            positive_number(f"{name}, a mass in kilograms,", getattr(self, name))
         if self.shortest >= self.longest:
             text = f"shortest, {self.shortest:g} m, must be less than longest, {self.longest:g} m"
             raise ModelError(text, element="shortest")
@@ -52,12 +57,12 @@ class Stewart:
     @property
     def feet(self) -> Floats:
         """F_k in ground, (6, 3)."""
-        return _ring(self.base_radius, self.base_half_angle, 0.0)
+        return _ring(self.base_radius, self.base_half_angle)
 
     @property
     def heads(self) -> Floats:
         """H_k in the plate, (6, 3): the plate's pairs stand between those of the base."""
-        return _ring(self.plate_radius, np.pi / 3.0 - self.plate_half_angle, 0.0)
+        return _ring(self.plate_radius, np.pi / 3.0 - self.plate_half_angle)
 
     @property
     def home(self) -> Floats:
@@ -65,38 +70,37 @@ class Stewart:
         return np.array([0.0, 0.0, self.home_height, 1.0, 0.0, 0.0, 0.0])
 
 
-def _ring(radius: float, half: float, start: float) -> Floats:
-    pairs = start + 2.0 * np.pi / 3.0 * np.repeat(np.arange(3), 2)
-    angle = pairs + np.tile([-half, half], 3)
-    return np.stack([radius * np.cos(angle), radius * np.sin(angle), np.zeros(LEGS)], axis=1)
+def _ring(radius: float, half: float) -> Floats:
+    angle = 2.0 * np.pi / 3.0 * np.repeat(np.arange(3), 2) + np.tile([-half, half], 3)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle), np.zeros_like(angle)], axis=1)
 
 
 def leg_vectors(dims: Stewart, pose: ArrayLike) -> Floats:
     """(..., 6, 3): from feet to heads at poses (..., 7)."""
-    where = finite(pose, 7, "poses (x, y, z and Euler parameters)")
-    heads = np.einsum("...ij,lj->...li", rotation(where[..., 3:]), dims.heads)
+    where = finite_array("the pose (x, y, z and Euler parameters)", pose, (7,), batch=True)
+    heads = np.einsum("...ij,lj->...li", rotation_matrix(where[..., 3:]), dims.heads)
     return np.asarray(where[..., None, :3] + heads - dims.feet)
 
 
 def lengths(dims: Stewart, pose: ArrayLike) -> Floats:
     """(..., 6): the legs' lengths (m); one that a leg does not have is an error that names it."""
-    found = np.asarray(np.linalg.norm(leg_vectors(dims, pose), axis=-1))
-    beyond = np.maximum(found - dims.longest, dims.shortest - found)
+    sizes = np.asarray(np.linalg.norm(leg_vectors(dims, pose), axis=-1))
+    beyond = np.maximum(sizes - dims.longest, dims.shortest - sizes)
     if (beyond > 0.0).any():
         *index, leg = (int(i) for i in np.unravel_index(int(np.argmax(beyond)), beyond.shape))
-        size, by = float(found[(*index, leg)]), float(beyond[(*index, leg)])
+        size, by = float(sizes[(*index, leg)]), float(beyond[(*index, leg)])
         words = ("long", "nearer to", "longest") if size > dims.longest else ("short", "away from", "shortest")
         text = (
-            f"leg {leg + 1} would be {length(size)}, {length(by)} too {words[0]}; bring the plate "
-            f"{words[1]} its foot, tilt it less, or change `{words[2]}`"
+            f"leg {leg + 1} would be {Unreachable.length(size)}, {Unreachable.length(by)} too {words[0]}; "
+            f"bring the plate {words[1]} its foot, tilt it less, or change `{words[2]}`"
         )
         raise Unreachable(text, leg=leg + 1, short=by, index=tuple(index))
-    return found
+    return sizes
 
 
 def stewart(dims: Stewart | None = None) -> Mechanism:
     """The platform as a mechanism with the slides driven, drawn at home; six degrees of freedom."""
-    d = Stewart() if dims is None else dims
+    d = dims or Stewart()
     lengths(d, d.home)
     b = Builder("stewart")
     plate_mass = b.parameter("plate_mass", d.plate_mass)
@@ -108,7 +112,7 @@ def stewart(dims: Stewart | None = None) -> Mechanism:
         upper = b.body(f"piston{k}", d.piston_mass, (0, 0, -d.piston_length / 2), _rod(d.piston_mass, d.piston_length))
         axes = _axes(foot)
         along = axes.T @ vector
-        turned = axes @ _fork(*_fork_angles(along / np.linalg.norm(along)))
+        turned = axes @ _fork(*universal_angles(along / np.linalg.norm(along)))
         b.place(lower, foot, rotation=turned)
         b.place(upper, foot + vector, rotation=turned)
         below = b.triad(b.ground, foot, h=axes[:, 2], f=axes[:, 0], name=f"foot{k}")
@@ -129,34 +133,24 @@ def stewart(dims: Stewart | None = None) -> Mechanism:
 
 def state(mech: Mechanism, dims: Stewart, pose: ArrayLike, twist: ArrayLike | None = None) -> tuple[Floats, Floats]:
     """q and v of the platform at one pose (7,) that moves with a twist (6,) in ground's axes, linear part first."""
-    where = np.asarray(pose, dtype=np.float64)
-    if where.shape != (7,):
-        raise ShapeError(f"the pose has shape {where.shape}; give (7,): x, y, z and Euler parameters")
-    w = np.zeros(6) if twist is None else np.asarray(twist, dtype=np.float64)
-    found, turn = lengths(dims, where), rotation(where[3:])
+    where = finite_array("the pose (x, y, z and Euler parameters)", pose, (7,))
+    w = np.zeros(6) if twist is None else finite_array("the plate's twist", twist, (6,))
+    turn = rotation_matrix(where[3:])
     q, v = mech.neutral(), np.zeros(mech.nv)
-    for k, vector in enumerate(leg_vectors(dims, where)):
-        axes, length = _axes(dims.feet[k]), found[k]
+    for k, (vector, length) in enumerate(zip(leg_vectors(dims, where), lengths(dims, where), strict=True)):
+        axes = _axes(dims.feet[k])
         along = axes.T @ vector / length
         speed = axes.T @ point_velocity(w[:3], w[3:], turn @ dims.heads[k])
         slide = float(along @ speed)
-        f, g, h = (speed - slide * along) / length
-        first, second = _fork_angles(along)
-        rates = np.array([(along[0] * g - along[1] * f) / (along[0] ** 2 + along[1] ** 2), -h / np.cos(second)])
-        _put(mech, q, v, f"fork{k + 1}", (first, second), rates)
-        _put(mech, q, v, f"slide{k + 1}", (length,), (slide,))
+        first, second = universal_angles(along)
+        rates = universal_rates(along, (speed - slide * along) / length)
+        put(mech, q, v, f"fork{k + 1}", (first, second), rates)
+        put(mech, q, v, f"slide{k + 1}", (length,), (slide,))
         if f"ball{k + 1}" not in mech.loops:
-            spin = axes @ (
-                rates[0] * np.array([0.0, 0.0, 1.0]) + rates[1] * np.array([-np.sin(first), np.cos(first), 0.0])
-            )
+            spin = axes @ universal_spin(first, rates)
             inner = (axes @ _fork(first, second)).T @ turn
-            _put(mech, q, v, f"ball{k + 1}", euler_parameters(inner), turn.T @ (w[3:] - spin))
+            put(mech, q, v, f"ball{k + 1}", euler_parameters(inner), turn.T @ (w[3:] - spin))
     return q, v
-
-
-def _put(mech: Mechanism, q: Floats, v: Floats, name: str, value: ArrayLike, rate: ArrayLike) -> None:
-    joint = mech.joints[name]
-    q[joint.q_slice], v[joint.v_slice] = value, rate
 
 
 def _axes(foot: Floats) -> Floats:
@@ -166,16 +160,9 @@ def _axes(foot: Floats) -> Floats:
     return np.stack([up, np.cross(np.cross(up, outward), up), np.cross(up, outward)], axis=1)
 
 
-def _fork_angles(along: Floats) -> tuple[float, float]:
-    """The two angles of a universal joint whose leg runs along (f, g, h) of the base's triad."""
-    return float(np.arctan2(along[1], along[0])), float(-np.arcsin(along[2]))
-
-
 def _fork(first: float, second: float) -> Floats:
     """The axes of a tube in those of its fork's triad on the base: z along the leg, y the fork's second axis."""
-    c, s, e, t = np.cos(first), np.sin(first), np.cos(second), np.sin(second)
-    along, across = np.array([c * e, s * e, -t]), np.array([-s, c, 0.0])
-    return np.stack([np.cross(across, along), across, along], axis=1)
+    return np.asarray(about(2, first) @ about(1, second) @ _LEG_IS_Z)
 
 
 def _rod(mass: float, length: float) -> tuple[float, float, float]:

@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import active_children, get_context
 from signal import SIG_IGN, SIGINT, signal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from linkwright.errors import ModelError
+from linkwright import threads
+from linkwright.base.checks import whole_number
+from linkwright.control import Repeated, TwoDof, two_dof
 from linkwright.studies.manipulator.experiments import (
     BANDWIDTHS,
     PAPER_BANDWIDTH,
@@ -33,10 +35,6 @@ from linkwright.studies.manipulator.experiments import (
 )
 from linkwright.studies.manipulator.rig import Rig, Variation
 from linkwright.studies.manipulator.timing import Timing, measured
-
-if TYPE_CHECKING:
-    from linkwright.control.hinfinity.repeated import Repeated
-    from linkwright.control.hinfinity.two_dof import TwoDof
 
 Progress = Callable[[str, float], None]
 FREQUENCIES = (4.0, 6.0, 8.0, 10.0, 12.0, 13.0, 14.0, 15.0, 16.0, 17.0, 18.0, 20.0, 24.0, 30.0, 40.0)
@@ -119,8 +117,7 @@ def run_study(
     `progress` is told the part that begins and how much is done (0 to 1). Perturbed plants are shared out to `workers`
     processes (by default one a core).
     """
-    if plants < 0:
-        raise ModelError(f"plants is a number of perturbed plants, zero or more, not {plants!r}")
+    whole_number("plants, the number of perturbed plants,", plants)
     began = time.perf_counter()
     tell = progress or (lambda what, part: None)
     own = Rig(seed=seed) if rig is None else rig
@@ -154,8 +151,6 @@ def run_study(
 
 def _slow(design: Repeated) -> TwoDof:
     """The best round's K with the paper's own wanted response."""
-    from linkwright.control import two_dof
-
     last = design.best
     w = PAPER_BANDWIDTH
     return two_dof(
@@ -165,7 +160,7 @@ def _slow(design: Repeated) -> TwoDof:
 
 def _plants(rig: Rig, two: TwoDof, count: int, samples: int, seed: int, workers: int | None) -> Iterator[Perturbed]:
     variations = Variation.drawn(count, seed)
-    many = min(count, workers if workers is not None else _cores())
+    many = min(count, workers if workers is not None else threads())
     if many <= 1:
         for variation in variations:
             yield perturbed(rig, variation, two, samples=min(samples, 4000))
@@ -184,12 +179,6 @@ def _plants(rig: Rig, two: TwoDof, count: int, samples: int, seed: int, workers:
             child.terminate()
         raise
     pool.shutdown()
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @contextmanager

@@ -16,18 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwright import Program
 from linkwright.base.types import Floats
-from linkwright.studies.manipulator.geometry import LEGS, Geometry
-from linkwright.studies.manipulator.kinematics import motion
-from linkwright.studies.manipulator.leg_counts import leg_counts
-from linkwright.studies.manipulator.step import ControlStep, Form
-from linkwright.studies.manipulator.step_program import KNOWN, STATE
-from linkwright.tape.program import Program
+from linkwright.control import ControlStep, Hexapod, leg_counts, leg_motion
+from linkwright.studies.manipulator.geometry import LEGS
 
 #: The paper's tables 1 and 2: ms on Pentium Pro processors of 200 MHz, one of them and four.
 PAPER = {"forward kinematics": 0.92, "six inverse dynamics": 6 * 0.43, "transformation": 0.19, "whole step": 3.69}
 PAPER_PARALLEL = 1.02
-FORMS: tuple[Form, ...] = ("serial", "simd", "threads", "pipelined")
+FORMS = ControlStep.FORMS
 AHEAD = 120_000  # ns before a deadline at which the loop stops sleeping
 
 
@@ -45,7 +42,7 @@ class Timing:
     missed: int  # steps that ended after the next one's time
 
 
-def measured(geometry: Geometry, *, steps: int = 20_000, rate: float = 10_000.0, rounds: int = 5) -> Timing:
+def measured(geometry: Hexapod, *, steps: int = 20_000, rate: float = 10_000.0, rounds: int = 5) -> Timing:
     """Measure all of it; the loop makes so many `steps` at a `rate` (Hz)."""
     parts, corrections = part_times(geometry, rounds)
     forms = form_times(geometry, rounds)
@@ -64,7 +61,7 @@ class Samples(NamedTuple):
     reference: Floats
 
 
-def path(geometry: Geometry, count: int, period: float) -> Samples:
+def path(geometry: Hexapod, count: int, period: float) -> Samples:
     """Three circles of different speeds, up to 1 m/s and 10 m/s²."""
     t = period * np.arange(count)[:, None]
     speeds, size = np.array([9.0, 10.0, 11.0]), np.array([0.1, 0.1, 0.08])
@@ -76,7 +73,7 @@ def path(geometry: Geometry, count: int, period: float) -> Samples:
     twist, rise = np.zeros((count, 6)), np.zeros((count, 6))
     twist[:, :3], rise[:, :3] = size * speeds * np.cos(speeds * t), -size * speeds**2 * np.sin(speeds * t)
     twist[:, 4], rise[:, 4] = tilt * fast * np.cos(fast * t[:, 0]), -tilt * fast**2 * np.sin(fast * t[:, 0])
-    q, v, _ = motion(geometry, pose, twist, rise)
+    q, v, _ = leg_motion(geometry, pose, twist, rise)
     theta, rate = np.ascontiguousarray(q[..., 0]), np.ascontiguousarray(v[..., 0])
     return Samples(pose, twist, rise, theta, rate, np.concatenate([pose, twist, rise], axis=1))
 
@@ -101,16 +98,14 @@ def native(program: Program, given: dict[str, Floats], count: int, rounds: int) 
 
 
 def part_times(
-    geometry: Geometry, rounds: int, count: int = 2000
+    geometry: Hexapod, rounds: int, count: int = 2000
 ) -> tuple[dict[str, tuple[float, float]], tuple[float, int]]:
     """Native times of the parts in `PAPER`, serial and in lanes; corrections of forward kinematics, mean and most."""
     step = ControlStep(geometry, form="serial")
     parts, samples = step.parts, path(geometry, count + 1, step.period)
     given: dict[str, Floats] = {name: getattr(samples, name)[1:] for name in ("theta", "rate", "reference")}
     # What the step before left, for every sample: the search begins where it would begin in use.
-    given["previous"] = np.zeros((count, STATE))
-    given["previous"][:, :19] = samples.reference[:-1]
-    given["previous"][:, KNOWN] = 1.0
+    given["previous"] = step.state_at(samples.pose[:-1], samples.twist[:-1], samples.acceleration[:-1])
     given["gains"] = step.gains
     before_legs = parts.before()
     outputs = before_legs(*(given[b.name] for b in before_legs.inputs))
@@ -136,7 +131,7 @@ def part_times(
     return found, (float(given["rounds"].mean()), int(given["rounds"].max()))
 
 
-def form_times(geometry: Geometry, rounds: int, count: int = 2000) -> dict[str, float]:
+def form_times(geometry: Hexapod, rounds: int, count: int = 2000) -> dict[str, float]:
     """One call from Python of every form."""
     samples = path(geometry, count, 2e-3)
     theta, rate, reference = (list(x) for x in samples[3:])
@@ -163,7 +158,7 @@ class Latency(NamedTuple):
     missed: int  # steps that ended after the next one's time
 
 
-def latency(geometry: Geometry, rate: float, count: int) -> Latency:
+def latency(geometry: Hexapod, rate: float, count: int) -> Latency:
     """So many steps at a rate (Hz), each at its time: it sleeps until shortly before, and spins the rest."""
     _with_slack()
     period = round(1e9 / rate)

@@ -1,8 +1,7 @@
-"""`ControlStep`: the whole control step of the manipulator as one call, in several forms that give the same torques."""
+"""`ControlStep`: the whole control step of a hexapod as one call, in several forms that give the same torques."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
@@ -12,16 +11,10 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.checks import positive_number
 from linkwright.base.types import Floats
-from linkwright.errors import ModelError, ShapeError
-from linkwright.kernels import compiled
-from linkwright.kernels.bound import bound
-from linkwright.kernels.callpath import shortcut
-from linkwright.kernels.crew import Crew
-from linkwright.spatial.finite import exponential
-from linkwright.studies.manipulator.geometry import LEGS, Geometry, Inertia
-from linkwright.studies.manipulator.kinematics import SingularPose, Unreachable, check_reach, legs_at, motion
-from linkwright.studies.manipulator.step_c import c_file
-from linkwright.studies.manipulator.step_program import (
+from linkwright.control.parallel.hexapod import LEGS, Hexapod, LinkInertia
+from linkwright.control.parallel.kinematics import SingularPose, Unreachable, check_reach, leg_motion, legs_at
+from linkwright.control.parallel.step_c import c_file
+from linkwright.control.parallel.step_program import (
     GAINS,
     KNOWN,
     POSE,
@@ -33,6 +26,12 @@ from linkwright.studies.manipulator.step_program import (
     Flag,
     Parts,
 )
+from linkwright.errors import ModelError, ShapeError
+from linkwright.kernels import compiled, threads
+from linkwright.kernels.bound import bound
+from linkwright.kernels.callpath import shortcut
+from linkwright.kernels.crew import Crew
+from linkwright.spatial.finite import exponential
 from linkwright.tape.program import Program
 
 Form = Literal["serial", "threads", "simd", "pipelined"]
@@ -68,7 +67,7 @@ class Report(NamedTuple):
 class ControlStep:
     """Torques of the six motors (N m) from their measured angles and a reference: section 2.3 of the paper.
 
-        step = ControlStep(Geometry(), 2000.0, 285.0)
+        step = lw.control.ControlStep(hexapod, 2000.0, 285.0)
         tau = step(theta, theta_rate, (x_d, xd_d, xdd_d))
 
     Forward kinematics from θ_A (6, rad), warm-started by the step before; resolved acceleration
@@ -77,7 +76,7 @@ class ControlStep:
     (x, y, z and Euler parameters, or a rotation vector), twist and acceleration of the plate's origin in ground's axes,
     as three arrays or as one of 19 numbers.
 
-    `payload` is a mass (kg) at the plate's centre of mass, or an `Inertia` in the plate's axes. `rates="difference"`
+    `payload` is a mass (kg) at the plate's centre of mass, or a `LinkInertia` in the plate's axes. `rates="difference"`
     takes the plate's twist from its change since the step before, and no rates of the motors; the first step, and one
     after a step that found no pose, takes the last twist that is known: that of `reset`. The forms:
 
@@ -94,15 +93,16 @@ class ControlStep:
     step before instead, and `report.flags` says why. Neither ever gives NaN.
     """
 
+    FORMS: tuple[Form, ...] = get_args(Form)
     reference: Any = None
 
     def __init__(
         self,
-        geometry: Geometry | None = None,
+        geometry: Hexapod,
         kp: ArrayLike = 2.00e3,
         kv: ArrayLike = 2.85e2,
         *,
-        payload: float | Inertia = 0.0,
+        payload: float | LinkInertia = 0.0,
         period: float = 2e-3,
         form: Form = "simd",
         rates: Literal["measured", "difference"] = "measured",
@@ -110,15 +110,15 @@ class ControlStep:
         hold: bool = False,
         reference: Any = None,
     ) -> None:
-        if form not in get_args(Form):
-            raise ModelError(f"form is {form!r}; it can be {', '.join(map(repr, get_args(Form)))}")
+        if form not in self.FORMS:
+            raise ModelError(f"form is {form!r}; it can be {', '.join(map(repr, self.FORMS))}")
         if rates not in ("measured", "difference"):
             raise ModelError(f"rates is {rates!r}; it can be 'measured' or 'difference'")
         positive_number("period, the time between two steps in s,", period)
-        self.geometry = Geometry() if geometry is None else geometry
+        self.geometry = geometry
         self.form, self.period, self.hold, self.rates = form, float(period), bool(hold), rates
         self.gains = np.array([*_gain("kp", kp), *_gain("kv", kv), self.period])
-        self.parts = Parts(self.geometry, _load(self.geometry, payload), rates == "measured")
+        self.parts = Parts(geometry, _load(geometry, payload), rates == "measured")
         self.reference = reference
         self.threads = _threads(form, threads)
         self._crew: Crew | None = None
@@ -130,11 +130,22 @@ class ControlStep:
     # -- what is known -----------------------------------------------------------------------------------
     def reset(self, pose: ArrayLike | None = None, twist: ArrayLike | None = None) -> None:
         """Begin at a pose (7; home unless given) within about 0.1 m of where the plate is, moving with a twist (6)."""
-        state = np.zeros(STATE)
-        state[POSE] = self.geometry.home if pose is None else _pose(pose)
-        state[TWIST] = 0.0 if twist is None else _numbers("twist", twist, (6,))
-        check_reach(self.geometry, legs_at(self.geometry, state[POSE]))
-        self._state, self._first = state, state.copy()
+        where = self.geometry.home if pose is None else _pose(pose)
+        moving = np.zeros(6) if twist is None else _numbers("twist", twist, (6,))
+        check_reach(self.geometry, legs_at(self.geometry, where))
+        self._first = self.state_at(where, moving, np.zeros(6), known=False)
+        self._state = self._first.copy()
+
+    @staticmethod
+    def state_at(pose: ArrayLike, twist: ArrayLike, acceleration: ArrayLike, *, known: bool = True) -> Floats:
+        """The state (..., 26) that a step leaves, the input `previous` of the next, with no torques.
+
+        The plate is at poses (..., 7), moves with twists (..., 6) and is commanded accelerations (..., 6); `known` says
+        whether the pose was found one period ago.
+        """
+        moving = np.concatenate([np.asarray(x, dtype=np.float64) for x in (pose, twist, acceleration)], axis=-1)
+        torques = np.zeros((*moving.shape[:-1], LEGS))
+        return np.concatenate([moving, torques, np.full((*moving.shape[:-1], 1), float(known))], axis=-1)
 
     @property
     def pose(self) -> Floats:
@@ -183,7 +194,7 @@ class ControlStep:
     @property
     def desired_rates(self) -> Floats | None:
         """As a controller in a loop: the rates (6) of the motors at which the plate would move as it should."""
-        return None if self._speed is None else motion(self.geometry, self.pose, self._speed, None)[1][:, 0]
+        return None if self._speed is None else leg_motion(self.geometry, self.pose, self._speed, None)[1][:, 0]
 
     def step(self, k: int, t: float, measured: Any) -> Floats:
         """As a controller in a loop: the torques at sample k, for the step's own `reference`."""
@@ -391,20 +402,16 @@ def _gain(name: str, given: ArrayLike) -> Floats:
     return np.broadcast_to(gain, (6,))
 
 
-def _load(geometry: Geometry, payload: float | Inertia) -> Inertia | None:
-    if isinstance(payload, Inertia):
+def _load(geometry: Hexapod, payload: float | LinkInertia) -> LinkInertia | None:
+    if isinstance(payload, LinkInertia):
         return payload
     if not isinstance(payload, float | int | np.number) or not (np.isfinite(payload) and payload >= 0.0):
-        raise ModelError(f"payload is {payload!r}; give a mass in kg, or an Inertia in the plate's axes")
-    return Inertia(float(payload), geometry.plate_inertia.com, (0.0, 0.0, 0.0)) if payload else None
+        raise ModelError(f"payload is {payload!r}; give a mass in kg, or an LinkInertia in the plate's axes")
+    return LinkInertia(float(payload), geometry.plate_inertia.com, (0.0, 0.0, 0.0)) if payload else None
 
 
-def _threads(form: str, given: int | None) -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    threads = min(cores, LEGS if form == "threads" else 2) if given is None else given
-    if not 1 <= threads <= LEGS:
-        raise ModelError(f"threads is {threads!r}; give 1 to {LEGS}")
-    return threads
-
-
-__all__ = ["ControlStep", "Report", "StepError"]
+def _threads(form: str, wanted: int | None) -> int:
+    count = min(threads(), LEGS if form == "threads" else 2) if wanted is None else wanted
+    if not 1 <= count <= LEGS:
+        raise ModelError(f"threads is {count!r}; give 1 to {LEGS}")
+    return count

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.control.parallel.hexapod import LEGS, Hexapod
+from linkwright.control.parallel.legs import crank_end, cross, every_leg, minus, onto_ground, plus
 from linkwright.spatial.algebra import cross
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
-from linkwright.studies.manipulator.geometry import LEGS, Geometry
-from linkwright.studies.manipulator.legs import every_leg, minus, onto_ground, plus
+from linkwright.studies.manipulator.geometry import LEGS
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.functions import absolute, less_equal, maximum, minimum, where
 from linkwright.tape.program import Copy, Each, Loop, Program, Zero
@@ -32,7 +33,7 @@ STRIDE = 0.1  # m: a longer correction leaves the neighbourhood, and perhaps the
 Vector = Sequence[Any]
 
 
-def knees(geometry: Geometry) -> Callable[[Any], tuple[Any, Any]]:
+def knees(geometry: Hexapod) -> Callable[[Any], tuple[Any, Any]]:
     """Driven angles (6) to the cranks' ends C_i and ∂C_i/∂θ_i, each (6, 3) in ground's axes."""
     legs, crank = every_leg(geometry), geometry.crank
 
@@ -40,7 +41,7 @@ def knees(geometry: Geometry) -> Callable[[Any], tuple[Any, Any]]:
         c, s = np.cos(theta), np.sin(theta)
         ends, slopes = [], []
         for k, leg in enumerate(legs):
-            ends.append(onto_ground(leg, plus(leg.base, [crank * c[k], crank * s[k], 0.0])))
+            ends.append(crank_end(geometry, leg, c[k], s[k]))
             slopes.append(onto_ground(leg, [-crank * s[k], crank * c[k], 0.0]))
         return np.array(ends), np.array(slopes)
 
@@ -119,7 +120,7 @@ def moved(pose: Vector, shift: Vector, turn: Vector) -> list[Any]:
     return [*plus(pose[:3], shift), *(x * size for x in e)]
 
 
-def correction(geometry: Geometry, tolerance: float) -> Callable[..., tuple[Any, ...]]:
+def correction(geometry: Hexapod, tolerance: float) -> Callable[..., tuple[Any, ...]]:
     """One round: knees, slopes, pose (7), rounds so far to the next pose, rounds, whether to end, residual, L, Q, b."""
     legs, rod, size = every_leg(geometry), geometry.rod, geometry.plate_radius
 
@@ -160,7 +161,7 @@ class Found:
 
 
 def add_search(
-    builder: ProgramBuilder, geometry: Geometry, theta: Ref, start: Ref, tolerance: float = TOLERANCE
+    builder: ProgramBuilder, geometry: Hexapod, theta: Ref, start: Ref, tolerance: float = TOLERANCE
 ) -> Found:
     """Add the search for the pose at `theta`, from the pose in `start`, to a program."""
     b = builder
@@ -181,18 +182,17 @@ def add_search(
     return Found(pose, count, residual, lower, ortho, driven)
 
 
-def forward_kinematics(geometry: Geometry | None = None, *, tolerance: float = TOLERANCE) -> Program:
+def forward_kinematics(geometry: Hexapod, *, tolerance: float = TOLERANCE) -> Program:
     """The program (theta (6), start (7)) → (pose (7), report (3)): angles in rad, poses x, y, z (m) and e0 … e3.
 
     The report is whether the pose was found (else the pose is `start`), the corrections taken, and the residual of the
     rods' lengths (m). From the pose of one sample before, 2 or 3 corrections are usual. The pose of the same branch as
     `start` is found: a correction that leaves its neighbourhood ends the search.
     """
-    g = Geometry() if geometry is None else geometry
     b = ProgramBuilder("forward_kinematics")
     theta, start = b.input("theta", (LEGS,)), b.input("start", (7,))
     pose, report = b.output("found", (7,)), b.output("report", (3,))
-    found = add_search(b, g, theta, start, tolerance)
+    found = add_search(b, geometry, theta, start, tolerance)
 
     def ending(start: Any, pose: Any, rounds: Any, residual: Any) -> tuple[Any, Any]:
         good = less_equal(residual, tolerance)

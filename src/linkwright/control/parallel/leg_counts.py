@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.studies.manipulator import legs
-from linkwright.studies.manipulator.geometry import Geometry
-from linkwright.studies.manipulator.legs import COLUMNS, Forces, Motion
+from linkwright.control.parallel import legs
+from linkwright.control.parallel.hexapod import Hexapod
+from linkwright.control.parallel.legs import COLUMNS, Forces, Motion
 from linkwright.tape.build import record
 from linkwright.tape.program import Program
 
 _TAKE = {"table": (COLUMNS,), "place": (3,), "turn": (3, 3), "v": (3,), "w": (3,), "a": (3,), "dw": (3,)}
 
 
-def part_programs(geometry: Geometry) -> dict[str, Program]:
+def part_programs(geometry: Hexapod) -> dict[str, Program]:
     """A leg's routines, each recorded alone."""
     g = geometry
 
@@ -59,7 +59,7 @@ def part_programs(geometry: Geometry) -> dict[str, Program]:
     return {name: record(function, *sizes, name=name) for name, (function, sizes) in shapes.items()}
 
 
-def unified_program(geometry: Geometry, *, angles: bool = False) -> Program:
+def unified_program(geometry: Hexapod, *, angles: bool = False) -> Program:
     """The same results as one program: share of τ_G and row of S; with `angles` also joint angles, rates, rise."""
     g = geometry
 
@@ -71,21 +71,20 @@ def unified_program(geometry: Geometry, *, angles: bool = False) -> Program:
         tau = legs.newton_euler(g, at, rates, rise)
         force, moment = legs.share(g, leg, at, tau)
         row, driven = legs.row(g, leg, at)
-        found = np.array([*force, *moment]), np.array([x / driven for x in row])
+        transformed = np.array([*force, *moment]), np.array([x / driven for x in row])
         if not angles:
-            return found
+            return transformed
         forces = np.array([*tau[:5], 0.0 * place[0]])
         joints = (np.array(x) for x in (legs.joint_angles(leg, at, turn), rates.joints(), rise.joints()))
-        return *found, *joints, forces
+        return *transformed, *joints, forces
 
     return record(leg_program, *_TAKE.values(), name="leg")
 
 
-def leg_counts(geometry: Geometry | None = None) -> dict[str, int]:
+def leg_counts(geometry: Hexapod) -> dict[str, int]:
     """Operations of one leg: the parts, their sum, and the one program."""
-    g = Geometry() if geometry is None else geometry
-    found = {name: sum(program.count().values()) for name, program in part_programs(g).items()}
-    found["sum of the parts"] = sum(found.values())
-    found["one program with angles"] = sum(unified_program(g, angles=True).count().values())
-    found["one program"] = sum(unified_program(g).count().values())
-    return found
+    counts = {name: sum(program.count().values()) for name, program in part_programs(geometry).items()}
+    counts["sum of the parts"] = sum(counts.values())
+    counts["one program with angles"] = sum(unified_program(geometry, angles=True).count().values())
+    counts["one program"] = sum(unified_program(geometry).count().values())
+    return counts

@@ -25,11 +25,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from linkwright.control.parallel import forward, legs
+from linkwright.control.parallel.forward import dot, evenness, factored, moved, solved_transposed, unpacked
+from linkwright.control.parallel.hexapod import LEGS, Hexapod, LinkInertia
+from linkwright.control.parallel.legs import minus, plus
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
-from linkwright.studies.manipulator import forward, legs
-from linkwright.studies.manipulator.forward import dot, evenness, factored, moved, solved_transposed, unpacked
-from linkwright.studies.manipulator.geometry import LEGS, Geometry, Inertia
-from linkwright.studies.manipulator.legs import minus, plus
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.functions import absolute, arctan2, less, less_equal, maximum, minimum, where
 from linkwright.tape.program import ITEM, Each, Program
@@ -68,8 +68,8 @@ class Flag(IntFlag):
 class Parts:
     """What the programs of one machine are made of."""
 
-    geometry: Geometry
-    payload: Inertia | None = None
+    geometry: Hexapod
+    payload: LinkInertia | None = None
     measured: bool = True  # the twist from the driven joints' rates; else from the change of the pose
 
     # -- blocks ------------------------------------------------------------------------------------------

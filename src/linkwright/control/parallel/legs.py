@@ -1,8 +1,9 @@
-"""One leg of the manipulator as a program over any scalar: posture, rates, accelerations, forces, its share of τ_G.
+"""One leg of a hexapod over any scalar: posture, rates, accelerations, joint forces, its share of τ_G.
 
-A leg's sines and cosines are algebraic in the plate's pose, so that nothing here needs an angle. Frames are those of
-`geometry`: 3 is the rod's, 4 and 5 those of the wrist's crosses; u_3 is a vector u in the rod's axes. With α the rod's
-angle in the crank's plane (θ₁ + θ₂), l and r the lengths of crank and rod, and P the wrist point,
+A scalar is a number, a recorded scalar, or an array: of poses, of legs, or of both. A leg's sines and cosines are
+algebraic in the plate's pose, so that nothing here needs an angle. Frames are those of `hexapod`: 3 is the rod's, 4
+and 5 those of the wrist's crosses; u_3 is a vector u in the rod's axes. With α the rod's angle in the crank's plane
+(θ₁ + θ₂), l and r the lengths of crank and rod, and P the wrist point,
 
     v_P,3 = θ̇₁ l (c₃ s₂, c₂, s₃ s₂) + α̇ r c₃ e_y − θ̇₃ r e_z,    ω_plate,4 − ω_3,4 = θ̇₄ e_z + θ̇₅ e_y + θ̇₆ (c₅, 0, −s₅).
 
@@ -19,17 +20,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwright.base.types import Floats
+from linkwright.control.parallel.hexapod import Hexapod, LinkInertia
 from linkwright.spatial.algebra import cross, point_acceleration, point_velocity
-from linkwright.studies.manipulator.geometry import LEGS, Geometry, Inertia
 from linkwright.tape.functions import absolute, arctan2, maximum, minimum
 
 Vector = Sequence[Any]
-KNEE = -1  # the side of the crank's two solutions: −1 has the knees outside, as the machine is built
+KNEE = -1  # which of the crank's two solutions: −1 has the knee outside, 1 inside
 COLUMNS = 8
 
 
 class Leg(NamedTuple):
-    """Where one leg stands: numbers, or recorded scalars where six legs share a program."""
+    """Where one leg stands; of all legs at once, arrays."""
 
     cos: Any  # of the direction of the crank at zero angle, in ground's horizontal plane
     sin: Any
@@ -71,7 +72,7 @@ class Motion(NamedTuple):
 
 
 class Forces(NamedTuple):
-    """What the joints must carry to move the leg's own links: τ_O of joints 1 to 5; the sixth has nothing behind it."""
+    """The joint forces τ_O that move the links of the leg: those of joints 1 to 5; joint 6 has no link behind it."""
 
     first: Any
     second: Any
@@ -81,17 +82,16 @@ class Forces(NamedTuple):
     sixth: Any = 0.0
 
 
-def leg_table(geometry: Geometry) -> Floats:
+def leg_table(geometry: Hexapod) -> Floats:
     """The legs' constants (COLUMNS, 6): a row for each number of `Leg`, in its order."""
-    frames, base = geometry.frames, geometry.base_points
-    own = np.einsum("lji,lj->li", frames, base)
-    return np.stack([frames[:, 0, 0], frames[:, 1, 0], *own.T, *geometry.wrist_points.T])
+    frames = geometry.frames
+    base = np.einsum("lji,lj->li", frames, geometry.base_points)
+    return np.stack([frames[:, 0, 0], frames[:, 1, 0], *base.T, *geometry.wrist_points.T])
 
 
 def leg_of(column: Vector) -> Leg:
-    """A leg from its column of `leg_table`."""
-    cos, sin, *rest = column
-    return Leg(cos, sin, rest[:3], rest[3:6])
+    """A leg from its column of `leg_table`; of the whole table, all legs."""
+    return Leg(column[0], column[1], column[2:5], column[5:8])
 
 
 # -- vectors -----------------------------------------------------------------------------------------------
@@ -104,9 +104,9 @@ def minus(a: Vector, b: Vector) -> list[Any]:
 
 
 def _turn(c: Any, s: Any, i: int, j: int, u: Vector) -> list[Any]:
-    found = list(u)
-    found[i], found[j] = c * u[i] - s * u[j], s * u[i] + c * u[j]
-    return found
+    turned = list(u)
+    turned[i], turned[j] = c * u[i] - s * u[j], s * u[i] + c * u[j]
+    return turned
 
 
 def about_z(c: Any, s: Any, u: Vector) -> list[Any]:
@@ -146,7 +146,7 @@ def wrist_point(leg: Leg, place: Vector, turn: Any) -> tuple[list[Any], list[Any
     return arm, minus(onto_leg(leg, plus(place, arm)), leg.base)
 
 
-def reach_margin(geometry: Geometry, p: Vector) -> Any:
+def reach_margin(geometry: Hexapod, p: Vector) -> Any:
     """How far (m) the wrist point can go in the crank's plane before crank and rod are in line; negative beyond."""
     crank, rod = geometry.crank, geometry.rod
     flat = np.sqrt(p[0] * p[0] + p[1] * p[1])
@@ -155,17 +155,35 @@ def reach_margin(geometry: Geometry, p: Vector) -> Any:
     return minimum(inside, rod - absolute(p[2]))
 
 
-def posture(geometry: Geometry, leg: Leg, place: Vector, turn: Any) -> tuple[Posture, list[Any]]:
+def crank_terms(crank: Any, rod: Any, p: Vector) -> tuple[Any, Any]:
+    """p_x² + p_y², and k of p_x cos θ₁ + p_y sin θ₁ = k, by which a crank and a rod of these lengths reach p."""
+    flat = p[0] * p[0] + p[1] * p[1]
+    return flat, (flat + (p[2] * p[2] + (crank * crank - rod * rod))) * (0.5 / crank)
+
+
+def crank_direction(p: Vector, flat: Any, k: Any, knee: int = KNEE) -> tuple[Any, Any]:
+    """Cosine and sine of θ₁, from the terms of `crank_terms`: θ₁ = atan2(p_y, p_x) ± acos(k / √(p_x² + p_y²))."""
+    root = np.sqrt(maximum(flat - k * k, 0.0))
+    inverse = 1.0 / flat
+    return (p[0] * k - knee * (p[1] * root)) * inverse, (p[1] * k + knee * (p[0] * root)) * inverse
+
+
+def posture(geometry: Hexapod, leg: Leg, place: Vector, turn: Any) -> tuple[Posture, list[Any]]:
     """The leg with the plate at `place`, turned by the matrix `turn`; and the wrist point in the leg's axes."""
     crank, rod = geometry.crank, geometry.rod
     arm, p = wrist_point(leg, place, turn)
-    flat = p[0] * p[0] + p[1] * p[1]
-    k = (flat + (p[2] * p[2] + (crank * crank - rod * rod))) * (0.5 / crank)
-    root = np.sqrt(maximum(flat - k * k, 0.0))
-    inverse = 1.0 / flat
-    c1 = (p[0] * k - KNEE * (p[1] * root)) * inverse
-    s1 = (p[1] * k + KNEE * (p[0] * root)) * inverse
-    along = [p[0] - crank * c1, p[1] - crank * s1, p[2]]
+    direction = crank_direction(p, *crank_terms(crank, rod, p))
+    return posture_of(leg, turn, arm, direction, along_rod(crank, p, direction), rod), p
+
+
+def along_rod(crank: Any, p: Vector, direction: tuple[Any, Any]) -> list[Any]:
+    """From the crank's end to the wrist point p, in the leg's axes."""
+    return [p[0] - crank * direction[0], p[1] - crank * direction[1], p[2]]
+
+
+def posture_of(leg: Leg, turn: Any, arm: Vector, direction: tuple[Any, Any], along: Vector, rod: Any) -> Posture:
+    """The posture whose crank has this direction (cos θ₁, sin θ₁) and whose rod, of this length, lies along `along`."""
+    c1, s1 = direction
     seen = np.sqrt(along[0] * along[0] + along[1] * along[1])
     inverse = 1.0 / seen
     ca, sa = along[0] * inverse, along[1] * inverse
@@ -176,7 +194,7 @@ def posture(geometry: Geometry, leg: Leg, place: Vector, turn: Any) -> tuple[Pos
     x, y, z = about_y(c3, -s3, about_z(ca, -sa, onto_leg(leg, axis)))
     c5 = np.sqrt(x * x + y * y)
     inverse = 1.0 / c5
-    return Posture(c1, s1, c2, s2, c3, s3, ca, sa, x * inverse, y * inverse, c5, -z, arm), p
+    return Posture(c1, s1, c2, s2, c3, s3, ca, sa, x * inverse, y * inverse, c5, -z, arm)
 
 
 def turned(angles: Vector, arm: Vector) -> Posture:
@@ -189,12 +207,12 @@ def turned(angles: Vector, arm: Vector) -> Posture:
 
 def joint_angles(leg: Leg, at: Posture, turn: Any) -> list[Any]:
     """θ₁ … θ₆ of a posture (rad)."""
-    spare = onto_ground(leg, from_rod(at, about_z(at.c4, at.s4, [0.0, 1.0, 0.0])))  # the fifth axis
-    columns = [  # the plate's own y and z of the leg, in ground's axes
+    fifth_axis = onto_ground(leg, from_rod(at, about_z(at.c4, at.s4, [0.0, 1.0, 0.0])))
+    columns = [  # the leg's y and z axes as the plate holds them, in ground's axes
         [turn[i][2] for i in range(3)],
         [turn[i][0] * leg.sin - turn[i][1] * leg.cos for i in range(3)],
     ]
-    c6, s6 = (sum(a * b for a, b in zip(spare, column, strict=True)) for column in columns)
+    c6, s6 = (sum(a * b for a, b in zip(fifth_axis, column, strict=True)) for column in columns)
     return [
         arctan2(at.s1, at.c1),
         arctan2(at.s2, at.c2),
@@ -205,12 +223,12 @@ def joint_angles(leg: Leg, at: Posture, turn: Any) -> list[Any]:
     ]
 
 
-def _solved(geometry: Geometry, at: Posture, u: Vector) -> tuple[Any, Any, Any]:
+def _solved(geometry: Hexapod, at: Posture, u: Vector) -> tuple[Any, Any, Any]:
     """x of u = x₁ l (c₃s₂, c₂, s₃s₂) + x₂ r e_y − x₃ r e_z: what moves the wrist point by u (in the rod's axes)."""
     crank, rod = geometry.crank, geometry.rod
     first = u[0] / (crank * (at.c3 * at.s2))
-    own = crank * first
-    return first, (u[1] - own * at.c2) * (1.0 / rod), (own * (at.s3 * at.s2) - u[2]) * (1.0 / rod)
+    knee = crank * first
+    return first, (u[1] - knee * at.c2) * (1.0 / rod), (knee * (at.s3 * at.s2) - u[2]) * (1.0 / rod)
 
 
 def _wrist_solved(at: Posture, u: Vector) -> tuple[Any, Any, Any]:
@@ -224,18 +242,18 @@ def rod_turning(at: Posture, rates: Motion) -> list[Any]:
     return [-(at.s3 * rates.raised), rates.third, at.c3 * rates.raised]
 
 
-def joint_rates(geometry: Geometry, leg: Leg, at: Posture, v: Vector, w: Vector) -> Motion:
+def joint_rates(geometry: Hexapod, leg: Leg, at: Posture, v: Vector, w: Vector) -> Motion:
     """Of the plate's velocity and angular velocity, in ground's axes."""
     moved = onto_rod(at, onto_leg(leg, point_velocity(v, w, at.arm)))
     first, across, third = _solved(geometry, at, moved)
     raised = across / at.c3
-    found = Motion(first, raised, third, 0.0, 0.0, 0.0)
-    rest = minus(onto_rod(at, onto_leg(leg, w)), rod_turning(at, found))
-    return Motion(first, raised, third, *_wrist_solved(at, about_z(at.c4, -at.s4, rest)))
+    crank_and_rod = Motion(first, raised, third, 0.0, 0.0, 0.0)
+    relative = minus(onto_rod(at, onto_leg(leg, w)), rod_turning(at, crank_and_rod))
+    return Motion(first, raised, third, *_wrist_solved(at, about_z(at.c4, -at.s4, relative)))
 
 
 def joint_accelerations(
-    geometry: Geometry, leg: Leg, at: Posture, rates: Motion, w: Vector, a: Vector, dw: Vector
+    geometry: Hexapod, leg: Leg, at: Posture, rates: Motion, w: Vector, a: Vector, dw: Vector
 ) -> Motion:
     """Of the plate's acceleration and angular acceleration, in ground's axes."""
     crank, rod = geometry.crank, geometry.rod
@@ -250,15 +268,15 @@ def joint_accelerations(
     first, spin, third = _solved(geometry, at, moved)
     both = rates.raised * rates.third
     raised = (spin + at.s3 * both) / at.c3
-    found = Motion(first, raised, third, 0.0, 0.0, 0.0)
-    w3, dw3 = _rod(at, rates, found)
-    w4, dw4 = _outer(at, rates, found, w3, dw3)
+    crank_and_rod = Motion(first, raised, third, 0.0, 0.0, 0.0)
+    w3, dw3 = _rod(at, rates, crank_and_rod)
+    w4, dw4 = _outer(at, rates, crank_and_rod, w3, dw3)
     axis = [at.c5, 0.0, -at.s5]
     w5 = [w4[0], w4[1] + rates.fifth, w4[2]]
     known = plus(dw4, [-(w4[2] * rates.fifth), 0.0, w4[0] * rates.fifth])  # θ̇₅ ω₄ × e_y
     known = plus(known, [rates.sixth * x for x in cross(w5, axis)])
-    rest = minus(about_z(at.c4, -at.s4, onto_rod(at, onto_leg(leg, dw))), known)
-    return Motion(first, raised, third, *_wrist_solved(at, rest))
+    relative = minus(about_z(at.c4, -at.s4, onto_rod(at, onto_leg(leg, dw))), known)
+    return Motion(first, raised, third, *_wrist_solved(at, relative))
 
 
 def _rod(at: Posture, rates: Motion, rise: Motion) -> tuple[list[Any], list[Any]]:
@@ -279,7 +297,7 @@ def _inner(at: Posture, rates: Motion, rise: Motion, w: Vector, dw: Vector) -> t
     return [w[0], w[1] + n, w[2]], [dw[0] - w[2] * n, dw[1] + rise.fifth, dw[2] + w[0] * n]
 
 
-def link_wrench(inertia: Inertia, w: Vector, dw: Vector, a: Vector) -> tuple[list[Any], list[Any]]:
+def link_wrench(inertia: LinkInertia, w: Vector, dw: Vector, a: Vector) -> tuple[list[Any], list[Any]]:
     """Force, and moment about the link's origin, that move a link whose origin accelerates by a (all in its axes)."""
     mass, com, moments = inertia
     f = [mass * x for x in point_acceleration(a, dw, w, com)]
@@ -288,8 +306,8 @@ def link_wrench(inertia: Inertia, w: Vector, dw: Vector, a: Vector) -> tuple[lis
     return f, plus(n, cross(com, f))
 
 
-def newton_euler(geometry: Geometry, at: Posture, rates: Motion, rise: Motion) -> Forces:
-    """The joint forces τ_O that move the leg's own links; the plate has none of it."""
+def newton_euler(geometry: Hexapod, at: Posture, rates: Motion, rise: Motion) -> Forces:
+    """The joint forces τ_O that move the links of the leg, without the plate."""
     g, crank, rod = geometry, geometry.crank, geometry.rod
     up = g.gravity
     fast = rates.first * rates.first
@@ -325,7 +343,7 @@ def newton_euler(geometry: Geometry, at: Posture, rates: Motion, rise: Motion) -
     return Forces(first, second, third, fourth, fifth)
 
 
-def share(geometry: Geometry, leg: Leg, at: Posture, tau: Forces) -> tuple[list[Any], list[Any]]:
+def share(geometry: Hexapod, leg: Leg, at: Posture, tau: Forces) -> tuple[list[Any], list[Any]]:
     """Wᵀ τ_O: the force and the moment about the plate's origin, in ground's axes, that hold the leg by its plate.
 
     The moment at the wrist balances joints 4 to 6, the force at the wrist point then joints 1 to 3.
@@ -340,15 +358,26 @@ def share(geometry: Geometry, leg: Leg, at: Posture, tau: Forces) -> tuple[list[
     return f, plus(onto_ground(leg, from_rod(at, n)), cross(at.arm, f))
 
 
-def row(geometry: Geometry, leg: Leg, at: Posture) -> tuple[list[Any], Any]:
+def row(geometry: Hexapod, leg: Leg, at: Posture) -> tuple[list[Any], Any]:
     """The rod's direction and its moment about the plate's origin (6), and l c₃ s₂: their quotient is a row of S."""
     d = onto_ground(leg, from_rod(at, [1.0, 0.0, 0.0]))
     return [*d, *cross(at.arm, d)], geometry.crank * (at.c3 * at.s2)
 
 
-def every_leg(geometry: Geometry) -> list[Leg]:
+def joint_axes(leg: Leg, at: Posture) -> list[list[Any]]:
+    """The axes of the six joints, unit vectors in ground's axes."""
+    fifth = about_z(at.c4, at.s4, [0.0, 1.0, 0.0])
+    sixth = about_z(at.c4, at.s4, about_y(at.c5, at.s5, [1.0, 0.0, 0.0]))
+    driven = onto_ground(leg, [0.0, 0.0, 1.0])
+    third = onto_ground(leg, [-at.sa, at.ca, 0.0])
+    return [driven, driven, third, *(onto_ground(leg, from_rod(at, u)) for u in ([0.0, 0.0, 1.0], fifth, sixth))]
+
+
+def crank_end(geometry: Hexapod, leg: Leg, c1: Any, s1: Any) -> list[Any]:
+    """The crank's end, in ground's axes, by the cosine and sine of θ₁."""
+    return onto_ground(leg, plus(leg.base, [geometry.crank * c1, geometry.crank * s1, 0.0]))
+
+
+def every_leg(geometry: Hexapod) -> list[Leg]:
     """The six legs as numbers."""
     return [leg_of(column) for column in leg_table(geometry).T.tolist()]
-
-
-__all__ = ["COLUMNS", "KNEE", "LEGS", "Leg", "Posture"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from linkwright.base.types import Floats
+from linkwright.control.parallel.forward import ROUNDS
+from linkwright.control.parallel.hexapod import Hexapod
+from linkwright.control.parallel.step_program import STATE
 from linkwright.kernels.c.identifiers import function_name
-from linkwright.studies.manipulator.forward import ROUNDS
-from linkwright.studies.manipulator.geometry import Geometry
-from linkwright.studies.manipulator.step_program import STATE
 from linkwright.tape.program import Program
 
 
-def c_file(program: Program, name: str, geometry: Geometry, gains: Floats) -> str:
+def c_file(program: Program, name: str, geometry: Hexapod, gains: Floats) -> str:
     """The program's text, and around it the step that keeps its own state and memory."""
     counts = sorted(program.count().items(), key=lambda entry: -entry[1])
     most = ", ".join(f"{number} {operation}" for operation, number in counts)
