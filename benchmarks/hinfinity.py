@@ -25,10 +25,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "control"
 from linear_cases import paper_case, sampled_case
 from published_designs import PUBLISHED, disturbance_process
 
-from linkwright.control.hinfinity.synthesis.mixed_sensitivity import mixed_sensitivity
-from linkwright.control.hinfinity.synthesis.norms import grid_norm, hinf_norm
-from linkwright.control.hinfinity.synthesis.synthesis import hinf
-from linkwright.control.hinfinity.synthesis.systems import System, from_polynomials, lft, series
+from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
+from linkwright.control.hinfinity.norms import grid_norm, hinf_norm
+from linkwright.control.hinfinity.synthesis import hinf
+from linkwright.control.hinfinity.systems import System, from_polynomials, lft, series
 from linkwright.errors import LinkwrightWarning
 
 LIMIT = 30.0  # seconds that another tool gets for a problem

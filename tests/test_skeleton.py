@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 
 import linkwright as lw
 from kernels.compilers import c_library, pointer
 from linkwright.kernels.c.program_text import work_size
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.tape.program import Program
 from robots import find, relative
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 from scipy.integrate import solve_ivp
 
 import linkwright as lw
 from linkwright.errors import ModelError
+from linkwright.kernels.interpret import numpy_runner
 from redundant_linkages import (
     SOLID,
     Oracle,

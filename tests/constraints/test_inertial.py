@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 from multipliers import Motion, with_loops
 
 import linkwright as lw
 from linkwright.constraints import central, pieces
 from linkwright.errors import ModelError
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.mechanism.expression import TIME, Name
 from linkwright.mechanism.kinds import KINDS
 from linkwright.model import Mechanism

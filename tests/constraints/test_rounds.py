@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 from test_inertial import four_bars, swinging
 
 import linkwright as lw
 from closed_mechanisms import MECHANISMS, state
 from linkwright.constraints.rounds import in_runs, order_in_rounds
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.tape.program import Each
 from robots import relative
 

@@ -1,7 +1,8 @@
 """Linear systems that several tests of the H∞ tools share, with published γ where there is one."""
 
 import numpy as np
-from linkwright.control.hinfinity.synthesis.systems import System, delay, from_polynomials, series
+
+from linkwright.control.hinfinity.systems import System, delay, from_polynomials, series
 
 HZ16 = 2 * np.pi * 16.0
 
@@ -23,7 +24,7 @@ def paper_case(damping: float = 0.01, late: float = 0.004) -> dict[str, object]:
 
 def sampled_case(dt: float = 0.002, late: int = 2, damping: float = 0.01) -> dict[str, object]:
     """The same, sampled, with whole periods of delay."""
-    from linkwright.control.hinfinity.synthesis.discrete import sampled
+    from linkwright.control.hinfinity.discrete import sampled
 
     case = paper_case(damping, 0.0)
     held = sampled(case["G"], dt, "zoh")

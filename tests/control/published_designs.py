@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from linkwright.control.hinfinity.synthesis.mixed_sensitivity import mixed_sensitivity
-from linkwright.control.hinfinity.synthesis.synthesis import hinf
-from linkwright.control.hinfinity.synthesis.systems import System, block_diagonal, from_polynomials, stack
+
+from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
+from linkwright.control.hinfinity.synthesis import hinf
+from linkwright.control.hinfinity.systems import System, block_diagonal, from_polynomials, stack
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,16 @@ import re
 import numpy as np
 import pytest
 from linear_cases import random_system
-from linkwright.control.hinfinity.synthesis.norms import grid_norm, hinf_norm
-from linkwright.control.hinfinity.synthesis.synthesis import hinf
-from linkwright.control.hinfinity.synthesis.systems import System, from_polynomials, lft, to_continuous, to_sampled
 
+from linkwright.control.hinfinity.norms import grid_norm, hinf_norm
+from linkwright.control.hinfinity.synthesis import hinf
+from linkwright.control.hinfinity.systems import (
+    System,
+    from_polynomials,
+    lft,
+    to_continuous,
+    to_sampled,
+)
 from linkwright.errors import DesignError, ModelError, ShapeError
 
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from linear_cases import random_system
-from linkwright.control.hinfinity.synthesis.systems import (
+from scipy.signal import TransferFunction, dfreqresp, freqresp
+
+from linkwright.control.hinfinity.systems import (
     System,
     delay,
     from_polynomials,
@@ -15,8 +17,6 @@ from linkwright.control.hinfinity.synthesis.systems import (
     to_continuous,
     to_sampled,
 )
-from scipy.signal import TransferFunction, dfreqresp, freqresp
-
 from linkwright.errors import ModelError, ShapeError
 
 

@@ -2,8 +2,15 @@
 
 import numpy as np
 import pytest
-from linkwright.control.hinfinity.synthesis.margins import _feedback, margins
-from linkwright.control.hinfinity.synthesis.systems import System, block_diagonal, from_polynomials, gains, series
+
+from linkwright.control.hinfinity.margins import _feedback, margins
+from linkwright.control.hinfinity.systems import (
+    System,
+    block_diagonal,
+    from_polynomials,
+    gains,
+    series,
+)
 
 CASES = {
     "unstable plant, ω = 0": (([1.0], [1.0, -1.0], None), 2.0, 0.5, np.inf),

@@ -5,12 +5,12 @@ import warnings
 import numpy as np
 import pytest
 from linear_cases import paper_case, sampled_case
-from linkwright.control.hinfinity.synthesis.margins import margins
-from linkwright.control.hinfinity.synthesis.mixed_sensitivity import mixed_sensitivity
-from linkwright.control.hinfinity.synthesis.norms import hinf_norm
-from linkwright.control.hinfinity.synthesis.systems import System, from_polynomials, gains, series
 from published_designs import PUBLISHED
 
+from linkwright.control.hinfinity.margins import margins
+from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
+from linkwright.control.hinfinity.norms import hinf_norm
+from linkwright.control.hinfinity.systems import System, from_polynomials, gains, series
 from linkwright.errors import DesignError, LinkwrightWarning, ModelError, ShapeError
 
 pytestmark = pytest.mark.filterwarnings("ignore::linkwright.errors.LinkwrightWarning")

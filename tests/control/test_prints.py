@@ -1,11 +1,11 @@
 """What results print: a line or a few, with units, and no arrays."""
 
 import numpy as np
-from linkwright.control.hinfinity.synthesis.discrete import Sampled
-from linkwright.control.hinfinity.synthesis.norms import Norm
-from linkwright.control.hinfinity.synthesis.reduction import Reduced
-from linkwright.control.hinfinity.synthesis.systems import System
 
+from linkwright.control.hinfinity.discrete import Sampled
+from linkwright.control.hinfinity.norms import Norm
+from linkwright.control.hinfinity.reduction import Reduced
+from linkwright.control.hinfinity.systems import System
 from linkwright.control.identification.prediction import Orders
 from linkwright.control.identification.records import Record
 from linkwright.control.identification.selection import Candidate, Selection

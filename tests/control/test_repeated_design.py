@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from linkwright.control.hinfinity.synthesis.repeated import Weighting, repeated_design
-from linkwright.control.hinfinity.synthesis.systems import system
 from scipy.signal import cont2discrete, lfilter
 
 from linkwright import control
+from linkwright.control.hinfinity.repeated import Weighting, repeated_design
+from linkwright.control.hinfinity.systems import system
 from linkwright.errors import ExcitationError, ModelError, UnstableModelError
 
 DT = 2e-3
@@ -127,7 +127,7 @@ def test_of_several_wanted_responses_the_fastest_within_the_effort_is_taken():
     ],
 )
 def test_one_wanted_response_is_told_from_several(monkeypatch, given, count):
-    from linkwright.control.hinfinity.synthesis import repeated
+    from linkwright.control.hinfinity import repeated
 
     seen = []
     monkeypatch.setattr(repeated, "_round", lambda number, record, wanted, *_: seen.append(len(wanted)) or stop())
@@ -168,7 +168,7 @@ def test_an_input_that_does_not_excite_is_an_error_that_says_so():
 
 
 def test_an_unstable_model_in_the_first_round_is_an_error(monkeypatch):
-    from linkwright.control.hinfinity.synthesis import repeated
+    from linkwright.control.hinfinity import repeated
 
     def refuse(*_, **__):
         raise UnstableModelError("The identified plant is unstable: poles at 3 Hz", model=None)
@@ -180,7 +180,7 @@ def test_an_unstable_model_in_the_first_round_is_an_error(monkeypatch):
 
 @pytest.mark.slow
 def test_a_later_round_that_fails_leaves_the_compensator_before_it(monkeypatch):
-    from linkwright.control.hinfinity.synthesis import repeated
+    from linkwright.control.hinfinity import repeated
 
     calls = []
     found = repeated.identify

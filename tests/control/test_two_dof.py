@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from linear_cases import HZ16, resonance, sampled_case
-from linkwright.control.hinfinity.synthesis.discrete import sampled
-from linkwright.control.hinfinity.synthesis.mixed_sensitivity import mixed_sensitivity
-from linkwright.control.hinfinity.synthesis.systems import System, delay, from_polynomials, gains, series
-from linkwright.control.hinfinity.synthesis.two_dof import two_dof
 
+from linkwright.control.hinfinity.discrete import sampled
+from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
+from linkwright.control.hinfinity.systems import System, delay, from_polynomials, gains, series
+from linkwright.control.hinfinity.two_dof import two_dof
 from linkwright.control.loop.compensator import Compensator
 from linkwright.errors import DesignError, ShapeError
 

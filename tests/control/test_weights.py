@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 from linear_cases import resonance
-from linkwright.control.hinfinity.synthesis.systems import System, from_polynomials, system
-from linkwright.control.hinfinity.synthesis.weights import (
+
+from linkwright.control.hinfinity.systems import System, from_polynomials, system
+from linkwright.control.hinfinity.weights import (
     error_weight,
     first_order,
     from_above,
     performance_weight,
     relative_error,
 )
-
 from linkwright.errors import ModelError, ShapeError
 
 W = np.geomspace(1.0, 1000.0, 150)

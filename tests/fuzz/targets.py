@@ -179,21 +179,19 @@ def _described() -> Any:
 
 def study_output(data: bytes, folder: Path) -> Any:
     """An output of a study: its name and its expression."""
-    from linkwright.sweeps.outputs import compiled
-    from linkwright.sweeps.task import named_outputs
+    from linkwright.outputs.language import named, output_of
 
-    outputs, _ = named_outputs([data.decode("utf-8", "replace")])
-    return [compiled(name, expression, _described(), forces=True) for name, expression in outputs]
+    outputs = named([data.decode("utf-8", "replace")])
+    return [output_of(_described(), name, str(text)) for name, text in outputs.items()]
 
 
 def design_output(data: bytes, folder: Path) -> Any:
     """An output of a design problem."""
-    from linkwright.design.language import from_text, reductions, varying
-    from linkwright.mechanism.quantities import titled
+    from linkwright.outputs.derivatives import Outputs
+    from linkwright.outputs.language import named
 
-    _, expression = titled(data.decode("utf-8", "replace"))
-    made = from_text(_described(), expression)
-    return str(made), list(reductions(made)), varying(made)
+    outputs = Outputs(_described(), named([data.decode("utf-8", "replace")]))
+    return [str(output.expression) for output in outputs.list], outputs.labels, outputs.series.measures
 
 
 def constants(data: bytes, folder: Path) -> Any:

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import sample_programs as samples
 from cuda_shim import launch
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.numpy_runner import run
 
 import linkwright as lw
 from linkwright.kernels.cuda import item_threads
 from linkwright.kernels.cuda.item_threads import BLOCK, items_text, suits
+from linkwright.kernels.interpret.numpy_runner import run
 
 
 def carry_out(program, inputs, precision="float64"):

@@ -6,13 +6,13 @@ import fake_cupy
 import numpy as np
 import pytest
 import sample_programs as samples
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.numpy_runner import run
 
 import linkwright as lw
 from linkwright.errors import DtypeError, KernelError, ShapeError
 from linkwright.kernels import compiled
 from linkwright.kernels.c import program_text
 from linkwright.kernels.cuda import device_kernel
+from linkwright.kernels.interpret.numpy_runner import run
 from linkwright.kernels.kernel import Kernel
 from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Each

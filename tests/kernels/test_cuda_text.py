@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import sample_programs as samples
 from compilers import find, pointer, shared_library
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.numpy_runner import run
 
 from linkwright.errors import KernelError
 from linkwright.kernels.c import program_text
 from linkwright.kernels.c.program_text import cuda_text, cuda_work_size, function_name
 from linkwright.kernels.cuda.item_threads import items_text
 from linkwright.kernels.cuda.state_threads import states_text
+from linkwright.kernels.interpret.numpy_runner import run
 from linkwright.tape.build import record
 
 SHIM = """

@@ -4,16 +4,12 @@ import sys
 import numpy as np
 import pytest
 import sample_programs as samples
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import conversions
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.conversions import (
-    to_casadi,
-    to_jax,
-    to_sympy,
-)
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.numpy_runner import run
 
 import linkwright.tape.functions as F
 from linkwright.errors import KernelError, ShapeError
+from linkwright.kernels.interpret import conversions
+from linkwright.kernels.interpret.conversions import to_casadi, to_jax, to_sympy
+from linkwright.kernels.interpret.numpy_runner import run
 from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Each, Solve, Zero
 
@@ -245,7 +241,7 @@ def test_a_missing_library_is_named_with_the_way_to_get_it(convert, name, monkey
 
 
 def test_importing_interop_imports_none_of_the_libraries():
-    code = "import sys, linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.conversions\n"
+    code = "import sys, linkwright.kernels.interpret.conversions\n"
     code += "print([m for m in ('sympy', 'casadi', 'jax') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -11,11 +11,11 @@ import sys
 import numpy as np
 import pytest
 import sample_programs as samples
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 
 from linkwright.errors import DtypeError, KernelError, ShapeError
 from linkwright.kernels import compiled, execution, variant
 from linkwright.kernels import kernel as kernels
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.llvm import compiler
 from linkwright.kernels.signature import Signature

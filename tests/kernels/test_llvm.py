@@ -6,10 +6,10 @@ import gc
 import numpy as np
 import pytest
 import sample_programs as samples
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.numpy_runner import run
 
 import linkwright as lw
 import linkwright.tape.functions as F
+from linkwright.kernels.interpret.numpy_runner import run
 from linkwright.kernels.llvm import compiler
 from linkwright.kernels.llvm.module_text import llvm_text, scratch_size
 from linkwright.kernels.llvm.schedule import SEGMENT

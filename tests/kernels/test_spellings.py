@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 import sample_programs as samples
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import conversions, python_text
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.jax_interpreter import JaxInterpreter
 
 from linkwright.errors import KernelError
 from linkwright.exports import modules
 from linkwright.kernels.c import operators
 from linkwright.kernels.c.helper_functions import HELPERS
+from linkwright.kernels.interpret import conversions, python_text
+from linkwright.kernels.interpret.jax_interpreter import JaxInterpreter
 from linkwright.kernels.llvm import instructions
 from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O

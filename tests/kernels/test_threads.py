@@ -6,7 +6,6 @@ import threading
 import numpy as np
 import pytest
 import sample_programs as samples
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 
 import linkwright as lw
 from crowd import at_once
@@ -14,6 +13,7 @@ from linkwright.kernels import compiled
 from linkwright.kernels import kernel as kernels
 from linkwright.kernels.callpath import supported
 from linkwright.kernels.execution import set_threads
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.kernels.llvm import compiler
 from linkwright.kernels.variant import Variant
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 
 import linkwright as lw
 from linkwright.errors import LinkwrightWarning, ModelError
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.kernels.kernel import Kernel
 from robots import Twin, find, identity, relative, robots
 

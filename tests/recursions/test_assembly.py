@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 
 import linkwright as lw
 from linkwright.errors import ModelError
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.mechanism.generate import random_tree
 from linkwright.mechanism.kinds import KINDS
 from linkwright.model import Mechanism

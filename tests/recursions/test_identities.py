@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 
 import linkwright as lw
 from complex_step import inverse_dynamics_jacobians
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.mechanism.kinds import KINDS
 from robots import relative
 

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 
 import linkwright as lw
 from linkwright.errors import ModelError
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.mechanism.description import JOINT_ARRAYS, Frames, Names, kind_number
 from linkwright.mechanism.kinds import KINDS, JointKind
 from linkwright.mechanism.reversed import reverse

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 
 import linkwright as lw
 from closed_mechanisms import pen_on_line, rssr, state
 from linkwright.dynamics.functions import FORMS, FORWARD_METHODS, FUNCTIONS
 from linkwright.errors import LinkwrightError
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.mechanism.kinds import KINDS
 from linkwright.programs import CLOSED_METHODS
 from linkwright.spatial.rotation import quaternion_matrix

@@ -6,12 +6,12 @@ import gc
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 from test_identities import numbers, states
 
 import linkwright as lw
 from linkwright.dynamics.functions import Request
 from linkwright.kernels import scratch
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.mechanism.topology import span
 from linkwright.programs import Maker
 from linkwright.recursions.layout import Field, layout, slots

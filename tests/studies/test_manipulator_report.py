@@ -12,12 +12,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from linkwright.control.hinfinity.synthesis.repeated import repeated_design
 from rich.console import Console
 from scipy.signal import cont2discrete, lfilter
 
 import linkwright as lw
 from linkwright import control
+from linkwright.control.hinfinity.repeated import repeated_design
 from linkwright.errors import LinkwrightError
 from linkwright.studies.manipulator import figures, report, report_data
 from linkwright.studies.manipulator.experiments import Jump, Perturbed, Tracking, Wave, Waves

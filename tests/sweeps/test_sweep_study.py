@@ -157,6 +157,14 @@ def test_a_stored_study_is_resumed_chunk_by_chunk(tmp_path: Path, monkeypatch: p
     assert again.data.equals(found.data)
 
 
+def test_an_output_with_a_slash_in_its_name_is_saved_and_read(tmp_path: Path) -> None:
+    study = lw.sweep(FOUR_BAR, {"coupler": [2.9, 3.0]}, ["pen.x/pen.y", "max(pen.x)/2"], times=TIMES)
+    study.save(tmp_path / "s.nc")
+    again = lw.Study.open(tmp_path / "s.nc")
+    assert again.outputs == study.outputs == ("pen.x/pen.y", "max(pen.x)/2")
+    assert np.array_equal(again["pen.x/pen.y"], study["pen.x/pen.y"])
+
+
 def test_a_script_without_a_guard_can_use_processes(tmp_path: Path) -> None:
     script = tmp_path / "plain.py"
     begin = "import linkwright as lw\nprint('begun', lw.sweep("
@@ -207,7 +215,7 @@ def test_a_study_shows_itself(study: lw.Study) -> None:
         ((FOUR_BAR, {"coupler": [3]}, ["max(pan.x)"]), {}, "did you mean 'pen'"),
         ((FOUR_BAR, {"coupler": [3]}, ["max(pen.x"]), {}, "max(pen.x"),
         ((FOUR_BAR, {"coupler": [3]}, ["a = pen.x", "a = pen.y"]), {}, "two outputs named 'a'"),
-        ((FOUR_BAR, {"coupler": [3]}, ["pen.x/pen.y"]), {}, "needs a name without '/'"),
+        ((FOUR_BAR, {"coupler": [3]}, {"\x1b": "pen.x"}), {}, "needs another name"),
         ((FOUR_BAR, {"coupler": [3]}, ["coupler = pen.x"]), {}, "has a name of a swept parameter"),
         ((FOUR_BAR, {"coupler": [3]}, []), {}, "without outputs"),
         ((FOUR_BAR, {"coupler": [3]}), {"on": "mars"}, "is no place to run a study"),

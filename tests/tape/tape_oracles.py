@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.tape import operations as O
 from linkwright.tape.build import ProgramBuilder
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Walk, Zero

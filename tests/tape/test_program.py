@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tape_programs as programs
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
 from tape_oracles import evaluate, flat, state
 from tape_programs import KIND, PARENT, TREE
 
 from linkwright.errors import RecordingError
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.tape.block import Block, finish
 from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Solve, Zero

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.numpy_runner import run
 
 import linkwright.tape.functions as F
 from linkwright.errors import FormatError, LinkwrightError
+from linkwright.kernels.interpret.numpy_runner import run
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Walk, Zero
 from linkwright.tape.storage import load, save

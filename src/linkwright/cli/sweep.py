@@ -222,12 +222,12 @@ class _Bar:
 
 def _check(best: str | None, largest: bool, outputs: list[str] | None, animate: list[int] | None, cases: int) -> None:
     """Refuse what could only be refused after all cases are computed."""
-    from linkwright.sweeps.task import named_outputs
+    from linkwright.outputs.language import named
 
     if largest and best is None:
         raise LinkwrightError("--largest turns the order of --best round; name the output by --best")
     if best is not None:
-        known = [name for name, _ in named_outputs(list(outputs) if outputs else None)[0]]
+        known = list(named(outputs)) if outputs else []
         if best not in known:
             raise NameNotFound("output", best, known)
     for number in animate or ():

@@ -16,10 +16,11 @@ from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.design.beginning import Beginning
 from linkwright.design.recorded import DesignRequest, Recorded, kernel
-from linkwright.design.rows import Rows, Series, Undefined, second_derivatives
+from linkwright.design.rows import Undefined, second_derivatives
 from linkwright.design.straight import StraightParts
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.kernels.kernel import Kernel
+from linkwright.outputs.derivatives import Rows, Series
 from linkwright.simulation.held import held_steps
 from linkwright.simulation.steps import ending, fixed_step
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
@@ -71,7 +72,7 @@ class Dynamic:
             self._advance(run, float(t0), float(t1), self.dt)
             kept.append(self._rows(run, float(t1)))
         found = [np.array(x) for x in zip(*kept, strict=True)]
-        return Rows(self.times, *found)  # type: ignore[arg-type]
+        return Rows(self.times, *found)
 
     def _chosen(self, values: Floats) -> float:
         """A step at which half of it changes no row by more than a small part."""
@@ -218,7 +219,7 @@ class Dynamic:
         nq, nv, k = r.nq, r.nv, len(r.free)
 
         def measured(q: Array, v: Array, t: Any, p: Array) -> Array:
-            return r.measured(series.leaves, q, v, t, p)
+            return r.measured(series.measures, q, v, t, p)
 
         def rows(z: Array, t: Any) -> Array:
             q, v, a, p = z[:nq], z[nq : nq + nv], z[nq + nv : nq + 2 * nv], z[nq + 2 * nv :]

@@ -10,11 +10,11 @@ import numpy as np
 
 from linkwright.base.types import Floats
 from linkwright.design.optimum import Visit
-from linkwright.design.outputs import Answer
 from linkwright.design.problem import Problem
-from linkwright.design.rows import Rows, Undefined
+from linkwright.design.rows import Undefined
 from linkwright.design.space import Space
 from linkwright.errors import LinkwrightError
+from linkwright.outputs.derivatives import Answer, Rows
 
 
 class NoSlope(LinkwrightError):

@@ -15,10 +15,11 @@ import numpy as np
 
 from linkwright.base.types import Floats
 from linkwright.design.recorded import DesignRequest, Recorded, kernel
-from linkwright.design.rows import Rows, Series, Undefined, differentiated
+from linkwright.design.rows import Undefined, differentiated
 from linkwright.errors import AssemblyError, ModelError
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.checks import listed
+from linkwright.outputs.derivatives import Rows, Series
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
 from linkwright.tape.derivative import SparseMatrix
@@ -51,7 +52,7 @@ class Kinematic:
         state = (t[:, None], p, q, v, inverse)
         if null.shape[-1]:
             self._check_free(state, null)
-        return differentiated(self._rows(order), order, state, solution)
+        return differentiated(self._rows(order), order, state)
 
     def _solved(self, values: Floats) -> Solution:
         from linkwright.analysis import kinematic
@@ -85,7 +86,7 @@ class Kinematic:
                 q = r.moved(start, x)
             for _ in range(steps):
                 v = v - a @ r.held(q, v, t[0], p)[1]
-            return r.measured(series.leaves, q, v, t[0], p)
+            return r.measured(series.measures, q, v, t[0], p)
 
         def rows(t: Array, p: Array, q: Array, v: Array, a: Array) -> Array:
             if not series.twice:

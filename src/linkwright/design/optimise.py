@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 from linkwright.base.types import Floats
 from linkwright.design.evaluation import Evaluations, Goal, Limit, NoSlope, Point, overstepped
 from linkwright.design.optimum import Optimum
-from linkwright.design.outputs import Outputs, Wanted, named
 from linkwright.design.problem import Problem, mechanism_of
 from linkwright.design.space import Space, limits_of, space_of
 from linkwright.errors import ModelError, NameNotFound
+from linkwright.outputs.derivatives import Outputs
+from linkwright.outputs.language import Wanted, named
 from linkwright.results.status import Status
 
 if TYPE_CHECKING:

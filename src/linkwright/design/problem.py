@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.checks import path_text, real_array
 from linkwright.base.types import Floats
-from linkwright.design.outputs import Answer, Outputs
-from linkwright.design.rows import Rows, Undefined, checked_finite
+from linkwright.design.rows import Undefined, checked_finite
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.model import Mechanism
+from linkwright.outputs.derivatives import Answer, Outputs, Rows
 
 if TYPE_CHECKING:
     from linkwright.design.rows import Evaluator
@@ -148,8 +148,7 @@ def _check_parameters(mech: Mechanism, names: Sequence[str], outputs: Outputs) -
     for name in names:
         if name not in d.parameters:
             raise NameNotFound("parameter", str(name), list(d.parameters))
-    used = used_parameters(d) | {x for o in outputs.list for x in o.expression.names()}
-    used |= {x for row in outputs.rows for x in row.names()}
+    used = used_parameters(d) | {x for output in outputs.list for x in output.names}
     for name in names:
         if name not in used:
             raise ModelError(

@@ -10,10 +10,10 @@ import numpy as np
 
 from linkwright.base.locks import cached_property
 from linkwright.closed_recipes import holds_of, moving
-from linkwright.design.quantities import Leaf
 from linkwright.dynamics.context import Question
 from linkwright.dynamics.functions import Request
 from linkwright.kernels.kernel import Kernel
+from linkwright.outputs.quantities import Measure
 from linkwright.recursions import coordinates
 from linkwright.spatial.algebra import Array, dot
 from linkwright.tape.build import record
@@ -106,13 +106,13 @@ class Recorded:
             made[at : at + 4] = [entry / size for entry in e]
         return np.array(made)
 
-    def measured(self, leaves: Sequence[Leaf], q: Array, v: Array, t: Any, p: Array) -> Array:
-        """The quantities of the leaves; of those that are accelerations, the rates."""
-        if not leaves:
+    def measured(self, measures: Sequence[Measure], q: Array, v: Array, t: Any, p: Array) -> Array:
+        """The quantities of the measures; of those that are accelerations, the rates."""
+        if not measures:
             return np.zeros(0)
         question = self.question(q, v, t, p)
-        found = question.elements.measure([x.quantity for x in leaves])
-        return np.array([found[x.quantity.key] for x in leaves])
+        found = question.elements.measure([x.quantity for x in measures])
+        return np.array([found[x.quantity.key] for x in measures])
 
     @cached_property
     def dynamics(self) -> Program:

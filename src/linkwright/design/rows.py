@@ -1,21 +1,18 @@
-"""Rows of a motion, one a time point: their values, and their derivatives with respect to parameters."""
+"""Ways from values of parameters to the rows of a motion, with derivatives by the parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.design.quantities import Leaf
 from linkwright.errors import LinkwrightError
-from linkwright.spatial.algebra import Array
+from linkwright.outputs.derivatives import Rows
 
 if TYPE_CHECKING:
     from linkwright.kernels.kernel import Kernel
-    from linkwright.results.solution import Solution
     from linkwright.tape.derivative import SparseMatrix
 
 
@@ -23,49 +20,14 @@ class Undefined(LinkwrightError):
     """A place at which outputs have no value or no derivative: out of reach of the mechanism, or singular."""
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """values (T, r); first (T, r, k) and second (T, r, k, k) are their derivatives, where they were asked for."""
-
-    time: Floats
-    values: Floats
-    first: Floats | None = None
-    second: Floats | None = None
-    solution: Solution | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Series:
-    """Numbers of every time point as a function of what is measured there, of TIME and of the parameters."""
-
-    size: int
-    leaves: tuple[Leaf, ...]
-    function: Callable[[Mapping[str, Any]], Array]  # names → (size,)
-    content: str  # of the function, as a text: equal texts are equal functions
-
-    @property
-    def twice(self) -> bool:
-        """Whether an acceleration is among the leaves."""
-        return any(leaf.again for leaf in self.leaves)
-
-    def chosen(self, values: Array, rates: Array) -> Array:
-        """Of what is measured and of how fast it changes, what each leaf means."""
-        return np.array([y if leaf.again else x for leaf, x, y in zip(self.leaves, values, rates, strict=True)])
-
-    def of(self, measured: Array, parameters: Mapping[str, Any], t: Any) -> Array:
-        """The numbers, where the leaves have these values."""
-        named = dict(zip((leaf.name for leaf in self.leaves), measured, strict=True))
-        return np.asarray(self.function({**parameters, "TIME": t, **named}))
-
-
-def differentiated(rows: Kernel, order: int, state: Sequence[Floats], solution: Solution | None = None) -> Rows:
+def differentiated(rows: Kernel, order: int, state: Sequence[Floats]) -> Rows:
     """The rows of a kernel of t, p and others at states (T, ...), with derivatives in p up to this order."""
     time, values = state[0][:, 0], np.asarray(rows(*state))
     if order == 0:
-        return Rows(time, values, solution=solution)
+        return Rows(time, values)
     jacobian = rows.jacobian(0, 1)
     second = second_derivatives(jacobian, 1, *state) if order > 1 else None
-    return Rows(time, values, jacobian(*state), second, solution)
+    return Rows(time, values, jacobian(*state), second)
 
 
 def second_derivatives(jacobian: SparseMatrix, wrt: int, *state: Any) -> Floats:

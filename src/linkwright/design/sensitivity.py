@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.base.types import Floats
-from linkwright.design.outputs import Answer, Outputs, named
 from linkwright.design.problem import Problem, mechanism_of, used_parameters
 from linkwright.errors import ModelError, NameNotFound
+from linkwright.outputs.derivatives import Answer, Outputs
+from linkwright.outputs.language import named
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism

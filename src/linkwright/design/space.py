@@ -11,6 +11,7 @@ import numpy as np
 from linkwright.base.types import Floats
 from linkwright.design.problem import as_mapping
 from linkwright.errors import ModelError, NameNotFound
+from linkwright.outputs.language import named
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +99,6 @@ def limits_of(constraints: Any) -> dict[str, tuple[Any, float, float]]:
         if isinstance(constraints, Sequence) and not constraints:
             return {}
         raise ModelError(f"constraints are outputs with limits, as {{'max(d.angle)': (0.2, 0.9)}}, not {constraints!r}")
-    from linkwright.design.outputs import named
-
     found: dict[str, tuple[Any, float, float]] = {}
     for output, said in constraints.items():
         ((name, wanted),) = named(output).items()

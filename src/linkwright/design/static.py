@@ -14,9 +14,10 @@ import numpy as np
 from linkwright.base.types import Floats
 from linkwright.closed.statics import NoEquilibrium, frozen
 from linkwright.design.recorded import DesignRequest, Recorded, kernel
-from linkwright.design.rows import Rows, Series, Undefined, differentiated
+from linkwright.design.rows import Undefined, differentiated
 from linkwright.errors import AssemblyError
 from linkwright.kernels.kernel import Kernel
+from linkwright.outputs.derivatives import Rows, Series
 from linkwright.spatial.algebra import Array
 from linkwright.tape.derivative import SparseMatrix
 
@@ -81,7 +82,7 @@ class Static:
             for _ in range(order):
                 x = x - a @ _residual(r, q, t[0], p)
                 q = r.moved(start, x)
-            found = r.measured(series.leaves, q, np.zeros(r.nv), t[0], p)
+            found = r.measured(series.measures, q, np.zeros(r.nv), t[0], p)
             still = series.chosen(found, np.zeros(len(found)))
             return series.of(still, r.parameters(p), t[0]) + 0.0 * t[0]
 

@@ -12,7 +12,7 @@ from linkwright.exports.slopes import Slopes, slopes
 from linkwright.exports.subject import Subject, plain
 from linkwright.exports.vectors import LEAST_IN_PYTHON, Vectors
 from linkwright.kernels.c.identifiers import identifier
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import python_text
+from linkwright.kernels.interpret import python_text
 from linkwright.tape.block import Block
 from linkwright.tape.program import Buffer
 from linkwright.tape.straight import straightened

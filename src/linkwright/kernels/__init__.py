@@ -41,27 +41,21 @@ def cuda_text(program: Program, name: str | None, precision: str) -> str:
 
 def to_sympy(program: Program) -> Any:
     """SymPy expressions: (symbols of the inputs, expressions of the outputs)."""
-    from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import (
-        conversions,  # for weight: calls need no other library's form
-    )
+    from linkwright.kernels.interpret import conversions  # for weight: calls need no other library's form
 
     return conversions.to_sympy(program)
 
 
 def to_casadi(program: Program) -> Any:
     """A CasADi function of the same inputs and outputs."""
-    from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import (
-        conversions,  # for weight: calls need no other library's form
-    )
+    from linkwright.kernels.interpret import conversions  # for weight: calls need no other library's form
 
     return conversions.to_casadi(program)
 
 
 def to_jax(program: Program) -> Any:
     """A function of JAX arrays, to be jitted, mapped and differentiated there."""
-    from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import (
-        conversions,  # for weight: calls need no other library's form
-    )
+    from linkwright.kernels.interpret import conversions  # for weight: calls need no other library's form
 
     return conversions.to_jax(program)
 

@@ -27,7 +27,7 @@ def call(kernel: Kernel, arrays: Sequence[Any], out: Any = None) -> Any:
     names += [f"input {k}" for k in range(len(names), len(arrays))]
     kinds = check(s.name, dict(zip(names, arrays, strict=False)))
     if "torch" in kinds:
-        from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import torch_function
+        from linkwright.kernels.interpret import torch_function
 
         if torch_function.wanted(arrays):
             return torch_function.answer(kernel, arrays, out)

@@ -32,7 +32,7 @@ from linkwright.kernels.arguments import (
     wrong_shape,
 )
 from linkwright.kernels.execution import lanes, native, pool, threads
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.kernels.libraries import library
 from linkwright.kernels.signature import Port, Shape, Signature
 from linkwright.kernels.variant import Variant, address

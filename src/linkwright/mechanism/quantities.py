@@ -45,6 +45,34 @@ def rate_names(kind: str) -> tuple[str, ...]:
     return RATES.get(kind) or tuple(f"{name}_rate" for name in COORDINATES.get(kind, ()))
 
 
+def acceleration_names(kind: str) -> tuple[str, ...]:
+    """What the accelerations of a joint are called, in their order."""
+    rates = rate_names(kind)
+    if len(rates) == 1:
+        return ("acceleration",)
+    return tuple(f"{name}_acceleration" for name in COORDINATES.get(kind, rates))
+
+
+def joint_words(kind: str, order: int) -> tuple[str, ...]:
+    """What the coordinates (order 0), rates (1) or accelerations (2) of a joint are called."""
+    return (COORDINATES.get(kind, ()), rate_names(kind), acceleration_names(kind))[order]
+
+
+def joint_index(kind: str, word: str, order: int) -> int | None:
+    """Which coordinate, rate or acceleration of a joint a word means: its name, or q, v or a and its number."""
+    names, letter = joint_words(kind, order), "qva"[order]
+    if word in names:
+        return names.index(word)
+    coordinate = word.removesuffix("_rate")
+    if order == 1 and coordinate != word and coordinate in COORDINATES.get(kind, ()):
+        return COORDINATES[kind].index(coordinate)
+    if word == letter and len(names) == 1:
+        return 0
+    if len(word) == 2 and word[0] == letter and word[1].isdecimal() and int(word[1]) < len(names):
+        return int(word[1])
+    return None
+
+
 def turns(kind: str, index: int) -> bool:
     """Whether a coordinate (or rate) of a joint is an angle."""
     names = COORDINATES.get(kind) or RATES.get(kind, ())

@@ -11,7 +11,7 @@ import numpy as np
 from linkwright.base.checks import shown
 from linkwright.base.types import Floats
 from linkwright.errors import DtypeError, LinkwrightError, RecordingError, ShapeError
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import numpy_runner
+from linkwright.kernels.interpret import numpy_runner
 from linkwright.simulation.memory import Memory
 from linkwright.tape.build import record
 from linkwright.tape.program import Program

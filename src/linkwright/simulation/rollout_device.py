@@ -22,7 +22,7 @@ from linkwright.kernels.cuda.device_arrays import cupy
 from linkwright.kernels.cuda.device_kernel import DeviceKernel
 from linkwright.kernels.cuda.homes import Home, home_of
 from linkwright.kernels.cuda.march_kernel import MarchKernel, Walked
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter import torch_function
+from linkwright.kernels.interpret import torch_function
 from linkwright.kernels.libraries import library, on_device
 from linkwright.kernels.signature import Signature
 from linkwright.model import Mechanism

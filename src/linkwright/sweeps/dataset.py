@@ -104,8 +104,14 @@ def save(task: Task, plan: Plan, batch: Batch, path: str | os.PathLike[str]) -> 
         why=("case", why, {"long_name": "number of the reason of failure, from 1"}),
         header=("byte", content, {"long_name": "model, plan and reasons: bytes of a JSON text"}),
     ).assign_attrs(source=f"Linkwright {__version__}")
+    data = data.rename({name: _name_in_file(name) for name in batch.arrays})
     check_target(path)
     write_bytes(path, netcdf_bytes(data), links=False)
+
+
+def _name_in_file(name: str) -> str:
+    """An output's variable: a slash, which would be a group of the file, is written as the sign of division."""
+    return name.replace("/", "\N{DIVISION SLASH}")
 
 
 def load(path: str | os.PathLike[str], *, links: bool = True) -> tuple[Task, Plan, Batch]:
@@ -149,7 +155,7 @@ def _read(stored: Stored) -> tuple[Task, Plan, Batch]:
     why = stored.numbers("why", (n,), np.int32)
     if not all(isinstance(reason, str) for reason in known) or np.any(why < 0) or np.any(why >= len(known)):
         raise stored.wrong("has reasons that are not what they should be")
-    arrays = {str(name): stored.any_numbers(str(name)) for name in header["outputs"]}
+    arrays = {str(name): stored.any_numbers(_name_in_file(str(name))) for name in header["outputs"]}
     for name, x in arrays.items():
         if x.ndim < 1 or len(x) != n:
             raise stored.wrong(f"has a variable {name!r} of shape {x.shape} for {n} cases")

@@ -16,6 +16,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.mechanism.bodies import NUMBERS, bodies_of_cases
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.lengths import coordinate_units, length_scale
+from linkwright.outputs.motions import Motions
 from linkwright.results.joints import Carried, relative_motion
 from linkwright.simulation.abreast import Simulated, Simulations
 from linkwright.simulation.beginning import Settings, is_near
@@ -23,7 +24,6 @@ from linkwright.simulation.control import CLOSED
 from linkwright.simulation.ends import ended
 from linkwright.sweeps.batch import sentence
 from linkwright.sweeps.model import StudyModel
-from linkwright.sweeps.motions import Motions
 
 
 def settings_of(model: StudyModel, times: Floats, given: Mapping[str, Any]) -> Settings:

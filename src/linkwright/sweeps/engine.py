@@ -16,16 +16,17 @@ from linkwright.base.types import Floats
 from linkwright.closed.rounding import warned
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, SlowCaseWarning
 from linkwright.mechanism.cases import Cases
+from linkwright.outputs.language import output_of
+from linkwright.outputs.motions import Motions, values_of
 from linkwright.sweeps.batch import Batch, joined, sentence
 from linkwright.sweeps.model import StudyModel
-from linkwright.sweeps.motions import Motions
-from linkwright.sweeps.outputs import compiled
 from linkwright.sweeps.readable import Readable
 from linkwright.sweeps.task import Task
 
 if TYPE_CHECKING:
     from linkwright.results.solution import Solution
 
+NO_FORCES = "which this analysis does not compute; take analysis='dynamic' or 'inverse dynamic'"
 MEMORY = 64_000_000  # bytes of motion that are kept at once
 FEWEST, MOST = 8, 1024  # cases side by side: fewer would go by other loops, whose last bits may differ
 
@@ -37,9 +38,11 @@ class Engine:
         self.task = task
         self.model = StudyModel(task)
         self.times = np.array(task.times, dtype=np.float64)
-        forces = task.analysis != "kinematic"
         d = self.model.base.description
-        self.outputs = tuple(compiled(name, text, d, forces=forces) for name, text in task.outputs)
+        self.outputs = tuple(output_of(d, name, text) for name, text in task.outputs)
+        if task.analysis == "kinematic":
+            for output in self.outputs:
+                output.refuse_forces(NO_FORCES)
         self.model.refuse_idle({name for output in self.outputs for name in output.names}, bool(task.functions))
         self.forces = tuple(dict.fromkeys(name for output in self.outputs for name in output.forces))
         self.way = self._way()
@@ -157,7 +160,7 @@ class Engine:
                     add_forces(self.model, motions, self.forces)
             else:
                 motions, numbers = self._one_by_one(cases)
-        arrays = {output.name: output(motions) for output in self.outputs}
+        arrays = {output.name: values_of(output, motions) for output in self.outputs}
         return Batch({name: x[:n] for name, x in {**arrays, **numbers}.items()}, motions.reasons[:n])
 
     def _one_by_one(self, cases: Cases) -> tuple[Motions, dict[str, Floats]]:

@@ -6,10 +6,10 @@ import numpy as np
 
 from linkwright.acting import forces
 from linkwright.errors import NameNotFound
+from linkwright.outputs.motions import Motions
 from linkwright.results.solution import QUANTITIES, Solution
 from linkwright.results.status import Counters, Status
 from linkwright.sweeps.model import StudyModel
-from linkwright.sweeps.motions import Motions
 
 
 def add_forces(model: StudyModel, motions: Motions, names: tuple[str, ...]) -> None:

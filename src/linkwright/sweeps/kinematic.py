@@ -17,10 +17,10 @@ from linkwright.errors import LinkwrightError
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.description import Start
 from linkwright.model import Mechanism
+from linkwright.outputs.motions import Motions
 from linkwright.spatial.rotation import euler_parameters_matrix
 from linkwright.sweeps.batch import sentence
 from linkwright.sweeps.model import StudyModel
-from linkwright.sweeps.motions import Motions
 
 
 class Kinematic:

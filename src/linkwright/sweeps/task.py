@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from linkwright.base.checks import path_text, real_array
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotFound
-from linkwright.mechanism.quantities import titled
 from linkwright.mechanism.system import SIMULATION_METHODS, AnalysisKind, System
+from linkwright.outputs.language import named
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -136,7 +136,9 @@ def make_task(
     """The task of a mechanism or a model file; what the model says fills in what is not given."""
     text, folder = _model(model)
     given = {name: float(x) for name, x in (parameters or {}).items()}
-    expressions, functions = named_outputs(outputs)
+    asked: dict[str, Output] = {} if outputs is None else named(outputs)
+    expressions = tuple((name, x.strip()) for name, x in asked.items() if isinstance(x, str))
+    functions = {name: x for name, x in asked.items() if not isinstance(x, str)}
     task = Task(text, tuple(names), (), "kinematic", (), {}, given, folder)
     mech = task.mechanism()
     d = mech.description
@@ -160,46 +162,6 @@ def make_task(
 
 
 _DEFAULT_BODIES = 20
-
-
-def named_outputs(outputs: Any) -> tuple[tuple[tuple[str, str], ...], dict[str, Callable[[Any], float]]]:
-    """Outputs as pairs of name and text, and functions by name.
-
-    They come as texts such as "block.x" or "stroke = max(block.x) - min(block.x)", one or several, as functions, or
-    as a mapping of names to both.
-    """
-    texts: list[tuple[str, str]] = []
-    functions: dict[str, Callable[[Any], float]] = {}
-    if outputs is None:
-        return (), {}
-    if isinstance(outputs, str) or callable(outputs):
-        outputs = [outputs]
-    pairs = list(outputs.items()) if isinstance(outputs, Mapping) else [(None, one) for one in outputs]
-    if not pairs:
-        raise ModelError("a study without outputs keeps nothing; give some, as in outputs=['max(block.x)']")
-    for name, one in pairs:
-        if callable(one):
-            functions[_output_name(name or getattr(one, "__name__", "function"))] = one
-            continue
-        if not isinstance(one, str):
-            raise ModelError(f"an output is a text or a function, not {one!r}; write it as 'name = expression'")
-        label, text = titled(one) if name is None else (str(name).strip(), one.strip())
-        if not text:
-            raise ModelError(f"the output {one!r} has no expression; write it as 'name = expression'")
-        texts.append((_output_name(label), text))
-    found = [name for name, _ in texts] + list(functions)
-    for name in found:
-        if found.count(name) > 1:
-            raise ModelError(f"there are two outputs named {name!r}; name them apart, as in 'other = {name}'")
-    return tuple(texts), functions
-
-
-def _output_name(name: Any) -> str:
-    text = str(name)
-    if "/" in text or not text.isprintable() or not text or len(text) > 200:
-        # A slash is a folder in the files where datasets are kept.
-        raise ModelError(f"the output {text[:200]!r} needs a name without '/', as in 'ratio = {text[:60]}'")
-    return text
 
 
 def _check_names(names: Sequence[str], outputs: Sequence[str]) -> None:

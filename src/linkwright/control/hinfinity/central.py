@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.control.hinfinity.synthesis.systems import System, balanced
+from linkwright.control.hinfinity.systems import System, balanced
 
 
 @dataclass(frozen=True)

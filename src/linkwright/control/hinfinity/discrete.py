@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from linkwright.base.checks import positive_number
-from linkwright.control.hinfinity.synthesis.mixed_sensitivity import MixedSensitivity, Problem
-from linkwright.control.hinfinity.synthesis.norms import Norm, hinf_norm
-from linkwright.control.hinfinity.synthesis.systems import System, system, to_sampled
+from linkwright.control.hinfinity.mixed_sensitivity import MixedSensitivity, Problem
+from linkwright.control.hinfinity.norms import Norm, hinf_norm
+from linkwright.control.hinfinity.systems import System, system, to_sampled
 from linkwright.errors import DesignError, ModelError
 
 Method = Literal["tustin", "zoh"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.control.hinfinity.synthesis.systems import System, balanced, in_hertz
+from linkwright.control.hinfinity.systems import System, balanced, in_hertz
 from linkwright.errors import DesignError, ShapeError
 
 _RANK = 1e-8  # a singular value below so much of the largest counts as zero

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
-from linkwright.control.hinfinity.synthesis.margins import Margins, loop_margins
-from linkwright.control.hinfinity.synthesis.norms import Norm, hinf_norm
-from linkwright.control.hinfinity.synthesis.synthesis import Design, hinf
-from linkwright.control.hinfinity.synthesis.systems import System, diagonal, gains, lft, period, system
+from linkwright.control.hinfinity.margins import Margins, loop_margins
+from linkwright.control.hinfinity.norms import Norm, hinf_norm
+from linkwright.control.hinfinity.synthesis import Design, hinf
+from linkwright.control.hinfinity.systems import System, diagonal, gains, lft, period, system
 from linkwright.errors import DesignError, ModelError
 
 Cost = Literal["paper", "standard"]

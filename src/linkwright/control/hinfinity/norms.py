@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.control.hinfinity.synthesis.systems import System, balanced, system, to_continuous
+from linkwright.control.hinfinity.systems import System, balanced, system, to_continuous
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.control.hinfinity.synthesis.norms import Norm, hinf_norm
-from linkwright.control.hinfinity.synthesis.systems import System, lft, series, system, to_continuous, to_sampled
+from linkwright.control.hinfinity.norms import Norm, hinf_norm
+from linkwright.control.hinfinity.systems import (
+    System,
+    lft,
+    series,
+    system,
+    to_continuous,
+    to_sampled,
+)
 from linkwright.errors import DesignError, ModelError
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.control.hinfinity.synthesis.mixed_sensitivity import MixedSensitivity, mixed_sensitivity
-from linkwright.control.hinfinity.synthesis.reduction import reduce
-from linkwright.control.hinfinity.synthesis.two_dof import TwoDof, two_dof
-from linkwright.control.hinfinity.synthesis.weights import magnitude_from_above
+from linkwright.control.hinfinity.mixed_sensitivity import MixedSensitivity, mixed_sensitivity
+from linkwright.control.hinfinity.reduction import reduce
+from linkwright.control.hinfinity.two_dof import TwoDof, two_dof
+from linkwright.control.hinfinity.weights import magnitude_from_above
 from linkwright.control.identification.identify import identify
 from linkwright.control.identification.models import Model
 from linkwright.control.identification.records import Record
@@ -58,8 +58,8 @@ class Weighting:
 
     def performance(self, dt: float) -> Any:
         """W_S, sampled: (1 + s/w₂)/(1 + s/w₁)."""
-        from linkwright.control.hinfinity.synthesis.discrete import sampled
-        from linkwright.control.hinfinity.synthesis.systems import from_polynomials
+        from linkwright.control.hinfinity.discrete import sampled
+        from linkwright.control.hinfinity.systems import from_polynomials
 
         w = 2.0 * np.pi * self.bandwidth
         return sampled(from_polynomials([1.0 / (8.0 * w), 1.0], [1.0 / w, 1.0]), dt)
@@ -183,8 +183,8 @@ def _round(
     how: Weighting,
     keep: float,
 ) -> Round:
-    from linkwright.control.hinfinity.synthesis.discrete import sampled
-    from linkwright.control.hinfinity.synthesis.systems import system
+    from linkwright.control.hinfinity.discrete import sampled
+    from linkwright.control.hinfinity.systems import system
 
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as told:
@@ -237,7 +237,7 @@ def _peak(both: TwoDof) -> float:
 
 def _is_one(given: Any) -> bool:
     """Whether this is one response, and not several: a list is several; of tuples, what `system` reads as one."""
-    from linkwright.control.hinfinity.synthesis.systems import system
+    from linkwright.control.hinfinity.systems import system
 
     if not isinstance(given, tuple):
         return not isinstance(given, list)

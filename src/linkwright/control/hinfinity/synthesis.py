@@ -9,10 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.control.hinfinity.synthesis.central import Plant, central, normalised
-from linkwright.control.hinfinity.synthesis.generalised import checked, jomega_zeros, regularised, singular_parts
-from linkwright.control.hinfinity.synthesis.norms import Norm, hinf_norm
-from linkwright.control.hinfinity.synthesis.systems import System, lft, system, to_continuous, to_sampled
+from linkwright.control.hinfinity.central import Plant, central, normalised
+from linkwright.control.hinfinity.generalised import (
+    checked,
+    jomega_zeros,
+    regularised,
+    singular_parts,
+)
+from linkwright.control.hinfinity.norms import Norm, hinf_norm
+from linkwright.control.hinfinity.systems import System, lft, system, to_continuous, to_sampled
 from linkwright.errors import DesignError, LinkwrightWarning, ModelError
 
 Complexes = NDArray[np.complex128]

@@ -8,9 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.control.hinfinity.synthesis.discrete import sampled
-from linkwright.control.hinfinity.synthesis.margins import Margins, loop_margins
-from linkwright.control.hinfinity.synthesis.systems import System, from_polynomials, gains, in_hertz, series, system
+from linkwright.control.hinfinity.discrete import sampled
+from linkwright.control.hinfinity.margins import Margins, loop_margins
+from linkwright.control.hinfinity.systems import (
+    System,
+    from_polynomials,
+    gains,
+    in_hertz,
+    series,
+    system,
+)
 from linkwright.control.loop.compensator import Compensator
 from linkwright.errors import DesignError, ModelError, ShapeError
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import logm  # type: ignore[import-untyped]  # SciPy has no types
 
-from linkwright.control.hinfinity.synthesis.systems import (
+from linkwright.control.hinfinity.systems import (
     System,
     block_diagonal,
     delay,

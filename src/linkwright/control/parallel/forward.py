@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from linkwright.control.parallel.hexapod import LEGS, Hexapod
-from linkwright.control.parallel.legs import crank_end, cross, every_leg, minus, onto_ground, plus
+from linkwright.control.parallel.legs import crank_end, every_leg, minus, onto_ground, plus
 from linkwright.spatial.algebra import cross
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
-from linkwright.studies.manipulator.geometry import LEGS
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.functions import absolute, less_equal, maximum, minimum, where
 from linkwright.tape.program import Copy, Each, Loop, Program, Zero

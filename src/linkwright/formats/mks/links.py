@@ -20,7 +20,7 @@ from linkwright.mechanism.builder_parts import Joint, Triad
 from linkwright.mechanism.expression import Call, Expression, Number
 from linkwright.mechanism.gear_trains import circle
 from linkwright.mechanism.kinds import KINDS
-from linkwright.mechanism.quantities import COORDINATES
+from linkwright.mechanism.quantities import COORDINATES, joint_index
 
 DEGREE = math.pi / 180.0
 #: Kinds whose coordinates are all angles, so that their limits are.
@@ -306,7 +306,7 @@ class Links(Places):
         if not names:
             text = f"joint {joint.name!r} is {joint.kind}: its coordinates cannot be driven one by one; "
             raise Fault(target, text + "drive a point, a distance or an angle instead")
-        index = coordinate_index(joint.kind, part)
+        index = joint_index(joint.kind, part, 0)
         if index is None:
             raise Fault(target.part, f"joint {joint.name!r} is {joint.kind} and has {either(list(names))} to be driven")
         made = self._law_of(law, angle=names[index].startswith("angle"))
@@ -338,15 +338,3 @@ class Links(Places):
 def _short(text: str) -> str:
     text = " ".join(text.split())
     return repr(text if len(text) <= 60 else text[:57] + "...")
-
-
-def coordinate_index(kind: str, part: str) -> int | None:
-    """Which coordinate of a joint a word means: its name, or q and its number."""
-    names = COORDINATES.get(kind, ())
-    if part in names:
-        return names.index(part)
-    if part == "q" and len(names) == 1:
-        return 0
-    if part[:1] == "q" and part[1:] in ("0", "1", "2") and int(part[1:]) < len(names):
-        return int(part[1:])
-    return None

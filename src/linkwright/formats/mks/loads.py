@@ -7,7 +7,7 @@ from typing import Any
 
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes
-from linkwright.formats.mks.links import Links, coordinate_index
+from linkwright.formats.mks.links import Links
 from linkwright.formats.mks.places import Place
 from linkwright.formats.mks.problems import Fault, did_you_mean, either
 from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Num, Statement, Vector, Word
@@ -15,7 +15,16 @@ from linkwright.mechanism import laws
 from linkwright.mechanism.builder_parts import Joint
 from linkwright.mechanism.expression import Expression, Name
 from linkwright.mechanism.kinds import KINDS
-from linkwright.mechanism.quantities import COORDINATES, POSITIONS, RATES, VELOCITIES, Quantity, rate_names, turns
+from linkwright.mechanism.quantities import (
+    COORDINATES,
+    POSITIONS,
+    RATES,
+    VELOCITIES,
+    Quantity,
+    joint_index,
+    rate_names,
+    turns,
+)
 
 HEADS = "spring damper friction stop actuator force torque"
 _LABELS = {
@@ -37,20 +46,6 @@ _APART, _APART_RATE = Name("d"), Name("dd")
 def allowed(key: str, value: float) -> bool:
     """Whether a number of a force, by its label, may have this value."""
     return value > 0.0 if key in _POSITIVE else value >= 0.0 or key not in _NOT_NEGATIVE
-
-
-def rate_index(kind: str, part: str) -> int | None:
-    """Which rate of a joint a word means: its name, or v and its number."""
-    names, nv = rate_names(kind), KINDS[kind].nv
-    if part in names:
-        return names.index(part)
-    if part.endswith("_rate") and part.removesuffix("_rate") in COORDINATES.get(kind, ()):
-        return COORDINATES[kind].index(part.removesuffix("_rate"))
-    if part == "v" and nv == 1:
-        return 0
-    if part[:1] == "v" and part[1:].isdecimal() and len(part) == 2 and int(part[1:]) < nv:
-        return int(part[1:])
-    return None
 
 
 class Loads(Links):
@@ -76,10 +71,10 @@ class Loads(Links):
             hint = did_you_mean(word.text, [*self.joints.names, *self.places.names])
             raise Fault(word, f"there is no joint, body or triad {word.text!r}{hint}")
         joint = self.joint_of(word)
-        index = coordinate_index(joint.kind, part)
+        index = joint_index(joint.kind, part, 0)
         if index is not None:
             return Quantity("joint", (joint.name,), index)
-        index = rate_index(joint.kind, part)
+        index = joint_index(joint.kind, part, 1)
         if index is None:
             raise Fault(node.part, self._has(joint))
         return Quantity("joint", (joint.name,), index, True)
@@ -251,8 +246,8 @@ class Loads(Links):
                 raise Fault(node, f"joint {joint.name!r} is {joint.kind} and has {nv} coordinates; {say}")
             return joint, 0
         part = node.part.text.lower()
-        index = coordinate_index(joint.kind, part)
-        index = rate_index(joint.kind, part) if index is None else index
+        index = joint_index(joint.kind, part, 0)
+        index = joint_index(joint.kind, part, 1) if index is None else index
         if index is None:
             raise Fault(node.part, self._has(joint))
         return joint, index

@@ -15,8 +15,8 @@ import numpy as np
 
 from linkwright.errors import KernelError, ShapeError
 from linkwright.kernels.c.identifiers import identifier
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.interpreter import Interpreter
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.jax_interpreter import JaxInterpreter
+from linkwright.kernels.interpret.interpreter import Interpreter
+from linkwright.kernels.interpret.jax_interpreter import JaxInterpreter
 from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O
 from linkwright.tape.program import Buffer, Program

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.kernels.interpret.interpreter.interpreter.interpreter.interpreter.interpreter import Interpreter
+from linkwright.kernels.interpret.interpreter import Interpreter
 from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block

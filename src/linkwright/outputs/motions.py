@@ -1,9 +1,10 @@
-"""Motions of some cases side by side: what outputs are computed from, with times first and cases second."""
+"""Outputs over arrays: motions of some cases side by side, with times first and cases second, and values of outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +13,25 @@ from linkwright.base.types import Floats
 from linkwright.errors import NameNotFound
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.description import GROUND
+from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.gear_trains import of_first_leader
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
+from linkwright.outputs.language import Output
+from linkwright.outputs.quantities import Force, Measure
+from linkwright.outputs.reductions import REDUCTIONS, names_outside, reductions
 from linkwright.results.joints import Carried, relative_motion
 from linkwright.results.places import find, turned
 from linkwright.results.solution import QUANTITIES, Solution
 from linkwright.results.whole_turns import References, angle_references
 from linkwright.spatial.algebra import point_acceleration, point_velocity
 
+#: What a place has as position, velocity and acceleration, and as angular velocity and acceleration.
+_OF_PLACES = (
+    ("position",),
+    ("velocity", "angular_velocity"),
+    ("acceleration", "angular_acceleration"),
+)
 #: Quantities of bodies in the order of `Carried`.
 _CARRIED = ("orientation", "position", "velocity", "angular_velocity", "acceleration", "angular_acceleration")
 
@@ -68,7 +79,18 @@ class Motions:
             elif points and bool(solution.status):
                 raise NameNotFound("quantity", name, [*solution.series])
 
-    # -- what can be asked ------------------------------------------------------------------------------------
+    # -- quantities -------------------------------------------------------------------------------------------
+    def measured(self, measure: Measure) -> Floats:
+        """(T, n): a quantity of the state."""
+        quantity, order = measure.quantity, measure.order
+        if quantity.kind == "place":
+            vector, axis = divmod(quantity.index, 3)
+            return np.asarray(self.place(quantity.of[0], _OF_PLACES[order][vector])[axis])
+        if quantity.kind == "joint":
+            joint = self.cases.description.joint_names.position("joint", quantity.of[0])
+            return np.asarray(self.joint(joint)[order][quantity.index])
+        return self._distance(quantity.of, order)
+
     def place(self, name: str, quantity: str) -> Floats:
         """(3 or 4, T, n): a quantity of a body or triad, in ground's axes, as `Solution` has it."""
         body, frame = find(self.cases.description, name)
@@ -140,16 +162,44 @@ class Motions:
             q, v, a = q * ratio + offset, v * ratio, a * ratio
         return np.moveaxis(q, -1, 0), np.moveaxis(v, -1, 0), np.moveaxis(a, -1, 0)
 
-    def distance(self, first: str, second: str, *, rate: bool = False) -> Floats:
-        """(T, n): between the origins of two bodies or triads, or how fast it grows."""
-        line = self.place(second, "position") - self.place(first, "position")
-        apart = np.sqrt(np.sum(line * line, axis=0))
-        if not rate:
-            return np.asarray(apart)
-        speed = self.place(second, "velocity") - self.place(first, "velocity")
+    def _distance(self, ends: tuple[str, ...], order: int) -> Floats:
+        """(T, n): the distance between two places, or its time derivative of this order."""
+        first, second = ends
+        line, *rates = (self.place(second, x[0]) - self.place(first, x[0]) for x in _OF_PLACES[: order + 1])
+        length = np.sqrt(np.sum(line * line, axis=0))
+        if order == 0:
+            return np.asarray(length)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(np.sum(line * speed, axis=0) / apart)
+            rate = np.sum(line * rates[0], axis=0) / length
+            if order == 1:
+                return np.asarray(rate)
+            return np.asarray((np.sum(rates[0] ** 2 + line * rates[1], axis=0) - rate**2) / length)
 
     def spread(self, x: Floats) -> Floats:
         """A number for every case, or for every time, as (T, n)."""
         return np.asarray(np.broadcast_to(x, (len(self.time), len(self.cases))))
+
+
+def values_of(output: Output, motions: Motions) -> Floats:
+    """(n,), or of a series (n, T): NaN for numbers of cases that failed, and where a series did not come."""
+    with np.errstate(all="ignore"):
+        values = np.asarray(_evaluated(output.expression, motions), dtype=np.float64)
+    if output.series:
+        return np.ascontiguousarray(motions.spread(values).T)
+    numbers = np.array(np.broadcast_to(values, (len(motions.cases),)))
+    numbers[[bool(reason) for reason in motions.reasons]] = np.nan
+    return numbers
+
+
+def _evaluated(expression: Expression, motions: Motions) -> Any:
+    """One number, (n,) for every case, or (T, n) at every time."""
+    names: dict[str, Any] = {**motions.cases.parameters, "TIME": motions.time[:, None]}
+    for name in names_outside(expression):
+        if isinstance(name, Measure):
+            names[name.name] = motions.measured(name)
+        elif isinstance(name, Force):
+            names[name.name] = motions.series[name.name]
+    for part in reductions(expression):
+        series = motions.spread(_evaluated(part.inner, motions))
+        names[part.key] = REDUCTIONS[part.kind](series, motions.time)
+    return expression.evaluate(names)

@@ -1,4 +1,4 @@
-"""Outputs as expressions: what they may say, and what is told of those that say something else."""
+"""Outputs as expressions over (time, case): what they may say, and the error of those that say something else."""
 
 from pathlib import Path
 
@@ -8,8 +8,9 @@ import pytest
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.reader import parse_mks
 from linkwright.mechanism.cases import Cases
-from linkwright.sweeps.motions import Motions
-from linkwright.sweeps.outputs import compiled
+from linkwright.outputs.language import output_of
+from linkwright.outputs.motions import Motions, values_of
+from linkwright.sweeps.engine import NO_FORCES
 
 MODEL = Path(__file__).parents[2] / "examples" / "models" / "slider_crank_parameters.mks"
 
@@ -47,21 +48,22 @@ def motions(description):
         ("max(TIME)", [3.0, 3.0]),
         ("180 deg/pi", [1.0, 1.0]),
         ("max(if(block.x < 0, 1, 0))", [0.0, 1.0]),
+        ("max(block.x - mean(block.x))", [4.0 - 7.0 / 3.0, 5.0 - 1.0 / 3.0]),
     ],
 )
 def test_reductions_over_time_give_a_number_a_case(description, motions, text, wanted):
-    np.testing.assert_allclose(compiled("x", text, description, forces=False)(motions), wanted, atol=1e-12)
+    np.testing.assert_allclose(values_of(output_of(description, "x", text), motions), wanted, atol=1e-12)
 
 
 def test_without_a_reduction_it_is_a_series(description, motions):
-    found = compiled("x", "2*block.x + TIME", description, forces=False)(motions)
+    found = values_of(output_of(description, "x", "2*block.x + TIME"), motions)
     np.testing.assert_allclose(found, [[2.0, 9.0, 7.0], [-2.0, -5.0, 13.0]])
 
 
 def test_numbers_of_a_failed_case_are_nan_and_its_series_stays(description, motions):
     motions.reasons[1] = "stopped"
-    assert np.isnan(compiled("x", "max(block.x)", description, forces=False)(motions)).tolist() == [False, True]
-    assert np.isfinite(compiled("x", "block.x", description, forces=False)(motions)).all()
+    assert np.isnan(values_of(output_of(description, "x", "max(block.x)"), motions)).tolist() == [False, True]
+    assert np.isfinite(values_of(output_of(description, "x", "block.x"), motions)).all()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_numbers_of_a_failed_case_are_nan_and_its_series_stays(description, moti
         ("block.x; 1", "without ';'"),
         ("max()", "the output 'x'"),
         ("d1.force", "is a force, which this analysis does not compute"),
-        ("block", "'block' alone is no number; say what of it, as in block.x"),
+        ("block", "'block' alone is no number; name one of its quantities, as in block.x"),
         ("distance(block)", "between two bodies or triads"),
         ("distance(block, pend9)", "pend9"),
         ("__import__('os')", "is no expression"),
@@ -86,7 +88,7 @@ def test_numbers_of_a_failed_case_are_nan_and_its_series_stays(description, moti
 )
 def test_what_cannot_be_computed_is_named(description, text, told):
     with pytest.raises(LinkwrightError) as caught:
-        compiled("x", text, description, forces=False)
+        output_of(description, "x", text).refuse_forces(NO_FORCES)
     assert told in str(caught.value)
     assert "the output 'x'" in str(caught.value)
 
@@ -95,10 +97,10 @@ def test_what_cannot_be_computed_is_named(description, text, told):
     ("text", "told"),
     [
         ("rev1.angel", "has no 'angel'; it has angle, rate, acceleration, fx"),
-        ("d1.frce", "'d1' acts, and has no 'frce'; it has force or torque"),
+        ("d1.frce", "'d1' exerts a force and has no 'frce'; it has force or torque"),
     ],
 )
 def test_a_misspelt_force_is_told_before_any_case_runs(description, text, told):
     with pytest.raises(LinkwrightError) as caught:
-        compiled("x", text, description, forces=True)
+        output_of(description, "x", text)
     assert told in str(caught.value)

@@ -1,0 +1,208 @@
+"""Texts of outputs as expressions: `max(block.x) - min(block.x)`, by the grammar of models. Nothing is run as Python.
+
+An expression of the motion, as `block.x - crank_length`, is a series in time. A function of time in one of `REDUCTIONS`
+is one number of the whole motion, which may stand in further expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from linkwright.errors import LinkwrightError, ModelError, NameNotFound
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, as_expression
+from linkwright.mechanism.quantities import titled
+from linkwright.outputs import quantities
+from linkwright.outputs.quantities import DISTANCES, Force
+from linkwright.outputs.reductions import REDUCTIONS, Reduced, all_parts, names_outside
+from linkwright.outputs.state import State
+
+#: What an output may be: a text, or a function. What the function takes is a matter of who computes the output.
+Wanted = str | Callable[[Any], Any]
+LONGEST = 20_000  # letters of a text
+_HEAD = "PARAMETER output = "  # the grammar reads statements
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """A named expression; a series has one value at each time point, any other output one of the whole motion."""
+
+    name: str
+    expression: Expression
+    series: bool
+
+    @property
+    def names(self) -> set[str]:
+        """The names of parameters and quantities in the expression."""
+        return {part.name for part in all_parts(self.expression) if isinstance(part, Name)}
+
+    @property
+    def forces(self) -> list[str]:
+        """The series of forces in the expression."""
+        return [part.name for part in all_parts(self.expression) if isinstance(part, Force)]
+
+    def refuse_forces(self, reason: str) -> None:
+        """An error, with this reason, for an output that has a force in it."""
+        for force in self.forces:
+            raise ModelError(f"the output {self.name!r}: {force} is a force, {reason}", element=self.name)
+
+
+def named(outputs: Any) -> dict[str, Wanted]:
+    """Outputs by name: a text, a function, several of them, or with their names; "stroke = max(x)" names itself."""
+    if isinstance(outputs, str) or callable(outputs):
+        outputs = [outputs]
+    pairs = outputs.items() if isinstance(outputs, Mapping) else ((None, one) for one in outputs)
+    by_name: dict[str, Wanted] = {}
+    for label, one in pairs:
+        if not isinstance(one, str) and not callable(one):
+            raise ModelError(f"an output is a text or a function, not {one!r}; write it as 'name = expression'")
+        name, wanted = _titled(one) if label is None else (str(label), one)
+        name = " ".join(name.split())
+        if not name or not name.isprintable():
+            raise ModelError(f"the output {name[:200]!r} needs another name, as in 'ratio = {name[:60]}'")
+        if isinstance(wanted, str) and not wanted.strip():
+            raise ModelError(f"the output {one!r} has no expression; write it as 'name = expression'")
+        if name in by_name:
+            raise ModelError(f"there are two outputs named {name!r}; name them apart, as in 'other = {name}'")
+        by_name[name] = wanted
+    if not by_name:
+        text = "no output was asked for, and without outputs there is nothing to compute"
+        raise ModelError(f"{text}; give a text such as 'max(block.x)', or a function")
+    return by_name
+
+
+def _titled(one: Wanted) -> tuple[str, Wanted]:
+    return titled(one) if isinstance(one, str) else (getattr(one, "__name__", "function"), one)
+
+
+def outputs_of(d: Description, name: str, wanted: Wanted) -> list[Output]:
+    """The outputs of a text, or of a function of a `State`: one, or one for each entry of its array."""
+    if isinstance(wanted, str):
+        return [output_of(d, name, wanted)]
+    try:
+        returned = wanted(State(d))
+    except LinkwrightError:
+        raise
+    except (TypeError, AttributeError, ValueError, IndexError) as error:
+        text = f"{name} cannot be recorded: {error}; write it in NumPy syntax, of what `state` gives"
+        raise ModelError(text, element=name) from error
+    try:
+        expressions = [as_expression(x) for x in np.asarray(returned, dtype=object).reshape(-1)]
+    except (TypeError, ValueError):
+        raise ModelError(f"{name} returned {returned!r}; return a number or an array of them", element=name) from None
+    labels = [name] if len(expressions) == 1 else [f"{name}[{k}]" for k in range(len(expressions))]
+    return [_output(d, label, x) for label, x in zip(labels, expressions, strict=True)]
+
+
+def output_of(d: Description, name: str, text: str) -> Output:
+    """The output of a text; errors name the output."""
+    try:
+        return _output(d, name, expression_of(d, text))
+    except LinkwrightError as error:
+        raise ModelError(f"the output {name!r}: {error}", element=name) from error
+
+
+def _output(d: Description, name: str, expression: Expression) -> Output:
+    return Output(name, expression, any(x.name not in d.parameters for x in names_outside(expression)))
+
+
+def expression_of(d: Description, text: str) -> Expression:
+    """The expression of a text such as `max(block.x) - min(block.x)`."""
+    from lark.exceptions import UnexpectedInput  # for its weight
+
+    from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar  # these two need lark
+    from linkwright.formats.mks.problems import Fault
+
+    if len(text) > LONGEST or ";" in text:
+        raise ModelError(f"an expression is one line of arithmetic, without ';' and of {LONGEST:,} letters at most")
+    line = f"{_HEAD}{text};"
+    try:
+        check_nesting(line, 0, len(line))
+        return _Reader(d).read(parsed_by_grammar(line, 0, len(line)).items[0].value)
+    except Fault as fault:
+        raise ModelError(f"{text!r} cannot be read: {fault.message}") from None
+    except UnexpectedInput as error:
+        at = max(0, (getattr(error, "pos_in_stream", None) or 0) - len(_HEAD))
+        where = f"at {text[at : at + 20]!r}" if at < len(text) else "at its end"
+        raise ModelError(f"{text!r} is no expression, {where}; write one such as max(block.x) - min(block.x)") from None
+
+
+class _Reader:
+    """Makes expressions of parsed pieces."""
+
+    def __init__(self, d: Description) -> None:
+        self.d = d
+
+    def read(self, node: Any) -> Expression:
+        from linkwright.formats.mks.syntax import Applied, Dotted, Num, Word  # for the weight of lark
+
+        if isinstance(node, Num):
+            return self._number(node)
+        if isinstance(node, Word):
+            return self._word(node)
+        if isinstance(node, Dotted):
+            return quantities.quantity(self.d, node.name.text, node.part.text)
+        if isinstance(node, Applied):
+            return self._operation(node) if node.operation else self._call(node)
+        raise ModelError("an output is made of numbers, names and functions, without lists")
+
+    def _number(self, node: Any) -> Expression:
+        from linkwright.formats.mks.values import UNITS  # for the weight of lark
+
+        if node.unit is None:
+            return Number(float(node.value))
+        unit = node.unit.text.lower()
+        if unit not in UNITS:
+            raise NameNotFound("unit", node.unit.text, list(UNITS))
+        return Number(float(node.value) * UNITS[unit])
+
+    def _word(self, node: Any) -> Expression:
+        from linkwright.formats.mks.values import CONSTANTS  # for the weight of lark
+
+        word, d = node.text, self.d
+        if not node.quoted and word.lower() == "time":
+            return TIME
+        if not node.quoted and word.lower() in CONSTANTS:
+            return Number(CONSTANTS[word.lower()])
+        fits = [p for p in d.parameters if p == word] or [p for p in d.parameters if p.casefold() == word.casefold()]
+        if len(fits) == 1:
+            return Name(fits[0])
+        if any(names.find(word) is not None for names in (d.body_names, d.frames.names, d.joint_names)):
+            part = quantities.example(d, word)
+            raise ModelError(f"{word!r} alone is no number; name one of its quantities, as in {word}.{part}")
+        raise NameNotFound("parameter", word, [*d.parameters, "TIME"])
+
+    def _operation(self, node: Any) -> Expression:
+        return Call(node.function.text, tuple(self.read(x) for x in node.arguments))
+
+    def _call(self, node: Any) -> Expression:
+        from linkwright.formats.mks.values import CALLS  # for the weight of lark
+
+        word = node.function.text.lower()
+        if word in DISTANCES:
+            return self._distance(word, node.arguments)
+        arguments = [self.read(x) for x in node.arguments]
+        if word in REDUCTIONS and len(arguments) == 1:
+            return Reduced(word, arguments[0])
+        if word not in CALLS:
+            raise NameNotFound("function", node.function.text, list(dict.fromkeys([*CALLS, *REDUCTIONS, *DISTANCES])))
+        function = CALLS[word]
+        if function in ("min", "max") and len(arguments) > 2:  # of two or more, as in models
+            return reduce(lambda x, y: Call(function, (x, y)), arguments)
+        count = FUNCTIONS[function][0]
+        if len(arguments) != count:
+            over = f", or one to take it over time: {word}(block.x)" if word in REDUCTIONS else ""
+            raise ModelError(f"{word} takes {count} arguments{over}; {len(arguments)} are given")
+        return Call(function, tuple(arguments))
+
+    def _distance(self, word: str, arguments: Any) -> Expression:
+        from linkwright.formats.mks.syntax import Word  # for the weight of lark
+
+        if len(arguments) != 2 or not all(isinstance(x, Word) for x in arguments):
+            raise ModelError(f"{word} is between two bodies or triads, as in {word}(a, b)")
+        return quantities.distance(self.d, word, *(x.text for x in arguments))

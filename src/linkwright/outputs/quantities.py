@@ -1,0 +1,140 @@
+"""The quantities that outputs name: `pen.x`, `block.ax`, `hinge.rate`, `distance(a, b)`, and forces as `motor.torque`.
+
+A name is resolved once. Expressions have the quantity itself as a leaf: a `Measure` of the state, or a `Force`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from linkwright.errors import LinkwrightError, ModelError, NameNotFound
+from linkwright.mechanism.description import GROUND, Description
+from linkwright.mechanism.expression import Name
+from linkwright.mechanism.quantities import (
+    POSITIONS,
+    VELOCITIES,
+    Quantity,
+    joint_index,
+    joint_words,
+)
+from linkwright.results.places import find, fitting
+
+ACCELERATIONS = ("ax", "ay", "az", "alphax", "alphay", "alphaz")
+#: The parts of a place, and the distances between two, by the order of the time derivative.
+_PLACE_PARTS = (POSITIONS, VELOCITIES, ACCELERATIONS)
+DISTANCES = ("distance", "distance_rate", "distance_acceleration")
+#: The parts of forces: those of drivers and force elements first, then those of joints.
+_FORCES = ("force", "torque", "fx", "fy", "fz", "mx", "my", "mz")
+_DISTANCE = re.compile(rf"({'|'.join(DISTANCES)})\((.+)\)")
+
+
+@dataclass(frozen=True)
+class Measure(Name):
+    """A quantity of the state at a time; with `derivative`, the time derivative of that rate: an acceleration."""
+
+    quantity: Quantity
+    derivative: bool = False
+
+    @property
+    def order(self) -> int:
+        """How often the quantity is differentiated by time: 0, 1 or 2."""
+        return int(self.quantity.rate) + int(self.derivative)
+
+
+@dataclass(frozen=True)
+class Force(Name):
+    """A series of forces by its name in `Solution.series`, as `motor.torque`."""
+
+
+def named_quantity(d: Description, name: str) -> Measure | Force:
+    """The quantity of a name as `pen.x` or `distance(a, b)`; an unknown name is an error with suggestions."""
+    between = _DISTANCE.fullmatch(name.strip())
+    if between and "," in between[2]:
+        first, _, second = between[2].rpartition(",")
+        return distance(d, between[1], first.strip(" '\""), second.strip(" '\""))
+    owner, dot, part = (x.strip() for x in name.rpartition("."))
+    if not dot:
+        some = [f"{place}.{axis}" for place in (*d.body_names[:100], *d.frames.names[:100]) for axis in POSITIONS]
+        raise NameNotFound("parameter or quantity", name, [*d.parameters, *some])
+    return quantity(d, owner, part)
+
+
+def distance(d: Description, word: str, first: str, second: str) -> Measure:
+    """The distance between the origins of two bodies or frames, or its time derivatives, by one of `DISTANCES`."""
+    ends = _place_name(d, first), _place_name(d, second)
+    return _measure(f"{word}({', '.join(ends)})", "distance", ends, DISTANCES.index(word), 0)
+
+
+def quantity(d: Description, owner: str, part: str) -> Measure | Force:
+    """A part of a body, a frame, a joint or a force, in this order; owners in another case where only one name fits."""
+    word = part.lower()
+    try:
+        place = _place_name(d, owner)
+    except NameNotFound:
+        place = ""
+    if place:
+        for order, words in enumerate(_PLACE_PARTS):
+            if word in words:
+                return _measure(f"{place}.{word}", "place", (place,), order, words.index(word))
+    joint = _joint(d, owner)
+    if joint is not None:
+        name = d.joint_names[joint]
+        for order in range(3):
+            index = joint_index(d.kind_of(joint).name, word, order)
+            if index is not None:
+                return _measure(f"{name}.{word}", "joint", (name,), order, index)
+    if part in _FORCES and owner in _exerting(d):
+        return Force(f"{owner}.{part}")
+    raise _unknown(d, owner, part, place, joint)
+
+
+def _measure(
+    name: str, kind: Literal["joint", "place", "distance"], of: tuple[str, ...], order: int, index: int
+) -> Measure:
+    return Measure(name, Quantity(kind, of, index, order > 0), order > 1)
+
+
+def _place_name(d: Description, name: str) -> str:
+    """A body, a frame, ground or the place of a trace, by the name that the description has for it."""
+    body, frame = find(d, name)
+    if frame is not None:
+        return d.frames.names[frame]
+    return d.ground_name if body == GROUND else d.body_names[body]
+
+
+def _joint(d: Description, name: str) -> int | None:
+    names = d.joint_names
+    fits = [name] if names.find(name) is not None else fitting(names, name)
+    return names.find(fits[0]) if len(fits) == 1 else None
+
+
+def example(d: Description, name: str) -> str:
+    """A part of a body, frame or joint, to be shown in a message."""
+    joint = d.joint_names.find(name)
+    if joint is None:
+        return "x"
+    kind = d.kind_of(joint).name
+    return next(iter((*joint_words(kind, 0), *joint_words(kind, 1))), "fx")
+
+
+def _exerting(d: Description) -> list[str]:
+    """The names of drivers, force elements, rods, gears and joints, which have forces."""
+    groups = (d.drivers, d.elements, d.ties, d.mimics)
+    return [*(x.name for group in groups for x in group if x.name), *d.joint_names[:2000]]
+
+
+def _unknown(d: Description, owner: str, part: str, place: str, joint: int | None) -> LinkwrightError:
+    if joint is not None:
+        kind = d.kind_of(joint).name
+        words = [*(word for order in range(3) for word in joint_words(kind, order)), *_FORCES[2:]]
+        return ModelError(f"joint {owner!r} is {kind} and has no {part!r}; it has {', '.join(words)}")
+    if place:
+        words = [word for parts in _PLACE_PARTS for word in parts]
+        return ModelError(f"{owner!r} has no {part!r}; it has {', '.join(words)}")
+    exerting = _exerting(d)
+    if owner in exerting:
+        return ModelError(f"{owner!r} exerts a force and has no {part!r}; it has {' or '.join(_FORCES[:2])}")
+    known = [*d.body_names[:500], *d.joint_names[:500], *d.frames.names[:500], *exerting]
+    return NameNotFound("body, triad or joint", owner, list(dict.fromkeys(known)))
