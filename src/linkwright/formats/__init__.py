@@ -22,10 +22,7 @@ def read(path: str | Path, **options: Any) -> Description:
     Options are those of the format's reader.
     """
     file = str(path)
-    if not Path(path).exists():
-        raise FormatError("there is no such file", file=file)
-    if Path(path).is_dir():
-        raise FormatError("is a directory; give a model file", file=file)
+    check_file(path)
     reader = _reader(path, file)
     known = [p.name for p in inspect.signature(reader).parameters.values() if p.kind is p.KEYWORD_ONLY]
     for option in options:
@@ -34,6 +31,14 @@ def read(path: str | Path, **options: Any) -> Description:
             raise FormatError(f"the option {option!r} is not one of this format's, which {takes}", file=file)
     with finite_arithmetic(file):
         return reader(path, **options)
+
+
+def check_file(path: str | Path) -> None:
+    """Refuse a path without a file."""
+    if not Path(path).exists():
+        raise FormatError("there is no such file", file=str(path))
+    if Path(path).is_dir():
+        raise FormatError("is a directory; give a model file", file=str(path))
 
 
 def format_of(path: str | Path) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.dynamics.functions import Request
-from linkwright.errors import LinkwrightError, ModelError, NameNotFound
-from linkwright.mechanism.comparison import GEOMETRY, alike
+from linkwright.errors import LinkwrightError, ModelError
+from linkwright.mechanism.comparison import GEOMETRY, LIMITS, alike
 from linkwright.mechanism.description import LIMITS, Description
 from linkwright.mechanism.elements import Rod, laws_of
 from linkwright.mechanism.system import System
@@ -35,7 +35,7 @@ class StudyModel:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.base, self.names = _opened(task)
+        self.base, self.names = task.reader.base, task.reader.names
         self.system = self.base.description.system or System()
         self.read_anew = self._is_read_anew()
 
@@ -115,20 +115,6 @@ class StudyModel:
         for part in _AROUND:
             rows.append([own[n] + (part * (abs(own[n]) or 1.0) if n in names else 0.0) for n in self.names])
         return rows
-
-
-def _opened(task: Task) -> tuple[Mechanism, tuple[str, ...]]:
-    """The mechanism with all swept parameters independent, each at its own value; and their names in it."""
-    from linkwright.formats.mks.reader import parameter_values
-
-    own = parameter_values(task.model, parameters=dict(task.parameters))
-    by_case = {name.lower(): (name, value) for name, value in own.items()}
-    found = []
-    for name in task.names:
-        if name.lower() not in by_case:
-            raise NameNotFound("parameter", name, list(own))
-        found.append(by_case[name.lower()])
-    return task.mechanism([value for _, value in found]), tuple(name for name, _ in found)
 
 
 def _touched(d: Description, analysis: str) -> set[str]:

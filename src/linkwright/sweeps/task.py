@@ -17,11 +17,13 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.checks import path_text, real_array
 from linkwright.base.locks import cached_property
-from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotFound
+from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError, NameNotFound
 from linkwright.mechanism.system import SIMULATION_METHODS, AnalysisKind, System
 from linkwright.outputs.language import named
 
 if TYPE_CHECKING:
+    from linkwright.formats.mks.reader import ModelText
+    from linkwright.mechanism.description import Description
     from linkwright.model import Mechanism
     from linkwright.results.solution import Solution
 
@@ -29,8 +31,51 @@ if TYPE_CHECKING:
 Output = str | Callable[["Solution"], float]
 #: Settings of analyses and simulations that are plain numbers and words.
 SETTINGS = ("freedom", "method", "rtol", "atol", "dt")
+_UNNAMED = "<the study's model>"  # in messages of cases, which are the same wherever they are computed
 #: Names that the dataset of a study has for itself.
 TAKEN = ("case", "time", "reason", "ok", "header")
+
+
+class CaseReader:
+    """A model's text, parsed once, and its mechanisms at values of the swept parameters and others that are fixed.
+
+    The reader alone knows the parameters that depend on others: a value of its own makes one of them independent.
+    """
+
+    def __init__(self, text: ModelText, swept: Sequence[str], fixed: Mapping[str, float]) -> None:
+        self.text, self.swept, self.fixed = text, tuple(swept), fixed
+
+    @cached_property
+    def _own(self) -> dict[str, float]:
+        """The swept parameters, by their names in the model, at the model's own values."""
+        values = self.text.parameter_values(self.fixed)
+        spelled = {name.lower(): name for name in values}
+        for name in self.swept:
+            if name.lower() not in spelled:
+                raise NameNotFound("parameter", name, list(values))
+        own = {spelled[name.lower()]: values[spelled[name.lower()]] for name in self.swept}
+        if len(own) < len(self.swept):
+            raise ModelError(f"a parameter is swept twice, in other letters: {', '.join(self.swept)}; name it once")
+        return own
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The swept parameters as the model spells them."""
+        return tuple(self._own)
+
+    @cached_property
+    def base(self) -> Mechanism:
+        """The mechanism with all swept parameters independent, each at the model's own value."""
+        from linkwright.model import Mechanism
+
+        return Mechanism(self.text.description({**self.fixed, **self._own}))
+
+    def mechanism(self, values: ArrayLike | None = None) -> Mechanism:
+        """The mechanism of one case; without values, with the swept parameters as the model has them."""
+        from linkwright.model import Mechanism
+
+        row = {} if values is None else dict(zip(self.swept, np.asarray(values, float).tolist(), strict=True))
+        return Mechanism(self.text.description({**self.fixed, **row}, file=_UNNAMED))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +96,7 @@ class Task:
     parameters: Mapping[str, float] = field(default_factory=dict)  # those that have one value other than the model's
     folder: str = ""  # where the model's meshes are
     functions: Mapping[str, Callable[[Any], float]] = field(default_factory=dict)
+    read: CaseReader | None = None  # of the process that made the task, which has parsed the model
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -100,15 +146,17 @@ class Task:
         """The names of outputs, those of functions last."""
         return (*(name for name, _ in self.outputs), *self.functions)
 
-    def mechanism(self, values: ArrayLike | None = None) -> Mechanism:
-        """The mechanism of one case, read anew: the reader alone knows the parameters that depend on others."""
-        from linkwright.formats.mks.reader import parse_mks
-        from linkwright.model import Mechanism
+    @cached_property
+    def reader(self) -> CaseReader:
+        """The model's text, which is parsed once."""
+        from linkwright.formats.mks.reader import ModelText  # for the weight of lark
 
-        given = dict(self.parameters)
-        if values is not None:
-            given |= dict(zip(self.names, np.asarray(values, float).tolist(), strict=True))
-        return Mechanism(parse_mks(self.model, "<the study's model>", parameters=given, folder=self.folder))
+        text = ModelText(self.model, _UNNAMED, self.folder)
+        return self.read or CaseReader(text, self.names, self.parameters)
+
+    def mechanism(self, values: ArrayLike | None = None) -> Mechanism:
+        """The mechanism of one case, built from the text."""
+        return self.reader.mechanism(values)
 
     def solution(self, values: ArrayLike) -> Solution:
         """One case on its own, as `lw.analyse` does it."""
@@ -134,20 +182,26 @@ def make_task(
     settings: Mapping[str, Any] | None = None,
 ) -> Task:
     """The task of a mechanism or a model file; what the model says fills in what is not given."""
-    text, folder = _model(model)
-    given = {name: float(x) for name, x in (parameters or {}).items()}
+    from linkwright.model import Mechanism
+
+    text = _model(model)
+    fixed = {name: float(x) for name, x in (parameters or {}).items()}
     asked: dict[str, Output] = {} if outputs is None else named(outputs)
     expressions = tuple((name, x.strip()) for name, x in asked.items() if isinstance(x, str))
     functions = {name: x for name, x in asked.items() if not isinstance(x, str)}
-    task = Task(text, tuple(names), (), "kinematic", (), {}, given, folder)
-    mech = task.mechanism()
-    d = mech.description
+    reader = CaseReader(text, names, fixed)
+    try:
+        d = reader.base.description
+    except MksError as error:
+        if isinstance(model, Mechanism):
+            raise _unwritten(model.description, error) from error
+        raise
     system: System = d.system or System()
     kind = analysis or system.analysis
     if kind not in get_args(AnalysisKind):
         raise NameNotFound("analysis", str(kind), list(get_args(AnalysisKind)))
     when = _times(d.name, d.system, times)
-    if kind == "static" and not mech.programs.needs_time:
+    if kind == "static" and not reader.base.programs.needs_time:
         when = when[:1]
     if outputs is None:
         expressions = tuple((f"{body}.{x}",) * 2 for body in d.body_names[:_DEFAULT_BODIES] for x in "xyz")
@@ -158,7 +212,8 @@ def make_task(
         raise ModelError(f"{kind} analysis takes no {setting!r}; it is a setting of dynamic analysis", element=d.name)
     if "freedom" in chosen and kind in ("dynamic", "static"):
         raise ModelError(f"{kind} analysis takes no 'freedom'; it is a setting of kinematic analysis", element=d.name)
-    return Task(text, tuple(names), expressions, kind, when, chosen, given, folder, functions)
+    plain = (text.text, tuple(names), expressions, kind, when, chosen, fixed, text.folder)
+    return Task(*plain, functions, reader)
 
 
 _DEFAULT_BODIES = 20
@@ -175,38 +230,32 @@ def _check_names(names: Sequence[str], outputs: Sequence[str]) -> None:
             raise ModelError(f"the output {name!r} has a name {what}; give it another, as in 'my_{name} = ...'")
 
 
-def _model(model: Mechanism | str | os.PathLike[str]) -> tuple[str, str]:
-    """The text of a model and where its meshes are."""
-    from linkwright.formats.files import read_bytes
-    from linkwright.formats.mks.reader import MAX_BYTES
-    from linkwright.model import Mechanism
-
-    if isinstance(model, Mechanism):
-        return _written(model)
-    path = path_text("a model file", model)
-    if not path.lower().endswith(".mks"):
-        from linkwright.sources import load
-
-        return _written(load(path))
-    from linkwright.formats import read
-
-    read(path)  # for what its reader has to say, with the file's name
-    folder = str(Path(path).resolve().parent)
-    return read_bytes(path, MAX_BYTES).decode("utf-8"), folder
-
-
-def _written(mech: Mechanism) -> tuple[str, str]:
+def _model(model: Mechanism | str | os.PathLike[str]) -> ModelText:
+    """The text of a model."""
+    from linkwright.formats import check_file
     from linkwright.formats.mks.printer import write_mks
-    from linkwright.formats.mks.reader import parse_mks
+    from linkwright.formats.mks.reader import ModelText  # for the weight of lark
+    from linkwright.model import Mechanism
+    from linkwright.sources import load
 
-    d = mech.description
+    if not isinstance(model, Mechanism):
+        path = path_text("a model file", model)
+        if path.lower().endswith(".mks"):
+            check_file(path)
+            text = ModelText.of_file(path)
+            text.folder = str(Path(path).resolve().parent)  # workers have other folders of their own
+            return text
+        model = load(path)
+    d = model.description
     try:
-        text: str = write_mks(d)
-        parse_mks(text)
+        return ModelText(write_mks(d), folder=d.folder)
     except LinkwrightError as error:
-        what = f"{d.name!r} cannot be written as a model text, which every worker of a study gets ({error})"
-        raise ModelError(f"{what}; give the path of its model file", element=d.name) from error
-    return text, d.folder
+        raise _unwritten(d, error) from error
+
+
+def _unwritten(d: Description, error: LinkwrightError) -> ModelError:
+    text = f"{d.name!r} cannot be written as a model text, which every worker of a study gets ({error})"
+    return ModelError(f"{text}; give the path of its model file", element=d.name)
 
 
 def _times(name: str, system: System | None, times: ArrayLike | None) -> tuple[float, ...]:

@@ -57,6 +57,12 @@ class Problems:
     def __bool__(self) -> bool:
         return bool(self._found)
 
+    def copy(self, file: str) -> Problems:
+        """The same problems so far, of a text under another name."""
+        problems = Problems(self.text, file)
+        problems._found.update(self._found)
+        return problems
+
     def add(self, at: Span, message: str) -> None:
         self.add_at(at.start, at.end, message)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, MksError
 from linkwright.formats.files import finite_arithmetic, read_bytes
 from linkwright.formats.mks.attributes import Registry
@@ -19,7 +21,7 @@ from linkwright.formats.mks.colours import colour_of
 from linkwright.formats.mks.constants import constant
 from linkwright.formats.mks.links import DEGREE
 from linkwright.formats.mks.loads import Loads
-from linkwright.formats.mks.parser import parse
+from linkwright.formats.mks.parser import Parsed, parse
 from linkwright.formats.mks.problems import Enough, Fault, Problem, Problems, did_you_mean, either
 from linkwright.formats.mks.syntax import Item, Node, Statement, Word
 from linkwright.formats.mks.values import CONSTANTS, Scope, Value, words_of
@@ -50,58 +52,92 @@ _ANALYSES = ("kinematic", "dynamic", "static", "inverse dynamic")
 _MOST_STEPS = 10_000_000
 
 
+class ModelText:
+    """A text in the language `.mks`, parsed once: its mechanism at any values of its parameters.
+
+    `file` is its name in messages, and `folder` where its meshes are.
+    """
+
+    def __init__(self, text: str, file: str = "<text>", folder: str = "") -> None:
+        if len(text) > MAX_BYTES:
+            raise FormatError(f"is larger than {MAX_BYTES >> 20} MB; a model file is never that large", file=file)
+        self.text, self.file, self.folder = text, file, folder
+
+    @classmethod
+    def of_file(cls, path: str | Path) -> ModelText:
+        """The text of a `.mks` file."""
+        file = str(path)
+        data = read_bytes(path, MAX_BYTES)
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            column = error.start - data.rfind(b"\n", 0, error.start)
+            message = f"the byte {data[error.start]:#04x} is not UTF-8; save the file as UTF-8"
+            raise MksError([Problem(line, column, message)], file=file) from None
+        return cls(text, file, str(Path(path).parent))
+
+    @cached_property
+    def _parsed(self) -> tuple[Parsed, Problems]:
+        """The statements, and what is wrong with their form."""
+        problems = Problems(self.text.replace("\r\n", "\n").replace("\r", "\n"), self.file)
+        with _without_collection(), finite_arithmetic(self.file):
+            try:
+                return parse(problems), problems
+            except Enough:
+                problems.fail()
+
+    def description(self, parameters: Mapping[str, float | str] | None = None, *, file: str = "") -> Description:
+        """The mechanism, with other values of some PARAMETERs: numbers, or text like 25 deg.
+
+        `file` is another name of the text in messages.
+        """
+        name = file or self.file
+        parsed, form = self._parsed
+        problems = form.copy(name)
+        try:
+            with _without_collection(), finite_arithmetic(name):
+                return replace(_read(parsed, problems, dict(parameters or {})), folder=self.folder)
+        except Enough:
+            problems.fail()
+
+    def parameter_values(self, parameters: Mapping[str, float | str] | None = None) -> dict[str, float]:
+        """The values of all PARAMETERs, those that depend on others too; `parameters` gives some other values."""
+        parsed, form = self._parsed
+        problems, scope = form.copy(self.file), Scope()
+        with suppress(Enough):
+            Reader(parsed, problems, scope).read_parameters(dict(parameters or {}))
+        if problems:
+            problems.fail()
+        return scope.all_values()
+
+
 def read_mks(path: str | Path, *, parameters: Mapping[str, float | str] | None = None) -> Description:
     """The mechanism of a `.mks` file; `parameters` gives some PARAMETERs other values: numbers, or text like 25 deg."""
-    file = str(path)
-    data = read_bytes(path, MAX_BYTES)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - data.rfind(b"\n", 0, error.start)
-        message = f"the byte {data[error.start]:#04x} is not UTF-8; save the file as UTF-8"
-        raise MksError([Problem(line, column, message)], file=file) from None
-    return parse_mks(text, file, parameters=parameters, folder=str(Path(path).parent))
+    return ModelText.of_file(path).description(parameters)
 
 
 def parse_mks(
     text: str, file: str = "<text>", *, parameters: Mapping[str, float | str] | None = None, folder: str = ""
 ) -> Description:
     """The mechanism of a text in the language `.mks`; `folder` is where its meshes are."""
-    if len(text) > MAX_BYTES:
-        raise FormatError(f"is larger than {MAX_BYTES >> 20} MB; a model file is never that large", file=file)
-    problems = Problems(text.replace("\r\n", "\n").replace("\r", "\n"), file)
+    return ModelText(text, file, folder).description(parameters)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """No search for garbage: a large model is millions of small pieces, none of them garbage."""
     collecting = gc.isenabled()
-    gc.disable()  # a large model is millions of small pieces, none of them garbage
+    gc.disable()
     try:
-        with finite_arithmetic(file):
-            made = _read(problems, dict(parameters or {}))
-    except Enough:
-        problems.fail()
+        yield
     finally:
         if collecting:
             gc.enable()
-    return replace(made, folder=folder)
 
 
-def parameter_values(text: str, *, parameters: Mapping[str, float | str] | None = None) -> dict[str, float]:
-    """The values of all PARAMETERs of a text, those that depend on others too."""
-    problems = Problems(text.replace("\r\n", "\n").replace("\r", "\n"), "<text>")
-    scope = Scope()
-    try:
-        reader = Reader(parse(problems), problems, scope)
-        reader.read_parameters(dict(parameters or {}))
-    except Enough:
-        pass
-    if problems:
-        problems.fail()
-    return scope.all_values()
-
-
-def _read(problems: Problems, parameters: dict[str, float | str]) -> Description:
-    parsed = parse(problems)
-    scope = Scope()
-    reader = Reader(parsed, problems, scope)
+def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]) -> Description:
+    reader = Reader(parsed, problems, Scope())
     reader.read_parameters(parameters)
     reader.read_system()
     reader.read_bodies()

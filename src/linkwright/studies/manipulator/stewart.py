@@ -14,13 +14,9 @@ from numpy.typing import ArrayLike
 from linkwright import Builder, Mechanism
 from linkwright.base.checks import finite_array, positive_number
 from linkwright.base.types import Floats
-from linkwright.building import Builder
 from linkwright.control import Unreachable, euler_parameters, rotation_matrix
 from linkwright.errors import ModelError
-from linkwright.model import Mechanism
 from linkwright.spatial.algebra import point_velocity
-from linkwright.spatial.rotation import euler_parameters
-from linkwright.studies.manipulator.kinematics import Unreachable
 from linkwright.studies.manipulator.placing import about, put, universal_angles, universal_rates, universal_spin
 
 _LEG_IS_Z = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # axes whose z is the leg's x
