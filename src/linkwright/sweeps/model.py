@@ -12,7 +12,7 @@ from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError, ModelError
-from linkwright.mechanism.comparison import GEOMETRY, LIMITS, alike
+from linkwright.mechanism.comparison import GEOMETRY, alike
 from linkwright.mechanism.description import LIMITS, Description
 from linkwright.mechanism.elements import Rod, laws_of
 from linkwright.mechanism.system import System
