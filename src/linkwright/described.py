@@ -14,7 +14,7 @@ from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.tree import Tree
 from linkwright.programs import Maker
-from linkwright.views import Body, DofReport, Joint, View
+from linkwright.views import Body, DofReport, Joint, View, body_table, joint_table
 
 
 class Described:
@@ -52,12 +52,12 @@ class Described:
     @property
     def bodies(self) -> View[Body]:
         """The moving bodies, parents before children: body k is carried by joint k."""
-        return View(self.nb, self._body, self._body_position)
+        return View(self.nb, self._body, self._body_position, body_table)
 
     @property
     def joints(self) -> View[Joint]:
         """The joints of the spanning tree, in the order of their coordinates."""
-        return View(self.nb, self._joint, self._joint_position)
+        return View(self.nb, self._joint, self._joint_position, joint_table)
 
     @property
     def loops(self) -> tuple[str, ...]:
@@ -143,14 +143,11 @@ class Described:
             raise NameNotFound("tree joint", name, [joint.name for joint in self.joints[:2000]])
         return int(found[0])
 
-    def _name(self, body: int) -> str:
-        return self.description.body_names[body] if body >= 0 else self.description.ground_name
-
     def _body(self, i: int) -> Body:
         d, t = self.description, self.programs.topology
         b = int(t.body[i])
         up = int(t.parent[i])
-        parent = self._name(int(t.body[up]) if up >= 0 else -1)
+        parent = d.body_name(int(t.body[up]) if up >= 0 else -1)
         joint = d.joint_names[int(t.joint[i])]
         return Body(d.body_names[b], float(d.mass[b]), d.com[b].copy(), d.inertia[b].copy(), parent, joint)
 
@@ -165,8 +162,8 @@ class Described:
             kind.name,
             slice(q, q + kind.nq),
             slice(v, v + kind.nv),
-            self._name(int(d.parent[j])),
-            self._name(int(d.child[j])),
+            d.body_name(int(d.parent[j])),
+            d.body_name(int(d.child[j])),
             float(d.lower[j]),
             float(d.upper[j]),
             float(d.velocity_limit[j]),
@@ -179,6 +176,6 @@ class Described:
         return f"<Mechanism {self.name!r}: {self.nb} bodies, nq = {self.nq}, nv = {self.nv}>"
 
     def _repr_html_(self) -> str:
-        from linkwright.display.mechanism import mechanism
+        from linkwright.model_notebook import mechanism  # for its weight: drawings are for notebooks alone
 
         return mechanism(self)

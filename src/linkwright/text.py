@@ -42,5 +42,10 @@ def free_name(stem: str, taken: Container[str], between: str = "") -> str:
     return stem if stem not in taken else numbered_name(stem + between, taken, 2)
 
 
+def counted(number: int, thing: str, things: str = "") -> str:
+    """A number with its noun, whose plural ends in s unless it is given."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
 def _escaped(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")

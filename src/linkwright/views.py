@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, overload
 
+import numpy as np
+
 from linkwright.base.types import Floats
-from linkwright.text import visible
+from linkwright.display.markup import ROWS, folded, line, shown, table, vector
+from linkwright.text import counted, visible
 
 T = TypeVar("T")
 
@@ -45,8 +48,11 @@ class Joint:
 class View(Sequence[T]):
     """A sequence whose entries are made when asked for; also indexed by name."""
 
-    def __init__(self, n: int, make: Callable[[int], T], find: Callable[[str], int]) -> None:
-        self._n, self._make, self._find = n, make, find
+    def __init__(
+        self, n: int, make: Callable[[int], T], find: Callable[[str], int], table: Callable[[Sequence[T]], str]
+    ) -> None:
+        """`make` and `find` give an entry and its position; `table` the HTML table of some entries."""
+        self._n, self._make, self._find, self._table = n, make, find, table
 
     def __len__(self) -> int:
         return self._n
@@ -72,9 +78,7 @@ class View(Sequence[T]):
         return visible(f"<{self._n}: {shown}{', ...' if self._n > 6 else ''}>")
 
     def _repr_html_(self) -> str:
-        from linkwright.display.mechanism import view
-
-        return view(self)
+        return shown(self._table(self) if len(self) else line("none"))
 
 
 @dataclass(frozen=True)
@@ -105,26 +109,63 @@ class DofReport:
 
     def __str__(self) -> str:
         parts = [
-            count(self.bodies, "body", "bodies"),
-            count(self.coordinates, "coordinate"),
-            count(self.rates, "rate"),
+            counted(self.bodies, "body", "bodies"),
+            counted(self.coordinates, "coordinate"),
+            counted(self.rates, "rate"),
         ]
         if self.couplings:
-            parts.append(count(self.couplings, "joint that follows another", "joints that follow another"))
+            parts.append(counted(self.couplings, "joint that follows another", "joints that follow another"))
         if self.loop_equations:
-            parts.append(count(self.loop_equations, "loop equation"))
+            parts.append(counted(self.loop_equations, "loop equation"))
         least = "at least " if self.loop_equations and self.rank is None else ""
-        freedom = count(max(self.degrees_of_freedom, 0), "degree of freedom", "degrees of freedom")
+        freedom = counted(max(self.degrees_of_freedom, 0), "degree of freedom", "degrees of freedom")
         driven = f", {self.drivers} driven, {self.left} left" if self.drivers else ""
         open_ = " by count; it cannot be assembled as drawn" if self.problem else ""
         return f"{', '.join(parts)}: {least}{freedom}{driven}{open_}"
 
     def _repr_html_(self) -> str:
-        from linkwright.display.mechanism import freedom
+        rows: list[tuple[str, object]] = [
+            ("degrees of freedom", self.degrees_of_freedom),
+            *((("driven", self.drivers), ("left", self.left)) if self.drivers else ()),
+            ("bodies", self.bodies),
+            ("coordinates", self.coordinates),
+            ("rates", self.rates),
+            *((("loop equations", self.loop_equations),) if self.loop_equations else ()),
+            *((("joints that follow another", self.couplings),) if self.couplings else ()),
+            *((("rank of the constraints", self.rank),) if self.rank is not None else ()),
+        ]
+        redundant = table(("redundant equation",), ((x,) for x in self.redundant[:ROWS]), len(self.redundant))
+        return shown(
+            line(str(self)),
+            line(self.problem, bad=True) if self.problem else "",
+            table(("", ""), rows),
+            folded(counted(len(self.redundant), "redundant equation"), redundant if self.redundant else ""),
+        )
 
-        return freedom(self)
+
+def body_table(bodies: Sequence[Body]) -> str:
+    """The bodies of a mechanism as an HTML table."""
+    rows = ((b.name, b.mass, vector(b.com), b.parent, b.joint) for b in bodies[:ROWS])
+    return table(("body", "mass (kg)", "centre of mass (m)", "on", "by joint"), rows, len(bodies))
 
 
-def count(n: int, one: str, many: str = "") -> str:
-    """A number with its noun."""
-    return f"{n} {one if n == 1 else many or one + 's'}"
+def joint_table(joints: Sequence[Joint]) -> str:
+    """The joints of a spanning tree as an HTML table, with limits where the first of them have some."""
+    first = joints[:ROWS]
+    bounded = any(np.isfinite((j.lower, j.upper)).any() for j in first)
+    rows = (
+        (j.name, j.kind, j.parent, j.child, _range(j.q_slice), _range(j.v_slice))
+        + ((_limit(j.lower), _limit(j.upper)) if bounded else ())
+        for j in first
+    )
+    head = ("joint", "kind", "from", "to", "q", "v", *(("least", "most") if bounded else ()))
+    return table(head, rows, len(joints))
+
+
+def _range(s: slice) -> str:
+    size = s.stop - s.start
+    return "" if not size else f"{s.start}" if size == 1 else f"{s.start} … {s.stop - 1}"
+
+
+def _limit(x: float) -> object:
+    return float(x) if np.isfinite(x) else ""

@@ -143,7 +143,7 @@ def mesh(ending: str) -> Callable[[bytes, Path], Any]:
     """A mesh file, as it is drawn."""
 
     def run(data: bytes, folder: Path) -> Any:
-        from linkwright.viewer.meshes import read_mesh
+        from linkwright.formats.meshes import read_mesh
 
         (folder / f"mesh{ending}").write_bytes(data)
         return read_mesh(str(folder), f"mesh{ending}")

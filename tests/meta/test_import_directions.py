@@ -36,14 +36,27 @@ MAY = {
         "spatial",
         "tape",
     },
-    "views": set(),
-    "described": {"programs", "dynamics", "constraints", "mechanism", "views"},
-    "closed": {"constraints", "mechanism", "results", "spatial"},
+    "views": {"display"},
+    "described": {"programs", "dynamics", "constraints", "mechanism", "views", "model_notebook"},
+    "model_notebook": {"display", "views"},
+    "closed": {"constraints", "display", "mechanism", "spatial"},
     "model": {"described", "programs", "dynamics", "kernels", "mechanism", "tape", "views"},
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},
-    "results": {"mechanism", "spatial", "tape"},
-    "simulation": {"model", "closed", "sources", "programs", "dynamics", "results", "kernels", "mechanism", "tape"},
+    "results": {"display", "formats", "mechanism", "model", "spatial", "viewer"},
+    "simulation": {
+        "display",
+        "viewer",
+        "model",
+        "closed",
+        "sources",
+        "programs",
+        "dynamics",
+        "results",
+        "kernels",
+        "mechanism",
+        "tape",
+    },
     "control": {
         "model",
         "programs",
@@ -58,8 +71,8 @@ MAY = {
     },
     "symbolic": {"model", "programs", "dynamics", "sources", "formats", "mechanism", "spatial", "tape", "kernels"},
     "exports": {"model", "programs", "dynamics", "sources", "simulation", "formats", "kernels", "tape"},
-    "viewer": {"results", "mechanism", "spatial"},
-    "display": {"results", "viewer", "views", "mechanism"},
+    "viewer": {"formats", "mechanism", "spatial"},
+    "display": {"viewer", "mechanism"},
     "studies": {
         *(
             "building",
@@ -75,7 +88,6 @@ MAY = {
         ),
         *("spatial", "tape"),
     },
-    "outputs": {"formats", "kernels", "mechanism", "results", "spatial", "tape"},
     "design": {
         *(
             "analysis",
@@ -89,7 +101,7 @@ MAY = {
             "programs",
             "dynamics",
         ),
-        *("outputs", "recipes", "recursions", "results", "simulation", "sources", "spatial", "tape"),
+        *("recipes", "recursions", "results", "simulation", "sources", "spatial", "tape"),
     },
     "sweeps": {
         *(
@@ -103,7 +115,7 @@ MAY = {
             "programs",
             "dynamics",
         ),
-        *("outputs", "results", "formats", "kernels", "mechanism", "spatial", "tape"),
+        *("display", "results", "formats", "kernels", "mechanism", "spatial", "tape"),
     },
     "cli": {
         *(
@@ -113,12 +125,10 @@ MAY = {
             "constraints",
             "mechanism",
             "results",
-            "viewer",
-            "views",
             "formats",
             "symbolic",
         ),
-        *("studies", "exports", "sweeps", "outputs", "analysis", "closed"),
+        *("studies", "exports", "sweeps", "analysis", "closed"),
     },
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
@@ -138,17 +148,6 @@ LAZY = {
             "statics",
         )
     ),
-    ("results/solution.py", "model"),
-    ("results/solution.py", "viewer"),
-    ("results/storage.py", "formats"),
-    *(
-        (f"{name}.py", "display")  # what notebooks ask a thing for
-        for name in (
-            *("described", "views", "results/solution", "simulation/rollout", "closed/linear", "closed/statics"),
-            "sweeps/study",
-        )
-    ),
-    ("formats/mjcf/meshes.py", "viewer"),
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

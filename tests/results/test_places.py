@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from linkwright.errors import NameNotFound
 from linkwright.mechanism.description import Names
 from linkwright.mechanism.drawing import Trace
-from linkwright.results.places import place
+from linkwright.mechanism.places import place
 
 D = replace(crank_motion(np.arange(2.0)).description, traces=(Trace("curve", "tip"), Trace("tip", "block")))
 

@@ -17,7 +17,8 @@ from numpy.testing import assert_array_equal
 
 import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning, ModelError
-from linkwright.results.solution import QUANTITIES, Solution
+from linkwright.mechanism.bodies import QUANTITIES
+from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
 
 TIME = np.linspace(0.0, 1.0, 11)

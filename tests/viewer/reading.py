@@ -5,16 +5,26 @@ from __future__ import annotations
 import base64
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sample_motions import Played
 
+import linkwright as lw
+from linkwright.viewer.inline import animate
 from linkwright.viewer.scene import scene
 
 
 def scene_of(motion: Played, **options: Any) -> dict[str, Any]:
-    return scene(motion.description, motion.time, **motion.data, **options)
+    return scene(motion.description, motion.time, motion.data, **options)
+
+
+def animated(motion: Played | lw.Solution, path: Path, **options: Any) -> Path:
+    """The path of a page with this motion."""
+    if isinstance(motion, lw.Solution):
+        return motion.animate(path, **options)
+    return animate(scene_of(motion, **options), path)
 
 
 def numbers(scene: dict[str, Any], name: str, width: int) -> np.ndarray:

@@ -23,12 +23,11 @@ _STEP = 1e-4
 
 @dataclass
 class Played:
-    """What `animate` needs of a solution."""
+    """What a scene needs of a solution."""
 
     description: Description
     time: np.ndarray
     data: dict[str, np.ndarray]
-    status: Any = None
     poses: Poses | None = field(default=None, repr=False)
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from browser import DESKTOP, FLAGS, PHONE, Open, chromium, opened
 from numpy.testing import assert_allclose
+from reading import animated
 from sample_motions import Played, chain, every_shape, slider_crank, spatial_four_bar
 from test_page import WICKED
 
 import linkwright as lw
-from linkwright.viewer import animate
 from linkwright.viewer.parts import PALETTE
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
@@ -45,7 +45,7 @@ def open_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opener]:
         def open_one(name: str = "slider-crank", solution: Any = None, **options: Any) -> AbstractContextManager[Open]:
             path: Path = folder / f"{name}.html"
             if not path.exists():
-                animate(MOTIONS[name]() if solution is None else solution, path)
+                animated(MOTIONS[name]() if solution is None else solution, path)
             return opened(browser, path, **options)
 
         yield open_one

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reading import scene_in, scene_of
+from reading import animated, scene_in, scene_of
 from sample_motions import Played, slider_crank
 
 from linkwright.errors import LinkwrightError, ModelError
-from linkwright.results.status import Status
-from linkwright.viewer import animate
+from linkwright.mechanism.bodies import QUANTITIES
+from linkwright.results.solution import Solution
+from linkwright.results.status import Counters, Status
 from linkwright.viewer.page import page
 
 WICKED = "</script><img src=x onerror=alert(1)><!--\u2028\u2029 & {{bundle}} {{scene}} \ud800 \"'"
@@ -100,28 +101,33 @@ def test_a_page_of_a_very_long_motion_stays_under_twenty_megabytes() -> None:
 
 
 def test_animate_writes_the_page_and_gives_its_path(tmp_path: Path) -> None:
-    path = animate(slider_crank(), tmp_path / "x.html", title="A title & more")
+    path = animated(slider_crank(), tmp_path / "x.html", title="A title & more")
     assert path == tmp_path / "x.html"
     assert "<title>A title &amp; more</title>" in path.read_text(encoding="utf-8")
 
 
 def test_a_page_with_half_a_surrogate_pair_can_be_written(tmp_path: Path) -> None:
-    assert animate(slider_crank(name=WICKED), tmp_path / "x.html").stat().st_size
+    assert animated(slider_crank(name=WICKED), tmp_path / "x.html").stat().st_size
 
 
 def test_how_a_motion_failed_is_on_the_page(tmp_path: Path) -> None:
     motion = slider_crank()
-    motion.status = Status(ok=False, message="the driver 'motor' cannot go on")
-    text = animate(motion, tmp_path / "x.html").read_text(encoding="utf-8")
+    status = Status(ok=False, message="the driver 'motor' cannot go on")
+    arrays = [motion.data[name] for name in QUANTITIES]
+    counts = np.zeros(len(motion.time), int)
+    failed = Solution.of(
+        motion.description, motion.time, *arrays, status=status, counters=Counters(), iterations=counts
+    )
+    text = animated(failed, tmp_path / "x.html").read_text(encoding="utf-8")
     assert scene_in(text)["notes"] == ["the driver 'motor' cannot go on."]
 
 
 def test_an_empty_solution_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no time points"):
-        animate(slider_crank(points=0), tmp_path / "x.html")
+        animated(slider_crank(points=0), tmp_path / "x.html")
     assert os.listdir(tmp_path) == []
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(LinkwrightError, match="cannot write"):
-        animate(slider_crank(), tmp_path / "gone" / "x.html")
+        animated(slider_crank(), tmp_path / "gone" / "x.html")

@@ -9,13 +9,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from reading import numbers, scene_of
 from sample_motions import Played, chain, played, slider_crank, spatial_four_bar
-from test_meshes import binary_stl
 
 from linkwright.errors import LinkwrightWarning, NameNotFound
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.description import KINDS
 from linkwright.mechanism.drawing import Trace
 from linkwright.viewer import scene as room
+from mesh_files import binary_stl
 
 
 def still(b: Builder, points: int = 2) -> Played:
@@ -46,7 +46,9 @@ def test_positions_are_kept_from_the_middle_of_the_scene() -> None:
 
 def test_rates_that_are_not_known_are_not_there() -> None:
     motion = slider_crank()
-    made = room.scene(motion.description, motion.time, motion.data["position"], motion.data["orientation"])
+    made = room.scene(
+        motion.description, motion.time, {name: motion.data[name] for name in ("position", "orientation")}
+    )
     assert set(made["data"]) == {"count", "time", "position", "orientation"}
 
 

@@ -24,7 +24,7 @@ from linkwright.cli.screen import (
     model_table,
     tell_warning,
 )
-from linkwright.text import on_one_line
+from linkwright.text import counted, on_one_line
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -96,16 +96,16 @@ def constrained(mechanism: Mechanism) -> bool:
 
 def _freedom(mechanism: Mechanism) -> list[str]:
     """How well the mechanism goes together, what is left free and what is redundant."""
+
     from linkwright.closed.starting import placed
     from linkwright.constraints.kinematics import Kinematics
     from linkwright.mechanism.system import System
-    from linkwright.views import count
 
     d = mechanism.description
     system = d.system or System()
     kinematics = Kinematics(placed(mechanism, system.start))
     state = kinematics.assemble(system.start, system.assembly_tolerance)
-    rounds = count(state.iterations, "iteration")
+    rounds = counted(state.iterations, "iteration")
     lines = [f"assembled to {state.miss:.1e} m at t = {system.start:g} s, in {rounds}"]
     return lines + kinematics.freedom(state, system.start).sentences()
 

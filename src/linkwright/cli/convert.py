@@ -23,7 +23,7 @@ from linkwright.cli.screen import (
     tell_warning,
 )
 from linkwright.errors import LinkwrightError
-from linkwright.views import count
+from linkwright.text import counted
 
 Friction = Annotated[
     str | None,
@@ -77,7 +77,7 @@ def convert(
     meshes = sorted({shape.file for shape in description.shapes if shape.file})
     if meshes and output.suffix == ".mks" and output.parent.resolve() != model.parent.resolve():
         tell_warning(f"meshes are looked for beside the model: copy {', '.join(meshes[:8])} to {output.parent}")
-    size = f"{count(description.nb, 'body', 'bodies')}, {count(description.nj, 'joint')}"
+    size = f"{counted(description.nb, 'body', 'bodies')}, {counted(description.nj, 'joint')}"
     console().print(f"{output}: {description.name}, {size}", soft_wrap=True)
 
 

@@ -30,7 +30,6 @@ def view(
 
     import linkwright as lw
     from linkwright.formats import ENDINGS
-    from linkwright.viewer import animate
 
     if solution.is_dir():
         raise LinkwrightError(f"{solution}: is a directory; give a solution, a .nc file")
@@ -48,7 +47,7 @@ def view(
         motion = lw.open(solution)
         if output is not None and target != output:
             made_folder(output)
-        page = animate(motion, target, title=title)
+        page = motion.animate(target, title=title)
     for warning in caught:
         tell_warning(str(warning.message))
     console().print(f"{page}: {page.stat().st_size / 1e6:.1f} MB; open it in any browser", soft_wrap=True)

@@ -90,7 +90,7 @@ class Linearised:
         return iter((self.A, self.B, self.modes))
 
     def _repr_html_(self) -> str:
-        from linkwright.display.reports import linearised
+        from linkwright.closed.notebook import linearised  # for its weight: tables are for notebooks alone
 
         return linearised(self)
 

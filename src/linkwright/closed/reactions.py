@@ -11,10 +11,11 @@ from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.reactions import Reactions
+from linkwright.mechanism.bodies import of_ground
 from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.frames import full_inertia
+from linkwright.mechanism.joint_motion import FrameMotion, relative_motion
 from linkwright.mechanism.topology import reacting_bodies
-from linkwright.results.joints import Carried, relative_motion
 from linkwright.spatial.algebra import point_acceleration
 from linkwright.spatial.rotation import euler_parameters_matrix
 
@@ -133,16 +134,13 @@ class Reacting:
     def _acceleration(self, j: int, bodies: Mapping[str, Floats], time: Floats) -> Floats:
         """(T, nv): how the rates of a joint change, by how its bodies move."""
         d = self.description
-        names = ("orientation", "position", "velocity", "angular_velocity", "acceleration", "angular_acceleration")
 
-        def carried(body: int) -> Carried:
-            if body != GROUND:
-                return Carried(*(bodies[name][:, [body]].transpose(2, 0, 1) for name in names))
-            still = [np.zeros((4 if name == "orientation" else 3, len(time), 1)) for name in names]
-            still[0][0] = 1.0
-            return Carried(*still)
+        def motion(body: int) -> FrameMotion:
+            if body == GROUND:
+                return FrameMotion.of(lambda name: of_ground(name, len(time), 1))
+            return FrameMotion.of(lambda name: bodies[name][:, [body]].transpose(2, 0, 1))
 
-        ends = [carried(int(body)) for body in (d.parent[j], d.child[j])]
+        ends = [motion(int(body)) for body in (d.parent[j], d.child[j])]
         frames = [(r[j][..., None], p[j][:, None]) for r, p in ((d.ri, d.pi), (d.rj, d.pj))]
         return np.asarray(relative_motion(d.kind_of(j), ends, frames, d.pitch[[j]], time)[2][..., 0].T)
 

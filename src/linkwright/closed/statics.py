@@ -58,7 +58,7 @@ class Equilibrium:
         return not np.any(values.real > GROWS * np.abs(values).max(initial=0.0))
 
     def _repr_html_(self) -> str:
-        from linkwright.display.reports import equilibrium
+        from linkwright.closed.notebook import equilibrium  # for its weight: tables are for notebooks alone
 
         return equilibrium(self)
 

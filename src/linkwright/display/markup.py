@@ -7,12 +7,17 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+import numpy as np
+from numpy.typing import NDArray
+
 from linkwright.text import UNSEEN
 
 #: Rows of a table that are shown; the rest is counted.
 ROWS = 12
 #: Letters of a name that are shown.
 LETTERS = 60
+#: Numbers of an array up to which its least and greatest are looked for.
+LOOKED = 4_000_000
 
 # Ink is the notebook's own and lines are half transparent, so that every theme can be read.
 _STYLE = """<style>
@@ -47,10 +52,10 @@ def shown(*parts: str) -> str:
 
 def safe(text: object, most: int = LETTERS) -> str:
     """Any text as harmless HTML: cut, escaped, without letters that cannot be seen or written."""
-    given = str(text)
-    if len(given) > most:
-        given = given[: most - 1] + "…"
-    return html.escape(UNSEEN.sub("�", given))
+    letters = str(text)
+    if len(letters) > most:
+        letters = letters[: most - 1] + "…"
+    return html.escape(UNSEEN.sub("�", letters))
 
 
 def heading(title: object, more: str = "") -> str:
@@ -80,12 +85,12 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], total: int | No
 
     Numbers are written short; what is `Markup` is put in as it is. Rows are asked for only as far as they are shown.
     """
-    found = list(islice(rows, ROWS + 1))
-    more = (len(found) if total is None else total) - ROWS
+    first = list(islice(rows, ROWS + 1))
+    more = (len(first) if total is None else total) - ROWS
     top = f"<thead><tr>{''.join(f'<th>{safe(name)}</th>' for name in head)}</tr></thead>" if any(head) else ""
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in found[:ROWS])
-    rest = f"… and {more:,} more" if total is not None else "… and more"
-    after = f'<p class="lw-soft">{rest}</p>' if more > 0 else ""
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in first[:ROWS])
+    note = f"… and {more:,} more" if total is not None else "… and more"
+    after = f'<p class="lw-soft">{note}</p>' if more > 0 else ""
     return f'<div class="lw-wide"><table>{top}<tbody>{body}</tbody></table>{after}</div>'
 
 
@@ -94,6 +99,19 @@ def number(x: float) -> str:
     if math.isinf(x):
         return "∞" if x > 0 else "−∞"
     return f"{x:.5g}".replace("-", "−")
+
+
+def vector(numbers: Iterable[float]) -> Markup:
+    """Numbers beside each other."""
+    return Markup(safe(", ".join(number(float(x)) for x in numbers), 80))
+
+
+def span(values: NDArray[np.float64]) -> tuple[object, object]:
+    """The least and the greatest finite value as cells; of arrays in other memory, or very large, nothing."""
+    if not isinstance(values, np.ndarray) or values.size > LOOKED:
+        return "", ""
+    finite = values[np.isfinite(values)]
+    return (float(finite.min()), float(finite.max())) if finite.size else ("", "")
 
 
 def _cell(value: object) -> str:

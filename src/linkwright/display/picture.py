@@ -8,39 +8,26 @@ import numpy as np
 
 from linkwright.base.types import Floats
 from linkwright.display.markup import safe
-from linkwright.errors import LinkwrightError
 from linkwright.mechanism.bodies import body_motion
 from linkwright.mechanism.description import GROUND, Description
+from linkwright.mechanism.topology import span
+from linkwright.mechanism.tree import Tree
+from linkwright.viewer.figure import body_colors, skeleton
+from linkwright.viewer.framing import view_of
+from linkwright.viewer.joints import stretched
+from linkwright.viewer.motion import Motion
 
-#: Bodies up to which a mechanism is drawn, and up to which a closed one is put together for it.
-MOST, CLOSED = 120, 40
 WIDTH, HEIGHT, _EDGE = 260, 190, 16
 
 
-def picture(mech: Any) -> str:
-    """The drawing as SVG, where it is quickly made and shows something; else nothing."""
-    d: Description = mech.description
-    if not 0 < d.nb <= (CLOSED if mech.closed else MOST):
-        return ""
-    try:
-        q = mech.assemble() if mech.closed else mech.neutral()
-    except (LinkwrightError, np.linalg.LinAlgError):
-        return ""  # a mechanism that does not go together has no place for its bodies
-    return drawn(d, q[None], np.zeros((1, mech.nv)))
-
-
-def drawn(d: Description, q: Floats, v: Floats) -> str:
-    """The mechanism at the first of these states."""
-    from linkwright.viewer.figure import body_colors, skeleton
-    from linkwright.viewer.framing import view_of
-    from linkwright.viewer.joints import stretched
-    from linkwright.viewer.motion import Motion
-
-    found = body_motion(d, q, v, v)
-    values = {name: found[name] for name in ("position", "orientation")}
+def drawn(d: Description, q: Floats) -> str:
+    """The mechanism at the coordinates q (nq,); nothing where its bodies have no finite place or no extent."""
+    nothing = np.zeros((1, Tree(d, span(d)).coordinates.nv))
+    poses = body_motion(d, q[None], nothing, nothing)
+    values = {name: poses[name] for name in ("position", "orientation")}
     if not all(np.isfinite(x).all() for x in values.values()):
         return ""
-    motion = Motion(np.zeros(len(q)), values)
+    motion = Motion(np.zeros(1), values)
     bones, color_of = skeleton(d, motion, np.zeros((0, 3))), body_colors(d)
 
     def at(body: int, points: Any) -> Floats:

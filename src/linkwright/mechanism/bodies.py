@@ -23,12 +23,20 @@ from linkwright.tape.build import record
 AT_ONCE = 50_000  # bodies times points that are computed together
 #: The arrays of a description that tell how bodies are joined.
 NUMBERS = ("ri", "pi", "rj", "pj", "pitch")
-QUANTITIES = ("position", "orientation", "velocity", "angular_velocity", "acceleration", "angular_acceleration")
+#: What describes the motion of a body at a time, in ground's axes: how many numbers, their unit, and what they are.
+QUANTITIES: dict[str, tuple[int, str, str]] = {
+    "position": (3, "m", "position of the body's origin"),
+    "orientation": (4, "1", "Euler parameters of the body"),
+    "velocity": (3, "m/s", "velocity of the body's origin"),
+    "angular_velocity": (3, "rad/s", "angular velocity of the body"),
+    "acceleration": (3, "m/s^2", "acceleration of the body's origin"),
+    "angular_acceleration": (3, "rad/s^2", "angular acceleration of the body"),
+}
 
 
 def body_motion(d: Description, q: Floats, v: Floats, a: Floats) -> dict[str, Floats]:
     """(T, nb, 3) and (T, nb, 4) of every quantity, in ground's axes and the description's order."""
-    found = {name: np.empty((len(q), d.nb, 4 if name == "orientation" else 3)) for name in QUANTITIES}
+    motion = {name: np.empty((len(q), d.nb, size)) for name, (size, _, _) in QUANTITIES.items()}
     topology = span(d)
     x = Tree(d, topology).coordinates
     numbers = {name: getattr(d, name)[None] for name in NUMBERS}
@@ -36,23 +44,31 @@ def body_motion(d: Description, q: Floats, v: Floats, a: Floats) -> dict[str, Fl
     for first in range(0, len(q), at_once):
         some = slice(first, first + at_once)
         for name, y in zip(QUANTITIES, _motion(d, topology, x, numbers, q[some], v[some], a[some]), strict=True):
-            found[name][some] = np.moveaxis(y, 0, -1)
-    _steady(found["orientation"])
-    return {name: sealed(y) for name, y in found.items()}
+            motion[name][some] = np.moveaxis(y, 0, -1)
+    _steady(motion["orientation"])
+    return {name: sealed(y) for name, y in motion.items()}
+
+
+def of_ground(quantity: str, *shape: int) -> Floats:
+    """(3 or 4, ...): a quantity of ground, which stands still, components first."""
+    still = np.zeros((QUANTITIES[quantity][0], *shape))
+    if quantity == "orientation":
+        still[0] = 1.0
+    return still
 
 
 def bodies_of_cases(
     d: Description, numbers: Mapping[str, Floats], q: Floats, v: Floats, a: Floats
 ) -> dict[str, Floats]:
     """(T, n, nb, 3) and (T, n, nb, 4): the same for n mechanisms that differ by `NUMBERS` (n, joints, ...)."""
-    found = {name: np.empty((*q.shape[:2], d.nb, 4 if name == "orientation" else 3)) for name in QUANTITIES}
+    motion = {name: np.empty((*q.shape[:2], d.nb, size)) for name, (size, _, _) in QUANTITIES.items()}
     topology = span(d)
     x = Tree(d, topology).coordinates
     for k in range(len(q)):
         for name, y in zip(QUANTITIES, _motion(d, topology, x, numbers, q[k], v[k], a[k]), strict=True):
-            found[name][k] = np.moveaxis(y, 0, -1)
-    _steady(found["orientation"])
-    return found
+            motion[name][k] = np.moveaxis(y, 0, -1)
+    _steady(motion["orientation"])
+    return motion
 
 
 def _steady(e: Floats) -> None:

@@ -223,6 +223,10 @@ class Description:
         """The leader of every follower, ratio and offset."""
         return {m.follower: (m.leader, m.ratio, m.offset) for m in self.mimics}
 
+    def body_name(self, body: int) -> str:
+        """The name of a body by its number; −1 is ground."""
+        return self.ground_name if body == GROUND else self.body_names[body]
+
     def kind_of(self, joint: int) -> JointKind:
         return KIND_LIST[int(self.kind[joint])]
 

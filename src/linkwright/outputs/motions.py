@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,20 @@ import numpy as np
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.errors import NameNotFound
+from linkwright.mechanism.bodies import QUANTITIES, of_ground
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.gear_trains import of_first_leader
+from linkwright.mechanism.joint_motion import FrameMotion, relative_motion
+from linkwright.mechanism.places import at_point, find, turned
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
+from linkwright.mechanism.whole_turns import References, angle_references
 from linkwright.outputs.language import Output
 from linkwright.outputs.quantities import Force, Measure
 from linkwright.outputs.reductions import REDUCTIONS, names_outside, reductions
-from linkwright.results.joints import Carried, relative_motion
-from linkwright.results.places import find, turned
-from linkwright.results.solution import QUANTITIES, Solution
-from linkwright.results.whole_turns import References, angle_references
-from linkwright.spatial.algebra import point_acceleration, point_velocity
+from linkwright.results.solution import Solution
 
 #: What a place has as position, velocity and acceleration, and as angular velocity and acceleration.
 _OF_PLACES = (
@@ -32,8 +33,6 @@ _OF_PLACES = (
     ("velocity", "angular_velocity"),
     ("acceleration", "angular_acceleration"),
 )
-#: Quantities of bodies in the order of `Carried`.
-_CARRIED = ("orientation", "position", "velocity", "angular_velocity", "acceleration", "angular_acceleration")
 
 
 @dataclass(eq=False)
@@ -94,16 +93,10 @@ class Motions:
     def place(self, name: str, quantity: str) -> Floats:
         """(3 or 4, T, n): a quantity of a body or triad, in ground's axes, as `Solution` has it."""
         body, frame = find(self.cases.description, name)
-        x = self._body(quantity, body)
         if frame is None or quantity not in ("position", "velocity", "acceleration"):
-            return x
+            return self._body(quantity, body)
         arm = turned(self._body("orientation", body), self.cases.array("frame_p")[:, frame].T)
-        if quantity == "position":
-            return np.asarray(x + arm)
-        omega = self._body("angular_velocity", body)
-        if quantity == "velocity":
-            return np.asarray(point_velocity(x, omega, arm))
-        return np.asarray(point_acceleration(x, self._body("angular_acceleration", body), omega, arm))
+        return at_point(quantity, arm, lambda part: self._body(part, body))
 
     def joint(self, j: int) -> tuple[Floats, Floats, Floats]:
         """(nq, T, n), (nv, T, n), (nv, T, n): coordinates, rates and accelerations of a joint, by its number."""
@@ -127,7 +120,8 @@ class Motions:
         """Of any joint, by how its bodies move."""
         d, cases = self.cases.description, self.cases
         kind = d.kind_of(j)
-        ends = [Carried(*(self._body(name, int(body)) for name in _CARRIED)) for body in (d.parent[j], d.child[j])]
+        bodies = (int(d.parent[j]), int(d.child[j]))
+        ends = [FrameMotion.of(partial(self._body, body=body)) for body in bodies]
         frames = [
             (np.moveaxis(cases.array(r)[:, j], 0, -1), cases.array(p)[:, j].T) for r, p in (("ri", "pi"), ("rj", "pj"))
         ]
@@ -138,10 +132,7 @@ class Motions:
         """Components first."""
         if body != GROUND:
             return np.moveaxis(self.bodies[quantity][:, :, body], -1, 0)
-        still = np.zeros((QUANTITIES[quantity][0], len(self.time), len(self.cases)))
-        if quantity == "orientation":
-            still[0] = 1.0
-        return still
+        return of_ground(quantity, len(self.time), len(self.cases))
 
     def _from_states(self, j: int) -> tuple[Floats, Floats, Floats] | None:
         """Of a joint of the spanning tree, where its coordinates are known."""

@@ -12,6 +12,7 @@ from typing import Literal
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.expression import Name
+from linkwright.mechanism.places import find, fitting
 from linkwright.mechanism.quantities import (
     POSITIONS,
     VELOCITIES,
@@ -19,7 +20,6 @@ from linkwright.mechanism.quantities import (
     joint_index,
     joint_words,
 )
-from linkwright.results.places import find, fitting
 
 ACCELERATIONS = ("ax", "ay", "az", "alphax", "alphay", "alphaz")
 #: The parts of a place, and the distances between two, by the order of the time derivative.

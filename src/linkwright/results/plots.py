@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from linkwright.base.checks import path_text
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.mechanism.bodies import QUANTITIES
 from linkwright.mechanism.kinds import JointKind
-from linkwright.results.joints import joint_coordinates
-from linkwright.results.places import fitting, place
-from linkwright.results.solution import QUANTITIES, Solution
+from linkwright.mechanism.places import fitting, place
+from linkwright.results.joints import joint_motion
+from linkwright.results.solution import Solution
 from linkwright.text import first_few
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _moving_joints(solution: Solution, size: float, *, several: bool) -> list[st
         kind = d.kind_of(int(joints[0]))
         if kind.nq == 0 or several == (kind.nq == 1):
             continue
-        q = joint_coordinates(solution, joints)[0]
+        q = joint_motion(solution, joints)[0]
         turns = np.array([k in kind.angles or (not kind.paired and k >= kind.nq - 4) for k in range(kind.nq)])
         found += joints[_moving(np.moveaxis(q, 0, -1), np.where(turns, 1.0, size))].tolist()
     return [d.joint_names[k] for k in sorted(found)]

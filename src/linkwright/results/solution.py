@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,34 +17,25 @@ from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.errors import DtypeError, ShapeError
+from linkwright.mechanism.bodies import QUANTITIES, of_ground
 from linkwright.mechanism.description import GROUND, Description, sealed
+from linkwright.mechanism.places import Place, at_point, fitting, place, spread, turned
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
+from linkwright.mechanism.whole_turns import References
 from linkwright.results.bodies import BodyArrays
-from linkwright.results.joints import joint_motion, references_of, tree_accelerations, tree_coordinates
-from linkwright.results.places import Place, fitting, place, spread, turned
+from linkwright.results.joints import joint_motion, references_of, tree_motion
 from linkwright.results.series import Series
 from linkwright.results.status import Counters, Status
-from linkwright.results.whole_turns import References
-from linkwright.spatial.algebra import point_acceleration, point_velocity
 from linkwright.spatial.rotation import euler_parameters, quaternion_product
+from linkwright.text import counted
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
     from linkwright.model import Mechanism
-
-
-#: What is kept of every body at every time, with how many numbers it has, its unit, and what it is.
-QUANTITIES: dict[str, tuple[int, str, str]] = {
-    "position": (3, "m", "position of the body's origin"),
-    "orientation": (4, "1", "Euler parameters of the body"),
-    "velocity": (3, "m/s", "velocity of the body's origin"),
-    "angular_velocity": (3, "rad/s", "angular velocity of the body"),
-    "acceleration": (3, "m/s^2", "acceleration of the body's origin"),
-    "angular_acceleration": (3, "rad/s^2", "angular acceleration of the body"),
-}
+    from linkwright.viewer.inline import Animation
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +87,8 @@ class Solution:
         self.events = tuple(events)
         #: What else is known at every time point: forces of drivers, elements and joints, by names as `motor.torque`.
         self.series: Mapping[str, Series] = MappingProxyType(dict(series or {}))
+        self._mechanism: Mechanism | None = None
+        self._dataset: xarray.Dataset | None = None
 
     @classmethod
     def of(
@@ -120,18 +114,12 @@ class Solution:
         Bodies are in the order of the description. The arrays are copied.
         """
         when = _checked("time", time, None, "(T,)")
-        given = {
-            "position": position,
-            "orientation": orientation,
-            "velocity": velocity,
-            "angular_velocity": angular_velocity,
-            "acceleration": acceleration,
-            "angular_acceleration": angular_acceleration,
-        }
+        motion = (position, orientation, velocity, angular_velocity, acceleration, angular_acceleration)
         points, bodies = len(when), description.nb
-        arrays = {}
-        for name, (size, _, _) in QUANTITIES.items():
-            arrays[name] = _checked(name, given[name], (points, bodies, size), "(time points, bodies, components)")
+        arrays = {
+            name: _checked(name, array, (points, bodies, size), "(time points, bodies, components)")
+            for (name, (size, _, _)), array in zip(QUANTITIES.items(), motion, strict=True)
+        }
         counts = _checked("iterations", iterations, (points,), "(time points,)", np.int64)
         return cls(description, when, arrays, counts, status, counters, states, events)
 
@@ -155,15 +143,13 @@ class Solution:
         """
         when = _taken("time", time, None)
         x = Tree(description, span(description)).coordinates if mechanism is None else mechanism
-        sizes = {"q": x.nq, "v": x.nv, "a": x.nv}
-        given = {"q": q, "v": v, "a": a}
-        states = States(*(_taken(name, given[name], (len(when), n)) for name, n in sizes.items()))
+        parts = (("q", q, x.nq), ("v", v, x.nv), ("a", a, x.nv))
+        states = States(*(_taken(name, array, (len(when), n)) for name, array, n in parts))
         arrays = BodyArrays(description, states.q, states.v, states.a)
         none = sealed(np.zeros(len(when), np.int64))
-        made = cls(description, when, arrays, none, status, counters, states, events)
-        if mechanism is not None:
-            made.__dict__["mechanism"] = mechanism
-        return made
+        solution = cls(description, when, arrays, none, status, counters, states, events)
+        solution._mechanism = mechanism
+        return solution
 
     def with_series(self, series: Mapping[str, Series]) -> Solution:
         """The same with these series besides those it has."""
@@ -171,47 +157,48 @@ class Solution:
             if len(one) != len(self):
                 text = f"series {name!r} has {len(one)} values; there are {len(self)} time points"
                 raise ShapeError(text, given=(len(one),), wanted=(len(self),))
-        made = copy(self)
-        made.__dict__.pop("data", None)
-        made.series = MappingProxyType({**self.series, **series})
-        return made
+        extended = copy(self)
+        extended._dataset = None
+        extended.series = MappingProxyType({**self.series, **series})
+        return extended
+
+    def add_notes(self, notes: Iterable[str]) -> None:
+        """Put further notes behind those of the status."""
+        self.status = replace(self.status, notes=(*self.status.notes, *notes))
 
     def __len__(self) -> int:
         return len(self.time)
 
     def __repr__(self) -> str:
         d = self.description
-        bodies = "1 body" if d.nb == 1 else f"{d.nb} bodies"
-        points = "1 point" if len(self) == 1 else f"{len(self)} points"
+        bodies, points = counted(d.nb, "body", "bodies"), counted(len(self), "point")
         span = f", t = {self.time[0]:g} … {self.time[-1]:g} s" if len(self) else ""
         return f"<Solution {d.name!r}: {bodies}, {points}{span}; {self.status}>"
 
     def _repr_html_(self) -> str:
-        from linkwright.display.solution import solution
+        from linkwright.results.notebook import output  # for its weight: drawings are for notebooks alone
 
-        return solution(self)
+        return output(self)
 
     # -- motion -----------------------------------------------------------------------------------------
     def position(self, name: str) -> Floats:
-        """(T, 3): the origin of a body or triad, in ground's axes."""
-        at = place(self.description, name)
-        x = self._of("position", at)
-        return np.array((x + self._arm(at) if at.off else x).T)
+        """(T, 3): the position (m) of the origin of a body or frame, in ground's axes."""
+        return self._of_origin("position", name)
 
     def velocity(self, name: str) -> Floats:
-        """(T, 3): the velocity of the origin of a body or triad, v + ω × r."""
-        at = place(self.description, name)
-        v = self._of("velocity", at)
-        return np.array((point_velocity(v, self._of("angular_velocity", at), self._arm(at)) if at.off else v).T)
+        """(T, 3): the velocity (m/s) of the origin of a body or frame, v + ω × r."""
+        return self._of_origin("velocity", name)
 
     def acceleration(self, name: str) -> Floats:
-        """(T, 3): the acceleration of the origin of a body or triad, a + α × r + ω × (ω × r)."""
+        """(T, 3): the acceleration (m/s²) of the origin of a body or frame, a + α × r + ω × (ω × r)."""
+        return self._of_origin("acceleration", name)
+
+    def _of_origin(self, quantity: str, name: str) -> Floats:
         at = place(self.description, name)
-        a = self._of("acceleration", at)
-        if at.off:
-            alpha, omega = self._of("angular_acceleration", at), self._of("angular_velocity", at)
-            a = point_acceleration(a, alpha, omega, self._arm(at))
-        return np.array(a.T)
+        if not at.off:
+            return np.array(self._of(quantity, at).T)
+        arm = turned(self._of("orientation", at), at.p)
+        return np.array(at_point(quantity, arm, lambda part: self._of(part, at)).T)
 
     def orientation(self, name: str) -> Floats:
         """(T, 4): the Euler parameters e0..e3 of a body or triad, scalar first."""
@@ -231,14 +218,7 @@ class Solution:
         """A quantity of a place's body, components first."""
         if at.body != GROUND:
             return np.asarray(self.arrays[quantity][:, at.body].T)
-        still = np.zeros((QUANTITIES[quantity][0], len(self)))
-        if quantity == "orientation":
-            still[0] = 1.0
-        return still
-
-    def _arm(self, at: Place) -> Floats:
-        """From the origin of a place's body to the place, in ground's axes."""
-        return np.asarray(turned(self._of("orientation", at), at.p))
+        return of_ground(quantity, len(self))
 
     # -- joints -----------------------------------------------------------------------------------------
     def joint(self, name: str) -> Floats:
@@ -264,17 +244,17 @@ class Solution:
     @property
     def q(self) -> Floats:
         """(T, nq): the coordinates of the spanning tree, as `mechanism.joints` has them."""
-        return self._tree[0]
+        return self._tree.q
 
     @property
     def v(self) -> Floats:
         """(T, nv): the rates of the spanning tree."""
-        return self._tree[1]
+        return self._tree.v
 
     @property
     def a(self) -> Floats:
         """(T, nv): the accelerations of the spanning tree, how v changes."""
-        return self.states.a if self.states is not None else self._tree_accelerations
+        return self._tree.a
 
     @cached_property
     def angle_references(self) -> References:
@@ -282,23 +262,19 @@ class Solution:
         return references_of(self)
 
     @cached_property
-    def _tree_accelerations(self) -> Floats:
-        found: Floats = sealed(tree_accelerations(self))
-        return found
-
-    @cached_property
-    def _tree(self) -> tuple[Floats, Floats]:
+    def _tree(self) -> States:
         if self.states is not None:
-            return self.states.q, self.states.v
-        q, v = tree_coordinates(self)
-        return sealed(q), sealed(v)
+            return self.states
+        return States(*(sealed(x) for x in tree_motion(self)))
 
-    @cached_property
+    @property
     def mechanism(self) -> Mechanism:
         """The mechanism that moved."""
-        from linkwright.model import Mechanism
+        if self._mechanism is None:
+            from linkwright.model import Mechanism  # for its weight: a stored motion is shown without it
 
-        return Mechanism(self.description)
+            self._mechanism = Mechanism(self.description)
+        return self._mechanism
 
     def energy(self) -> Floats:
         """(T,): kinetic energy, and potential energy in gravity; springs have none here."""
@@ -306,12 +282,14 @@ class Solution:
         return np.asarray(mech.kinetic_energy(self.q, self.v) + mech.potential_energy(self.q))
 
     # -- the outside ------------------------------------------------------------------------------------
-    @cached_property
+    @property
     def data(self) -> xarray.Dataset:
         """Everything as an xarray Dataset: dimensions time, body, axis (x, y, z) and parameter (e0..e3)."""
-        from linkwright.results.tables import dataset
+        if self._dataset is None:
+            from linkwright.results.tables import dataset
 
-        return dataset(self)
+            self._dataset = dataset(self)
+        return self._dataset
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a NetCDF file that `lw.open` reads, with the model in it; a name in .csv, as `to_csv` does."""
@@ -362,11 +340,21 @@ class Solution:
 
         return plot_series(self, names, path)
 
-    def animate(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
-        """Write an animation as one HTML file that any browser shows; without a path, one that notebooks show."""
-        from linkwright.viewer import animate
+    @overload
+    def animate(self, path: str | os.PathLike[str], *, title: str | None = None, height: int | None = None) -> Path: ...
+    @overload
+    def animate(self, path: None = None, *, title: str | None = None, height: int | None = None) -> Animation: ...
+    def animate(
+        self, path: str | os.PathLike[str] | None = None, *, title: str | None = None, height: int | None = None
+    ) -> Path | Animation:
+        """Write an animation as one HTML file that any browser shows, and return its path.
 
-        return animate(self, path, **options)
+        Without a path, an `Animation` that notebooks show, `height` pixels high (from 100 to 4000; 460 by default).
+        `title` is the page's title; by default the model's name.
+        """
+        from linkwright.results.notebook import animate  # for its weight: a page is seldom written
+
+        return animate(self, path, title, height)
 
 
 def _taken(name: str, given: ArrayLike, shape: tuple[int, ...] | None) -> Floats:

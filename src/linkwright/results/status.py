@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
-from linkwright.text import visible
+from linkwright.text import counted, visible
 
 
 @dataclass(frozen=True)
@@ -58,18 +57,15 @@ class Counters:
     rejected: int = 0
 
     def __str__(self) -> str:
-        names = [field.name for field in dataclasses.fields(self) if field.name not in ("points", "steps", "rejected")]
-        text = ", ".join(_counted(getattr(self, name), name.replace("_", " ")) for name in ["points", *names])
+        points, rounds = counted(self.points, "point"), counted(self.newton_iterations, "newton iteration")
         if not self.steps:
-            return text
+            evaluations = counted(self.tape_evaluations, "tape evaluation")
+            solves, substeps = counted(self.linear_solves, "linear solve"), counted(self.substeps, "substep")
+            return f"{points}, {rounds}, {evaluations}, {solves}, {substeps}"
         again = f", {self.rejected:,} rejected" if self.rejected else ""
-        rounds = f", {_counted(self.newton_iterations, 'newton iterations')}" if self.newton_iterations else ""
-        points, calls = _counted(self.points, "points"), _counted(self.tape_evaluations, "evaluations")
-        return f"{points}, {_counted(self.steps, 'steps')}{again}, {calls}{rounds}"
-
-
-def _counted(number: int, things: str) -> str:
-    return f"{number:,} {things.removesuffix('s') if number == 1 else things}"
+        iterations = f", {rounds}" if self.newton_iterations else ""
+        evaluations = counted(self.tape_evaluations, "evaluation")
+        return f"{points}, {counted(self.steps, 'step')}{again}, {evaluations}{iterations}"
 
 
 def _sentence(text: str) -> str:

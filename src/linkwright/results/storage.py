@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 from linkwright.base.checks import path_text
 from linkwright.base.files import check_target, write_bytes
 from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
+from linkwright.mechanism.bodies import QUANTITIES
 from linkwright.mechanism.description import Description, sealed
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Coordinates, Tree
 from linkwright.results import superblock
 from linkwright.results.netcdf import netcdf_bytes
 from linkwright.results.series import Series
-from linkwright.results.solution import QUANTITIES, Occurrence, Solution, States
+from linkwright.results.solution import Occurrence, Solution, States
 from linkwright.results.status import Counters, Status
 
 FORMAT, VERSION = "linkwright solution", 1

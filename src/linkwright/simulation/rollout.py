@@ -60,9 +60,9 @@ class Rollout:
         return f"<Rollout: {states} motions, {len(self)} samples to t = {self.time[-1]:g} s{end}>"
 
     def _repr_html_(self) -> str:
-        from linkwright.display.reports import rollout
+        from linkwright.simulation.notebook import output  # for its weight: drawings are for notebooks alone
 
-        return rollout(self)
+        return output(self)
 
 
 def rollout(

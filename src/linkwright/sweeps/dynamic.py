@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,11 @@ from linkwright.base.types import Floats
 from linkwright.constraints.assembling import Settling
 from linkwright.constraints.case_numbers import CaseNumbers
 from linkwright.errors import LinkwrightError
-from linkwright.mechanism.bodies import NUMBERS, bodies_of_cases
+from linkwright.mechanism.bodies import NUMBERS, bodies_of_cases, of_ground
 from linkwright.mechanism.cases import Cases
+from linkwright.mechanism.joint_motion import FrameMotion, relative_motion
 from linkwright.mechanism.lengths import coordinate_units, length_scale
 from linkwright.outputs.motions import Motions
-from linkwright.results.joints import Carried, relative_motion
 from linkwright.simulation.abreast import Simulated, Simulations
 from linkwright.simulation.beginning import Settings, is_near
 from linkwright.simulation.control import CLOSED
@@ -174,13 +175,10 @@ class Dynamic:
         return rows[good], there[good], rates[good], a[good], p[good]
 
 
-def _still(state: Floats, body: int) -> Carried:
+def _still(state: Floats, body: int) -> FrameMotion:
     """A body at rest at states (n, nb, 7)."""
-    n = len(state)
-    none = np.zeros((3, 1, n))
+    still = FrameMotion.of(lambda name: of_ground(name, 1, len(state)))
     if body < 0:
-        e = np.zeros((4, 1, n))
-        e[0] = 1.0
-        return Carried(e, none, none, none, none, none)
+        return still
     x = np.moveaxis(state[:, body], -1, 0)[:, None]
-    return Carried(x[3:], x[:3], none, none, none, none)
+    return replace(still, position=x[:3], e=x[3:])

@@ -6,8 +6,9 @@ import numpy as np
 
 from linkwright.acting import forces
 from linkwright.errors import NameNotFound
+from linkwright.mechanism.bodies import QUANTITIES
 from linkwright.outputs.motions import Motions
-from linkwright.results.solution import QUANTITIES, Solution
+from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
 from linkwright.sweeps.model import StudyModel
 

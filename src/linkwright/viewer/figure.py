@@ -10,7 +10,7 @@ import numpy as np
 from linkwright.base.types import Floats
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import PointForce, Rod
-from linkwright.results.places import place
+from linkwright.mechanism.places import place
 from linkwright.viewer.motion import Motion
 from linkwright.viewer.parts import PALETTE, POST, Part, bar, solid
 
@@ -96,8 +96,7 @@ def body_colors(description: Description) -> Callable[[int], str]:
     colors = dict(description.colors)
 
     def color_of(body: int) -> str:
-        name = description.ground_name if body == GROUND else description.body_names[body]
-        return colors.get(name) or (POST if body == GROUND else PALETTE[body % len(PALETTE)])
+        return colors.get(description.body_name(body)) or (POST if body == GROUND else PALETTE[body % len(PALETTE)])
 
     return color_of
 

@@ -1,4 +1,4 @@
-"""The animation inside a notebook: its page, packed small, in a frame that may run scripts and reach nothing else."""
+"""A scene as a file, or inside a notebook: its page, packed small, in a frame that reaches nothing else."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import html
 import os
 import re
 from pathlib import Path
+from typing import Any, overload
 
 from linkwright.base.checks import path_text
 from linkwright.errors import ModelError
-from linkwright.viewer.page import write_page
+from linkwright.viewer.page import page, write_page
 
 #: Unpacks the page and puts it in place of itself. The page's own policy goes with it.
 _LOADER = (
@@ -42,17 +43,37 @@ class Animation:
     def __repr__(self) -> str:
         return f"<Animation {self.title!r}: {len(self.page) / 1e6:.1f} MB as a page; .save(name) writes it>"
 
-    def _repr_html_(self) -> str:
+    def html(self) -> str:
+        """The animation as a piece of HTML: the page in a sandboxed frame."""
         return frame(self.page, self.title, self.height)
 
+    def _repr_html_(self) -> str:
+        return self.html()
 
-def frame(page: str, title: str, height: int = HEIGHT) -> str:
+
+@overload
+def animate(scene: dict[str, Any], path: str | os.PathLike[str], height: int | None = None) -> Path: ...
+@overload
+def animate(scene: dict[str, Any], path: None = None, height: int | None = None) -> Animation: ...
+def animate(
+    scene: dict[str, Any], path: str | os.PathLike[str] | None = None, height: int | None = None
+) -> Path | Animation:
+    """Write a scene as one self-contained HTML page, and return its path.
+
+    The page holds everything that it needs and loads nothing; it can be opened from disk, sent and stored. Without a
+    path the scene becomes an `Animation`, which notebooks show, `height` pixels high.
+    """
+    animation = Animation(page(scene), scene["title"], HEIGHT if height is None else height)
+    return animation if path is None else animation.save(path)
+
+
+def frame(text: str, title: str, height: int = HEIGHT) -> str:
     """The page in a sandboxed frame: its scripts run, with an origin of their own and no way to the network."""
-    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
     assert policy is not None, "the page has a policy"
-    own = f"'sha256-{base64.b64encode(hashlib.sha256(_LOADER.encode()).digest()).decode()}'"
-    allowed = policy[1].replace("script-src ", f"script-src {own} ")
-    packed = base64.b64encode(gzip.compress(page.encode("utf-8", "replace"), 6, mtime=0)).decode("ascii")
+    loader = f"'sha256-{base64.b64encode(hashlib.sha256(_LOADER.encode()).digest()).decode()}'"
+    allowed = policy[1].replace("script-src ", f"script-src {loader} ")
+    packed = base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode("ascii")
     inner = (
         f'<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{allowed}">'
         f'<script type="text/plain" id="page">{packed}</script><body><script>{_LOADER}</script>'

@@ -10,7 +10,7 @@ import numpy as np
 from linkwright.base.types import Floats
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import PointForce, PointOnLine, PointOnPlane, Rod
-from linkwright.results.places import Place, place
+from linkwright.mechanism.places import Place, place
 from linkwright.viewer.motion import Motion
 from linkwright.viewer.parts import PIN, STEEL, Part, bar, solid
 

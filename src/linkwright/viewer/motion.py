@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,19 +12,12 @@ from numpy.typing import NDArray
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError, ShapeError
+from linkwright.mechanism.bodies import QUANTITIES
 from linkwright.spatial.rotation import euler_parameters_matrix
+from linkwright.text import counted
 
 #: What a page may hold of a motion, in bytes of float32 before they are written as base64.
 BUDGET = 9_000_000
-#: The quantities of a motion and how many numbers each has at a time and a body.
-WIDTHS = {
-    "position": 3,
-    "orientation": 4,
-    "velocity": 3,
-    "angular_velocity": 3,
-    "acceleration": 3,
-    "angular_acceleration": 3,
-}
 _SAMPLES = 240  # time points that sizes and views are judged by
 _SAMPLED = 400_000  # body poses that are looked at for that
 
@@ -72,13 +66,13 @@ class Motion:
         return turned
 
 
-def checked(time: Any, quantities: dict[str, Any], bodies: int, drawn: int) -> Motion:
+def checked(time: Any, quantities: Mapping[str, Any], bodies: int, drawn: int) -> Motion:
     """A motion that can be shown: arrays of the right shapes, finite, thinned out to what a page can hold."""
     t = np.asarray(time, dtype=np.float64)
     if t.ndim != 1:
         raise ShapeError(f"time has the shape {t.shape}; give one number a time point", given=t.shape, wanted=("T",))
     values = {}
-    for name, width in WIDTHS.items():
+    for name, (width, _, _) in QUANTITIES.items():
         if quantities.get(name) is None:
             continue
         array, wanted = np.asarray(quantities[name], dtype=np.float64), (len(t), bodies, width)
@@ -99,7 +93,7 @@ def checked(time: Any, quantities: dict[str, Any], bodies: int, drawn: int) -> M
         notes.append(f"{counted(int((~good).sum()), 'time point')} left out: the poses there are not finite")
     if (np.diff(t) < 0).any():
         raise ModelError("the times of the solution go back; sort its time points before it is shown")
-    row = 8 + 4 * drawn * sum(WIDTHS[name] for name in values)
+    row = 8 + 4 * drawn * sum(QUANTITIES[name][0] for name in values)
     most = max(2, BUDGET // row)
     if len(t) > most:
         rows = spread(len(t), most)
@@ -113,11 +107,6 @@ def checked(time: Any, quantities: dict[str, Any], bodies: int, drawn: int) -> M
 def spread(count: int, most: int) -> NDArray[np.intp]:
     """At most so many numbers from 0 to count − 1, evenly, the first and the last among them."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.intp))
-
-
-def counted(number: int, thing: str) -> str:
-    """A number and its thing, in the plural where there are several."""
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 def rotation_matrices(e: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,15 +12,16 @@ import numpy as np
 
 from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightWarning
+from linkwright.formats.meshes import Mesh, read_mesh
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import Rod
-from linkwright.results.places import place
+from linkwright.mechanism.places import place
 from linkwright.spatial.rotation import euler_parameters
+from linkwright.text import counted
 from linkwright.viewer.figure import Skeleton, body_colors, skeleton, sticks
 from linkwright.viewer.framing import View, box, outermost, view_of
 from linkwright.viewer.joints import anchors, joint_parts, stretched
-from linkwright.viewer.meshes import Mesh, read_mesh
-from linkwright.viewer.motion import Motion, along, checked, counted
+from linkwright.viewer.motion import Motion, along, checked
 from linkwright.viewer.parts import Part, bar, corners, solid
 
 MAX_BODIES = 2000
@@ -33,41 +34,31 @@ _FORMAT = 1
 def scene(
     description: Description,
     time: Any,
-    position: Any,
-    orientation: Any,
+    quantities: Mapping[str, Any],
     *,
-    velocity: Any = None,
-    angular_velocity: Any = None,
-    acceleration: Any = None,
-    angular_acceleration: Any = None,
     joints: Sequence[tuple[str, bool, Any]] = (),
     loads: Sequence[tuple[str, Sequence[tuple[str, str, Any]]]] = (),
     title: str | None = None,
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The scene of a motion: time (T,), position (T, nb, 3), orientation (T, nb, 4) e0..e3 and, if known, their rates.
+    """The scene of a motion: time (T,), and by name the quantities of its bodies.
+
+    These are position (T, nb, 3), orientation (T, nb, 4) e0..e3 and, if known, velocity, angular_velocity,
+    acceleration and angular_acceleration (T, nb, 3), in ground's axes.
 
     Of joints with one coordinate it takes the name, whether it turns, and (3, T): coordinate, rate, acceleration.
     Of loads it takes the name and up to three sheets, each with its heading, its unit and (T,) or (3, T) numbers.
     Everything in it is JSON; arrays are base64 of little-endian numbers.
     """
-    told = list(notes)
+    remarks = list(notes)
     drawn = min(description.nb, MAX_BODIES)
     if drawn < description.nb:
-        told.append(f"the first {drawn:,} of {description.nb:,} bodies are drawn")
-    quantities = {
-        "position": position,
-        "orientation": orientation,
-        "velocity": velocity,
-        "angular_velocity": angular_velocity,
-        "acceleration": acceleration,
-        "angular_acceleration": angular_acceleration,
-    }
+        remarks.append(f"the first {drawn:,} of {description.nb:,} bodies are drawn")
     motion = checked(time, quantities, description.nb, drawn)
-    told += motion.notes
+    remarks += motion.notes
     meshes: list[Mesh] = []
     color_of = body_colors(description)
-    shapes = _shapes(description, motion, meshes, told)
+    shapes = _shapes(description, motion, meshes, remarks)
     extent = [motion.places(body, _bounds(part, meshes))[0] for body, parts in shapes.items() for part in parts]
     bones = skeleton(description, motion, np.concatenate([np.zeros((0, 3)), *extent]))
     parts = {body: shapes.get(body, []) for body in range(GROUND, drawn)}
@@ -99,7 +90,7 @@ def scene(
         "format": _FORMAT,
         "name": description.name,
         "title": description.name if title is None else title,
-        "notes": told,
+        "notes": remarks,
         "unit": _round(bones.radius),
         "size": _round(bones.size),
         "origin": origin.tolist(),
@@ -124,7 +115,7 @@ def scene(
         "meshes": [
             {"vertices": _packed(mesh.vertices, "<f4"), "triangles": _packed(mesh.triangles, "<u4")} for mesh in meshes
         ],
-        "triads": _triads(description, drawn, told),
+        "triads": _triads(description, drawn, remarks),
         "links": _links(description, drawn),
         "traces": _traces(description, drawn),
         "joints": [
@@ -146,8 +137,8 @@ def scene(
     }
 
 
-def _shapes(description: Description, motion: Motion, meshes: list[Mesh], told: list[str]) -> dict[int, list[Part]]:
-    """The shapes of the model on their bodies. A mesh that cannot be drawn is told, and leaves sticks in its place."""
+def _shapes(description: Description, motion: Motion, meshes: list[Mesh], remarks: list[str]) -> dict[int, list[Part]]:
+    """The shapes of the model on their bodies. A mesh that cannot be drawn leaves a remark, and sticks."""
     found: dict[int, list[Part]] = {}
     known: dict[str, int | FormatError] = {}
     color_of = body_colors(description)
@@ -163,7 +154,7 @@ def _shapes(description: Description, motion: Motion, meshes: list[Mesh], told: 
             entry = known[shape.file]
             if isinstance(entry, FormatError):
                 text = f"shape {shape.name!r} is not drawn: {entry}"
-                told.append(text)
+                remarks.append(text)
                 warnings.warn(LinkwrightWarning(text), stacklevel=4)
                 continue
             mesh = entry
@@ -228,11 +219,11 @@ def _posts(points: list[Floats], floor: Floats, view: View, bones: Skeleton, col
     return found
 
 
-def _triads(description: Description, drawn: int, told: list[str]) -> list[dict[str, Any]]:
+def _triads(description: Description, drawn: int, remarks: list[str]) -> list[dict[str, Any]]:
     frames = description.frames
     rows = [k for k, body in enumerate(frames.body.tolist()) if body < drawn]
     if len(rows) > MAX_TRIADS:
-        told.append(f"{MAX_TRIADS} of {counted(len(rows), 'triad')} are drawn")
+        remarks.append(f"{MAX_TRIADS} of {counted(len(rows), 'triad')} are drawn")
     return [
         {
             "name": frames.names[k],

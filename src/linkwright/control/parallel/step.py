@@ -27,10 +27,11 @@ from linkwright.control.parallel.step_program import (
     Parts,
 )
 from linkwright.errors import ModelError, ShapeError
-from linkwright.kernels import compiled, threads
+from linkwright.kernels import compiled
 from linkwright.kernels.bound import bound
 from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.crew import Crew
+from linkwright.kernels.execution import threads
 from linkwright.spatial.finite import exponential
 from linkwright.tape.program import Program
 

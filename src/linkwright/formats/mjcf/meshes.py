@@ -13,6 +13,7 @@ from linkwright.base.types import Floats
 from linkwright.errors import FormatError
 from linkwright.formats.files import read_bytes
 from linkwright.formats.includes import MAX_FILES, Folder
+from linkwright.formats.meshes import read_mesh
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.places import quaternion
 from linkwright.formats.mjcf.settings import Defaults, Settings
@@ -135,8 +136,6 @@ class Meshes:
         try:
             if path.suffix.lower() == ".msh":
                 return _msh(read_bytes(path, MAX_BYTES), str(path))
-            from linkwright.viewer.meshes import read_mesh
-
             mesh = read_mesh(str(path.parent), path.name)
         except FormatError as error:
             raise node.fail(str(error)) from error

@@ -1,23 +1,14 @@
 """Mesh files: the same tetrahedron in three forms, and files that are not what they should be."""
 
-import struct
 from pathlib import Path
 
-import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from linkwright.errors import FormatError
-from linkwright.viewer import meshes
-from linkwright.viewer.meshes import Mesh, read_mesh
-
-CORNERS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], float)
-FACES = [(0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)]
-
-
-def binary_stl(start: bytes = b"made by hand") -> bytes:
-    facets = b"".join(struct.pack("<12fH", 0, 0, 0, *CORNERS[list(face)].ravel(), 0) for face in FACES)
-    return start.ljust(80) + struct.pack("<I", len(FACES)) + facets
+from linkwright.formats import meshes
+from linkwright.formats.meshes import Mesh, read_mesh
+from mesh_files import CORNERS, FACES, binary_stl
 
 
 def ascii_stl() -> bytes:

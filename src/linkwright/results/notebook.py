@@ -1,33 +1,52 @@
-"""A motion in a notebook: how it ended, its animation, its curves, and tables of what is in it."""
+"""What a solution shows: its page with the animation, and its output in notebooks with curves and tables."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from pathlib import Path
 
 from linkwright.display.charts import Chart, legend, svg, together
-from linkwright.display.markup import ROWS, beside, folded, heading, line, shown, table
+from linkwright.display.markup import ROWS, beside, folded, heading, line, shown, span, table
 from linkwright.errors import LinkwrightError
-from linkwright.results.series import Series
-from linkwright.results.solution import QUANTITIES, Solution
-from linkwright.views import count
+from linkwright.mechanism.bodies import QUANTITIES
+from linkwright.results.joints import one_coordinate
+from linkwright.results.plots import curves
+from linkwright.results.series import Series, loads
+from linkwright.results.solution import Solution
+from linkwright.text import counted
+from linkwright.viewer.inline import Animation
+from linkwright.viewer.inline import animate as animate_scene
+from linkwright.viewer.motion import spread
+from linkwright.viewer.scene import scene
 
 #: Time points of a motion that are drawn and animated without being asked, and bodies up to which it is at all.
 POINTS, BODIES = 1500, 120
-#: Numbers of an array up to which its least and greatest are looked for.
-LOOKED = 4_000_000
 _COLUMNS = 3
 
 
-def solution(sol: Solution) -> str:
+def animate(
+    sol: Solution, path: str | os.PathLike[str] | None, title: str | None, height: int | None
+) -> Path | Animation:
+    """The motion as a page: a file, or without a path an animation that notebooks show."""
+    shown_scene = scene(
+        sol.description,
+        sol.time,
+        sol.arrays,
+        joints=one_coordinate(sol),
+        loads=loads(sol.series),
+        title=title,
+        notes=() if sol.status else (str(sol.status),),
+    )
+    return animate_scene(shown_scene, path, height)
+
+
+def output(sol: Solution) -> str:
     """The output for a motion."""
     d, points = sol.description, len(sol)
-    span = f", t = {sol.time[0]:g} … {sol.time[-1]:g} s" if points else ""
-    title = heading(d.name, f"{count(d.nb, 'body', 'bodies')}, {count(points, 'time point')}{span}")
-    told = line(sol.status, bad=not sol.status)
+    interval = f", t = {sol.time[0]:g} … {sol.time[-1]:g} s" if points else ""
+    title = heading(d.name, f"{counted(d.nb, 'body', 'bodies')}, {counted(points, 'time point')}{interval}")
+    status = line(sol.status, bad=not sol.status)
     drawn = []
     if points and 0 < d.nb <= BODIES:
         some = thinned(sol)
@@ -37,21 +56,21 @@ def solution(sol: Solution) -> str:
         drawn = [
             line("It is large: ask for sol.animate(), sol.plot([names]) or sol.data to see more of it.", soft=True)
         ]
-    return shown(title, told, *drawn, folded("what is in it", _contents(sol)), *_lists(sol))
+    return shown(title, status, *drawn, folded("what is in it", _contents(sol)), *_lists(sol))
 
 
 def thinned(sol: Solution) -> Solution:
     """A long motion at some of its time points, without its motion at the others being computed."""
     if len(sol) <= POINTS:
         return sol
-    rows = np.unique(np.linspace(0, len(sol) - 1, POINTS).round().astype(np.intp))
+    rows = spread(len(sol), POINTS)
     series = {name: Series(one.values[rows], one.unit) for name, one in sol.series.items()}
     if sol.states is not None:
         q, v, a = (x[rows] for x in (sol.states.q, sol.states.v, sol.states.a))
-        made = Solution.of_states(
+        some = Solution.of_states(
             sol.description, sol.time[rows], q, v, a, status=sol.status, counters=sol.counters, mechanism=sol.mechanism
         )
-        return made.with_series(series)
+        return some.with_series(series)
     arrays = {name: array[rows] for name, array in sol.arrays.items()}
     return Solution(
         sol.description, sol.time[rows], arrays, sol.iterations[rows], sol.status, sol.counters, series=series
@@ -60,29 +79,25 @@ def thinned(sol: Solution) -> Solution:
 
 def _animation(sol: Solution) -> str:
     try:
-        made: Any = sol.animate()
+        return sol.animate().html()
     except LinkwrightError as error:
         return line(f"no animation: {error}", soft=True)
-    shown_: str = made._repr_html_()
-    return shown_
 
 
 def _charts(sol: Solution) -> str:
     """Positions and velocities of what the figure of `sol.plot` has in its first columns."""
-    from linkwright.results.plots import curves
-
     if len(sol) < 2:
         return ""
     names, rows, left_out = curves(sol, None, ("position", "velocity"))
-    found: list[str] = []
+    columns: list[str] = []
     labels: list[Sequence[str]] = []
     for k, name in enumerate(names[:_COLUMNS]):
         column = [one for row in rows if (one := row[k]) is not None]
-        found.append("".join(svg(Chart(name, sol.time, one.y, one.labels, one.axis)) for one in column))
+        columns.append("".join(svg(Chart(name, sol.time, one.y, one.labels, one.axis)) for one in column))
         labels += [one.labels for one in column if len(one.labels) > 1]
     more = len(names) + len(left_out) - _COLUMNS
-    rest = line(f"over time in s; {more} more move: sol.plot([names])", soft=True) if more > 0 else ""
-    return beside(*found) + legend(together(labels)) + rest
+    note = line(f"over time in s; {more} more move: sol.plot([names])", soft=True) if more > 0 else ""
+    return beside(*columns) + legend(together(labels)) + note
 
 
 def _contents(sol: Solution) -> str:
@@ -102,20 +117,11 @@ def _contents(sol: Solution) -> str:
 
 def _lists(sol: Solution) -> list[str]:
     head = ("series", "unit", "least", "greatest")
-    series = ((name, x.unit, *_ends(x.values)) for name, x in sol.series.items())
+    series = ((name, x.unit, *span(x.values)) for name, x in sol.series.items())
     events = ((e.name, e.time) for e in sol.events)
+    series_table = table(head, series, len(sol.series)) if sol.series else ""
+    event_table = table(("event", "time (s)"), events, len(sol.events)) if sol.events else ""
     return [
-        folded(count(len(sol.series), "series", "series"), table(head, series, len(sol.series)) if sol.series else ""),
-        folded(
-            count(len(sol.events), "event"),
-            table(("event", "time (s)"), events, len(sol.events)) if sol.events else "",
-        ),
+        folded(counted(len(sol.series), "series", "series"), series_table),
+        folded(counted(len(sol.events), "event"), event_table),
     ]
-
-
-def _ends(values: NDArray[np.float64]) -> tuple[object, object]:
-    """The least and the greatest finite value."""
-    if values.size > LOOKED:
-        return "", ""
-    finite = values[np.isfinite(values)]
-    return (float(finite.min()), float(finite.max())) if finite.size else ("", "")

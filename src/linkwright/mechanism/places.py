@@ -5,6 +5,7 @@ Components come first, (3, T) and (4, T), so that the functions of `spatial` for
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,8 @@ import numpy as np
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description, Names
-from linkwright.spatial.algebra import point_velocity
-from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix, quaternion_product
+from linkwright.spatial.algebra import point_acceleration, point_velocity
+from linkwright.spatial.rotation import euler_parameters_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +50,17 @@ def find(description: Description, name: str) -> tuple[int, int | None]:
     if not isinstance(name, str):
         raise ModelError(f"a body or triad is given by its name, not by {name!r}")
     traced = {trace.name: trace.place for trace in d.traces}
-    found = _exact(d, name) or (_exact(d, traced[name]) if name in traced else None)
-    if found is None:
+    where = _exact(d, name) or (_exact(d, traced[name]) if name in traced else None)
+    if where is None:
         fits = {one for names in (d.body_names, d.frames.names) for one in fitting(names, name)}
         fits |= {one for one in (d.ground_name, *traced) if one.casefold() == name.casefold()}
         if len(fits) == 1:
             only = fits.pop()
-            found = _exact(d, only) or (_exact(d, traced[only]) if only in traced else None)
-    if found is None:
+            where = _exact(d, only) or (_exact(d, traced[only]) if only in traced else None)
+    if where is None:
         known = [*d.body_names[:2000], *d.frames.names[:2000], d.ground_name, *traced]
         raise NameNotFound("body or triad", name, list(dict.fromkeys(known)))
-    return found
+    return where
 
 
 def _exact(d: Description, name: str) -> tuple[int, int | None] | None:
@@ -78,24 +79,18 @@ def fitting(names: Names, name: str) -> list[str]:
     return [] if names.generated else [known for known in names if known.casefold() == folded]
 
 
-@dataclass(frozen=True, eq=False)
-class Motion:
-    """The motion of frames in ground's axes, components first: e (4, ...), the others (3, ...)."""
+def at_point(quantity: str, arm: Floats, of_body: Callable[[str], Floats]) -> Floats:
+    """The position, velocity or acceleration of a point of a body, components first, in ground's axes.
 
-    e: Any
-    position: Any
-    velocity: Any
-    omega: Any
-
-    def at(self, r: Any, p: Any) -> Motion:
-        """The motion of frames fixed to these, by their rotations (3, 3, ...) and origins (3, ...) in their axes."""
-        arm = turned(self.e, p)
-        return Motion(
-            quaternion_product(self.e, spread(euler_parameters(r), self.e)),
-            self.position + arm,
-            point_velocity(self.velocity, self.omega, arm),
-            self.omega,
-        )
+    `arm` goes from the body's origin to the point; `of_body` gives a quantity of the body by its name.
+    """
+    x = of_body(quantity)
+    if quantity == "position":
+        return x + arm
+    omega = of_body("angular_velocity")
+    if quantity == "velocity":
+        return np.asarray(point_velocity(x, omega, arm))
+    return np.asarray(point_acceleration(x, of_body("angular_acceleration"), omega, arm))
 
 
 def turned(e: Any, p: Any) -> Any:

@@ -1,0 +1,138 @@
+"""The motion of joints from the motion of their bodies: coordinates, rates, accelerations, of many joints at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from linkwright.base.types import Floats
+from linkwright.mechanism.bodies import QUANTITIES
+from linkwright.mechanism.kinds import JointKind
+from linkwright.mechanism.places import spread, turned, turned_back
+from linkwright.mechanism.whole_turns import TURN, near
+from linkwright.spatial.algebra import cross, point_acceleration, point_velocity
+from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix, quaternion_product
+
+#: Rates count turns where accelerations explain them to half a turn, and they lead to a tenth of a turn (rad).
+EXPLAINED, REACHED = 0.5 * TURN, 0.1 * TURN
+
+
+@dataclass(frozen=True, eq=False)
+class FrameMotion:
+    """The motion of bodies, or of frames on them, in ground's axes, components first: e (4, ...), the others (3, ...).
+
+    The fields are in the order of `QUANTITIES`.
+    """
+
+    position: Floats
+    e: Floats
+    velocity: Floats
+    omega: Floats
+    acceleration: Floats
+    alpha: Floats
+
+    @classmethod
+    def of(cls, quantity: Callable[[str], Floats]) -> FrameMotion:
+        """The motion whose quantities `quantity` gives by their names."""
+        return cls(*(quantity(name) for name in QUANTITIES))
+
+    def at(self, r: Floats, p: Floats) -> FrameMotion:
+        """The motion of frames fixed to these, by their rotations (3, 3, ...) and origins (3, ...) in their axes."""
+        arm = turned(self.e, p)
+        return FrameMotion(
+            self.position + arm,
+            quaternion_product(self.e, spread(euler_parameters(r), self.e)),
+            point_velocity(self.velocity, self.omega, arm),
+            self.omega,
+            point_acceleration(self.acceleration, self.alpha, self.omega, arm),
+            self.alpha,
+        )
+
+
+def relative_motion(
+    kind: JointKind,
+    ends: Sequence[FrameMotion],
+    frames: Sequence[tuple[Floats, Floats]],
+    pitch: Floats,
+    time: Floats,
+    references: Mapping[int, Floats] = MappingProxyType({}),
+) -> tuple[Floats, Floats, Floats]:
+    """(nq, T, n), (nv, T, n) and (nv, T, n): coordinates, rates and accelerations of n joints of one kind.
+
+    `ends` are the bodies of both sides, `frames` the joints' frames on them: rotations (3, 3, n) and origins (3, n);
+    `references` (T, n) of angles, by index, give their whole turns where they are finite.
+    """
+    i, j = (body.at(*frame) for body, frame in zip(ends, frames, strict=True))
+    # The pose of frame j in frame i, and its relative twist in the axes of j.
+    arm = j.position - i.position
+    back = i.e * np.array([1.0, -1.0, -1.0, -1.0])[:, None, None]
+    e, p = quaternion_product(back, j.e), turned_back(i.e, arm)
+    twist = np.concatenate(
+        [turned_back(j.e, j.velocity - i.velocity - cross(i.omega, arm)), turned_back(j.e, j.omega - i.omega)]
+    )
+    full = np.broadcast_to(pitch, e.shape[1:])
+    terms = kind.terms_between(euler_parameters_matrix(e), p)
+    v = np.einsum("ki...,k...->i...", _trailing(kind.dual(terms, full), twist.ndim - 1), twist)
+    q = np.array(kind.coordinates(e, p, full), dtype=np.float64)
+    # The twist changes by S a + Ṡ v.
+    across, relative = j.velocity - i.velocity, j.omega - i.omega
+    shifting = j.acceleration - i.acceleration - cross(i.alpha, arm)
+    shifting = shifting - cross(i.omega, across) - cross(j.omega, across - cross(i.omega, arm))
+    turning = j.alpha - i.alpha - cross(j.omega, relative)
+    change = np.concatenate([turned_back(j.e, shifting), turned_back(j.e, turning)])
+    change = change - _trailing(kind.subspace_rate(terms, full, v), twist.ndim - 1, 1)
+    a = np.einsum("ki...,k...->i...", _trailing(kind.dual(terms, full), twist.ndim - 1), change)
+    if kind.angles:
+        known = pitch != 0.0 if kind.name == "screw" else np.zeros(len(pitch), bool)
+        for k in kind.angles:
+            q[k] = np.where(known, q[k], _accumulated(q[k], v[k], a[k], time, references.get(k)))
+    if not kind.paired:
+        q[-4:] = _steady_sign(q[-4:])
+    return q, v, a
+
+
+def _trailing(x: Any, axes: int, leading: int = 2) -> Any:
+    """A matrix (6, nv) or a vector (6,), or one for every time and joint, with `axes` trailing axes."""
+    x = np.asarray(x)
+    return x.reshape(*x.shape, *(1,) * (axes - (x.ndim - leading)))
+
+
+def _accumulated(angle: Floats, rate: Floats, acceleration: Floats, time: Floats, reference: Floats | None) -> Floats:
+    """Angles (T, n) over whole turns: near the reference where there is one, else as they go on from the point before.
+
+    Of all that differ by whole turns, an angle goes on to the one that rates and accelerations lead to.
+
+    Two points tell the turns between them only if the motion is plain there: a rocker seen once in a turn of its crank
+    has a rate, and goes nowhere. So the rates must change as the accelerations say, and the angle reached be near one
+    that is possible; if not, the fewest turns are taken.
+    """
+    if not len(time):
+        return angle
+    step = np.diff(time)[:, None]
+    before, after = acceleration[:-1], acceleration[1:]
+    expected = step * (0.5 * (rate[1:] + rate[:-1]) + step * (before - after) / 12.0)
+    unexplained = step * (np.diff(rate, axis=0) - 0.5 * step * (before + after))
+    change = np.diff(angle, axis=0)
+    missed = expected - change
+    turns = np.round(missed / TURN)
+    with np.errstate(invalid="ignore"):  # what is not finite is not plain
+        plain = (np.abs(unexplained) < EXPLAINED) & (np.abs(missed - TURN * turns) < REACHED)
+    turns = np.where(plain, turns, np.round(-change / TURN))
+    turns = np.cumsum(np.where(np.isfinite(turns), turns, 0.0), axis=0)
+    angle = np.concatenate([angle[:1], angle[1:] + TURN * turns])
+    if reference is None:
+        return angle
+    return near(angle + near(angle[:1], reference[:1]) - angle[:1], reference)
+
+
+def _steady_sign(e: Floats) -> Floats:
+    """Euler parameters (4, T, n) whose sign does not jump; the first e0 is not negative."""
+    if not e.shape[1]:
+        return e
+    first = np.where(e[0, :1] < 0.0, -1.0, 1.0)
+    stays = np.where(np.sum(e[:, 1:] * e[:, :-1], axis=0) < 0.0, -1.0, 1.0)
+    return np.asarray(e * np.cumprod(np.concatenate([first, stays]), axis=0))
