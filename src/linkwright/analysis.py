@@ -130,7 +130,7 @@ def ready(mech: Mechanism) -> tuple[str, ...]:
         return ()
     t = 0.0 if d.system is None else d.system.start
     if d.system is None or kind in ("dynamic", "static"):
-        return mech.starting_state(t).notes
+        return mech.auxiliary.initial_state(t).notes
     return at_initial_state(mech, t)[1]
 
 
@@ -161,10 +161,10 @@ def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solut
     from linkwright.results.status import Counters, Status
 
     refuse_massless(mech)
-    closing = mech.closing_mechanism
+    closing = mech.auxiliary.closing
     mech = closing.mechanism
     when = points if mech.programs.needs_time else points[:1]
-    state = mech.starting_state(float(when[0]))
+    state = mech.auxiliary.initial_state(float(when[0]))
     q = state.q
     rows: list[Floats] = []
     work, unstable = 0, ""
@@ -202,7 +202,7 @@ def _inverse_dynamic(
     refuse_undriven(mech)
     solution = kinematic(mech, system, points, freedom, progress)
     same = solution.description is mech.description
-    return _acted(mech if same else mech.closing_mechanism.mechanism, solution)
+    return _acted(mech if same else mech.auxiliary.closing.mechanism, solution)
 
 
 def refuse_undriven(mech: Mechanism) -> None:
@@ -285,13 +285,13 @@ def kinematic(
             progress=None if progress is None else (lambda k: progress(k, count)),
         )
     except AssemblyError:
-        closing = mech.closing_mechanism
+        closing = mech.auxiliary.closing
         if system.assembly_tolerance is not None or closing.mechanism is mech:
             raise
         return _with_notes(kinematic(closing.mechanism, system, points, choice, progress), closing.notes)
     stop = motion.stop
     if motion.miss > EXACT * d.length_scale or stop is not None:
-        closing = mech.closing_mechanism
+        closing = mech.auxiliary.closing
         if closing.mechanism is not mech:
             return _with_notes(kinematic(closing.mechanism, system, points, choice, progress), closing.notes)
         begun = (*begun, *closing.notes)

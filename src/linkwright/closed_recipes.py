@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwright.base.types import Floats
 from linkwright.dynamics.context import Question
 from linkwright.dynamics.functions import Request
+from linkwright.dynamics.requests import RequestRules
 from linkwright.recursions import assembly_loops, composite, constraint_space, coordinates
 from linkwright.recursions.articulated_body import velocities
 from linkwright.recursions.constraint_space import gradient
@@ -27,9 +28,6 @@ from linkwright.spatial.algebra import Array, dot, is_zero
 from linkwright.spatial.definite import RANK_TOLERANCE
 from linkwright.tape.block import Block
 from linkwright.tape.build import trace
-
-if TYPE_CHECKING:
-    from linkwright.programs import Maker
 
 #: The part of the largest singular value of G, and of a common inertia, that counts as none.
 NO_ANGLE, NO_INERTIA = 1e-8, 1e-9
@@ -94,7 +92,7 @@ def resists(question: Question, alike: Question) -> bool:
     return bool(np.all(np.linalg.eigvalsh(free @ m @ free.T) > NO_INERTIA)) if len(free) else True
 
 
-def determined_by_constraints(maker: Maker) -> bool:
+def determined_by_constraints(maker: RequestRules) -> bool:
     """Whether forces alone do not tell every joint's acceleration, and with loops, rods and drivers they do.
 
     M on the null space of G must be positive definite, as drawn or, since that may be a singular position, nearby.
@@ -110,7 +108,7 @@ def determined_by_constraints(maker: Maker) -> bool:
             q = coordinates.integrate(Unrolled(tree, {"q": maker.drawn, "dv": change}))
             state = {"q": np.asarray(q, float), "v": still, "t": 0.0}
             request = Request("settling")
-            if resists(Question(maker, request, state), Question(type(maker)(alike), request, state)):
+            if resists(Question(maker, request, state), Question(RequestRules(alike), request, state)):
                 return True
     return False
 
@@ -153,7 +151,7 @@ def moving(question: Question, **inputs: Any) -> Unrolled:
     return traversal
 
 
-def residuals_of(maker: Maker, free: Sequence[str] = ()) -> Callable[..., tuple[Array, Array]]:
+def residuals_of(maker: RequestRules, free: Sequence[str] = ()) -> Callable[..., tuple[Array, Array]]:
     """The function (q, t, values of free parameters) → Φ, G without units, to be recorded."""
     request, units = Request("settling", free=tuple(free)), maker.rate_units
 
@@ -169,7 +167,7 @@ def residuals_of(maker: Maker, free: Sequence[str] = ()) -> Callable[..., tuple[
     return residuals
 
 
-def redundancy_of(maker: Maker) -> Redundancy:
+def redundancy_of(maker: RequestRules) -> Redundancy:
     """What the constraint equations repeat of each other at positions around the drawing."""
 
     def moved(q: Array, dv: Array) -> Array:

@@ -6,37 +6,31 @@ wrenches are linear part first, in body axes unless said otherwise. SI units, ra
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.checks import finite_number, real_array
-from linkwright.base.locks import Lock, cached_property
+from linkwright.base.checks import real_array
+from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.described import Described
 from linkwright.dynamics.functions import FUNCTIONS, ForwardMethod, FunctionName, ProgramForm, Reference, Request
 from linkwright.errors import KernelError, ModelError, NameNotFound, ShapeError
-from linkwright.kernels import program_cache
 from linkwright.kernels.callpath import shortcut
-from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.libraries import on_device
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.kinds import KIND_LIST
 from linkwright.mechanism.merge import lock
-from linkwright.programs import Maker, Parametrised
+from linkwright.programs import Maker
 from linkwright.tape.program import Program
 from linkwright.tape.scalar import has_scalars
 from linkwright.views import Body, DofReport, Joint
 
 if TYPE_CHECKING:
+    from linkwright.closed.auxiliary import Auxiliary
     from linkwright.closed.linear import Linearised
-    from linkwright.closed.reactions import Reacting
-    from linkwright.closed.rounding import Closing
-    from linkwright.closed.starting import InitialState
     from linkwright.closed.statics import Equilibrium
 
 
@@ -49,14 +43,7 @@ class Mechanism(Described):
         """Of a description; with `source`, of one that differs from it in the values of the parameters `names`."""
         super().__init__(Maker(description, None if source is None else source.programs, names))
         self._source = source
-        self._kernels: dict[Request, Kernel] = {}
         self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
-        self._programs: dict[Request, Program] = {}
-        self._further: OrderedDict[Hashable, Kernel] = OrderedDict()  # of programs that are no function of it
-        self._variants: dict[str, Mechanism] = {}  # changed in one respect, by the name of the change
-        self._weighed_by_parameters: Mechanism | None = None  # with the sizes of bodies as parameters
-        self._starting_states: dict[float, InitialState] = {}
-        self._lock = Lock()
 
     def __getstate__(self) -> tuple[Description, Mechanism | None, tuple[str, ...]]:
         """Copied and pickled as its description: code belongs to one process."""
@@ -87,60 +74,7 @@ class Mechanism(Described):
         if "reference" in FUNCTIONS[function].options:
             reference = reference or "body"
         request = Request(function, method or "", wrenches, frame, reference, tuple(free), form)
-        request = self.programs.resolved(request)
-        kernel = self._kernel(request)
-        if not self.programs.rolls(request) and self._source is None:
-            return kernel.program
-        # The kernel's own is packed, or has values of parameters as data.
-        with self._lock:
-            if request not in self._programs:
-                self._programs[request] = self.programs.program(request)
-            return self._programs[request]
-
-    def _kernel(self, request: Request) -> Kernel:
-        try:
-            kernel = self._kernels.get(request)
-        except TypeError:  # of a list or a dictionary, which cannot be looked up
-            raise ModelError(f"{request.function} takes names as text: {request}") from None
-        if kernel is not None:
-            return kernel
-        asked, request = request, self.programs.resolved(request)
-        with self._lock:
-            kernel = self._kernels.get(request)
-            if kernel is not None:
-                self._kernels[asked] = kernel
-                return kernel
-            kernel = self._kernels[asked] = self._kernels[request] = self.programs.kernel(request)
-        return kernel
-
-    def kernel(
-        self,
-        request: Hashable,
-        record: Callable[[], Program],
-        *,
-        parametrised: Parametrised | None = None,
-        seldom: bool = False,
-    ) -> Kernel:
-        """The kernel of a program about this mechanism that is no function of it: a step in time, a frame's motion.
-
-        The request tells the programs of a mechanism apart, in other processes by its `repr`. `record` makes the
-        program where no cache has its code; `seldom` is for code that runs a few times. With `parametrised` the
-        program is about its source, with the parameters as an input p. The last ones are kept.
-        """
-        with self._lock:
-            key = request, parametrised is not None  # whether parameters are an input, or data
-            kernel = self._further.get(key)
-            if kernel is None:
-                if parametrised is None:
-                    kernel = program_cache.kernel(self.description.digest, request, record, seldom=seldom)
-                else:
-                    kernel = parametrised.kernel(request, record, seldom=seldom)
-                self._further[key] = kernel
-                if len(self._further) > _FURTHER:
-                    self._further.popitem(last=False)
-            else:
-                self._further.move_to_end(key)
-        return kernel
+        return self.programs.plain_program(request)
 
     def _array(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Floats:
         """The answer of a request with one output."""
@@ -154,40 +88,27 @@ class Mechanism(Described):
 
     def _answer(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Any:
         """Run the program of a request; after the first plain call of one state, take the short way."""
-        kernel = self._kernel(request)
-        if has_scalars(*arrays):
-            return (kernel.program if self._source is None else self.programs.program(request))(*arrays)
-        if self.programs.needs_time and FUNCTIONS[request.function].forces:
-            return kernel(*arrays, t, out=out)
-        name = request.function
-        if type(t) is not float:
-            real_array(f"{name}: t", t)
+        answer = self.programs.evaluate(request, *arrays, t=t, out=out)
+        if isinstance(arrays[0], np.ndarray) and arrays[0].ndim == 1 and not self.programs.timed(request):
+            self._shorten(request, arrays)
+        return answer
+
+    def _shorten(self, request: Request, arrays: Sequence[Any]) -> None:
+        """Make later calls of the method for one state native, where its program allows that."""
+        name, method = request.function, request.method
         plain = request == _PLAIN.get(name) and name not in self.__dict__
-        other = bool(request.method) and request == Request("forward_dynamics", request.method)
-        if other and request.method not in self._quick and _one_state(arrays) and kernel.signature.work < _LONG:
+        by_method = bool(method) and method not in self._quick and request == Request("forward_dynamics", method)
+        if not (plain or by_method) or has_scalars(*arrays):
+            return
+        kernel = self.programs.kernel(request)
+        if by_method and kernel.signature.work < _LONG:
             quick = shortcut(kernel, partial(type(self)._array, self, request), name)
             if quick is not None:
-                self._quick[request.method] = quick
-        if plain and _one_state(arrays):
-            careful = partial(getattr(type(self), name), self)
-            quick = shortcut(kernel, careful, name)
+                self._quick[method] = quick
+        if plain:
+            quick = shortcut(kernel, partial(getattr(type(self), name), self), name)
             if quick is not None:
                 self.__dict__[name] = quick
-        return kernel(*arrays, out=out)
-
-    def _changed(self, name: str, change: Callable[[Description], Description]) -> Mechanism:
-        """The mechanism with a changed description, made once and kept by the name of the change."""
-        if name not in self._variants:
-            if self._source is None:
-                self._variants[name] = Mechanism(change(self.description))
-            else:
-                self._variants[name] = self._source._changed(name, change).with_parameters(**self._values)
-        return self._variants[name]
-
-    @property
-    def _values(self) -> dict[str, float]:
-        """The parameters in which it differs from its source."""
-        return {name: self.description.parameters[name] for name in self.programs.names}
 
     def with_parameters(self, **values: float) -> Self:
         """The same mechanism with other values of its parameters.
@@ -209,13 +130,7 @@ class Mechanism(Described):
     # -- coordinates ----------------------------------------------------------------------------------
     def neutral(self) -> Floats:
         """The q at which every joint is at its zero."""
-        x, tree = self.programs.tree.coordinates, self.programs.tree
-        q = np.zeros(x.nq)
-        for number, kind in enumerate(KIND_LIST):
-            if kind.nq != kind.nv:
-                at = x.q_at[tree.kind_numbers == number]
-                q[at[:, None] + np.arange(kind.nq)] = kind.neutral()
-        return q
+        return self.programs.neutral()
 
     def integrate(self, q: ArrayLike, dv: ArrayLike) -> Floats:
         """The q reached from q by the rates dv held for a unit of time (each joint on its own manifold)."""
@@ -261,80 +176,22 @@ class Mechanism(Described):
 
         What is given is held; the rest is as near to the drawing as it can be, and rates are the least possible.
         """
-        from linkwright.closed.rounding import warned
+        from linkwright.closed.rounding import warned  # for weight
 
-        state = warned(self.closing_mechanism).starting_state(t)
+        state = warned(self.auxiliary.closing).auxiliary.initial_state(t)
         return state.q.copy(), state.v.copy()
 
-    def starting_state(self, t: float) -> InitialState:
-        """The same with what a person should know of it; found once for a time."""
-        from linkwright.closed.starting import initial_state
+    @cached_property
+    def auxiliary(self) -> Auxiliary:
+        """The mechanisms and states that are derived from this one where loops are closed."""
+        from linkwright.closed.auxiliary import Auxiliary  # for weight
 
-        t = finite_number("t", t)
-        state = self._starting_states.get(t)
-        if state is None:
-            state = initial_state(self, t)
-            with self._lock:
-                if len(self._starting_states) >= _STATES:
-                    self._starting_states.clear()
-                self._starting_states[t] = state
-        return state
+        return Auxiliary(self, None if self._source is None else self._source.auxiliary)
 
     def _placed(self, t: float) -> Description:
-        from linkwright.closed.starting import placed
+        from linkwright.closed.starting import placed  # for weight
 
         return placed(self, t)
-
-    def _initial_values(self, q: ArrayLike, v: ArrayLike) -> tuple[Floats, Floats]:
-        """What the initial conditions name, at a state, and how fast it changes."""
-        values, slopes = self._answer(Request("initial_values"), q, v)
-        return values, slopes
-
-    @property
-    def open_by_rounding(self) -> bool:
-        """Whether rounded numbers leave redundant loops open."""
-        return self.closed and self.programs.gap > 0.0
-
-    @cached_property
-    def closing_mechanism(self) -> Closing:
-        """The mechanism that moves: this one, or the nearest whose loops close where rounded numbers do not."""
-        from linkwright.closed.rounding import closing
-
-        return closing(self)
-
-    def closing_with_free(self, parameters: Collection[str]) -> Closing:
-        """The same for programs that leave parameters free."""
-        from linkwright.closed.rounding import with_free
-
-        return with_free(self, parameters)
-
-    @cached_property
-    def reacting(self) -> Reacting:
-        """What tells the reactions of a closed mechanism along its motions."""
-        from linkwright.closed.reactions import Reacting
-
-        return Reacting(self)
-
-    @cached_property
-    def _weighed(self) -> Mechanism:
-        """The same mechanism with geometry for masses."""
-        from linkwright.closed.consistent import body_sizes, weighed, weighed_by_parameters
-
-        if self._source is None:
-            return Mechanism(weighed(self.description))
-        if self._source._weighed_by_parameters is None:
-            self._source._weighed_by_parameters = Mechanism(weighed_by_parameters(self._source.description))
-        return self._source._weighed_by_parameters.with_parameters(**self._values, **body_sizes(self.description))
-
-    def _closing(self, q: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
-        """The least change of q, in the mass metric, that closes the loops to first order; and what is open."""
-        change, phi = self._answer(Request("closing"), q, t=t)
-        return change, phi
-
-    def _settling(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
-        """The least change of v, in the mass metric, that keeps the loops closed; and how they open."""
-        change, rate = self._answer(Request("settling"), q, v, t=t)
-        return change, rate
 
     # -- dynamics ---------------------------------------------------------------------------------------
     def forward_dynamics(
@@ -441,11 +298,6 @@ class Mechanism(Described):
         named = {"q": q, "v": v, "tau": tau, "t": t}
         return reactions(self, *(real_array(f"reactions: {name}", x) for name, x in named.items()))
 
-    def _applied(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
-        """The wrenches of force elements on bodies (..., nb, 6), in their axes, and their forces on rates (..., nv)."""
-        wrenches, forces = self._answer(Request("applied_forces"), q, v, t=t)
-        return wrenches, forces
-
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
         """λ (..., m) of M a + h = tau + Gᵀ λ, one for each of `constraints`: what joints that close loops, ties and
         drivers exert, in newtons where the equation is a distance and newton metres where it is an angle.
@@ -507,13 +359,7 @@ class Mechanism(Described):
         return self._array(Request("momentum"), q, v)
 
 
-_STATES = 8  # initial states, by their times, that a mechanism keeps
-_FURTHER = 256  # kernels of other programs that a mechanism keeps
 _LONG = 1_000_000  # operations from which the way to a kernel does not count, and threads may share its work
-
-
-def _one_state(arrays: Sequence[Any]) -> bool:
-    return isinstance(arrays[0], np.ndarray) and arrays[0].ndim == 1
 
 
 #: The requests of plain calls, which have a native shortcut.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from linkwright import closed_recipes as closed
 from linkwright.dynamics.context import Context, Question
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.recording import traced
+from linkwright.dynamics.requests import RequestRules
 from linkwright.dynamics.tangents import state_derivatives
 from linkwright.errors import ModelError
 from linkwright.mechanism.contraction import Contraction
@@ -35,9 +36,6 @@ from linkwright.tape.block import with_every_input
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Each, Method, Program, Solve
 
-if TYPE_CHECKING:
-    from linkwright.programs import Maker
-
 DENSE = 12  # rates up to which M⁻¹ is unrolled too
 
 
@@ -52,7 +50,7 @@ def forward_dynamics(context: Context) -> Any:
     return METHODS[name](context.traversal(tau=tau, zero=("a",)), gravity, wrenches=wrenches)
 
 
-def _contraction(maker: Maker) -> Contraction:
+def _contraction(maker: RequestRules) -> Contraction:
     """The order in which the links of a tree are assembled."""
     try:
         return contraction(maker.tree)
@@ -187,7 +185,7 @@ def _tape_derivatives(question: Question, a: Array) -> tuple[Array, Array]:
     return rows[:, :nv], rows[:, nv:]
 
 
-def forward_dynamics_derivatives(maker: Maker, request: Request, shapes: dict[str, tuple[int, ...]]) -> Program:
+def forward_dynamics_derivatives(maker: RequestRules, request: Request, shapes: dict[str, tuple[int, ...]]) -> Program:
     """∂a/∂q, ∂a/∂v, ∂a/∂tau: one block for M's factors and ∂τ, then M⁻¹ on all columns at once."""
     nv = maker.tree.coordinates.nv
     names = list(shapes)

@@ -99,7 +99,7 @@ def test_projected_states_are_consistent(name: str) -> None:
     q = mech.assemble(t=0.2)
     moved = mech.integrate(np.tile(q, (5, 1)), 0.02 * rng.normal(size=(5, mech.nv)))
     found, rates = mech.project(moved, rng.normal(size=(5, mech.nv)), t=0.2)
-    _, phi = mech._closing(found, 0.2)
+    _, phi = mech.programs.position_correction(found, 0.2)
     g, phi_t = constraint_jacobian(mech, found, 0.2)
     assert np.abs(phi).max() < 1e-12
     assert np.abs(np.einsum("sij,sj->si", g, rates) + phi_t).max() < 1e-12
@@ -119,7 +119,7 @@ def test_projection_takes_the_least_change_of_the_bodies() -> None:
     q = mech.assemble(np.array([1.1, 1.5, -0.7]))
     v = np.array([0.3, -0.2, 0.5])
     _, rates = mech.project(q, v)
-    weighed = mech._weighed
+    weighed = mech.auxiliary.weighed
     g, _ = constraint_jacobian(mech, q)
     free = np.linalg.svd(g)[2][np.linalg.matrix_rank(g, tol=1e-9) :].T
     assert free.shape[1] == 1

@@ -632,7 +632,7 @@ def test_the_kernels_scratch_is_its_own():
 
 
 def test_the_careful_path_is_the_same_kernel(mech):
-    kernel = mech._kernel(next(r for r in mech._kernels if r.function == "forward_dynamics"))
+    kernel = mech.programs.kernel(next(r for r in mech._kernels if r.function == "forward_dynamics"))
     assert isinstance(kernel, kernels.Kernel)
     x = state(3)
     np.testing.assert_array_equal(kernel(*x), mech.forward_dynamics(*x))

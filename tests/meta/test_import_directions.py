@@ -21,42 +21,19 @@ MAY = {
     "constraints": {"kernels", "mechanism", "spatial", "tape"},
     "analysis": {"model", "sources", "constraints", "closed", "simulation", "acting", "results", "mechanism"},
     "acting": {"model", "closed", "programs", "dynamics", "results", "mechanism", "spatial"},
-    "dynamics": set(),
+    "dynamics": {"constraints", "kernels", "mechanism", "recursions", "spatial", "tape"},
     "programs": {"dynamics", "kernels", "mechanism", "spatial", "tape"},
-    "closed_recipes": {"mechanism", "programs", "dynamics", "recursions", "spatial", "tape"},
-    "closed_derivatives": {"closed_recipes", "recursions", "spatial", "tape"},
-    "recipes": {
-        "closed_recipes",
-        "closed_derivatives",
-        "programs",
-        "dynamics",
-        "recursions",
-        "constraints",
-        "mechanism",
-        "spatial",
-        "tape",
-    },
-    "views": {"display"},
-    "described": {"programs", "dynamics", "constraints", "mechanism", "views", "model_notebook"},
-    "model_notebook": {"display", "views"},
-    "closed": {"constraints", "display", "mechanism", "spatial"},
+    "closed_recipes": {"mechanism", "dynamics", "recursions", "spatial", "tape"},
+    "closed_derivatives": {"closed_recipes", "dynamics", "recursions", "spatial", "tape"},
+    "recipes": {"closed_recipes", "closed_derivatives", "dynamics", "recursions", "mechanism", "spatial", "tape"},
+    "views": set(),
+    "described": {"programs", "dynamics", "constraints", "mechanism", "views"},
+    "closed": {"constraints", "mechanism", "results", "spatial"},
     "model": {"described", "programs", "dynamics", "kernels", "mechanism", "tape", "views"},
     "building": {"model", "mechanism"},
     "sources": {"model", "building", "formats", "mechanism", "tape"},
-    "results": {"display", "formats", "mechanism", "model", "spatial", "viewer"},
-    "simulation": {
-        "display",
-        "viewer",
-        "model",
-        "closed",
-        "sources",
-        "programs",
-        "dynamics",
-        "results",
-        "kernels",
-        "mechanism",
-        "tape",
-    },
+    "results": {"mechanism", "spatial", "tape"},
+    "simulation": {"model", "closed", "sources", "programs", "dynamics", "results", "kernels", "mechanism", "tape"},
     "control": {
         "model",
         "programs",
@@ -71,8 +48,8 @@ MAY = {
     },
     "symbolic": {"model", "programs", "dynamics", "sources", "formats", "mechanism", "spatial", "tape", "kernels"},
     "exports": {"model", "programs", "dynamics", "sources", "simulation", "formats", "kernels", "tape"},
-    "viewer": {"formats", "mechanism", "spatial"},
-    "display": {"viewer", "mechanism"},
+    "viewer": {"results", "mechanism", "spatial"},
+    "display": {"results", "viewer", "views", "mechanism"},
     "studies": {
         *(
             "building",
@@ -115,7 +92,7 @@ MAY = {
             "programs",
             "dynamics",
         ),
-        *("display", "results", "formats", "kernels", "mechanism", "spatial", "tape"),
+        *("results", "formats", "kernels", "mechanism", "spatial", "tape"),
     },
     "cli": {
         *(
@@ -125,6 +102,8 @@ MAY = {
             "constraints",
             "mechanism",
             "results",
+            "viewer",
+            "views",
             "formats",
             "symbolic",
         ),
@@ -135,19 +114,28 @@ MAY = {
 #: answer that is compiled already needs no recursion.
 LAZY = {
     ("tape/program.py", "kernels"),
-    ("programs.py", "recipes"),
-    ("closed_recipes.py", "recipes"),
-    ("closed_derivatives.py", "recipes"),
-    ("programs.py", "constraints"),
+    ("programs.py", "closed_recipes"),
+    ("dynamics/requests.py", "closed_recipes"),
     ("programs.py", "recursions"),
     ("model.py", "closed"),
     *(
         (f"closed/{name}.py", "model")
         for name in (
-            *("conditions", "consistent", "freedom", "inverse", "linear", "reactions", "rounding", "starting"),
-            "statics",
+            *("auxiliary", "conditions", "consistent", "freedom", "inverse", "linear", "reactions", "rounding"),
+            *("starting", "statics"),
         )
     ),
+    ("results/solution.py", "model"),
+    ("results/solution.py", "viewer"),
+    ("results/storage.py", "formats"),
+    *(
+        (f"{name}.py", "display")  # what notebooks ask a thing for
+        for name in (
+            *("described", "views", "results/solution", "simulation/rollout", "closed/linear", "closed/statics"),
+            "sweeps/study",
+        )
+    ),
+    ("formats/mjcf/meshes.py", "viewer"),
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -7,7 +7,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.dynamics.functions import FORWARD_METHODS
-from linkwright.programs import UNROLL
+from linkwright.dynamics.requests import UNROLL
 
 
 def drift(mech: lw.Mechanism, method: str, seconds: float, steps: int) -> float:

@@ -7,11 +7,10 @@ import pytest
 
 import linkwright as lw
 from closed_mechanisms import pen_on_line, rssr, state
-from linkwright.dynamics.functions import FORMS, FORWARD_METHODS, FUNCTIONS
+from linkwright.dynamics.functions import FORMS, FORWARD_METHODS, FUNCTIONS, LOOP_METHODS
 from linkwright.errors import LinkwrightError
 from linkwright.kernels.interpret import numpy_runner
 from linkwright.mechanism.kinds import KINDS
-from linkwright.programs import CLOSED_METHODS
 from linkwright.spatial.rotation import quaternion_matrix
 
 CLOSED_ALONE = ("closing", "settling", "constraint_forces")
@@ -59,7 +58,7 @@ def answers(mech: lw.Mechanism, function: str, given: dict[str, np.ndarray], **o
 
 
 def asked(mech: lw.Mechanism, function: str) -> list[dict[str, str]]:
-    methods = (CLOSED_METHODS if mech.closed else FORWARD_METHODS) if "method" in FUNCTIONS[function].options else ("",)
+    methods = (LOOP_METHODS if mech.closed else FORWARD_METHODS) if "method" in FUNCTIONS[function].options else ("",)
     return [{"method": m, "form": form} for m in methods for form in FORMS]
 
 

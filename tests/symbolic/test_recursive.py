@@ -129,7 +129,9 @@ def expected(mech: Mechanism, quantity: str, x: dict[str, np.ndarray]) -> np.nda
     if quantity == "gravity":
         return mech.gravity_forces(x["q"])
     still = mech.bias_forces(x["q"], np.zeros(mech.nv))
-    forces = mech._applied(x["q"], x["dq"])[1] - mech._applied(x["q"], np.zeros(mech.nv))[1]
+    forces = (
+        mech.programs.applied_forces(x["q"], x["dq"])[1] - mech.programs.applied_forces(x["q"], np.zeros(mech.nv))[1]
+    )
     return mech.bias_forces(x["q"], x["dq"]) - still + forces
 
 

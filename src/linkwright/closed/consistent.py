@@ -50,11 +50,11 @@ def assemble(mech: Mechanism, q: ArrayLike | None, fixed: Sequence[str], t: floa
     try:
         state = assembled(mech.tree, guess, joints, t, tolerance)
     except AssemblyError:
-        if tolerance is not None or mech.closing_mechanism.mechanism is mech:
+        if tolerance is not None or mech.auxiliary.closing.mechanism is mech:
             raise
-        return assemble(warned(mech.closing_mechanism), q, fixed, t)
+        return assemble(warned(mech.auxiliary.closing), q, fixed, t)
     if state.miss > EXACT * d.length_scale:  # what redundant loops leave open lets the least sum of squares slide
-        near = warned(mech.closing_mechanism)
+        near = warned(mech.auxiliary.closing)
         if near is not mech:
             return assemble(near, q, fixed, t)
     return coordinates(mech.tree, state.q, guess)
@@ -75,15 +75,15 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
     rates = np.zeros((*given.shape[:-1], mech.nv)) if v is None else real_array("v", v).copy()
     if not mech.closed:
         return mech.integrate(given, np.zeros(mech.nv)), rates
-    mech = warned(mech.closing_mechanism)
-    scaled = mech._weighed
+    mech = warned(mech.auxiliary.closing)
+    scaled = mech.auxiliary.weighed
     given = np.array(np.broadcast_to(given, (*np.broadcast_shapes(given.shape[:-1], np.shape(t)), mech.nq)))
     units, lengths = mech.programs.constraint_units, mech.programs.rate_units
     none = ~(np.isfinite(given).all(axis=-1) & np.isfinite(t))
     check_driver_laws(mech.description, np.broadcast_to(t, none.shape)[~none])
     done, best = np.array(none), np.full(none.shape, np.inf)
     for _ in range(ROUNDS):
-        change, phi = scaled._closing(given, t)
+        change, phi = scaled.programs.position_correction(given, t)
         worst = np.max(np.abs(phi) / units, axis=-1, initial=0.0)
         done |= ~(worst < 0.5 * best) & (worst <= CLOSED)
         if done.all():
@@ -100,7 +100,7 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
             raise _open(mech, phi, done)
     given[none] = np.nan
     for _ in range(2):
-        change, _ = scaled._settling(given, rates, t)
+        change, _ = scaled.programs.velocity_projection(given, rates, t)
         rates = rates + change
     return given, rates
 

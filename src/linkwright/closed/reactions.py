@@ -52,7 +52,7 @@ class Reacting:
         applied = np.zeros((len(time), self.description.nb, 6))
         laws = np.zeros((len(time), 0))
         if self.description.elements:
-            wrenches, laws = self.mech._applied(q, v, time)
+            wrenches, laws = self.mech.programs.applied_forces(q, v, time)
             applied[:, self.mech.tree.topology.body] = wrenches
         drive = self._drives(bodies, time, laws, a, tau)
         states = np.concatenate([bodies["position"], bodies["orientation"]], axis=2)
@@ -207,4 +207,4 @@ def exerted(mech: Mechanism, q: Floats, v: Floats, a: Floats, tau: Floats, t: Fl
     """What `Reacting.at` finds along a motion q, v, a (T, ·)."""
     from linkwright.mechanism.bodies import body_motion
 
-    return mech.reacting.at(body_motion(mech.description, q, v, a), t, q, v, a, tau)
+    return mech.auxiliary.reacting.at(body_motion(mech.description, q, v, a), t, q, v, a, tau)

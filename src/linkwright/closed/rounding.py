@@ -47,12 +47,12 @@ class Closing:
 
 def closing(mech: Mechanism) -> Closing:
     """The mechanism itself where its loops close; else the nearest one whose loops do, if it is within rounding."""
-    return _nearest(mech, mech.programs.gap) if mech.open_by_rounding else Closing(mech)
+    return _nearest(mech, mech.programs.gap) if mech.programs.gap else Closing(mech)
 
 
 def with_free(mech: Mechanism, free: Collection[str]) -> Closing:
     """The same for programs that leave parameters free; a mechanism whose joint frames these set stays as it is."""
-    closing = mech.closing_mechanism
+    closing = mech.auxiliary.closing
     bound = {name for (array, _), law in mech.description.bindings.items() if array in FRAMES for name in law.names()}
     if closing.mechanism is mech or bound.isdisjoint(free):
         return closing

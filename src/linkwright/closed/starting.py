@@ -48,9 +48,9 @@ def initial_state(mech: Mechanism, t: float) -> InitialState:
     Raises ModelError where the initial conditions contradict each other or the constraints, and AssemblyError where
     the mechanism cannot be assembled.
     """
-    closing = mech.closing_mechanism
+    closing = mech.auxiliary.closing
     if closing.mechanism is not mech:
-        state = closing.mechanism.starting_state(t)
+        state = closing.mechanism.auxiliary.initial_state(t)
         return replace(state, notes=(*closing.notes, *state.notes))
     if not mech.description.initial:
         q = _drawn(mech, t)
@@ -73,8 +73,8 @@ def at_initial_state(mech: Mechanism, t: float) -> tuple[Description, tuple[str,
 
     And what a person should know of it: rates that no driver determines are no part of such a motion.
     """
-    state = mech.starting_state(t)
-    mech = mech.closing_mechanism.mechanism
+    state = mech.auxiliary.initial_state(t)
+    mech = mech.auxiliary.closing.mechanism
     d = mech.description
     conditions = Conditions(mech, t)
     undriven = [spoken(d, conditions.quantities[k]) for k in undetermined_rates(conditions, state.q)]
@@ -99,7 +99,7 @@ def _placed(mech: Mechanism, c: Conditions) -> tuple[Floats, Floats]:
         failure, drawn = error, as_drawn(mech)
     if not mech.closed and all(k in c.entries for k in c.places):
         q = c.direct(drawn, c.places)
-        values = mech._initial_values(q, np.zeros(mech.nv))[0]
+        values = mech.programs.initial_values(q, np.zeros(mech.nv))[0]
         apart = (c.wanted - values)[c.places] / c.units[c.places]
         if all(abs(x) <= c.rounding(k) for x, k in zip(apart, c.places, strict=True)):
             return q, apart

@@ -65,7 +65,7 @@ class Equilibrium:
 
 def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float) -> Equilibrium:
     """A state of rest near q, under gravity, the force elements, tau and the drivers as they stand at time t."""
-    mech = warned(mech.closing_mechanism)
+    mech = warned(mech.auxiliary.closing)
     still = _still(mech)
     force = np.zeros(mech.nv) if tau is None else one(tau, mech.nv, "tau")
     if mech.closed:
@@ -136,4 +136,4 @@ def frozen(d: Description) -> Description:
 def _still(mech: Mechanism) -> Mechanism:
     if not mech.description.drivers:
         return mech
-    return mech._changed("frozen", frozen)
+    return mech.auxiliary.frozen

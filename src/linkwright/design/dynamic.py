@@ -145,7 +145,7 @@ class Dynamic:
         def steps() -> Program:
             return ending(parts) if name == "begin" else held_steps(parts, tableau)
 
-        return self.mech.kernel(DesignRequest(name, self.names, method=self.method), steps)
+        return self.mech.programs.further_kernel(DesignRequest(name, self.names, method=self.method), steps)
 
     # -- in reverse -------------------------------------------------------------------------------------------
     def pulled(self, values: Floats, seeded: Callable[[Rows], tuple[Floats, Floats]]) -> tuple[Rows, Floats]:
@@ -209,7 +209,9 @@ class Dynamic:
             program = ending(parts) if name == "begin" else fixed_step(parts, tableau)
             return record(lambda *x: program(*x), *(port.shape for port in program.inputs), name=name)
 
-        return self.mech.kernel(DesignRequest(f"straight {name}", self.names, method=self.method), block)
+        return self.mech.programs.further_kernel(
+            DesignRequest(f"straight {name}", self.names, method=self.method), block
+        )
 
     # -- rows -------------------------------------------------------------------------------------------------
     @cached_property

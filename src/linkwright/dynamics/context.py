@@ -7,12 +7,13 @@ Recorders ask a `Context`, and do not know whether links are laid out one by one
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import Request
+from linkwright.dynamics.requests import RequestRules
 from linkwright.recursions.elements import Elements
 from linkwright.recursions.levels import RolledSheet, Sheet, UnrolledSheet
 from linkwright.recursions.rolled import Rolled
@@ -20,14 +21,11 @@ from linkwright.recursions.traversal import Traversal, Unrolled
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import ProgramBuilder, Ref
 
-if TYPE_CHECKING:
-    from linkwright.programs import Maker
-
 
 class Context(Protocol):
     """What the recorder of a function asks, in both forms."""
 
-    maker: Maker
+    maker: RequestRules
     request: Request
     gravity: Array
     parameters: dict[str, Any]
@@ -51,7 +49,7 @@ class Context(Protocol):
 class Question:
     """One request recorded with every link's arithmetic laid out."""
 
-    def __init__(self, maker: Maker, request: Request, inputs: Mapping[str, Array]) -> None:
+    def __init__(self, maker: RequestRules, request: Request, inputs: Mapping[str, Array]) -> None:
         self.maker, self.request, self.inputs = maker, request, dict(inputs)
         free = dict(zip(request.free, inputs["p"], strict=True)) if request.free else {}
         self.parameters: dict[str, Any] = free
@@ -97,7 +95,7 @@ class RolledQuestion:
     The traversal or sheet that its recorder asks for is finished by `finish`.
     """
 
-    def __init__(self, maker: Maker, request: Request, builder: ProgramBuilder, *, packed: bool) -> None:
+    def __init__(self, maker: RequestRules, request: Request, builder: ProgramBuilder, *, packed: bool) -> None:
         self.maker, self.request, self.builder, self.packed = maker, request, builder, packed
         self.parameters: dict[str, Any] = {}
         self.gravity: Array = maker.gravity({})

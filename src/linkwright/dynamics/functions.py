@@ -23,6 +23,34 @@ FORWARD_METHODS: tuple[ForwardMethod, ...] = get_args(ForwardMethod)
 REFERENCES: tuple[Reference, ...] = get_args(Reference)
 FORMS: tuple[ProgramForm, ...] = get_args(ProgramForm)
 
+
+@dataclass(frozen=True)
+class Method:
+    """What is known of a method of forward dynamics besides its recursion."""
+
+    unrolls: int = 64  # links up to which its recursion is unrolled: where its code grows faster, compiling stays short
+    #: Links up to which the method, asked for by name, is unrolled where loops, drivers, gears or force elements act:
+    #: compiling stays below some ten seconds. Beyond, only methods with `free_bodies` have a form.
+    unrolls_by_name: int = 256
+    loops: bool = False  # whether loops, rods and drivers can take part
+    free_bodies: bool = False  # whether its rolled form takes bodies as free masses and all joints as constraints
+    whole_inertias: Literal["never", "always", "with loops"] = "never"  # when it asks every body for a whole inertia
+
+
+METHODS: dict[str, Method] = {
+    "articulated-body": Method(loops=True),
+    "diagonal": Method(),
+    "triangular": Method(unrolls=32),
+    "mass-matrix": Method(unrolls=24, unrolls_by_name=96, loops=True),
+    "virtual-work": Method(unrolls=32, loops=True, free_bodies=True, whole_inertias="always"),
+    "assembly": Method(unrolls=32, loops=True, free_bodies=True, whole_inertias="with loops"),
+}
+DEFAULT_METHOD = FORWARD_METHODS[0]
+COUPLED_METHOD = "mass-matrix"  # the method for joints that share coordinates
+FREE_BODIES_METHOD = "virtual-work"  # the method of the rolled form over free bodies, where none is named
+LOOP_METHODS = tuple(name for name, method in METHODS.items() if method.loops)
+FREE_BODY_METHODS = tuple(name for name, method in METHODS.items() if method.free_bodies)
+
 FunctionName = Literal[
     "forward_dynamics",
     "inverse_dynamics",
@@ -98,7 +126,8 @@ class Function:
     dense: int = 0  # related pairs of links beyond which it is refused, 0 for none
     forces: bool = False  # whether force elements take part
     loops: bool = False  # whether the spanning tree's answer holds for closed loops too
-    closed: bool = False  # whether loops, rods and drivers take part
+    closed: bool = False  # whether loops, rods and drivers take part; if it rolls, bodies are free masses then
+    needs_loops: bool = False  # whether it is for mechanisms with loops, rods or drivers alone
     numbers: bool = True  # whether it depends on the mechanism's numbers, and not on the kinds of its joints alone
     options: tuple[str, ...] = ()
     plain: bool = True  # whether the method of this name is this function and no more: its plain calls have a shortcut
@@ -186,6 +215,7 @@ FUNCTIONS: dict[str, Function] = {
         rolls=True,
         forces=True,
         closed=True,
+        needs_loops=True,
         options=("method", "wrenches"),
     ),
     "closing": Function(
@@ -196,6 +226,7 @@ FUNCTIONS: dict[str, Function] = {
         rolls=True,
         forces=True,
         closed=True,
+        needs_loops=True,
         options=("method",),
         plain=False,
     ),
@@ -207,6 +238,7 @@ FUNCTIONS: dict[str, Function] = {
         rolls=True,
         forces=True,
         closed=True,
+        needs_loops=True,
         options=("method",),
         plain=False,
     ),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwright.constraints import inertial
 from linkwright.dynamics.context import Question, RolledQuestion
 from linkwright.dynamics.functions import FUNCTIONS, Request
+from linkwright.dynamics.requests import RequestRules
 from linkwright.errors import ModelError
 from linkwright.recursions.determined import undetermined
 from linkwright.recursions.factor import ZeroPivot
@@ -20,11 +21,8 @@ from linkwright.tape.block import spoiled_together, with_every_input
 from linkwright.tape.build import ProgramBuilder, trace
 from linkwright.tape.program import Each, Program
 
-if TYPE_CHECKING:
-    from linkwright.programs import Maker
 
-
-def traced(maker: Maker, function: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]]) -> Any:
+def traced(maker: RequestRules, function: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]]) -> Any:
     """Record a function; a division by what is always zero is reported with the joint that it belongs to."""
     try:
         return trace(function, list(shapes.values()))
@@ -38,7 +36,7 @@ def traced(maker: Maker, function: Callable[..., Any], shapes: Mapping[str, tupl
         raise maker.singular(int(np.flatnonzero(at <= error.row)[-1])) from None
 
 
-def _refuse_undetermined(maker: Maker, request: Request) -> None:
+def _refuse_undetermined(maker: RequestRules, request: Request) -> None:
     """Forces must determine every joint's acceleration; with free parameters, only recording shows whether they do."""
     spec = FUNCTIONS[request.function]
     if ("tau" in spec.inputs or spec.closed) and not request.free:
@@ -48,7 +46,7 @@ def _refuse_undetermined(maker: Maker, request: Request) -> None:
             raise maker.singular(position)
 
 
-def record(maker: Maker, request: Request) -> Program:
+def record(maker: RequestRules, request: Request) -> Program:
     """The program of a request with every link's arithmetic laid out and its constants folded."""
     _refuse_undetermined(maker, request)
     row, shapes = FUNCTIONS[request.function], maker.shapes(request)
@@ -73,7 +71,7 @@ def record(maker: Maker, request: Request) -> Program:
     return builder.build(single=single)
 
 
-def record_rolled(maker: Maker, request: Request, *, packed: bool) -> Program:
+def record_rolled(maker: RequestRules, request: Request, *, packed: bool) -> Program:
     """The program of a request as loops over links; `packed` for kernels, that only ask for the answer."""
     _refuse_undetermined(maker, request)
     row, builder = FUNCTIONS[request.function], ProgramBuilder(request.function)
@@ -82,7 +80,7 @@ def record_rolled(maker: Maker, request: Request, *, packed: bool) -> Program:
     return builder.build(single=True)
 
 
-def record_masses(maker: Maker, request: Request) -> Program:
+def record_masses(maker: RequestRules, request: Request) -> Program:
     """The program of a request as loops over free bodies and over the constraints that hold them, joints included."""
     _refuse_undetermined(maker, request)
     inputs = list(maker.shapes(request).items())

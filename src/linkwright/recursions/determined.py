@@ -11,6 +11,7 @@ inertia in some direction: a body that has resists everything.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,15 @@ from numpy.typing import NDArray
 
 from linkwright.base.types import Floats
 from linkwright.mechanism.contraction import Contraction, contract
+from linkwright.mechanism.frames import full_inertia
+from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.mechanism.placement import placement_rotation
 from linkwright.mechanism.tree import Tree, record_slices
 from linkwright.recursions.link import Link
 from linkwright.recursions.traversal import SingularLink, Unrolled
 from linkwright.spatial.algebra import PACKED
+from linkwright.spatial.rotation import Chain
+from linkwright.spatial.transform import Transform
 
 NONE = 1e-12  # the part of a link's inertia that counts as none
 ANGLE = 1e-9  # between directions that count as the same
@@ -162,3 +168,46 @@ def _meet(a: Floats, b: Floats) -> Floats:
 def _basis(a: Floats) -> Floats:
     u, values, _ = np.linalg.svd(a, full_matrices=False)
     return u[:, values > ANGLE * values[0]] if values[0] > 0 else a[:, :0]
+
+
+def without_whole_inertia(tree: Tree, regular: NDArray[np.bool_], free: Sequence[str]) -> int | None:
+    """The first position whose joint moves a body, with those fixed to it, whose inertia has no inverse.
+
+    `regular` bodies have a mass and an inertia about every axis. Inertias that depend on the parameters in `free` are
+    not known here, and pass.
+    """
+    d, t = tree.description, tree.topology
+    moves = np.array([kind.nv > 0 for kind in KIND_LIST])[d.kind[t.joint]]
+    doubtful = np.flatnonzero(moves & ~regular[t.body])
+    fixed: dict[int, list[int]] = {}  # positions that fixed joints join to each
+    for i in np.flatnonzero(~moves & (t.parent >= 0)).tolist() if len(doubtful) else ():
+        fixed.setdefault(int(t.parent[i]), []).append(i)
+    width = {"mass": 1, "com": 3, "inertia": 6}
+    bound = d.bindings.items() if free else ()
+    unknown = {flat // width[array] for (array, flat), e in bound if array in width and e.names() & set(free)}
+
+    def together(i: int) -> set[int]:
+        """The bodies of a link and of those fixed to it."""
+        return {int(t.body[i])}.union(*map(together, fixed.get(i, ())))
+
+    def rigid(i: int) -> tuple[float, Floats, Floats]:
+        """Mass, first moment and packed inertia at the link frame, of a link and those fixed to it."""
+        record = tree.record(i)
+        mass, moment, inertia = float(record["mass"][0]), record["moment"], record["inertia"]
+        for k in fixed.get(i, ()):
+            rider = tree.record(k)
+            x = Transform(Chain(placement_rotation(rider, turning=False)), rider["p"])
+            m, h, j = x.rigid(*rigid(k))
+            mass, moment, inertia = mass + m, moment + h, inertia + j
+        return mass, moment, inertia
+
+    return next((i for i in doubtful.tolist() if not _invertible(*rigid(i)) and not unknown & together(i)), None)
+
+
+def _invertible(mass: float, moment: Floats, inertia: Floats) -> bool:
+    """Whether a rigid inertia has an inverse that means something in floating point."""
+    if mass <= 0.0:
+        return False
+    c = moment / mass
+    central = full_inertia(inertia) - mass * ((c @ c) * np.eye(3) - np.outer(c, c))
+    return bool(np.linalg.eigvalsh(central)[0] > 1e-12 * inertia[:3].sum())

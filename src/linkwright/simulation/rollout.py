@@ -90,7 +90,7 @@ def rollout(
 
     States on a GPU, of CuPy, PyTorch or JAX, run there and stay there: see docs/gpu.md.
     """
-    mech = warned(mech.closing_with_free(parameters or ()))
+    mech = warned(mech.auxiliary.closing_with_free(parameters or ()))
     if any(map(library, (q0, v0, tau, *(parameters or {}).values()))):
         from linkwright.simulation.rollout_device import rollout_in_kind
 

@@ -101,7 +101,7 @@ def simulate(
         raise ModelError(f"progress is called with the seconds done and all seconds: give a function, not {progress!r}")
     if checkpoint is not None and not isinstance(checkpoint, str | PathLike):
         raise ModelError(f"checkpoint is the path of a file, not {checkpoint!r}")
-    rounding = given.closing_mechanism
+    rounding = given.auxiliary.closing
     mech = rounding.mechanism
     q, v, notes = _state(mech, q0, v0, start)
     run = Run(mech, settings, q, v, tau, _events(events), may_record=record, model=given.description.digest)
@@ -154,7 +154,7 @@ def _state(mech: Mechanism, q0: Any, v0: Any, t: float) -> tuple[Floats, Floats,
 
     notes: tuple[str, ...] = ()
     if q0 is None:
-        state = mech.starting_state(t)
+        state = mech.auxiliary.initial_state(t)
         q, v, notes = state.q, state.v, state.notes
     else:
         q, v = vector("q0", q0, mech.nq, "one a coordinate"), np.zeros(mech.nv)

@@ -39,7 +39,7 @@ class Plant:
         for name in free:
             if name not in known:
                 raise NameNotFound("parameter", str(name), list(known))
-        closing = mech.closing_with_free(free)
+        closing = mech.auxiliary.closing_with_free(free)
         mech, self.closing_notes = closing.mechanism, closing.notes
         self.mech, self.free = mech, tuple(free)
         self.q, self.v, self.a = np.zeros(mech.nq), np.zeros(mech.nv), np.zeros(mech.nv)
