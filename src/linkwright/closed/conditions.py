@@ -18,7 +18,7 @@ from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.constraints.gear_rates import joint_rates
 from linkwright.mechanism.expression import numeric_values
-from linkwright.mechanism.lengths import body_lengths, coordinate_units
+from linkwright.mechanism.lengths import coordinate_units
 from linkwright.mechanism.quantities import Quantity, turns
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Conditions:
     def columns(self) -> Floats:
         """(nv,): the same of the mechanism's rates; those that gears make fast by as much more."""
         tree = self.mech.tree
-        units, rates = coordinate_units(tree)[1].copy(), joint_rates(tree.description, body_lengths(tree.description))
+        units, rates = coordinate_units(tree)[1].copy(), joint_rates(tree.description, tree.description.body_lengths)
         for i, j in enumerate(tree.topology.joint.tolist() if rates else ()):
             if j in rates and not tree.coordinates.follows[i] and tree.kinds[i].nv == 1:
                 units[int(tree.coordinates.v_at[i])] *= max(rates[j], 1.0)

@@ -16,7 +16,7 @@ from linkwright.closed.consistent import as_drawn
 from linkwright.closed.contradictions import no_rates, no_state
 from linkwright.closed.rates import least_rates, rates_met, undetermined_rates
 from linkwright.closed.search import Search
-from linkwright.constraints.assembled import wrong_way
+from linkwright.constraints.batch import wrong_way
 from linkwright.constraints.equations import Equations
 from linkwright.errors import AssemblyError
 from linkwright.mechanism.bodies import body_motion

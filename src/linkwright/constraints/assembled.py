@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
 
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.constraints.counting import counted_at_start
+from linkwright.constraints.batch import Batch
+from linkwright.constraints.counting import counted_angles
 from linkwright.constraints.elimination import RANK_TOLERANCE
-from linkwright.constraints.equations import Constraint, Equations, joint_frames
-from linkwright.constraints.forms import between
+from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import moved
-from linkwright.mechanism.kinds import KINDS
 from linkwright.spatial.rotation import euler_parameters
 
 ITERATIONS = 200
@@ -33,13 +34,43 @@ TURNED, MOST = 20.0, 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
-    """A state in which the constraints hold, as far as they can: `miss` is by how much they do not, in metres."""
+    """A state in which the constraints hold, as far as they can; or the states of a batch, with the cases first."""
 
     q: Floats
     angles: Floats
-    miss: float
+    miss: Any  # by how much the constraints do not hold (m)
     pivots: Floats
-    iterations: int
+    iterations: Any
+    tolerance: Any = RANK_TOLERANCE  # the part of a row's own size below which its pivot is lost
+
+    @property
+    def lost(self) -> Any:
+        """How many equations repeat others."""
+        return np.sum(self.pivots <= self._least, axis=-1)
+
+    @property
+    def pivot(self) -> Any:
+        """The smallest that counts."""
+        return np.min(np.where(self.pivots > self._least, self.pivots, 1.0), axis=-1, initial=1.0)
+
+    @property
+    def free(self) -> Any:
+        """Whether the constraints leave degrees of freedom."""
+        return 6 * self.q.shape[-2] > self.pivots.shape[-1] - self.lost
+
+    @property
+    def _least(self) -> Floats:
+        return np.asarray(self.tolerance, dtype=np.float64)[..., None]
+
+    def __getitem__(self, rows: Any) -> Assembled:
+        """Some of a batch, or one."""
+        arrays = (self.q, self.angles, self.miss, self.pivots, self.iterations, self.tolerance)
+        return Assembled(*(x[rows].copy() for x in arrays))
+
+    def put(self, rows: Any, states: Assembled) -> None:
+        """Take over the states of others in these rows."""
+        for name, x in vars(states).items():
+            getattr(self, name)[rows] = x
 
 
 def start_state(equations: Equations) -> Floats:
@@ -47,105 +78,103 @@ def start_state(equations: Equations) -> Floats:
     return np.concatenate([equations.start_p, euler_parameters(equations.start_r.transpose(1, 2, 0)).T], axis=1)
 
 
+def moved_states(q: Floats, d: Floats) -> Floats:
+    """States (n, nb, 7) after small shifts and turns (n, nb, 6)."""
+    return np.ascontiguousarray(moved(q.transpose(2, 0, 1), d.transpose(2, 0, 1)).transpose(1, 2, 0))
+
+
 def rank_tolerance(part: Floats) -> Floats:
     """The part of a row's own size below which its pivot is lost, where bodies miss by a part of the mechanism's size.
 
     A miss that rounded numbers do not explain tells nothing about the rank.
     """
-    turned = np.clip((TURNED * np.minimum(part, MISFIT)) ** 2, RANK_TOLERANCE, MOST)
+    turned = np.minimum(np.maximum((TURNED * np.minimum(part, MISFIT)) ** 2, RANK_TOLERANCE), MOST)
     return np.asarray(np.where(part <= MISFIT, turned, RANK_TOLERANCE))
 
 
-def settle(
-    programs: Programs, q: Floats, angles: Floats | None, t: float, *, leave_out_turned: bool = False
-) -> Assembled:
-    """Damped Newton from a state: least changes of q, each accepted only if the misses become smaller.
+def settle(batch: Batch, q: Floats, angles: Floats | None, t: float, *, leave_out_turned: bool = False) -> Assembled:
+    """Damped Newton from states (n, nb, 7): least changes of q, each accepted only if the misses become smaller.
 
     With `leave_out_turned`, equations that the miss alone makes independent are left out as long as that leads on:
     corrections by them go far.
     """
-    e = programs.layout.equations
-    turns = counted_at_start(e, q, t) if angles is None else angles
+    e = batch.equations
     slow = np.minimum(1.0, 1.0 / e.units[:, :1])  # what gears make fast may go far
     recount = angles is None and bool(e.description.mimics)
-    at = np.array([t])
-    rest = np.zeros((e.nb, 6))
-    _, jacobian, phi, _, turns = programs.evaluate(q, turns, at, rest)
-    norms = row_norms(programs, jacobian)
-    miss = float(np.max(np.abs(phi / norms), initial=0.0))
-    merit = float(np.sum((phi / norms) ** 2))
-    damping, done, idle = 0.0, 0, 0
-    tolerance = programs.tolerance
-    while done < ITERATIONS and idle < PATIENCE:
-        done += 1
-        idle += 1
-        programs.tolerance = float(rank_tolerance(np.array(miss / e.size))) if leave_out_turned else tolerance
-        fewer = programs.tolerance > tolerance
-        _, delta, _, _ = programs.correct(q, turns, at, np.array([damping]))
-        turn = float(np.max(np.abs(delta[:, 3:]) * slow, initial=0.0))
-        shift = float(np.max(np.abs(delta[:, :3]) * slow, initial=0.0)) / e.size
-        short = min(1.0, TURN / max(turn, 1e-300), SHIFT / max(shift, 1e-300))
-        ahead = np.ascontiguousarray(moved(q.T, short * delta.T).T)
-        before = counted_at_start(e, ahead, t) if recount else turns
-        _, _, phi, _, turns_ahead = programs.evaluate(ahead, before, at, rest)
-        wanted = float(np.sum((phi / norms) ** 2))
-        tiny = max(turn, shift) < 1e-13
-        if wanted < (1.0 - FALL) * merit:
-            idle = 0
-        if wanted < merit or (tiny and wanted <= 4.0 * merit):
-            q, turns, merit = ahead, turns_ahead, wanted
-            miss = float(np.max(np.abs(phi / norms), initial=0.0))
-            damping = 0.0 if damping < 1e-9 else 0.1 * damping
-            if max(turn, shift) < 1e-11 and damping == 0.0:
-                if not fewer:
-                    break
-                leave_out_turned = False
-        elif fewer:
-            leave_out_turned = False
-        else:
-            if miss <= EXACT * e.size:
+    here = batch.evaluate(q, _counted_angles(batch, q, t) if angles is None else angles, t)
+    norms = batch.row_norms(here["jacobian"])
+    turns, scaled = here["angles_there"], here["phi"] / norms
+    miss, merit = np.max(np.abs(scaled), axis=1, initial=0.0), np.sum(scaled**2, axis=1)
+    usual, left_out = batch.inputs["tolerance"][:, 0], np.full(len(batch), leave_out_turned)
+    damping, idle = np.zeros(len(batch)), np.zeros(len(batch), np.int64)
+    rows, some = np.arange(len(batch)), batch  # those that go on
+    ended: list[tuple[Floats, ...]] = []
+    for iteration in range(1, ITERATIONS + 1):
+        tolerance = np.where(left_out, rank_tolerance(miss / some.size), usual)
+        fewer = tolerance > usual
+        step = some.correct(q, turns, t, damping, tolerance)
+        delta, ahead = step["delta"], step["changed"]
+        shift, turn = _largest(delta[:, :, :3] * slow) / some.size, _largest(delta[:, :, 3:] * slow)
+        short = np.minimum(1.0, np.minimum(TURN / np.maximum(turn, 1e-300), SHIFT / np.maximum(shift, 1e-300)))
+        far = short < 1.0
+        if far.any():
+            ahead[far] = moved_states(q[far], short[far, None, None] * delta[far])
+        there = some.evaluate(ahead, _counted_angles(some, ahead, t) if recount else turns, t)
+        scaled = there["phi"] / norms
+        wanted, largest = np.sum(scaled**2, axis=1), np.maximum(turn, shift)
+        idle = np.where(wanted < (1.0 - FALL) * merit, 0, idle + 1)
+        taken = (wanted < merit) | ((largest < 1e-13) & (wanted <= 4.0 * merit))
+        q, turns = np.where(taken[:, None, None], ahead, q), np.where(taken[:, None], there["angles_there"], turns)
+        miss = np.where(taken, np.max(np.abs(scaled), axis=1, initial=0.0), miss)
+        merit = np.where(taken, wanted, merit)
+        less, more = np.where(damping < 1e-9, 0.0, 0.1 * damping), np.maximum(1e-4, 10.0 * damping)
+        damping = np.where(taken, less, np.where(fewer, damping, more))
+        still = taken & (largest < 1e-11) & (damping == 0.0)
+        left_out &= ~(fewer & (still | ~taken))
+        over = (still | (~taken & (miss <= EXACT * some.size))) & ~fewer
+        over |= ~(damping <= 1e8) | ~np.isfinite(largest) | (idle >= PATIENCE)
+        if iteration == ITERATIONS:
+            over[:] = True
+        if over.any():
+            ended.append((rows[over], q[over], turns[over], miss[over], np.full(int(over.sum()), iteration)))
+            if over.all():
                 break
-            damping = max(1e-4, 10.0 * damping)
-            if damping > 1e8:
-                break
-    programs.tolerance = tolerance
-    pivots = programs.correct(q, turns, at, np.zeros(1))[3]
-    return Assembled(q, turns, miss, pivots, done)
+            on = ~over
+            rows, some, q, turns, miss, norms, merit = (
+                rows[on],
+                some[on],
+                q[on],
+                turns[on],
+                miss[on],
+                norms[on],
+                merit[on],
+            )
+            usual, left_out, damping, idle = usual[on], left_out[on], damping[on], idle[on]
+    rows, q, turns, miss, iterations = (np.concatenate(parts) for parts in zip(*ended, strict=True))
+    order = np.argsort(rows)
+    q, turns, tolerance = q[order], turns[order], batch.inputs["tolerance"][:, 0].copy()
+    pivots = batch.correct(q, turns, t, np.zeros(len(batch)), tolerance)["pivots"]
+    return Assembled(q, turns, miss[order], pivots, iterations[order], tolerance)
 
 
-def row_norms(programs: Programs, jacobian: Floats) -> Floats:
-    """How fast each equation changes with the bodies' shifts and turns: divides Φ into metres.
+def settled(programs: Programs, q: Floats, angles: Floats, t: float) -> Assembled:
+    """`settle` of one mechanism from a state (nb, 7)."""
+    return settle(Batch.of_one(programs), q[None], angles[None], t)[0]
 
-    An equation that nothing changes at a state (axes at 90° that should be parallel) is a length as it is, or an angle
-    or sine times the mechanism's size.
-    """
-    layout = programs.layout
-    rows, bodies = layout.entries
-    parts = layout.parts(jacobian).copy()
-    parts[:, 3:] /= layout.equations.sizes[bodies, None]
-    squares = np.bincount(rows, np.sum(parts**2, axis=1), minlength=layout.equations.count)
-    e = layout.equations
-    return np.where(squares > 0.0, np.sqrt(squares), 1.0 / e.arms(e.size))
+
+def _largest(x: Floats) -> Floats:
+    return np.asarray(np.abs(x).reshape(len(x), -1).max(axis=1, initial=0.0))
+
+
+def _counted_angles(batch: Batch, q: Floats, t: float) -> Floats:
+    """The angles of screws and gears where the bodies are drawn."""
+    return counted_angles(batch.equations, map(batch.description, range(len(q))), q, repeat(t))
 
 
 def misses(programs: Programs, state: Assembled, t: float) -> dict[Constraint, float]:
     """By how much each element misses, in metres, the worst first."""
-    e = programs.layout.equations
-    _, jacobian, phi, _, _ = programs.evaluate(state.q, state.angles, np.array([t]), np.zeros((e.nb, 6)))
-    sizes = np.abs(phi / row_norms(programs, jacobian))
+    e, one = programs.layout.equations, Batch.of_one(programs)
+    here = one.evaluate(state.q[None], state.angles[None], t)
+    sizes = np.abs(here["phi"] / one.row_norms(here["jacobian"]))[0]
     worst = {c: float(np.max(sizes[e.first[k] : e.first[k + 1]])) for k, c in enumerate(e.constraints)}
     return dict(sorted(worst.items(), key=lambda item: -item[1]))
-
-
-def wrong_way(equations: Equations, q: Floats) -> dict[str, float]:
-    """The joints whose equations hold with an axis turned round, and how far their axes are from right: 2."""
-    d, found = equations.description, {}
-    for j in range(d.nj):
-        kind = KINDS[d.kind_of(j).name]
-        if kind.nv == 6:
-            continue
-        r, _ = between(*joint_frames(d, q, j))
-        gap = float(np.max(np.abs(kind.gap(r, np.zeros(3))), initial=0.0))  # of the axes alone
-        if gap > 1.0:  # two, for opposite axes
-            found[d.joint_names[j]] = gap
-    return found

@@ -2,89 +2,116 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwright.base.types import Floats
-from linkwright.constraints.assembled import (
-    EXACT,
-    MISFIT,
-    Assembled,
-    rank_tolerance,
-    row_norms,
-    settle,
-    start_state,
-    wrong_way,
-)
+from linkwright.constraints.assembled import EXACT, MISFIT, Assembled, moved_states, rank_tolerance, settle
+from linkwright.constraints.batch import Batch, wrong_way
 from linkwright.constraints.diagnosis import does_not_close
-from linkwright.constraints.elimination import RANK_TOLERANCE
-from linkwright.constraints.equations import Equations
 from linkwright.constraints.programs import Programs
-from linkwright.constraints.recorded import moved
 from linkwright.errors import AssemblyError
 from linkwright.mechanism.bodies import body_motion
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
 
+Flags = NDArray[np.bool_]
 TRIES = 12
 #: And so many at random angles where a mechanism closes with axes opposite.
 OTHER_TRIES = 24
 MISFIT_ITERATIONS = 30
 
 
-def assemble(programs: Programs, t: float, tolerance: float | None) -> Assembled:
-    """The assembled state nearest to where the bodies are drawn; an AssemblyError tells what does not close.
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """The assembled states of a batch; those that are not `closed` are the nearest to it."""
 
-    What may remain is `MISFIT` of the mechanism's size, or `tolerance` (m) if that is less.
+    t: float
+    states: Assembled
+    closed: Flags
+    opposite: Flags  # which hold the constraints with the axes of a joint opposite
+
+    def error(self, k: int, programs: Programs) -> AssemblyError:
+        """Why a mechanism, which has these programs, is not closed."""
+        state = self.states[k]
+        if not self.opposite[k]:
+            return does_not_close(programs, state, self.t)
+        wrong = wrong_way(programs.layout.equations, state.q)
+        name = next(iter(wrong))
+        text = (
+            f"joint {name!r} closes the wrong way round: its axes are opposite; draw its bodies nearer to where they "
+            "belong, give one of their joint angles as INITIAL, or turn one of its triads"
+        )
+        return AssemblyError(text, misses=wrong, element=name)
+
+
+def assemble(batch: Batch, drawn: Floats, t: float, tolerance: float | None) -> Assembly:
+    """The assembled state of each mechanism nearest to where its bodies are drawn (n, nb, 7).
+
+    What may remain is `MISFIT` of a mechanism's size, or `tolerance` (m) if that is less.
     """
-    e = programs.layout.equations
-    allowed = MISFIT * e.size if tolerance is None else min(tolerance, MISFIT * e.size)
-    programs.tolerance = RANK_TOLERANCE
-    drawn = start_state(e)
-    best: Assembled | None = None
-    turned: Assembled | None = None  # closed, with axes opposite
-    astray = False  # whether the drawing leads to opposite axes
+    exact, n = EXACT * batch.size, len(batch)
+    allowed = np.maximum(exact, np.minimum(np.inf if tolerance is None else tolerance, MISFIT * batch.size))
     rng = np.random.default_rng(0)
-    spent = 0
+    best: Assembled | None = None
+    turned, turned_q = np.zeros(n, bool), drawn.copy()  # which closed with axes opposite, and where
+    none, wrong, astray = np.ones(n, bool), np.ones(n, bool), np.zeros(n, bool)
+    spent = np.zeros(n, np.int64)
+    left = np.arange(n)  # those that are not assembled yet
     for attempt in range(TRIES + OTHER_TRIES):
-        if attempt < TRIES:  # a start that leads nowhere is shaken, each time a little more
-            shake = rng.normal(size=(e.nb, 6)) * (0.08 * attempt)
-            shake[:, :3] *= e.sizes[:, None]
-            start = moved(drawn.T, shake.T).T if attempt else drawn
+        if attempt == TRIES:  # the drawing of those that go on leads to opposite axes
+            astray[left] = turned[left] & wrong[left]
+            left = left[astray[left]]
+        if not len(left):
+            break
+        some = batch if len(left) == n else batch[left]
+        starts = _starts(some, drawn[left], rng, attempt)
+        states = settle(some, starts, None, t, leave_out_turned=True)
+        spent[left] += states.iterations
+        reversed_ = some.wrong_way(states.q)
+        opposite = (states.miss <= exact[left]) & reversed_
+        first = opposite & ~turned[left]
+        turned_q[left[first]], turned[left[first]] = states.q[first], True
+        if best is None:
+            best, better = states, np.ones(n, bool)
         else:
-            astray = astray or (turned is not None and (best is None or bool(wrong_way(e, best.q))))
-            if not astray:
-                break
-            start = _anywhere(e, rng)
-        state = settle(programs, start, None, t, leave_out_turned=True)
-        spent += state.iterations
-        if state.miss <= EXACT * e.size and wrong_way(e, state.q):
-            turned = turned or state
-            continue
-        if best is None or state.miss < best.miss:
-            best = state
-        if best.miss <= EXACT * e.size:
-            break
-        # Numbers that are rounded leave a misfit where the bodies are drawn; other starts would only lead elsewhere.
-        if not attempt and best.miss <= allowed and _is_near(e, drawn, best.q) and not wrong_way(e, best.q):
-            break
-    closes = best is not None and best.miss <= max(allowed, EXACT * e.size)
-    if turned is not None and (best is None or (astray and not closes)):
-        raise _turned(wrong_way(e, turned.q))
+            better = ~opposite & (none[left] | (states.miss < best.miss[left]))
+            best.put(left[better], states[better])
+        wrong[left[better]], none[left[better]] = reversed_[better], opposite[better]
+        done = best.miss[left] <= exact[left]
+        if not attempt and not done.all():
+            # Rounded numbers leave a misfit where the bodies are drawn; other starts would only lead elsewhere.
+            done |= (best.miss <= allowed) & _near(batch, drawn, best.q)
+        left = left[~done | wrong[left]]
     assert best is not None
-    if closes and best.miss > EXACT * e.size:
-        best = _nearly(programs, best, t)
-    final = Assembled(best.q, best.angles, best.miss, best.pivots, spent)
-    if not final.miss <= max(allowed, EXACT * e.size):
-        raise does_not_close(programs, final, t)
-    wrong = wrong_way(e, final.q)
-    if wrong:
-        raise _turned(wrong)
-    return final
+    closes = ~none & (best.miss <= allowed)
+    opposite = turned & (none | (astray & ~closes))
+    best.q[opposite] = turned_q[opposite]
+    for k in np.flatnonzero(closes & (best.miss > exact)).tolist():
+        some = batch[[k]]
+        best.put([k], _nearly(some, best[[k]], t))
+        wrong[k] = some.wrong_way(best.q[[k]])[0]
+    closes &= best.miss <= allowed
+    return Assembly(t, replace(best, iterations=spent), closes & ~wrong, opposite | (closes & wrong))
 
 
-def _anywhere(equations: Equations, rng: np.random.Generator) -> Floats:
-    """The bodies with the joints of the spanning tree closed, at random angles."""
-    d = equations.description
+def _starts(batch: Batch, drawn: Floats, rng: np.random.Generator, attempt: int) -> Floats:
+    """(n, nb, 7): as drawn; a start that leads nowhere is shaken, each time a little more, and at last anywhere."""
+    if attempt >= TRIES:
+        return _anywhere(batch, rng)
+    shake = rng.normal(size=(batch.equations.nb, 6))
+    if not attempt:
+        return drawn
+    shakes = np.repeat(0.08 * attempt * shake[None], len(batch), axis=0)
+    shakes[:, :, :3] *= batch.sizes[:, :, None]
+    return moved_states(drawn, shakes)
+
+
+def _anywhere(batch: Batch, rng: np.random.Generator) -> Floats:
+    """(n, nb, 7): the bodies with the joints of the spanning tree closed, at random angles."""
+    d = batch.equations.description
     topology = span(d)
     x = Tree(d, topology).coordinates
     q = np.zeros((1, x.nq))
@@ -94,40 +121,30 @@ def _anywhere(equations: Equations, rng: np.random.Generator) -> Floats:
             q[0, first : first + kind.nq] = kind.neutral()
             q[0, [first + k for k in kind.angles]] = rng.uniform(-np.pi, np.pi, len(kind.angles))
     still = np.zeros((1, x.nv))
-    poses = body_motion(d, q, still, still)
-    return np.concatenate([poses["position"][0], poses["orientation"][0]], axis=1)
+    poses = [body_motion(batch.description(k), q, still, still) for k in range(len(batch))]
+    return np.concatenate([np.concatenate([x["position"], x["orientation"]], axis=2) for x in poses])
 
 
-def _turned(wrong: dict[str, float]) -> AssemblyError:
-    """The error for a mechanism that closes only with axes opposite."""
-    name = next(iter(wrong))
-    text = (
-        f"joint {name!r} closes the wrong way round: its axes are opposite; draw its bodies nearer to where they "
-        "belong, give one of their joint angles as INITIAL, or turn one of its triads"
-    )
-    return AssemblyError(text, misses=wrong, element=name)
-
-
-def _is_near(e: Equations, drawn: Floats, q: Floats) -> bool:
+def _near(batch: Batch, drawn: Floats, q: Floats) -> Flags:
     """Whether bodies are where they are drawn but for what rounded numbers explain."""
-    shift = np.abs(q[:, :3] - drawn[:, :3]).max(initial=0.0) / e.size
-    turn = np.minimum(np.abs(q[:, 3:] - drawn[:, 3:]), np.abs(q[:, 3:] + drawn[:, 3:])).max(initial=0.0)
-    return bool(max(shift, turn) <= 10.0 * MISFIT)
+    shift = np.abs(q[:, :, :3] - drawn[:, :, :3]).max(axis=(1, 2), initial=0.0) / batch.size
+    one, other = (np.abs(q[:, :, 3:] + sign * drawn[:, :, 3:]) for sign in (-1.0, 1.0))
+    turn = np.minimum(one, other).max(axis=(1, 2), initial=0.0)
+    return np.asarray(np.maximum(shift, turn) <= 10.0 * MISFIT)
 
 
-def _nearly(programs: Programs, found: Assembled, t: float) -> Assembled:
+def _nearly(one: Batch, state: Assembled, t: float) -> Assembled:
     """A state in which the constraints hold but for a misfit, as rounded numbers leave it in redundant ones.
 
     Equations that the misfit alone makes independent are then left out: the others hold exactly, and can be followed.
     """
-    e = programs.layout.equations
-    at, q, turns = np.array([t]), found.q, found.angles
-    programs.tolerance = float(rank_tolerance(np.array(found.miss / e.size)))
+    q, tolerance = state.q, rank_tolerance(state.miss / one.size)
     for _ in range(MISFIT_ITERATIONS):
-        _, delta, q, pivots = programs.correct(q, turns, at, np.zeros(1))
-        delta[:, :3] /= e.size
+        there = one.correct(q, state.angles, t, np.zeros(1), tolerance)
+        q, delta = there["changed"], there["delta"]
+        delta[:, :, :3] /= one.size[0]
         if float(np.max(np.abs(delta), initial=0.0)) < 1e-12:
             break
-    _, jacobian, phi, _, turns = programs.evaluate(q, turns, at, np.zeros((e.nb, 6)))
-    miss = float(np.max(np.abs(phi / row_norms(programs, jacobian)), initial=0.0))
-    return Assembled(q, turns, miss, pivots, found.iterations)
+    here = one.evaluate(q, state.angles, t)
+    miss = np.max(np.abs(here["phi"] / one.row_norms(here["jacobian"])), axis=1, initial=0.0)
+    return Assembled(q, here["angles_there"], miss, there["pivots"], state.iterations, tolerance)

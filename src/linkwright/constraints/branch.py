@@ -81,16 +81,19 @@ class Branch:
 
     def same(self, q: Floats, angles: Floats, times: Floats) -> NDArray[np.bool_]:
         """For states (n, ...) one after another, whether each but the first is on the branch of the one before it."""
-        steps = len(q) - 1
-        good = np.ones(steps, bool)
         if not self.parts:
-            return good
-        rest = np.zeros((q.shape[1], 6))
-        stored = self._programs.evaluate(q, angles, np.asarray(times)[:, None], rest)[1]
-        j = np.concatenate([stored, np.zeros((len(q), 1))], axis=1)
+            return np.ones(len(q) - 1, bool)
+        still = np.zeros((q.shape[1], 6))
+        stored = self._programs.evaluate(q, angles, np.asarray(times)[:, None], still)[1]
+        return self.connects(stored[:-1], stored[1:])
+
+    def connects(self, before: Floats, after: Floats) -> NDArray[np.bool_]:
+        """For what is stored of J at both ends of steps (n, ...), whether they are on one branch."""
+        same = np.ones(len(before), bool)
+        ends = [np.concatenate([x, np.zeros((len(x), 1))], axis=1) for x in (before, after)]
         for part in self.parts:
-            good &= agree(part, j[:-1], j[1:]).all(axis=1)
-        return good
+            same &= agree(part, *ends).all(axis=1)
+        return same
 
 
 def agree(part: Parts, before: Floats, after: Floats) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.constraints import blocks, forms
 from linkwright.constraints.closings import by_follower, closing_constraints
-from linkwright.constraints.equations import Constraint, Equations
+from linkwright.constraints.equations import Constraint, Equations, joint_sources
 from linkwright.constraints.forms import Form
 from linkwright.constraints.space import PLANAR, SPATIAL, facing, plane
 from linkwright.errors import ModelError
@@ -176,4 +176,5 @@ class CentralEquations(Equations):
                 raise ModelError(f"{text}; add it to the inertia of its body, or ask for form='unrolled'", element=name)
             for k in range(kind.nv):
                 form = forms.coordinate(kind.name, k)
-                yield Constraint(name, "rotor", form, self._joined(j), self._of(j, [])), float(d.armature[j])
+                rotor = self._constraint(name, "rotor", form, self._joined(j), joint_sources(j))
+                yield rotor, float(d.armature[j])

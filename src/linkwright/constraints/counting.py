@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from linkwright.base.types import Floats
 from linkwright.constraints.equations import Equations, joint_frames
 from linkwright.constraints.forms import between, near
+from linkwright.mechanism.description import Description
 from linkwright.mechanism.kinds import Measure
 from linkwright.mechanism.known_angles import driven_coordinates, gear_order, initial_coordinates
 
 
-def counted_at_start(e: Equations, q: Floats, t: float) -> Floats:
-    """The counted angles of screws and gears at a drawn state.
+def counted_angles(e: Equations, mechanisms: Iterable[Description], q: Floats, times: Iterable[float]) -> Floats:
+    """(n, angles): the counted angles at states (n, nb, 7) of mechanisms that have these equations, at their times."""
+    if not int(e.first_angle[-1]):
+        return np.zeros((len(q), 1))
+    rows = zip(mechanisms, q, times, strict=False)  # the mechanisms and times may be without end
+    return np.stack([counted_at_start(e, d, state, t) for d, state, t in rows])
+
+
+def counted_at_start(e: Equations, d: Description, q: Floats, t: float) -> Floats:
+    """The counted angles of screws and gears at a drawn state of a mechanism that has the numbers of `d`.
 
     Whole turns come from the law of a driver on the joint, from its initial value, from a screw's shift, or through a
     gear from its other joint; where nothing tells them, the angle is the smallest.
     """
-    found = np.zeros(max(int(e.first_angle[-1]), 1))
-    d = e.description
+    angles = np.zeros(int(e.first_angle[-1]))
     stated = {**initial_coordinates(d, d.parameters), **driven_coordinates(d, {**d.parameters, "TIME": t})}
     known = {j: float(value) for (j, index), value in stated.items() if index == 0}
 
@@ -43,7 +53,7 @@ def counted_at_start(e: Equations, q: Floats, t: float) -> Floats:
         if c.group == "gear":
             places.append(at)
         elif c.group == "joint" and c.form.turns:
-            found[at] = coordinate(d.joint_names.position("joint", c.name), None)
+            angles[at] = coordinate(d.joint_names.position("joint", c.name), None)
     for k in gear_order(d, known):
         m, at = d.mimics[k], places[k]
         if m.follower in known and m.leader not in known and m.ratio != 0.0:
@@ -55,5 +65,5 @@ def counted_at_start(e: Equations, q: Floats, t: float) -> Floats:
         known.setdefault(m.leader, leader)
         known.setdefault(m.follower, follower)
         turning = [x for x, j in ((follower, m.follower), (leader, m.leader)) if measure(j)[0].shift is None]
-        found[at : at + len(turning)] = turning
-    return found
+        angles[at : at + len(turning)] = turning
+    return angles

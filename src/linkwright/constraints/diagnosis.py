@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.constraints.assembled import EXACT, Assembled, misses, start_state, wrong_way
+from linkwright.constraints.assembled import EXACT, Assembled, misses, start_state
+from linkwright.constraints.batch import wrong_way
 from linkwright.constraints.equations import Constraint, Equations, joint_frames
 from linkwright.constraints.forms import between
 from linkwright.constraints.least_squares import damped, least, split
@@ -62,7 +63,9 @@ class Relaxation:
             row for k, c in enumerate(self.e.constraints) if id(c) in chosen for row in range(first[k], first[k + 1])
         ]
 
-    def without(self, state: Assembled, loose: Sequence[Constraint], left_out: Sequence[Constraint] = ()) -> Relaxed:
+    def without(
+        self, state: Assembled | Relaxed, loose: Sequence[Constraint], left_out: Sequence[Constraint] = ()
+    ) -> Relaxed:
         """From a state: all equations hold but those of `loose`, which are missed least, and those `left_out`."""
         soft, out = self.rows(loose), set(self.rows(left_out))
         hard = [row for row in range(self.e.count) if row not in out and row not in set(soft)]
@@ -165,15 +168,14 @@ def _of_drivers(relaxation: Relaxation, state: Assembled, t: float) -> AssemblyE
         return None
     if _rigid(relaxation, free):
         return _of_gap(relaxation, state, misses(relaxation.programs, state, t), t, rigid=True)
-    start = Assembled(free.q, free.angles, free.residual, state.pivots, 0)
     gaps = {}
     for c in drivers:
-        loose = [relaxation.without(x, [c]) for x in (state, start)]
+        loose = [relaxation.without(x, [c]) for x in (state, free)]
         closed = [x for x in loose if relaxation.closes(x)]
         if closed:
             gaps[c] = min(closed, key=lambda x: x.gap)
     guilty = list(gaps) or drivers
-    measured = {str(c): x.gap for c, x in gaps.items()} or {str(c): relaxation.without(start, [c]).gap for c in drivers}
+    measured = {str(c): x.gap for c, x in gaps.items()} or {str(c): relaxation.without(free, [c]).gap for c in drivers}
     names = ", ".join(repr(c.name) for c in guilty)
     if len(guilty) == 1:
         c = guilty[0]
@@ -209,7 +211,7 @@ def repeated_drivers(
     if free.shape[1]:
         aside = free @ np.random.default_rng(0).normal(size=free.shape[1])
         aside *= ASIDE * e.size / max(float(np.abs(aside).max()), 1e-300)
-        start = Assembled(relaxation.moved(q, aside), angles, 0.0, np.zeros(0), 0)
+        start, _, _ = relaxation.evaluate(relaxation.moved(q, aside), angles, fixed, rows)
         beside = relaxation.without(start, (), drivers)
         _, j, _ = relaxation.evaluate(beside.q, beside.angles, fixed, rows)
         _, free = split(j[fixed], np.zeros(len(fixed)))
@@ -271,7 +273,7 @@ def _of_gap(
     candidates = suspects[:MOST]
     relaxed = {c: relaxation.without(state, [c], drivers) for c in candidates}
     relaxed = {c: x for c, x in relaxed.items() if relaxation.closes(x)}
-    elsewhere = any(_assembles_at(relaxation, x, state) for x in relaxed.values() if x.gap <= CLOSED * e.size)
+    elsewhere = any(_assembles_at(relaxation, x) for x in relaxed.values() if x.gap <= CLOSED * e.size)
     relaxed = {c: x for c, x in relaxed.items() if x.gap > CLOSED * e.size}
     if not relaxed:
         return None
@@ -290,9 +292,9 @@ def _of_gap(
     return _error(t, text, gaps, c.name)
 
 
-def _assembles_at(relaxation: Relaxation, x: Relaxed, state: Assembled) -> bool:
+def _assembles_at(relaxation: Relaxation, state: Relaxed) -> bool:
     """Whether all constraints, drivers too, can be closed from a state: on another assembly mode than is drawn."""
-    closed = relaxation.without(Assembled(x.q, x.angles, x.residual, state.pivots, 0), ())
+    closed = relaxation.without(state, ())
     return relaxation.closes(closed) and not wrong_way(relaxation.e, closed.q)
 
 

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import numeric_values
 
+Flags = NDArray[np.bool_]
+
+
+def undefined(d: Description, parameters: Mapping[str, Any], times: Floats) -> Iterator[tuple[str, Flags]]:
+    """Each driver, and where its law has no finite value (..., times) for values (..., 1) of the parameters."""
+    for driver in d.drivers:
+        values = numeric_values(driver.law, {**parameters, "TIME": times})
+        shape = np.broadcast_shapes(np.shape(values), times.shape)
+        yield driver.name, ~np.isfinite(np.broadcast_to(values, shape))
+
 
 def first_undefined(d: Description, times: Floats) -> tuple[int, str, str] | None:
     """The place of the first time (n,) at which a driver's law has no finite value, the driver, and a sentence."""
-    first: tuple[int, str] | None = None
-    for driver in d.drivers:
-        values = numeric_values(driver.law, {**d.parameters, "TIME": times})
-        bad = np.flatnonzero(~np.isfinite(np.broadcast_to(values, times.shape)))
-        if len(bad) and (first is None or bad[0] < first[0]):
-            first = int(bad[0]), driver.name
-    if first is None:
+    places = [(int(np.argmax(bad)), name) for name, bad in undefined(d, d.parameters, times) if bad.any()]
+    if not places:
         return None
-    k, name = first
+    k, name = min(places, key=lambda place: place[0])
     return k, name, f"the law of driver {name!r} has no finite value at t = {times[k]:g}"
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -20,10 +21,11 @@ from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import Driver, PointOnLine, Rod
 from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.kinds import KINDS
-from linkwright.mechanism.lengths import body_lengths
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 Group = Literal["joint", "tie", "gear", "driver", "rotor"]
+#: Where numbers of a record come from: an array of the description and a row of it, an expression, or as they are.
+Source = tuple[str, int] | Expression | Floats
 #: Within this sine two h axes count as parallel: bodies are drawn roughly.
 PARALLEL = 0.02
 
@@ -38,9 +40,21 @@ class Constraint:
     bodies: tuple[int, ...]
     record: Floats  # rotation (9) and origin (3) of each frame, then the form's own numbers
     law: Expression | None = None
+    sources: tuple[Source, ...] = ()  # of the record's numbers, in their order
 
     def __str__(self) -> str:
         return f"{self.group} {self.name!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class JointAxes:
+    """Joints of one kind: their constraints (k,), and of both sides their bodies (2, k) and where the axes (2, k, 9)
+    stand in the records."""
+
+    kind: str
+    constraints: NDArray[np.int64]
+    bodies: NDArray[np.int64]
+    places: NDArray[np.int64]
 
 
 class Equations:
@@ -69,6 +83,30 @@ class Equations:
         """The number of each constraint's first counted angle, and at last how many there are."""
         return np.concatenate([[0], np.cumsum([c.form.turns for c in self.constraints])]).astype(np.int64)
 
+    @cached_property
+    def record_at(self) -> NDArray[np.int64]:
+        """The place of each constraint's record among all of them, and at last how many numbers they have."""
+        return np.concatenate([[0], np.cumsum([len(c.record) for c in self.constraints])]).astype(np.int64)
+
+    @cached_property
+    def records(self) -> Floats:
+        """The records of all constraints, one behind the other; a number for none."""
+        return np.concatenate([c.record for c in self.constraints] or [np.zeros(1)])
+
+    @cached_property
+    def joint_axes(self) -> list[JointAxes]:
+        """Where the axes of joints stand in the records, for each kind of joint."""
+        d = self.description
+        by_kind: dict[str, list[int]] = {}
+        for k, j in enumerate(j for j in range(d.nj) if d.kind_of(j).nv < 6):  # in the order of the constraints
+            by_kind.setdefault(d.kind_of(j).name, []).append(k)
+        axes = []
+        for kind, places in by_kind.items():
+            bodies = np.array([self.constraints[k].bodies for k in places]).T
+            first = self.record_at[places] + np.array([[0], [12]])
+            axes.append(JointAxes(kind, np.array(places), bodies, first[:, :, None] + np.arange(9)))
+        return axes
+
     def equation(self, row: int) -> tuple[Constraint, str]:
         """The constraint that an equation belongs to, and what it is about."""
         k = int(np.searchsorted(self.first, row, side="right")) - 1
@@ -88,7 +126,7 @@ class Equations:
     @cached_property
     def sizes(self) -> Floats:
         """A length for each body, by which turns are weighed against shifts."""
-        return body_lengths(self.description)
+        return self.description.body_lengths
 
     @cached_property
     def units(self) -> Floats:
@@ -120,23 +158,20 @@ class Equations:
         for j in range(d.nj):
             kind = d.kind_of(j)
             if kind.nv < 6:
-                numbers = [float(d.pitch[j])] if kind.name == "screw" else []
-                form, record = forms.joint(kind.name), self._of(j, numbers)
-                yield Constraint(d.joint_names[j], "joint", form, self._joined(j), record)
-        for m in d.mimics:
+                sources = [*joint_sources(j), *([("pitch", j)] if kind.name == "screw" else [])]
+                yield self._constraint(d.joint_names[j], "joint", forms.joint(kind.name), self._joined(j), sources)
+        for k, m in enumerate(d.mimics):
             a, b = m.follower, m.leader
-            form = forms.gear(d.kind_of(a).name, d.kind_of(b).name)
-            record = np.concatenate([self._of(a, []), self._of(b, []), [m.ratio, m.offset]])
-            yield Constraint(m.name or d.joint_names[a], "gear", form, (*self._joined(a), *self._joined(b)), record)
+            form, bodies = forms.gear(d.kind_of(a).name, d.kind_of(b).name), (*self._joined(a), *self._joined(b))
+            sources = [*joint_sources(a), *joint_sources(b), ("gear", k)]
+            yield self._constraint(m.name or d.joint_names[a], "gear", form, bodies, sources)
         for tie in d.ties:
             if isinstance(tie, Rod):
-                ends, form = (tie.first, tie.second), forms.ROD
-                numbers = [float(tie.length.evaluate(d.parameters))]
+                yield self._at(tie.name, "tie", forms.ROD, (tie.first, tie.second), [tie.length])
             elif isinstance(tie, PointOnLine):
-                ends, form, numbers = (tie.line, tie.point), forms.POINT_ON_LINE, []
+                yield self._at(tie.name, "tie", forms.POINT_ON_LINE, (tie.line, tie.point))
             else:
-                ends, form, numbers = (tie.plane, tie.point), forms.POINT_ON_PLANE, []
-            yield self._at(tie.name, "tie", form, ends, numbers)
+                yield self._at(tie.name, "tie", forms.POINT_ON_PLANE, (tie.plane, tie.point))
         for driver in d.drivers:
             yield self._driver(driver)
 
@@ -145,16 +180,15 @@ class Equations:
         if driver.kind == "joint":
             j = d.joint_names.position("joint", driver.target)
             form = forms.coordinate(d.kind_of(j).name, driver.index)
-            return Constraint(driver.name, "driver", form, self._joined(j), self._of(j, []), driver.law)
+            return self._constraint(driver.name, "driver", form, self._joined(j), joint_sources(j), driver.law)
         if driver.kind == "absolute":
             place, axis = driver.target.rsplit(".", 1)
-            return self._at(driver.name, "driver", forms.absolute("xyz".index(axis)), (place,), [], driver.law)
+            return self._at(driver.name, "driver", forms.absolute("xyz".index(axis)), (place,), law=driver.law)
         assert driver.other is not None
-        ends = (driver.target, driver.other)
-        if driver.kind == "distance":
-            return self._at(driver.name, "driver", forms.DISTANCE, ends, [], driver.law)
-        form = forms.angle(*driver.axes, about_h=self.drawn_parallel(driver))
-        return self._at(driver.name, "driver", form, ends, [], driver.law)
+        ends, form = (driver.target, driver.other), forms.DISTANCE
+        if driver.kind != "distance":
+            form = forms.angle(*driver.axes, about_h=self.drawn_parallel(driver))
+        return self._at(driver.name, "driver", form, ends, law=driver.law)
 
     def drawn_parallel(self, driver: Driver) -> bool:
         """Whether the h axes of an angle driver are drawn parallel, and its axes across them."""
@@ -173,35 +207,83 @@ class Equations:
     def _joined(self, j: int) -> tuple[int, int]:
         return int(self.description.parent[j]), int(self.description.child[j])
 
-    def _of(self, j: int, numbers: list[float]) -> Floats:
-        d = self.description
-        return np.concatenate([d.ri[j].reshape(-1), d.pi[j], d.rj[j].reshape(-1), d.pj[j], numbers])
-
     def _at(
         self,
         name: str,
         group: Group,
         form: Form,
         places: tuple[str, ...],
-        numbers: list[float],
+        numbers: Sequence[Source] = (),
         law: Expression | None = None,
     ) -> Constraint:
-        found = [frame(self.description, place) for place in places]
-        record = np.concatenate([*(np.concatenate([r.reshape(-1), p]) for _, r, p in found), numbers])
-        return Constraint(name, group, form, tuple(body for body, _, _ in found), record, law)
+        """The constraint between frames on bodies, by their names."""
+        bodies, sources = [], list[Source]()
+        for place in places:
+            body, k = frame_place(self.description, place)
+            bodies.append(body)
+            sources += [np.eye(3).reshape(-1), np.zeros(3)] if k is None else [("frame_r", k), ("frame_p", k)]
+        return self._constraint(name, group, form, tuple(bodies), [*sources, *numbers], law)
+
+    def _constraint(
+        self,
+        name: str,
+        group: Group,
+        form: Form,
+        bodies: tuple[int, ...],
+        sources: Sequence[Source],
+        law: Expression | None = None,
+    ) -> Constraint:
+        record = record_numbers(sources, self._array, lambda x: x.evaluate(self.description.parameters))
+        return Constraint(name, group, form, bodies, record, law, tuple(sources))
+
+    @cached_property
+    def _array(self) -> Callable[[str], Floats]:
+        d = self.description
+        return cache(lambda name: np.asarray(getattr(d, name), dtype=np.float64).reshape(len(getattr(d, name)), -1))
+
+
+def joint_sources(j: int) -> list[Source]:
+    """Of the frames of a joint on its two bodies."""
+    return [("ri", j), ("pi", j), ("rj", j), ("pj", j)]
+
+
+def record_numbers(
+    sources: Sequence[Source],
+    array: Callable[[str], Floats],
+    evaluated: Callable[[Expression], Any],
+    cases: tuple[int, ...] = (),
+) -> Floats:
+    """(..., numbers): a record, from the description's arrays (..., rows, numbers) by name; `cases` (n,) are first."""
+    parts = []
+    for source in sources:
+        if isinstance(source, tuple):
+            parts.append(array(source[0])[..., source[1], :])
+        elif isinstance(source, Expression):
+            parts.append(np.asarray(evaluated(source), dtype=np.float64)[..., None])
+        else:
+            parts.append(np.broadcast_to(source, (*cases, len(source))))
+    return np.concatenate(parts, axis=-1)
+
+
+def frame_place(d: Description, name: str) -> tuple[int, int | None]:
+    """The body of a frame by its name, and its number among the further frames; None for a body's own or ground's."""
+    if name == d.ground_name:
+        return GROUND, None
+    body = d.body_names.find(name)
+    if body is not None:
+        return body, None
+    k = d.frames.names.find(name)
+    if k is None:
+        raise NameNotFound("body or triad", name, [*d.body_names[:1000], *d.frames.names[:1000]])
+    return int(d.frames.body[k]), k
 
 
 def frame(d: Description, name: str) -> tuple[int, Floats, Floats]:
     """The body, axes and origin of a body's own frame, of a further one, or of ground."""
-    if name == d.ground_name:
-        return GROUND, np.eye(3), np.zeros(3)
-    body = d.body_names.find(name)
-    if body is not None:
-        return body, np.eye(3), np.zeros(3)
-    k = d.frames.names.find(name)
+    body, k = frame_place(d, name)
     if k is None:
-        raise NameNotFound("body or triad", name, [*d.body_names[:1000], *d.frames.names[:1000]])
-    return int(d.frames.body[k]), d.frames.r[k], d.frames.p[k]
+        return body, np.eye(3), np.zeros(3)
+    return body, d.frames.r[k], d.frames.p[k]
 
 
 def joint_frames(d: Description, q: Floats, j: int) -> tuple[forms.Frame, forms.Frame]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -97,10 +98,10 @@ def independent_rows(j: Floats, tolerance: float) -> tuple[Floats, list[int]]:
     dependent: list[int] = []
     for k, row in enumerate(j):
         basis = room[:rank]
-        size = float(np.linalg.norm(row))
+        size = sqrt(row @ row)
         rest = row - basis.T @ (basis @ row)
         rest = rest - basis.T @ (basis @ rest)
-        left = float(np.linalg.norm(rest))
+        left = sqrt(rest @ rest)
         if size == 0.0 or left <= tolerance * size or rank == j.shape[1]:
             dependent.append(k)
         else:

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
-from linkwright.constraints.assembled import Assembled
+from linkwright.constraints.assembled import Assembled, start_state
 from linkwright.constraints.assembly import assemble
+from linkwright.constraints.batch import Batch
 from linkwright.constraints.driver_laws import check_driver_laws, first_undefined
+from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.freedom import FreedomReport
 from linkwright.constraints.freedom import freedom as find_freedom
 from linkwright.constraints.march import March
-from linkwright.constraints.motion import Follower, State, Stepper, initial, slow_over
+from linkwright.constraints.motion import Follower, State, Stepper
 from linkwright.constraints.pivoting import PivotingStepper
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import Layout, newton
@@ -60,9 +62,18 @@ class Kinematics:
         return Programs(Layout(self.equations))
 
     def assemble(self, t: float, tolerance: float | None = None) -> Assembled:
-        """The assembled state nearest to where the bodies are drawn; `tolerance` as in `assembly.assemble`."""
+        """The assembled state nearest to where the bodies are drawn; `tolerance` as in `assembly.assemble`.
+
+        An AssemblyError names what does not close.
+        """
         check_driver_laws(self.description, np.array([t]))
-        return assemble(self.programs, t, tolerance)
+        self.programs.tolerance = RANK_TOLERANCE
+        assembly = assemble(Batch.of_one(self.programs), start_state(self.equations)[None], t, tolerance)
+        if not assembly.closed[0]:
+            raise assembly.error(0, self.programs)
+        state = assembly.states[0]
+        self.programs.tolerance = state.tolerance
+        return state
 
     def freedom(self, state: Assembled, t: float) -> FreedomReport:
         """Degrees of freedom and redundant equations at an assembled state."""
@@ -85,28 +96,28 @@ class Kinematics:
             times = times[: lawless[0]]
         self._check_tolerances()
         start = assembled or self.assemble(float(times[0]), assembly_tolerance)
+        self.programs.tolerance = start.tolerance
         # What rounded numbers leave open no iteration closes.
         self.programs.numbers["newton"][1] = max(newton(self.description)[1], 10.0 * start.miss)
-        lost = int(np.sum(start.pivots <= self.programs.tolerance))
-        free = 6 * self.equations.nb > self.equations.count - lost
+        free = bool(start.free)
         notes: list[str] = []
-        if lost or free:
+        if start.lost or free:
             state = (start.q, start.angles, float(times[0]), start.pivots)
             notes = find_freedom(self.programs, *state, quick=True).sentences()
         if freedom == "pivoting" and free:
-            found = self._by_pivoting(times, start, lu_tolerance, progress)
+            motion = self._by_pivoting(times, start, lu_tolerance, progress)
         else:
-            found = self._by_least_norm(times, start, free, progress)
-        found.notes, found.miss = (*notes, *found.notes), start.miss
-        if lawless is not None and found.stop is None:
-            found.stop = lawless[1]
-        tilted = tilted_axes(self.equations, found.times, found.q)
-        return found if tilted is None else _shortened(found, *tilted)
+            motion = self._by_least_norm(times, start, free, progress)
+        motion.notes, motion.miss = (*notes, *motion.notes), float(start.miss)
+        if lawless is not None and motion.stop is None:
+            motion.stop = lawless[1]
+        tilted = tilted_axes(self.equations, motion.times, motion.q)
+        return motion if tilted is None else _shortened(motion, *tilted)
 
     def _by_least_norm(
         self, times: Floats, start: Assembled, free: bool, progress: Callable[[int], None] | None
     ) -> Motion:
-        stepper = Stepper(self.programs, start, free, float(times[0]), start.miss)
+        stepper = Stepper(self.programs, start, free, float(times[0]))
         record = _Record(times, self.equations.nb)
         march = March(stepper, times, record.q, record.v, record.a)
         stop = self._follow(stepper, record, start, march, progress)
@@ -139,15 +150,15 @@ class Kinematics:
     ) -> Stop | None:
         """Fill the record, many points at once where `march` can; why the motion stopped, if it did."""
         times, work = record.times, stepper.work
-        stepper.slow = slow_over(times)
-        state, step = initial(stepper)
-        work.iterations += start.iterations
-        interval = float(np.max(np.diff(times), initial=0.0)) or 1.0
+        stepper.over(times)
+        step = stepper.attempt(stepper.start, stepper.start.t)
+        state = stepper.found(stepper.start.t)
+        work.iterations += int(start.iterations)
         if not stepper.consistent(step):
-            singular = singular_start(stepper, start, interval)
+            singular = singular_start(stepper, start)
             return singular or contradiction(self.programs, state.q, state.angles, state.t)
         record.add(state, int(step.iterations))
-        follower = Follower(stepper, state, interval)
+        follower = Follower(stepper, state)
         while record.n < len(times):
             k = record.n
             if march is not None and follower.state.t == times[k - 1]:
@@ -161,17 +172,17 @@ class Kinematics:
                         progress(k - 1)
                     continue
             before = work.iterations
-            found = follower.to(float(times[k]))
-            if found is None:
+            reached = follower.to(float(times[k]))
+            if reached is None:
                 last = follower.state
-                ahead = last.t + 1e-3 * interval
+                ahead = last.t + 1e-3 * stepper.interval
                 stop = explain(stepper, last, ahead, stepper.attempt(last, ahead))
                 if record.n == 1:
-                    stop = singular_start(stepper, start, interval) or stop
+                    stop = singular_start(stepper, start) or stop
                 if stop.reason == "jump":  # what looked like a corner was its beginning
                     work.notes = [note for note in work.notes if "velocity jumps" not in note]
                 return stop
-            record.add(found, work.iterations - before)
+            record.add(reached, work.iterations - before)
             if progress is not None:
                 progress(k)
         return None

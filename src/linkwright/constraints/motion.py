@@ -81,11 +81,23 @@ class Work:
 class Acceptance:
     """What a step must show to be taken: each test is for one step or, with arrays in it, for many."""
 
-    tolerance: Any  # of Φ (m)
-    rate_tolerance: Any  # of J v + Φ_t (m), for each unit of speed (1/s)
-    slow: float  # a speed (1/s) at which the whole motion takes bodies about as far as they are large
-    lost: Any  # how many equations repeat others
-    largest_pivot: Any  # so far
+    def __init__(self, size: Any, sizes: Floats, constraint_tolerance: float, start: Assembled) -> None:
+        """Of a mechanism of this size (m), whose bodies have these sizes; or of a batch, with the cases first."""
+        asked = constraint_tolerance if np.isfinite(constraint_tolerance) else MISSED * size
+        self.sizes = sizes
+        self.tolerance: Any = np.maximum(asked, 10.0 * start.miss)  # of Φ (m)
+        self.rate_tolerance: Any = FOLLOWED * size  # of J v + Φ_t (m), for each unit of speed (1/s)
+        self.slow = 0.0  # a speed (1/s) at which the whole motion takes bodies about as far as they are large
+        self.interval = 0.0  # between time points (s)
+        self.lost: Any = start.lost  # how many equations repeat others
+        self.largest_pivot: Any = start.pivot  # so far
+        self.fastest: Any = 0.0 * start.pivot  # the largest speed so far (1/s)
+
+    def over(self, times: Floats) -> None:
+        """Judge a motion over these times; a single one has no duration to judge by."""
+        duration = float(times[-1] - times[0])
+        self.slow = 1.0 / duration if duration else 0.0
+        self.interval = print_interval(times)
 
     def closes(self, step: Step) -> Any:
         """Whether a position was found."""
@@ -112,6 +124,25 @@ class Acceptance:
         """Whether the velocities of both ends agree with the accelerations, where bodies were as fast as `fastest`."""
         return step.mismatch <= MISMATCH * step.speed + REST * fastest + STILL * self.slow
 
+    def near_singular(self, step: Step) -> Any:
+        """Whether a position in which the equations are dependent may be near."""
+        return (step.lost != self.lost) | (step.pivot < NEAR * self.largest_pivot)
+
+    def sound(self, step: Step, largest: Any = None) -> Any:
+        """Whether the state found is one that may follow; `largest` as for `regular`."""
+        return self.closes(step) & self.regular(step, largest) & self.consistent(step) & self.near(step)
+
+    def steady(self, step: Step, fastest: Any, a: Floats) -> Any:
+        """Whether velocities agree with the accelerations `a` (..., nb, 6) at the end, or bodies come to rest."""
+        smooth = self.smooth(step, fastest)
+        if np.all(smooth):
+            return smooth
+        # At rest there is no speed to compare with, but there may be an acceleration.
+        parts = np.abs(a)
+        parts[..., :3] /= self.sizes[..., None]
+        felt = REST * self.interval * np.max(parts, axis=(-2, -1), initial=0.0)
+        return smooth | (np.logical_not(self.near_singular(step)) & (step.mismatch <= felt))
+
     def short(self, step: Step) -> Any:
         """Whether the step is too short for the equations to have been dependent in between.
 
@@ -124,31 +155,25 @@ class Acceptance:
 class Stepper(Acceptance):
     """Steps of one mechanism; a state that is not accepted is forgotten."""
 
-    def __init__(self, programs: Programs, assembled: Assembled, free: bool, t: float, miss: float) -> None:
+    def __init__(self, programs: Programs, assembled: Assembled, free: bool, t: float) -> None:
         e = programs.layout.equations
+        super().__init__(e.size, e.sizes, float(programs.numbers["newton"][1]), assembled)
         self.programs, self.free = programs, free
-        self.sizes = e.sizes
-        self.rate_tolerance, self.slow = FOLLOWED * e.size, 0.0
         nb, turns = e.nb, max(int(e.first_angle[-1]), 1)
         self._t, self._h = np.zeros(1), np.zeros(1)
         self._q, self._v, self._a = np.zeros((nb, 7)), np.zeros((nb, 6)), np.zeros((nb, 6))
         self._angles = np.zeros(turns)
         program = programs.step(free)
-        given = {"q": self._q, "angles": self._angles, "t": self._t, "v": self._v, "a": self._a, "h": self._h}
+        states = {"q": self._q, "angles": self._angles, "t": self._t, "v": self._v, "a": self._a, "h": self._h}
         self._out = {port.name: np.zeros(port.shape) for port in program.outputs}
-        given.update(programs.numbers)
-        inputs = [given[port.name] for port in program.inputs]
+        states.update(programs.numbers)
+        inputs = [states[port.name] for port in program.inputs]
         self._call: Callable[[], None] = program.bound(inputs, list(self._out.values()))
         self._summary = self._out["summary"]
-        asked = float(programs.numbers["newton"][1])
-        self.tolerance = max(asked if np.isfinite(asked) else MISSED * e.size, 10.0 * miss)
-        self.lost = int(np.sum(assembled.pivots <= programs.tolerance))
-        self.largest_pivot = float(np.min(assembled.pivots[assembled.pivots > programs.tolerance], initial=1.0))
-        self.fastest, self.interval = 0.0, 0.0
         self.branch = Branch(programs, assembled.q, assembled.angles, t)
         self.work = Work()
-        rest = np.zeros((nb, 6))
-        self.start = State(t, assembled.q, rest, rest, assembled.angles)
+        still = np.zeros((nb, 6))
+        self.start = State(t, assembled.q, still, still, assembled.angles)
 
     def attempt(self, state: State, t: float) -> Step:
         """Compute the step from a state to a time; the outcome is in `found`."""
@@ -169,23 +194,12 @@ class Stepper(Acceptance):
         there = (out["q_there"].copy(), out["v_there"].copy(), out["a_there"].copy())
         return State(t, *there, out["angles_there"].copy())
 
-    def near_singular(self, step: Step) -> bool:
-        return bool(step.lost != self.lost or step.pivot < NEAR * self.largest_pivot)
-
-    def _acceleration(self) -> float:
-        a = np.abs(self._out["a_there"])
-        a[:, :3] /= self.sizes[:, None]
-        return float(np.max(a, initial=0.0))
-
     def good(self, step: Step) -> bool:
         """Whether a step may be accepted, if both its ends are on one branch or a leap is meant."""
-        if not (self.closes(step) & self.regular(step) & self.consistent(step) & self.near(step)):
+        if not self.sound(step):
             return False
         self.fastest = max(self.fastest, step.speed)
-        if self.smooth(step, self.fastest):
-            return True
-        # At rest there is no speed to compare with, but there may be an acceleration.
-        return not self.near_singular(step) and step.mismatch <= REST * self.interval * self._acceleration()
+        return bool(self.steady(step, self.fastest, self._out["a_there"]))
 
     def stays(self, state: State, step: Step) -> bool:
         """Whether the step last attempted from a state is good and on the state's branch."""
@@ -228,10 +242,10 @@ class Stepper(Acceptance):
 class Follower:
     """Follows the motion to one print time after another."""
 
-    def __init__(self, stepper: Stepper, state: State, interval: float) -> None:
-        self.stepper, self.state, self.interval = stepper, state, interval
+    def __init__(self, stepper: Stepper, state: State) -> None:
+        self.stepper, self.state, self.interval = stepper, state, stepper.interval
         self.before = state  # the state at the beginning of the last step
-        self._length = stepper.interval = interval
+        self._length = self.interval
         self._corner = -np.inf  # when the last corner of a law was passed
 
     def to(self, t: float) -> State | None:
@@ -377,10 +391,9 @@ def shift_between_all(q: Floats, to: Floats) -> Floats:
     return np.ascontiguousarray(np.asarray(shift_between(q.T, to.T), dtype=np.float64).T)
 
 
-def slow_over(times: Floats) -> float:
-    """`Acceptance.slow` of a motion over these times; 0 for a single one, which has no duration to judge by."""
-    duration = float(times[-1] - times[0])
-    return 1.0 / duration if duration else 0.0
+def print_interval(times: Floats) -> float:
+    """The longest time between two time points; 1 s for a single one."""
+    return float(np.max(np.diff(times), initial=0.0)) or 1.0
 
 
 def times_of(start: float, end: float, interval: float) -> Floats:
@@ -393,9 +406,3 @@ def times_of(start: float, end: float, interval: float) -> Floats:
     elif count:
         times[-1] = end
     return np.asarray(times, dtype=np.float64)
-
-
-def initial(stepper: Stepper) -> tuple[State, Step]:
-    """The assembled state with its velocity and acceleration."""
-    step: Any = stepper.attempt(stepper.start, stepper.start.t)
-    return stepper.found(stepper.start.t), step

@@ -47,7 +47,7 @@ class PivotingStepper(Stepper):
                 f"pivoting is for up to {LARGEST} coordinates, and this mechanism has {7 * self.e.nb}; "
                 "use freedom = minimum norm"
             )
-        super().__init__(programs, assembled, True, t, assembled.miss)
+        super().__init__(programs, assembled, True, t)
         self._lu_tolerance = lu_tolerance
         self.solves = self.evaluations = 0
         self._lengths = np.ones((self.e.nb, 7))

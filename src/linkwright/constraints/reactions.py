@@ -7,10 +7,12 @@ loops are cut.
 
 from __future__ import annotations
 
+from itertools import repeat
+
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.constraints.counting import counted_at_start
+from linkwright.constraints.counting import counted_angles
 from linkwright.constraints.equations import Constraint
 from linkwright.constraints.programs import Programs
 from linkwright.mechanism.description import GROUND
@@ -31,9 +33,7 @@ class Reactions:
     def multipliers(self, states: Floats, times: Floats, wanted: Floats) -> tuple[Floats, Floats]:
         """λ (T, m) with Jᵀ λ = wanted (T, nb, 6), at the bodies' origins in ground's axes, and the parts of J."""
         e, count = self.equations, len(times)
-        angles = np.zeros((count, max(int(e.first_angle[-1]), 1)))
-        if int(e.first_angle[-1]):
-            angles = np.stack([counted_at_start(e, q, t) for q, t in zip(states, times.tolist(), strict=True)])
+        angles = counted_angles(e, repeat(e.description), states, times.tolist())
         still = np.zeros((count, e.nb, 6))
         _, jacobian, _, _, _ = self.programs.evaluate(states, angles, times[:, None].copy(), still)
         found = np.empty((count, e.count))

@@ -71,12 +71,6 @@ class Layout:
         return groups
 
     @cached_property
-    def record_at(self) -> list[int]:
-        """Where each constraint's record begins."""
-        sizes = [len(c.record) for c in self.equations.constraints]
-        return [0, *np.cumsum(sizes).tolist()]
-
-    @cached_property
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For every six numbers of the parts of J: their equation, and their body."""
         e = self.equations
@@ -102,7 +96,7 @@ def numbers(e: Equations) -> dict[str, Floats]:
     """The inputs that hold a mechanism's numbers: records, W⁻¹, sizes, arms, parameters, tolerances."""
     parameters = list(e.description.parameters.values())
     return {
-        "records": np.concatenate([c.record for c in e.constraints] or [np.zeros(1)]),
+        "records": e.records,
         "weights": e.units**2,
         "lengths": e.sizes.copy(),
         "arms": e.arms(e.size) if e.count else np.ones(1),
@@ -181,7 +175,7 @@ class Recording:
             if moves:
                 body = self._rows(members, side)
                 inputs += [q.part(0, (3,)).at((7, body)), self.r.part(0, (9,)).at((9, body))]
-        at = self.b.column([self.layout.record_at[k] for k in members])
+        at = self.b.column([int(self.e.record_at[k]) for k in members])
         inputs.append(self.records.part(0, (12 * form.sides + form.numbers,)).at((1, at)))
         if form.turns:
             inputs.append(self._angles(form, members, self.angles))

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwright.base.types import Floats
-from linkwright.constraints.assembled import Assembled, misses, row_norms, settle
+from linkwright.constraints.assembled import Assembled, misses, settled
+from linkwright.constraints.batch import Batch, about_axis, axis_sines
 from linkwright.constraints.diagnosis import Relaxation
 from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.motion import State, Stepper
 from linkwright.constraints.programs import Programs, Step
 from linkwright.constraints.recorded import moved
 from linkwright.constraints.stages import Stage, Stages, unit_rows
-from linkwright.mechanism.description import GROUND
-from linkwright.spatial.rotation import euler_parameters_matrix
 
+Flags = NDArray[np.bool_]
 #: The largest sine between h axes that an angle is measured about.
 TILTED = 1e-6
 #: Up to so many entries of J the equations that became dependent are looked for.
@@ -46,7 +48,7 @@ def explain(stepper: Stepper, state: State, ahead: float, last: Step) -> Stop:
         return jump
     if stepper.closes(last) and not stepper.consistent(last) and stepper.regular(last):
         return contradiction(programs, state.q, state.angles, state.t)
-    found = settle(programs, state.q, state.angles, ahead)
+    found = settled(programs, state.q, state.angles, ahead)
     members = _dependent(programs, state)
     driver = next((c for c in members if c.law is not None), None)
     if found.miss > stepper.tolerance:
@@ -163,14 +165,14 @@ def _redundant_driver(stepper: Stepper, state: State, c: Constraint) -> bool:
     return any(e.equation(int(row))[0] is c for row in np.flatnonzero(pivots <= programs.tolerance))
 
 
-def singular_start(stepper: Stepper, start: Assembled, interval: float) -> Stop | None:
+def singular_start(stepper: Stepper, start: Assembled) -> Stop | None:
     """Whether a motion cannot begin because its equations are dependent where it starts, and only there."""
     programs = stepper.programs
     e = programs.layout.equations
     shake = np.random.default_rng(0).normal(size=(e.nb, 6)) * 1e-2
     shake[:, :3] *= e.sizes[:, None]
-    near = settle(programs, moved(start.q.T, shake.T).T, start.angles, stepper.start.t + 1e-2 * interval)
-    if near.miss > stepper.tolerance or int(np.sum(near.pivots <= programs.tolerance)) >= stepper.lost:
+    near = settled(programs, moved(start.q.T, shake.T).T, start.angles, stepper.start.t + 1e-2 * stepper.interval)
+    if near.miss > stepper.tolerance or near.lost >= stepper.lost:
         return None
     t = stepper.start.t
     message = f"cannot begin at t = {t:.6g}: the mechanism starts in a singular position, where its motion branches"
@@ -181,26 +183,24 @@ def singular_start(stepper: Stepper, start: Assembled, interval: float) -> Stop 
 def tilted_axes(e: Equations, times: Floats, q: Floats) -> tuple[int, Stop] | None:
     """The first time point at which an angle driver's h axes, drawn parallel, are not; and what to say of it."""
     worst: tuple[int, Stop] | None = None
-    for driver in e.description.drivers:
-        k = next(k for k in e.drivers if e.constraints[k].name == driver.name)
-        c = e.constraints[k]
-        if driver.kind != "angle" or "about h" not in c.form.key:
-            continue
-        h = []
-        for side, body in enumerate(c.bodies):
-            axis = c.record[12 * side : 12 * side + 9].reshape(3, 3)[:, 2]
-            turn = np.eye(3)[:, :, None] if body == GROUND else euler_parameters_matrix(q[:, body, 3:].T)
-            h.append(np.broadcast_to(np.einsum("ijt,j->ti", turn, axis), (len(q), 3)))
-        off = np.flatnonzero(np.linalg.norm(np.cross(h[0], h[1]), axis=1) > TILTED)
-        if len(off) and (worst is None or off[0] < worst[0]):
-            t = float(times[off[0]])
+    for name, tilted in tilts(e, e.records, q):
+        if tilted.any() and (worst is None or np.argmax(tilted) < worst[0]):
+            k = int(np.argmax(tilted))
+            t = float(times[k])
             message = (
-                f"stopped at t = {t:.6g}: driver {c.name!r} measures its angle about h axes that were drawn parallel "
+                f"stopped at t = {t:.6g}: driver {name!r} measures its angle about h axes that were drawn parallel "
                 "and are not any more"
             )
             advice = "drive a joint instead; or draw the h axes apart, for an angle in space between 0 and π"
-            worst = int(off[0]), Stop("tilted axes", message, t, c.name, 0.0, advice)
+            worst = k, Stop("tilted axes", message, t, name, 0.0, advice)
     return worst
+
+
+def tilts(e: Equations, records: Floats, q: Floats) -> Iterator[tuple[str, Flags]]:
+    """Each driver of an angle about parallel axes, and whether these are not parallel at states (..., nb, 7)."""
+    for k in e.drivers:
+        if about_axis(e.constraints[k]):
+            yield e.constraints[k].name, axis_sines(e, k, records, q) > TILTED
 
 
 def _too_fast(programs: Programs, state: State) -> Stop:
@@ -241,13 +241,16 @@ def _jump(programs: Programs, state: State, ahead: float) -> Stop | None:
 
 
 def _weighed(programs: Programs, q: Floats, angles: Floats, t: float) -> tuple[Floats, Floats]:
-    """J with turns as parts of the sizes and rows of length 1, and the laws."""
-    layout = programs.layout
-    e = layout.equations
+    """J with turns as parts of the sizes and rows of length 1, and the rates that the laws ask of these rows."""
+    e = programs.layout.equations
     laws, jacobian, _, _, _ = programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
-    j = layout.dense(jacobian) / row_norms(programs, jacobian)[:, None]
+    norms = Batch.of_one(programs).row_norms(jacobian[None])[0]
+    j = programs.layout.dense(jacobian) / norms[:, None]
     j[:, np.arange(6 * e.nb) % 6 >= 3] /= np.repeat(e.sizes, 3)
-    return j, laws
+    rates = np.zeros(e.count)
+    for k in e.drivers:
+        rates[e.first[k]] = laws[k, 1] / norms[e.first[k]]
+    return j, rates
 
 
 def _dependent(programs: Programs, state: State) -> list[Constraint]:
@@ -276,11 +279,7 @@ def _asking(programs: Programs, q: Floats, angles: Floats, t: float) -> list[int
     e = programs.layout.equations
     if e.count * 6 * e.nb > DENSE:
         return list(e.drivers)
-    j, laws = _weighed(programs, q, angles, t)
-    rhs = np.zeros(e.count)
-    scale = row_norms(programs, programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))[1])
-    for k in e.drivers:
-        rhs[e.first[k]] = laws[k, 1] / scale[e.first[k]]
+    j, rhs = _weighed(programs, q, angles, t)
     if not (np.isfinite(j).all() and np.isfinite(rhs).all()):  # LAPACK may not come back from these
         return list(e.drivers)
     rest = rhs - j @ np.linalg.lstsq(j, rhs, rcond=1e-9)[0]

@@ -22,7 +22,7 @@ from linkwright.mechanism.drawing import Shape, Trace
 from linkwright.mechanism.elements import Driver, Element, Initial, JointForce, Mimic, Tie, joint_losses
 from linkwright.mechanism.expression import Expression, numeric_values
 from linkwright.mechanism.kinds import KIND_LIST, KINDS, JointKind
-from linkwright.mechanism.lengths import length_scale
+from linkwright.mechanism.lengths import body_lengths, length_scale
 from linkwright.mechanism.system import System
 
 Ints = NDArray[np.int32]
@@ -284,6 +284,12 @@ class Description:
 
         check_numbers(changed, before=self)
         return changed
+
+    @cached_property
+    def body_lengths(self) -> Floats:
+        """(nb,): a length (m) for each body: the root mean square of its frames' distances from its origin."""
+        lengths: Floats = sealed(body_lengths(self))
+        return lengths
 
     @cached_property
     def length_scale(self) -> float:

@@ -119,14 +119,17 @@ class JointKind:
         return angle
 
     def gap(self, r: Array, p: Array) -> Array:
-        """Numbers that are zero where triad j, at this pose in triad i, can be joined to it."""
-        holds = self.equation_names
-        numbers = [p[k] for k, name in enumerate(_POINT) if name in holds]
-        if _NO_TURN in holds:
-            numbers += [*(r - np.eye(3)).reshape(-1)]
-        elif _TILT[0] in holds:
+        """Numbers that are zero where frame j, at this pose in frame i, can be joined to it.
+
+        With poses r (3, 3, ...) and p (3, ...), for each of these.
+        """
+        names = self.equation_names
+        numbers = [p[k] for k, name in enumerate(_POINT) if name in names]
+        if _NO_TURN in names:
+            numbers += [r[i, j] - float(i == j) for i in range(3) for j in range(3)]
+        elif _TILT[0] in names:
             numbers += [r[0, 2], r[1, 2], r[2, 2] - 1.0]
-        elif _PERPENDICULAR in holds:
+        elif _PERPENDICULAR in names:
             numbers += [r[2, 2]]
         return np.array(numbers)
 

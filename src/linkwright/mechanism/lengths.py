@@ -59,7 +59,8 @@ def length_scale(d: Description, array: Callable[[str], Floats] | None = None) -
     It scales with the model: a model ten times as large has ten times this length. A gap, a shift or the tolerance of
     one is small or large as a part of it.
     """
-    largest = np.max(body_lengths(d, array), axis=-1, initial=0.0)
+    lengths = d.body_lengths if array is None else body_lengths(d, array)
+    largest = np.max(lengths, axis=-1, initial=0.0)
     return np.asarray(np.where(largest > 0.0, largest, 1.0))
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.types import Floats
-from linkwright.constraints.assembling import Settling
-from linkwright.constraints.case_numbers import CaseNumbers
+from linkwright.constraints.assembly import assemble
+from linkwright.constraints.batch import Batch, drawn_states
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.bodies import NUMBERS, bodies_of_cases, of_ground
 from linkwright.mechanism.cases import Cases
@@ -122,9 +122,9 @@ class Dynamic:
         at = {d.joint_names[int(j)]: i for i, j in enumerate(topology.joint)}
         if d.start is not None and len(rows):
             kinematics, tolerance = self.model.kinematics, self.model.system.assembly_tolerance
-            settling = Settling(kinematics, CaseNumbers(kinematics.equations, cases), 0.0, tolerance)
-            state = settling.assembled(rows)
-            rows, drawn = rows[state.closed], state.q[state.closed]
+            batch = Batch.of_cases(kinematics.programs, cases)
+            assembly = assemble(batch[rows], drawn_states(d, cases)[rows], 0.0, tolerance)
+            rows, drawn = rows[assembly.closed], assembly.states.q[assembly.closed]
             some = cases[rows]
             for i, j in enumerate(topology.joint.tolist()):
                 kind = d.kind_of(j)
