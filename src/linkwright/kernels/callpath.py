@@ -29,6 +29,7 @@ from linkwright.kernels import cache as disk
 from linkwright.kernels.execution import native
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.llvm import compiler
+from linkwright.kernels.llvm.writer import Writer
 
 MAX_ARRAYS = 24
 MAX_WORK = 1_000_000  # operations for which the interpreter may be held
@@ -237,29 +238,8 @@ def _load_trampoline() -> compiler.Code:
     return compiler.load(code, "trampoline")
 
 
-class _Writer:
-    """LLVM text under construction: values and labels are numbered, `here` is the block being written."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.serial = 0
-        self.here = "entry"
-
-    def name(self, stem: str) -> str:
-        self.serial += 1
-        return f"{stem}{self.serial}"
-
-    def line(self, text: str) -> None:
-        self.lines.append(f"  {text}")
-
-    def op(self, text: str) -> str:
-        name = "%" + self.name("x")
-        self.line(f"{name} = {text}")
-        return name
-
-    def label(self, name: str) -> None:
-        self.lines.append(f"{name}:")
-        self.here = name
+class _Trampoline(Writer):
+    """The text of the trampoline: what it reads of arrays, and where it goes on."""
 
     def field(self, base: str, offset: int, kind: str = "i64") -> str:
         """What lies `offset` bytes after a pointer."""
@@ -276,24 +256,9 @@ class _Writer:
 
     def require(self, condition: str, otherwise: str = "fallback") -> None:
         """Go on if the condition holds."""
-        onward = self.name("on")
-        self.line(f"br i1 {condition}, label %{onward}, label %{otherwise}")
-        self.label(onward)
-
-    def repeat(self, count: str, body: Callable[[str], None]) -> None:
-        """body(i) for i = 0..count−1."""
-        i, head, inside, after = self.name("%i"), self.name("head"), self.name("inside"), self.name("after")
-        before = self.here
-        self.line(f"br label %{head}")
-        self.label(head)
-        phi = len(self.lines)
-        self.line(f"br i1 {self.op(f'icmp slt i64 {i}, {count}')}, label %{inside}, label %{after}")
-        self.label(inside)
-        body(i)
-        following = self.op(f"add i64 {i}, 1")
-        self.line(f"br label %{head}")
-        self.lines.insert(phi, f"  {i} = phi i64 [ 0, %{before} ], [ {following}, %{self.here} ]")
-        self.label(after)
+        onward = self.label("on")
+        self.choose(condition, onward, otherwise)
+        self.start(onward)
 
     def require_array(self, found: str, spec: str, flags: int, *, joined: str) -> tuple[str, str]:
         """Go on if the object is an exact ndarray of float64 with these flags and the spec's shape; its bytes'
@@ -307,20 +272,20 @@ class _Writer:
         # An array without axes has no extents to read.
         extents = self.field(found, _DIMS, "ptr")
         for k in (0, 1):
-            look, same = self.name("look"), self.name("same")
-            self.line(f"br i1 {self.op(f'icmp sgt i64 {axes}, {k}')}, label %{look}, label %{joined}")
-            self.label(look)
+            look, same = self.label("look"), self.label("same")
+            self.choose(self.op(f"icmp sgt i64 {axes}, {k}"), look, joined)
+            self.start(look)
             equal = self.op(f"icmp eq i64 {self.field(extents, 8 * k)}, {self.field(spec, 8 * (k + 1))}")
-            self.line(f"br i1 {equal}, label %{same}, label %fallback")
-            self.label(same)
-        self.line(f"br label %{joined}")
-        self.label(joined)
+            self.choose(equal, same, "fallback")
+            self.start(same)
+        self.branch(joined)
+        self.start(joined)
         start = self.field(found, _DATA)
         return start, self.op(f"add i64 {start}, {self.field(spec, 8 * (_SPEC - 1))}")
 
 
 def _text() -> str:
-    w = _Writer()
+    w = _Trampoline()
     w.lines += [
         "declare void @Py_IncRef(ptr)",
         "declare void @Py_DecRef(ptr)",
@@ -329,7 +294,7 @@ def _text() -> str:
         "declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
         "define ptr @trampoline(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {",
     ]
-    w.label("entry")
+    w.start("entry")
     w.line(f"%pointers = alloca [{MAX_ARRAYS} x ptr], align 16")
     w.line(f"%results = alloca [{MAX_ARRAYS} x ptr], align 16")
     w.line(f"%context = getelementptr i8, ptr {w.field('%self', _TUPLE_ITEMS, 'ptr')}, i64 {_BYTES_DATA}")
@@ -343,32 +308,32 @@ def _text() -> str:
     _inputs(w)
     _outputs(w)
     _run(w)
-    w.label("fallback")
+    w.start("fallback")
     careful = w.field("%self", _TUPLE_ITEMS + 8, "ptr")
     w.line(f"ret ptr {w.op(f'call ptr @PyObject_Vectorcall(ptr {careful}, ptr %args, i64 %nargs, ptr %kwnames)')}")
     w.lines.append("}")
     return "\n".join(w.lines) + "\n"
 
 
-def _keyword_out(w: _Writer) -> None:
+def _keyword_out(w: _Trampoline) -> None:
     """%target: the array given as `out`, or null; %low and %high: its bytes."""
-    before = w.here
-    w.line(f"br i1 {w.op('icmp eq ptr %kwnames, null')}, label %inputs, label %named")
-    w.label("named")
+    before = w.current
+    w.choose(w.op("icmp eq ptr %kwnames, null"), "inputs", "named")
+    w.start("named")
     w.require(w.op("icmp eq i64 %many, 0"))
     w.require(w.op(f"icmp eq i64 {w.field('%kwnames', _TUPLE_SIZE)}, 1"))
     w.require(w.op(f"icmp eq i64 {w.field('%kwnames', _TUPLE_ITEMS)}, %outname"))
     given = w.entry("%args", "%nargs")
     low, high = w.require_array(given, w.at("%specs", "%nin", _SPEC), _PLAIN | _WRITEABLE, joined="out")
-    after = w.here
-    w.line("br label %inputs")
-    w.label("inputs")
+    after = w.current
+    w.branch("inputs")
+    w.start("inputs")
     w.line(f"%target = phi ptr [ null, %{before} ], [ {given}, %{after} ]")
     w.line(f"%low = phi i64 [ 0, %{before} ], [ {low}, %{after} ]")
     w.line(f"%high = phi i64 [ 0, %{before} ], [ {high}, %{after} ]")
 
 
-def _inputs(w: _Writer) -> None:
+def _inputs(w: _Trampoline) -> None:
     """Check the inputs and put their addresses into %pointers."""
 
     def check(i: str) -> None:
@@ -377,25 +342,25 @@ def _inputs(w: _Writer) -> None:
         w.require(w.op(f"or i1 {before}, {after}"))
         w.line(f"store i64 {start}, ptr {w.at('%pointers', i)}")
 
-    w.repeat("%nin", check)
+    w.repeat("0", "%nin", check)
 
 
-def _outputs(w: _Writer) -> None:
+def _outputs(w: _Trampoline) -> None:
     """Make the outputs, unless one was given: references into %results, addresses into %pointers."""
 
     def provide(o: str) -> None:
         place = w.op(f"add i64 %nin, {o}")
-        before = w.here
-        w.line(f"br i1 {w.op('icmp ne ptr %target, null')}, label %provided, label %make")
-        w.label("make")
+        before = w.current
+        w.choose(w.op("icmp ne ptr %target, null"), "provided", "make")
+        w.start("make")
         spec = w.at("%specs", place, _SPEC)
         axes = w.op(f"trunc i64 {w.field(spec, 0)} to i32")
         kind = w.op("inttoptr i64 %ndarray to ptr")
         shape = w.at(spec, "1")
         made = f"ptr {kind}, i32 {axes}, ptr {shape}, i32 {_DOUBLE}"
         fresh = w.op(f"call ptr %new({made}, ptr null, ptr null, i32 0, i32 0, ptr null)")
-        w.line(f"br i1 {w.op(f'icmp eq ptr {fresh}, null')}, label %undo, label %provided")
-        w.label("provided")
+        w.choose(w.op(f"icmp eq ptr {fresh}, null"), "undo", "provided")
+        w.start("provided")
         array = w.op(f"phi ptr [ %target, %{before} ], [ {fresh}, %make ]")
         w.line(f"store ptr {array}, ptr {w.at('%results', o)}")
         w.line(f"store i64 {w.field(array, _DATA)}, ptr {w.at('%pointers', place)}")
@@ -403,10 +368,10 @@ def _outputs(w: _Writer) -> None:
 
     w.lines.insert(w.lines.index("entry:") + 1, "  %made = alloca i64")
     w.line("store i64 0, ptr %made")
-    w.repeat("%nout", provide)
+    w.repeat("0", "%nout", provide)
 
 
-def _run(w: _Writer) -> None:
+def _run(w: _Trampoline) -> None:
     """Run the kernel; return the array, or the arrays in a tuple; release what was made if memory ran out."""
     arrays = w.op("add i64 %nin, %nout")
 
@@ -414,29 +379,30 @@ def _run(w: _Writer) -> None:
         place = w.at("%pointers", w.op(f"add i64 {arrays}, {d}"))
         w.line(f"store ptr {w.entry('%data', d)}, ptr {place}")
 
-    w.repeat("%ndata", constant)
+    w.repeat("0", "%ndata", constant)
     w.line("call void %address(ptr %pointers, ptr null, ptr %scratch, i64 1)")
-    w.line(f"br i1 {w.op('icmp eq i64 %many, 0')}, label %one, label %several")
+    w.choose(w.op("icmp eq i64 %many, 0"), "one", "several")
 
-    w.label("one")
+    w.start("one")
     result = w.op("load ptr, ptr %results")
-    w.line(f"br i1 {w.op('icmp eq ptr %target, null')}, label %done, label %borrowed")
-    w.label("borrowed")
+    w.choose(w.op("icmp eq ptr %target, null"), "done", "borrowed")
+    w.start("borrowed")
     w.line(f"call void @Py_IncRef(ptr {result})")
-    w.line("br label %done")
-    w.label("done")
+    w.branch("done")
+    w.start("done")
     w.line(f"ret ptr {result}")
 
-    w.label("several")
+    w.start("several")
     pack = w.op("call ptr @PyTuple_New(i64 %nout)")
     w.require(w.op(f"icmp ne ptr {pack}, null"), otherwise="undo")
     w.repeat(
+        "0",
         "%nout",
         lambda f: w.line(f"call i32 @PyTuple_SetItem(ptr {pack}, i64 {f}, ptr {w.entry('%results', f)})"),
     )
     w.line(f"ret ptr {pack}")
 
-    w.label("undo")
+    w.start("undo")
     made = w.op("load i64, ptr %made")
-    w.repeat(made, lambda u: w.line(f"call void @Py_DecRef(ptr {w.entry('%results', u)})"))
+    w.repeat("0", made, lambda u: w.line(f"call void @Py_DecRef(ptr {w.entry('%results', u)})"))
     w.line("ret ptr null")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+from linkwright.kernels.llvm.writer import Writer
 from linkwright.tape.table import Table
 
 FAST = "contract reassoc nsz arcp"
@@ -62,17 +63,13 @@ def sincos(width: int) -> str:
     t, i = vector(width), "i64" if width == 1 else f"<{width} x i64>"
     bit = "i1" if width == 1 else f"<{width} x i1>"
     suffix = "f64" if width == 1 else f"v{width}f64"
-    lines = [
+    writer = Writer()
+    lines, op = writer.lines, writer.op
+    lines += [
         f"define internal {{ {t}, {t} }} @sincos{width}({t} %x) {{",
         f"  %abs = call {t} @llvm.fabs.{suffix}({t} %x)",
         f"  %small = fcmp olt {t} %abs, {splat(_LIMIT, width)}",
     ]
-    names = iter(range(1000))
-
-    def op(text: str) -> str:
-        name = f"%t{next(names)}"
-        lines.append(f"  {name} = {text}")
-        return name
 
     def fma(a: str, b: str, c: str) -> str:
         return op(f"call {t} @llvm.fma.{suffix}({t} {a}, {t} {b}, {t} {c})")
@@ -137,22 +134,25 @@ def libm_name(name: str, width: int) -> str:
 def libm(name: str, width: int) -> str:
     """`@{name}{width}`: libm's function in each lane."""
     arguments = LIBM[name]
-    scalar = f"declare double @{name}({', '.join(['double'] * arguments)})"
     if width == 1:
-        return scalar
+        return f"declare double @{name}({', '.join(['double'] * arguments)})"
+    return _by_lane(f"{name}{width}", name, arguments, width, " noinline")
+
+
+def _by_lane(name: str, scalar: str, arguments: int, width: int, attributes: str = "") -> str:
+    """`@{name}`: a function of numbers, applied in each lane."""
     t = vector(width)
     parameters = ", ".join(f"{t} %x{k}" for k in range(arguments))
-    lines = [f"define internal {t} @{name}{width}({parameters}) noinline {{"]
+    lines = [f"define internal {t} @{name}({parameters}){attributes} {{"]
     result = "undef"
     for lane in range(width):
         for k in range(arguments):
             lines.append(f"  %a{k}_{lane} = extractelement {t} %x{k}, i32 {lane}")
         passed = ", ".join(f"double %a{k}_{lane}" for k in range(arguments))
-        lines.append(f"  %y{lane} = call double @{name}({passed})")
+        lines.append(f"  %y{lane} = call double @{scalar}({passed})")
         lines.append(f"  %r{lane} = insertelement {t} {result}, double %y{lane}, i32 {lane}")
         result = f"%r{lane}"
-    lines += [f"  ret {t} {result}", "}"]
-    return "\n".join(lines)
+    return "\n".join([*lines, f"  ret {t} {result}", "}"])
 
 
 def table(name: str, data: Table, width: int) -> str:
@@ -204,18 +204,7 @@ def table(name: str, data: Table, width: int) -> str:
         "  ret double %s0",
         "}",
     ]
-    t = vector(width)
-    lines.append(f"define internal {t} @{name}({t} %x) {{")
     if width == 1:
-        lines += [f"  %y = call double @{name}.one(double %x)", "  ret double %y", "}"]
-        return "\n".join(lines)
-    result = "undef"
-    for lane in range(width):
-        lines += [
-            f"  %a{lane} = extractelement {t} %x, i32 {lane}",
-            f"  %y{lane} = call double @{name}.one(double %a{lane})",
-            f"  %r{lane} = insertelement {t} {result}, double %y{lane}, i32 {lane}",
-        ]
-        result = f"%r{lane}"
-    lines += [f"  ret {t} {result}", "}"]
-    return "\n".join(lines)
+        lines += [f"define internal double @{name}(double %x) {{", f"  %y = call double @{name}.one(double %x)"]
+        return "\n".join([*lines, "  ret double %y", "}"])
+    return "\n".join([*lines, _by_lane(name, f"{name}.one", 1, width)])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from linkwright.kernels.llvm.elementary import FAST, splat, vector
 from linkwright.kernels.llvm.instructions import INFIX, LLVM
 from linkwright.kernels.llvm.schedule import Plan
+from linkwright.kernels.llvm.writer import Writer
 from linkwright.tape import operations as O
 from linkwright.tape.statements import ITEM, Case, Each, Operand
 
@@ -25,17 +26,15 @@ _PLAIN = frozenset((0.0, 1.0, -1.0))
 Start = tuple[str, int, bool]
 
 
-class Function:
-    """One function under construction: lines, names, and the addresses of operands."""
+class Function(Writer):
+    """One function under construction: its text, and the addresses of operands."""
 
     def __init__(self, lowering: Lowering, name: str, extra: str = "") -> None:
         """`extra` are parameters after the usual ones."""
+        super().__init__("body")
         self.low, self.name, self.extra = lowering, name, extra
         self.width, self.type = lowering.width, lowering.type
         self.entry: list[str] = []
-        self.lines: list[str] = []
-        self.serial = 0
-        self.current = "body"
         self.pointers: dict[int, str] = {}
 
     def text(self) -> str:
@@ -43,29 +42,11 @@ class Function:
         head = f"define internal void @{self.name}({usual}{self.extra}) {{"
         return "\n".join([head, "entry:", *self.entry, "  br label %body", "body:", *self.lines, "  ret void", "}"])
 
-    def fresh(self) -> str:
-        self.serial += 1
-        return f"%x{self.serial}"
-
-    def label(self, stem: str) -> str:
-        self.serial += 1
-        return f"{stem}{self.serial}"
-
-    def op(self, text: str, *, at_entry: bool = False) -> str:
+    def at_entry(self, text: str) -> str:
+        """Write an instruction before all others; the name of its value."""
         name = self.fresh()
-        (self.entry if at_entry else self.lines).append(f"  {name} = {text}")
+        self.entry.append(f"  {name} = {text}")
         return name
-
-    def branch(self, label: str) -> None:
-        self.lines.append(f"  br label %{label}")
-
-    def start(self, label: str) -> None:
-        self.lines.append(f"{label}:")
-        self.current = label
-
-    def local(self, size: int) -> str:
-        """Room for `size` lane groups on the stack."""
-        return self.op(f"alloca [{max(size, 1)} x {self.type}], align 64", at_entry=True)
 
     def counted(self, times: int, *, inward: bool, body: Callable[[str], None]) -> None:
         """for i = 0..times−1 (or back): body(i)."""
@@ -79,7 +60,7 @@ class Function:
         last = self.op(f"sub i64 {end}, {step}")
         some = self.op(f"icmp sle i64 {begin}, {last}")
         inside, outside = self.label("some"), self.label("none")
-        self.lines.append(f"  br i1 {some}, label %{inside}, label %{outside}")
+        self.choose(some, inside, outside)
         self.start(inside)
         self._repeated(begin, step, f"sle i64 {{}}, {last}", body)
         self.branch(outside)
@@ -91,13 +72,17 @@ class Function:
         self.branch(head)
         self.start(head)
         i, at = self.fresh(), len(self.lines)
-        self.lines.append("")  # the phi, once the last block is known
+        self.lines.append("")  # the phi, once the last label is known
         body(i)
         following = self.op(f"add i64 {i}, {step}")
         more = self.op(f"icmp {again.format(following)}")
         self.lines[at] = f"  {i} = phi i64 [ {first}, %{before} ], [ {following}, %{self.current} ]"
-        self.lines.append(f"  br i1 {more}, label %{head}, label %{end}")
+        self.choose(more, head, end)
         self.start(end)
+
+    def ancestors(self, parent: int, item: str, body: Callable[[str], None]) -> None:
+        """body(j) for j = parent[item], parent[parent[item]], ... while j ≥ 0."""
+        self.loop(self.column(parent, item), "sge i64 {}, 0", body, lambda j: self.column(parent, j))
 
     def switch(self, key: str, cases: Sequence[Case], body: Callable[[Case], None]) -> None:
         """body(cases[key]); equal cases share their code."""
@@ -107,7 +92,7 @@ class Function:
             return
         end = self.label("joined")
         arms = " ".join(f"i64 {k}, label %{distinct[case]}" for k, case in enumerate(cases))
-        self.lines.append(f"  switch i64 {key}, label %{end} [ {arms} ]")
+        self.line(f"switch i64 {key}, label %{end} [ {arms} ]")
         for case, label in distinct.items():
             self.start(label)
             body(case)
@@ -122,8 +107,8 @@ class Function:
     def pointer(self, position: int) -> str:
         """The address at a position of `ptrs`, loaded once a function."""
         if position not in self.pointers:
-            at = self.op(f"getelementptr ptr, ptr %ptrs, i64 {position}", at_entry=True)
-            self.pointers[position] = self.op(f"load ptr, ptr {at}", at_entry=True)
+            at = self.at_entry(f"getelementptr ptr, ptr %ptrs, i64 {position}")
+            self.pointers[position] = self.at_entry(f"load ptr, ptr {at}")
         return self.pointers[position]
 
     def column(self, column: int, item: str) -> str:
@@ -161,20 +146,12 @@ class Function:
         at = self._element(pointer, step, k)
         if not shared:
             return self.op(f"load {self.type}, ptr {at}, align 8")
-        return self.broadcast(self.op(f"load double, ptr {at}, align 8"))
-
-    def broadcast(self, value: str) -> str:
-        """A scalar in every lane."""
-        t, width = self.type, self.width
-        if width == 1:
-            return value
-        first = self.op(f"insertelement {t} poison, double {value}, i32 0")
-        return self.op(f"shufflevector {t} {first}, {t} poison, <{width} x i32> zeroinitializer")
+        return self.spread(self.op(f"load double, ptr {at}, align 8"), self.width)
 
     def store_at(self, value: str, start: Start, k: int | str) -> None:
         pointer, step, _ = start
         at = self._element(pointer, step, k)
-        self.lines.append(f"  store {self.type} {value}, ptr {at}, align 8")
+        self.line(f"store {self.type} {value}, ptr {at}, align 8")
 
     def _element(self, pointer: str, step: int, k: int | str) -> str:
         if k == 0 or k == "0":
@@ -247,7 +224,7 @@ class Function:
         for k in plan.segments[segment]:
             if first + k in plan.slots:
                 at = self._slot(plan.slots[first + k])
-                self.lines.append(f"  store {self.type} {names[first + k]}, ptr {at}, align 8")
+                self.line(f"store {self.type} {names[first + k]}, ptr {at}, align 8")
         self._leave(case, plan, segment, start_of, value, once=not again)
 
     def _moved(self, case: Case, plan: Plan, start_of: Callable[[Operand], Start]) -> bool:
@@ -273,13 +250,13 @@ class Function:
             moves.append((self._element(here, step, place), there, 8 * step * target.size))
         self.low.helper("memcpy", lambda: "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
         for here, there, size in moves:
-            self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {there}, ptr {here}, i64 {size}, i1 false)")
+            self.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {there}, ptr {here}, i64 {size}, i1 false)")
         return True
 
     def constant(self, value: float) -> str:
         """A number of the table, in every lane."""
         at = self.op(f"getelementptr double, ptr %constants, i64 {self.low.constant(value)}")
-        return self.broadcast(self.op(f"load double, ptr {at}, align 8, !invariant.load !{{}}"))
+        return self.spread(self.op(f"load double, ptr {at}, align 8, !invariant.load !{{}}"), self.width)
 
     def _slot(self, slot: int) -> str:
         place = (self.low.spill + slot) * self.width
@@ -312,7 +289,7 @@ class Function:
                 pointer, step, _ = start_of(case.outputs[n])
                 low.helper("memset", lambda: "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
                 size = 8 * step * case.outputs[n].size
-                self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size}, i1 false)")
+                self.line(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size}, i1 false)")
         if plan.late:
             for output in plan.outputs[segment]:
                 value(numbers[output])  # what is an input is read before anything is written

@@ -46,32 +46,6 @@ class _Loops:
         n = solve.rows * solve.columns
         self.second = f.op(f"getelementptr double, ptr {self.work}, i64 {n * self.width}")
 
-    def repeat(self, first: str, last: str, step: int, body: Callable[[str], None]) -> None:
-        """for i = first, first + step, ... up to last (kept out): body(i); may run no times."""
-        test = f"{'slt' if step > 0 else 'sgt'} i64 {{}}, {last}"
-        self._while(first, test, body, lambda i: self.f.op(f"add i64 {i}, {step}"))
-
-    def chase(self, column: int, first: str, body: Callable[[str], None]) -> None:
-        """for i = first, column[first], ... while i ≥ 0: body(i)."""
-        self._while(first, "sge i64 {}, 0", body, lambda i: self.f.column(column, i))
-
-    def _while(self, first: str, test: str, body: Callable[[str], None], following: Callable[[str], str]) -> None:
-        f = self.f
-        head, inside, end = f.label("head"), f.label("inside"), f.label("end")
-        before = f.current
-        f.branch(head)
-        f.start(head)
-        i, at = f.fresh(), len(f.lines)
-        f.lines.append("")  # the phi, once the last block is known
-        go = f.op(f"icmp {test.format(i)}")
-        f.lines.append(f"  br i1 {go}, label %{inside}, label %{end}")
-        f.start(inside)
-        body(i)
-        after = following(i)
-        f.lines[at] = f"  {i} = phi i64 [ {first}, %{before} ], [ {after}, %{f.current} ]"
-        f.branch(head)
-        f.start(end)
-
     def index(self, i: str, j: str, columns: int) -> str:
         f = self.f
         return f.op(f"add i64 {f.op(f'mul i64 {i}, {columns}')}, {j}")
@@ -87,16 +61,11 @@ class _Loops:
 
     def put(self, value: str, base: str, element: str, kind: str | None = None, step: int | None = None) -> None:
         at = self.at(base, element, self.width if step is None else step)
-        self.f.lines.append(f"  store {kind or self.low.type} {value}, ptr {at}, align 8")
+        self.f.line(f"store {kind or self.low.type} {value}, ptr {at}, align 8")
 
     def copy(self, operand: Operand, target: str) -> None:
         """An operand's numbers into lane groups at `target`."""
-        start = self.f.address(operand, "0")
-
-        def one(k: str) -> None:
-            self.put(self.f.load_at(start, k), target, k)
-
-        self.f.counted(operand.size, inward=False, body=one)
+        self.f.copy(self.f.address(operand, "0"), (target, self.width, False), operand.size)
 
     def arith(self, what: str, a: str, b: str, kind: str | None = None) -> str:
         return self.f.op(f"{what} {FAST} {kind or self.low.type} {a}, {b}")
@@ -114,18 +83,13 @@ class _Symmetric(_Loops):
         self.copy(s.matrix, self.work)
         out, step, shared = f.address(s.solution, "0")
         assert not shared
-        start = f.address(s.rhs, "0")
-
-        def move(c: str) -> None:
-            f.store_at(f.load_at(start, c), (out, step, False), c)
-
-        f.counted(n * k, inward=False, body=move)
+        f.copy(f.address(s.rhs, "0"), (out, step, False), n * k)
 
         def before(i: str, body: Callable[[str], None]) -> None:
             if s.parent is not None:
-                self.chase(s.parent, f.column(s.parent, i), body)
+                f.ancestors(s.parent, i, body)
             else:
-                self.repeat(f.op(f"add i64 {i}, -1"), "-1", -1, body)
+                f.repeat(f.op(f"add i64 {i}, -1"), "-1", body, -1)
 
         def eliminate(k_row: str) -> None:
             row = self._row(self.work, k_row, n)
@@ -146,7 +110,7 @@ class _Symmetric(_Loops):
             before(k_row, outer)
             self.put(inverse, row, k_row)
 
-        self.repeat(str(n - 1), "-1", -1, eliminate)
+        f.repeat(str(n - 1), "-1", eliminate, -1)
 
         def inward(i: str) -> None:
             factors, own = self._row(self.work, i, n), self._row(out, i, k)
@@ -157,8 +121,8 @@ class _Symmetric(_Loops):
             factors, own = self._row(self.work, i, n), self._row(out, i, k)
             before(i, lambda j: self.axpy(self.get(factors, j), self._row(out, j, k), own, k))
 
-        self.repeat(str(n - 1), "-1", -1, inward)
-        self.repeat("0", str(n), 1, outward)
+        f.repeat(str(n - 1), "-1", inward, -1)
+        f.repeat("0", str(n), outward)
 
     def _along(self, k: int, rows: Sequence[str], one: Callable[[Sequence[str], str, int], None]) -> None:
         """one(pointers, type, lanes) along rows of k right sides: full registers first, then the rest.
@@ -181,22 +145,15 @@ class _Symmetric(_Loops):
             def group(c: str) -> None:
                 flat([self.f.op(f"getelementptr double, ptr {r}, i64 {c}") for r in rows], 0, _GROUP)
 
-            self.repeat("0", str(grouped * step), _GROUP * step, group)
+            self.f.repeat("0", str(grouped * step), group, _GROUP * step)
         flat(rows, grouped, chunks - grouped)
         for c in range(chunks * lanes, chunks * lanes + rest):
             one([self.f.op(f"getelementptr double, ptr {r}, i64 {c}") for r in rows], "double", 1)
 
-    def _spread(self, value: str, lanes: int) -> str:
-        if lanes == 1:
-            return value
-        t = vector(lanes)
-        first = self.f.op(f"insertelement {t} poison, double {value}, i32 0")
-        return self.f.op(f"shufflevector {t} {first}, {t} poison, <{lanes} x i32> zeroinitializer")
-
     def _spreads(self, factor: str) -> dict[int, str]:
         """A factor by the number of right sides that it is spread over."""
         wide = (1, self.low.pack) if self.width == 1 else (1,)
-        return {lanes: self._spread(factor, lanes) for lanes in wide}
+        return {lanes: self.f.spread(factor, lanes) for lanes in wide}
 
     def _row(self, x: str, row: str, k: int) -> str:
         return self.at(x, self.f.op(f"mul i64 {row}, {k}"), self.width)
@@ -208,7 +165,7 @@ class _Symmetric(_Loops):
         def one(at: Sequence[str], kind: str, lanes: int) -> None:
             source_value, old = (self.f.op(f"load {kind}, ptr {p}, align 8") for p in at)
             product = self.arith("fmul", spread[lanes], source_value, kind)
-            self.f.lines.append(f"  store {kind} {self.arith('fsub', old, product, kind)}, ptr {at[1]}, align 8")
+            self.f.line(f"store {kind} {self.arith('fsub', old, product, kind)}, ptr {at[1]}, align 8")
 
         self._along(k, (source, target), one)
 
@@ -218,7 +175,7 @@ class _Symmetric(_Loops):
 
         def one(at: Sequence[str], kind: str, lanes: int) -> None:
             old = self.f.op(f"load {kind}, ptr {at[0]}, align 8")
-            self.f.lines.append(f"  store {kind} {self.arith('fmul', spread[lanes], old, kind)}, ptr {at[0]}, align 8")
+            self.f.line(f"store {kind} {self.arith('fmul', spread[lanes], old, kind)}, ptr {at[0]}, align 8")
 
         self._along(k, (row,), one)
 
@@ -238,13 +195,11 @@ class _Pivoted(_Loops):
             target = f.op(f"getelementptr double, ptr {out}, i64 {offset}")
             if s.method == "lu":
                 self.lu(work, second)
-                self.repeat(
-                    "0", str(s.columns * s.right), 1, lambda k: self.set(self.value(second, k), target, k, step)
-                )
+                f.repeat("0", str(s.columns * s.right), lambda k: self.set(self.value(second, k), target, k, step))
             else:
                 self.least_norm(work, second, target, step)
 
-        self.repeat("0", str(self.width), 1, lane)
+        f.repeat("0", str(self.width), lane)
 
     def value(self, base: str, k: str) -> str:
         return self.get(base, k, "double")
@@ -252,32 +207,44 @@ class _Pivoted(_Loops):
     def set(self, value: str, base: str, k: str, step: int | None = None) -> None:
         self.put(value, base, k, "double", step)
 
-    def minus(self, base: str, target: str, factor: str, other_base: str, other: str) -> None:
-        product = self.arith("fmul", factor, self.value(other_base, other), "double")
+    def minus(self, base: str, target: str, factor: str, other: str) -> None:
+        """base[target] −= factor·base[other]."""
+        product = self.arith("fmul", factor, self.value(base, other), "double")
         self.set(self.arith("fsub", self.value(base, target), product, "double"), base, target)
 
-    def cell(self, kind: str) -> str:
-        """Room for one number on the stack."""
-        return self.f.op(f"alloca {kind}", at_entry=True)
+    def scaled(self, base: str, at: str, factor: str) -> None:
+        """base[at] *= factor."""
+        self.set(self.arith("fmul", self.value(base, at), factor, "double"), base, at)
+
+    def rows(self, base: str, columns: int, row: str, factor: str, other: str, first: str = "0") -> None:
+        """row −= factor·other, for two rows of a matrix with so many columns, from `first` on."""
+
+        def entry(j: str) -> None:
+            self.minus(base, self.index(row, j, columns), factor, self.index(other, j, columns))
+
+        self.f.repeat(first, str(columns), entry)
+
+    def inverse(self, value: str) -> str:
+        return self.arith("fdiv", number(1.0), value, "double")
 
     def lu(self, a: str, b: str) -> None:
         f, n, k = self.f, self.solve.columns, self.solve.right
         f.low.intrinsic("fabs", 1)
-        best, where = self.cell("double"), self.cell("i64")
+        best, where = f.at_entry("alloca double"), f.at_entry("alloca i64")
 
         def eliminate(c: str) -> None:
-            f.lines.append(f"  store double {number(-1.0)}, ptr {best}")
-            f.lines.append(f"  store i64 {c}, ptr {where}")
+            f.line(f"store double {number(-1.0)}, ptr {best}")
+            f.line(f"store i64 {c}, ptr {where}")
 
             def look(r: str) -> None:
                 size = f.op(f"call double @llvm.fabs.f64(double {self.value(a, self.index(r, c, n))})")
                 old = f.op(f"load double, ptr {best}")
                 larger = f.op(f"fcmp ogt double {size}, {old}")
                 old_row = f.op(f"load i64, ptr {where}")
-                f.lines.append(f"  store double {f.op(f'select i1 {larger}, double {size}, double {old}')}, ptr {best}")
-                f.lines.append(f"  store i64 {f.op(f'select i1 {larger}, i64 {r}, i64 {old_row}')}, ptr {where}")
+                f.line(f"store double {f.op(f'select i1 {larger}, double {size}, double {old}')}, ptr {best}")
+                f.line(f"store i64 {f.op(f'select i1 {larger}, i64 {r}, i64 {old_row}')}, ptr {where}")
 
-            self.repeat(c, str(n), 1, look)
+            f.repeat(c, str(n), look)
             pivot_row = f.op(f"load i64, ptr {where}")
             for base, columns in ((a, n), (b, k)):
 
@@ -287,101 +254,83 @@ class _Pivoted(_Loops):
                     self.set(y, base, upper)
                     self.set(x, base, lower)
 
-                self.repeat("0", str(columns), 1, swap)
-            inverse = self.arith("fdiv", number(1.0), self.value(a, self.index(c, c, n)), "double")
+                f.repeat("0", str(columns), swap)
+            inverse = self.inverse(self.value(a, self.index(c, c, n)))
 
             def below(r: str) -> None:
                 factor = self.arith("fmul", self.value(a, self.index(r, c, n)), inverse, "double")
+                self.rows(a, n, r, factor, c, f.op(f"add i64 {c}, 1"))
+                self.rows(b, k, r, factor, c)
 
-                def entry(j: str) -> None:
-                    self.minus(a, self.index(r, j, n), factor, a, self.index(c, j, n))
+            f.repeat(f.op(f"add i64 {c}, 1"), str(n), below)
 
-                def right(j: str) -> None:
-                    self.minus(b, self.index(r, j, k), factor, b, self.index(c, j, k))
-
-                self.repeat(f.op(f"add i64 {c}, 1"), str(n), 1, entry)
-                self.repeat("0", str(k), 1, right)
-
-            self.repeat(f.op(f"add i64 {c}, 1"), str(n), 1, below)
-
-        self.repeat("0", str(n), 1, eliminate)
+        f.repeat("0", str(n), eliminate)
 
         def back(r: str) -> None:
-            inverse = self.arith("fdiv", number(1.0), self.value(a, self.index(r, r, n)), "double")
+            inverse = self.inverse(self.value(a, self.index(r, r, n)))
 
             def right(j: str) -> None:
                 at = self.index(r, j, k)
 
                 def known(c: str) -> None:
-                    self.minus(b, at, self.value(a, self.index(r, c, n)), b, self.index(c, j, k))
+                    self.minus(b, at, self.value(a, self.index(r, c, n)), self.index(c, j, k))
 
-                self.repeat(f.op(f"add i64 {r}, 1"), str(n), 1, known)
-                self.set(self.arith("fmul", self.value(b, at), inverse, "double"), b, at)
+                f.repeat(f.op(f"add i64 {r}, 1"), str(n), known)
+                self.scaled(b, at, inverse)
 
-            self.repeat("0", str(k), 1, right)
+            f.repeat("0", str(k), right)
 
-        self.repeat(str(n - 1), "-1", -1, back)
+        f.repeat(str(n - 1), "-1", back, -1)
 
-    def accumulate(self, total: str, term: str) -> None:
-        """*total += term."""
-        following = self.arith("fadd", self.f.op(f"load double, ptr {total}"), term, "double")
-        self.f.lines.append(f"  store double {following}, ptr {total}")
+    def total(self, cell: str, count: int, product: Callable[[str], tuple[str, str]]) -> str:
+        """The sum of products of so many pairs of numbers, added up in a cell of the stack."""
+        f = self.f
+        f.line(f"store double {number(0.0)}, ptr {cell}")
+
+        def term(j: str) -> None:
+            addend = self.arith("fmul", *product(j), "double")
+            following = self.arith("fadd", f.op(f"load double, ptr {cell}"), addend, "double")
+            f.line(f"store double {following}, ptr {cell}")
+
+        f.repeat("0", str(count), term)
+        return f.op(f"load double, ptr {cell}")
 
     def least_norm(self, a: str, b: str, x: str, step: int) -> None:
         """A = LQ by modified Gram–Schmidt, each row twice; b ← L⁻¹b along the way; x = Qᵀ L⁻¹ b."""
         f, m, n, k = self.f, self.solve.rows, self.solve.columns, self.solve.right
         f.low.intrinsic("sqrt", 1)
-        total = self.cell("double")
+        cell = f.at_entry("alloca double")
 
         def dot(r: str, q: str) -> str:
-            f.lines.append(f"  store double {number(0.0)}, ptr {total}")
-
-            def term(j: str) -> None:
-                product = self.arith(
-                    "fmul", self.value(a, self.index(r, j, n)), self.value(a, self.index(q, j, n)), "double"
-                )
-                self.accumulate(total, product)
-
-            self.repeat("0", str(n), 1, term)
-            return f.op(f"load double, ptr {total}")
+            return self.total(
+                cell, n, lambda j: (self.value(a, self.index(r, j, n)), self.value(a, self.index(q, j, n)))
+            )
 
         def row(r: str) -> None:
             def earlier(q: str) -> None:
                 factor = dot(r, q)
-                self.repeat(
-                    "0", str(n), 1, lambda j: self.minus(a, self.index(r, j, n), factor, a, self.index(q, j, n))
-                )
-                self.repeat(
-                    "0", str(k), 1, lambda j: self.minus(b, self.index(r, j, k), factor, b, self.index(q, j, k))
-                )
+                self.rows(a, n, r, factor, q)
+                self.rows(b, k, r, factor, q)
 
             for _ in range(2):
-                self.repeat("0", r, 1, earlier)
-            length = f.op(f"call double @llvm.sqrt.f64(double {dot(r, r)})")
-            inverse = self.arith("fdiv", number(1.0), length, "double")
+                f.repeat("0", r, earlier)
+            inverse = self.inverse(f.op(f"call double @llvm.sqrt.f64(double {dot(r, r)})"))
             for base, columns in ((a, n), (b, k)):
 
                 def scale(j: str, base: str = base, columns: int = columns) -> None:
-                    at = self.index(r, j, columns)
-                    self.set(self.arith("fmul", self.value(base, at), inverse, "double"), base, at)
+                    self.scaled(base, self.index(r, j, columns), inverse)
 
-                self.repeat("0", str(columns), 1, scale)
+                f.repeat("0", str(columns), scale)
 
-        self.repeat("0", str(m), 1, row)
+        f.repeat("0", str(m), row)
 
         def entry(i: str) -> None:
             def right(j: str) -> None:
-                f.lines.append(f"  store double {number(0.0)}, ptr {total}")
+                total = self.total(
+                    cell, m, lambda r: (self.value(a, self.index(r, i, n)), self.value(b, self.index(r, j, k)))
+                )
+                self.set(total, x, self.index(i, j, k), step)
 
-                def term(r: str) -> None:
-                    product = self.arith(
-                        "fmul", self.value(a, self.index(r, i, n)), self.value(b, self.index(r, j, k)), "double"
-                    )
-                    self.accumulate(total, product)
+            f.repeat("0", str(k), right)
 
-                self.repeat("0", str(m), 1, term)
-                self.set(f.op(f"load double, ptr {total}"), x, self.index(i, j, k), step)
-
-            self.repeat("0", str(k), 1, right)
-
-        self.repeat("0", str(n), 1, entry)
+        f.repeat("0", str(n), entry)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from linkwright.kernels.llvm.elementary import vector
 from linkwright.kernels.llvm.function_text import Function, Start
 from linkwright.kernels.llvm.schedule import Plan
-from linkwright.kernels.llvm.transpose import masked_declarations, transposed
+from linkwright.kernels.llvm.transpose import masked_declarations, read_tile, write_tile
 from linkwright.tape.statements import ITEM, Case, Each, Operand
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def runs_text(low: Lowering, each: Each, name: str) -> list[str]:
         def call(case: Case) -> None:
             start = low_end
             for part, width in kept[case]:
-                f.lines.append(f"  call void @{part}({_USUAL}, i64 {start}, i64 {high_end})")
+                f.line(f"call void @{part}({_USUAL}, i64 {start}, i64 {high_end})")
                 if width > 1 and len(kept[case]) > 1:
                     rest = f.op(f"srem i64 {f.op(f'sub i64 {high_end}, {start}')}, {width}")
                     start = f.op(f"sub i64 {high_end}, {rest}")
@@ -77,16 +77,16 @@ def runs_text(low: Lowering, each: Each, name: str) -> list[str]:
         next_wide = shared(f.column(runs, ahead), f.column(runs, after))
         either = f.op(f"or i1 {wide}, {f.op(f'or i1 {next_wide}, {last}')}")
         wait, on = f.label("wait"), f.label("on")
-        f.lines.append(f"  br i1 {either}, label %{wait}, label %{on}")
+        f.choose(either, wait, on)
         f.start(wait)
-        f.lines.append("  call void @barrier(i64 %size, ptr %barrier)")
+        f.line("call void @barrier(i64 %size, ptr %barrier)")
         f.branch(on)
         f.start(on)
 
     f.counted(count, inward=False, body=one)
     low.close(f)
     alone = low.open(name)
-    alone.lines.append(f"  call void @{name}_team({_USUAL}, i64 0, i64 1, ptr null)")
+    alone.line(f"call void @{name}_team({_USUAL}, i64 0, i64 1, ptr null)")
     return low.close(alone)
 
 
@@ -129,7 +129,7 @@ def _masked_part(low: Lowering, case: Case, name: str, width: int) -> str:
     last = f.op(f"add i64 %end, {width - 1}")  # so that the last group, whole or not, is one of them
 
     def group(i: str) -> None:
-        f.choose(i)
+        f.mask_from(i)
         f.block(case, item=i)
 
     f.between("%begin", last, group, width)
@@ -148,14 +148,12 @@ class MaskedFunction(Function):
         self.mask = ""
         lowering.helper(f"masked{width}", lambda: masked_declarations(width))
 
-    def choose(self, item: str) -> None:
+    def mask_from(self, item: str) -> None:
         """Mask the items from `item` on that are before the end."""
         numbers = f"<{self.width} x i64>"
         lanes = "<" + ", ".join(f"i64 {k}" for k in range(self.width)) + ">"
         left = self.op(f"sub i64 %end, {item}")
-        first = self.op(f"insertelement {numbers} poison, i64 {left}, i32 0")
-        spread = self.op(f"shufflevector {numbers} {first}, {numbers} poison, <{self.width} x i32> zeroinitializer")
-        self.mask = self.op(f"icmp sgt {numbers} {spread}, {lanes}")
+        self.mask = self.op(f"icmp sgt {numbers} {self.spread(left, self.width, 'i64')}, {lanes}")
 
     def address(self, operand: Operand, item: str, ancestor: str = "0") -> Start:
         pointer, step, _ = super().address(operand, item, ancestor)
@@ -172,7 +170,7 @@ class MaskedFunction(Function):
 
     def store_at(self, value: str, start: Start, k: int | str) -> None:
         store = f"call void @llvm.masked.store.v{self.width}f64.p0"
-        self.lines.append(f"  {store}({self.type} {value}, ptr {start[0]}, i32 8, <{self.width} x i1> {self.mask})")
+        self.line(f"{store}({self.type} {value}, ptr {start[0]}, i32 8, <{self.width} x i1> {self.mask})")
 
 
 class LaneFunction(Function):
@@ -216,57 +214,38 @@ class LaneFunction(Function):
     def _moved(self, case: Case, plan: Plan, start_of: Callable[[Operand], Start]) -> bool:
         return False  # rows lie apart
 
-    def _masked(self, count: int) -> tuple[str, str]:
-        mask = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(self.width))
-        return f"<{self.width} x i1> <{mask}>", f"v{self.width}f64.p0"
-
     def load_at(self, start: Start, k: int | str) -> str:
         key, width = start[0], self.width
         tile, place = divmod(int(k), width)
         if (key, tile) not in self.tiles:
             count = min(width, self.sizes[key] - tile * width)
             rows = [self._element(pointer, 1, tile * width) for pointer in self.rows[key]]
-            if count == 1:
+            if count > 1:
+                self.tiles[key, tile] = read_tile(self, rows, count)
+            else:
                 value = "poison"
                 for lane, row in enumerate(rows):
                     entry = self.op(f"load double, ptr {row}, align 8")
                     value = self.op(f"insertelement {self.type} {value}, double {entry}, i32 {lane}")
                 self.tiles[key, tile] = [value]
-            else:
-                if count == width:
-                    values = [self.op(f"load {self.type}, ptr {row}, align 8") for row in rows]
-                else:
-                    bits, suffix = self._masked(count)
-                    load = f"call {self.type} @llvm.masked.load.{suffix}"
-                    none = f"{self.type} zeroinitializer"
-                    values = [self.op(f"{load}(ptr {row}, i32 8, {bits}, {none})") for row in rows]
-                self.tiles[key, tile] = transposed(values, self.op)[:count]
         return self.tiles[key, tile][place]
 
     def store_at(self, value: str, start: Start, k: int | str) -> None:
         """Keep a result; a tile is stored when it is whole."""
         key, width, place = start[0], self.width, int(k)
-        kept = self.results.setdefault(key, {})
-        kept[place] = value
-        tile = place // width
-        first = tile * width
+        results = self.results.setdefault(key, {})
+        results[place] = value
+        first = place // width * width
         count = min(width, self.sizes[key] - first)
-        if any(first + n not in kept for n in range(count)):
+        if any(first + n not in results for n in range(count)):
             return
         rows = [self._element(pointer, 1, first) for pointer in self.rows[key]]
-        values = [kept[first + n] for n in range(count)]
-        if count == 1:
-            for lane, row in enumerate(rows):
-                entry = self.op(f"extractelement {self.type} {values[0]}, i32 {lane}")
-                self.lines.append(f"  store double {entry}, ptr {row}, align 8")
+        if count > 1:
+            write_tile(self, [results[first + n] for n in range(count)], rows)
             return
-        values = transposed([*values, *["zeroinitializer"] * (width - count)], self.op)
-        bits, suffix = self._masked(count)
-        for v, row in zip(values, rows, strict=True):
-            if count == width:
-                self.lines.append(f"  store {self.type} {v}, ptr {row}, align 8")
-            else:
-                self.lines.append(f"  call void @llvm.masked.store.{suffix}({self.type} {v}, ptr {row}, i32 8, {bits})")
+        for lane, row in enumerate(rows):
+            entry = self.op(f"extractelement {self.type} {results[first]}, i32 {lane}")
+            self.line(f"store double {entry}, ptr {row}, align 8")
 
 
 def barrier_text() -> str:

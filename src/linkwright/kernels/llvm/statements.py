@@ -67,42 +67,23 @@ class Statements:
 
     def walk(self, walk: Walk) -> list[str]:
         f = self.low.open(self.name)
-        kinds = len(walk.start)
         size = max(case.outputs[-1].size for case in walk.start)
-        carry = f.local(size)
+        carry = f.at_entry(f"alloca [{max(size, 1)} x {f.type}], align 64")
+
+        def kind(item: str) -> str:
+            return "0" if walk.dispatch is None else f.column(walk.dispatch, item)
 
         def per_item(i: str) -> None:
-            start = "0" if walk.dispatch is None else f.column(walk.dispatch, i)
+            start = kind(i)
+            f.switch(start, walk.start, lambda case: f.block(case, item=i, carry=carry))
 
-            def begin(case: Case) -> None:
-                f.block(case, item=i, carry=carry)
+            def up(j: str) -> None:
+                pair = "0"
+                if walk.dispatch is not None:
+                    pair = f.op(f"add i64 {f.op(f'mul i64 {start}, {len(walk.start)}')}, {kind(j)}")
+                f.switch(pair, walk.step, lambda case: f.block(case, item=i, ancestor=j, carry=carry))
 
-            f.switch(start, walk.start, begin)
-            head, body, end = f.label("up"), f.label("walk"), f.label("top")
-            before = f.current
-            first = f.column(walk.parent, i)
-            f.branch(head)
-            f.start(head)
-            j = f.fresh()
-            entry_at = len(f.lines)
-            f.lines.append("")  # the phi, once the last block is known
-            going = f.op(f"icmp sge i64 {j}, 0")
-            f.lines.append(f"  br i1 {going}, label %{body}, label %{end}")
-            f.start(body)
-            pair = "0"
-            if walk.dispatch is not None:
-                scaled = f.op(f"mul i64 {start}, {kinds}")
-                pair = f.op(f"add i64 {scaled}, {f.column(walk.dispatch, j)}")
-
-            def ahead(case: Case) -> None:
-                f.block(case, item=i, ancestor=j, carry=carry)
-
-            f.switch(pair, walk.step, ahead)
-            following = f.column(walk.parent, j)
-            last = f.current
-            f.branch(head)
-            f.lines[entry_at] = f"  {j} = phi i64 [ {first}, %{before} ], [ {following}, %{last} ]"
-            f.start(end)
+            f.ancestors(walk.parent, i, up)
 
         f.counted(walk.items, inward=walk.order == "inward", body=per_item)
         return self.low.close(f)
@@ -113,13 +94,13 @@ class Statements:
             inner.extend(self.low.statement(statement, f"{self.name}_{k}"))
         f, t, width = self.low.open(self.name), self.low.type, self.low.width
         bit = "i1" if width == 1 else f"<{width} x i1>"
-        flag = f.op(f"alloca {t}", at_entry=True)
-        f.lines.append(f"  store {t} {splat(1.0, width)}, ptr {flag}")
+        flag = f.at_entry(f"alloca {t}")
+        f.line(f"store {t} {splat(1.0, width)}, ptr {flag}")
         end = f.label("end")
 
         def body(_: str) -> None:
             for call in inner:
-                f.lines.append(f"  call void @{call}(ptr %ptrs, ptr %scratch, ptr %constants)")
+                f.line(f"call void @{call}(ptr %ptrs, ptr %scratch, ptr %constants)")
             active = f.op(f"load {t}, ptr {flag}")
             mask = f.op(f"fcmp one {t} {active}, {splat(0.0, width)}")
             for current, following in loop.carry:
@@ -138,14 +119,14 @@ class Statements:
                 still = f.op(f"fcmp oeq {t} {done}, {splat(0.0, width)}")
                 both = f.op(f"and {bit} {mask}, {still}")
                 kept = f.op(f"select {bit} {both}, {t} {splat(1.0, width)}, {t} {splat(0.0, width)}")
-                f.lines.append(f"  store {t} {kept}, ptr {flag}")
+                f.line(f"store {t} {kept}, ptr {flag}")
                 if width == 1:
                     some = both
                 else:
                     bits = f.op(f"bitcast {bit} {both} to i{width}")
                     some = f.op(f"icmp ne i{width} {bits}, 0")
                 more = f.label("more")
-                f.lines.append(f"  br i1 {some}, label %{more}, label %{end}")
+                f.choose(some, more, end)
                 f.start(more)
 
         f.counted(loop.count, inward=False, body=body)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from linkwright.kernels.llvm.elementary import vector
+from linkwright.kernels.llvm.writer import Writer
 
 
 def masked_declarations(width: int) -> str:
@@ -30,17 +31,11 @@ def scatter(width: int, n: int) -> str:
     return _Mover(width, n, inward=False).text()
 
 
-class _Mover:
+class _Mover(Writer):
     def __init__(self, width: int, n: int, *, inward: bool) -> None:
+        super().__init__()
         self.width, self.n, self.inward = width, n, inward
         self.type = vector(width)
-        self.serial = 0
-        self.lines: list[str] = []
-
-    def op(self, text: str) -> str:
-        self.serial += 1
-        self.lines.append(f"  %t{self.serial} = {text}")
-        return f"%t{self.serial}"
 
     def text(self) -> str:
         width, n = self.width, self.n
@@ -71,27 +66,39 @@ class _Mover:
         offsets = [self.op(f"mul i64 %stride, {k}") for k in range(width)]
         rows = [self.op(f"getelementptr double, ptr {far}, i64 {offset}") for offset in offsets]
         groups = [self.op(f"getelementptr double, ptr {near}, i64 {k * width}") for k in range(count)]
-        mask = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(width))
-        bits, suffix = f"<{width} x i1> <{mask}>", f"v{width}f64.p0"
-        full = count == width
         if self.inward:
-            if full:
-                values = [self.op(f"load {t}, ptr {r}, align 8") for r in rows]
-            else:
-                load = f"call {t} @llvm.masked.load.{suffix}"
-                values = [self.op(f"{load}(ptr {r}, i32 8, {bits}, {t} zeroinitializer)") for r in rows]
-            for value, group in zip(self.transposed(values)[:count], groups, strict=True):
-                self.lines.append(f"  store {t} {value}, ptr {group}, align 8")
-            return
-        values = [self.op(f"load {t}, ptr {g}, align 8") for g in groups] + ["zeroinitializer"] * (width - count)
-        for value, row in zip(self.transposed(values), rows, strict=True):
-            if full:
-                self.lines.append(f"  store {t} {value}, ptr {row}, align 8")
-            else:
-                self.lines.append(f"  call void @llvm.masked.store.{suffix}({t} {value}, ptr {row}, i32 8, {bits})")
+            for value, group in zip(read_tile(self, rows, count), groups, strict=True):
+                self.line(f"store {t} {value}, ptr {group}, align 8")
+        else:
+            write_tile(self, [self.op(f"load {t}, ptr {g}, align 8") for g in groups], rows)
 
-    def transposed(self, rows: list[str]) -> list[str]:
-        return transposed(rows, self.op)
+
+def read_tile(w: Writer, rows: list[str], count: int) -> list[str]:
+    """The first `count` numbers of as many rows as there are lanes, each as a vector of all rows' numbers."""
+    width = len(rows)
+    t = vector(width)
+    if count == width:
+        values = [w.op(f"load {t}, ptr {row}, align 8") for row in rows]
+    else:
+        load, bits = f"call {t} @llvm.masked.load.v{width}f64.p0", _mask(width, count)
+        values = [w.op(f"{load}(ptr {row}, i32 8, {bits}, {t} zeroinitializer)") for row in rows]
+    return transposed(values, w.op)[:count]
+
+
+def write_tile(w: Writer, values: list[str], rows: list[str]) -> None:
+    """Vectors of all rows' numbers into the first places of the rows: what `read_tile` reads."""
+    width, count = len(rows), len(values)
+    t, bits = vector(width), _mask(width, count)
+    for value, row in zip(transposed([*values, *["zeroinitializer"] * (width - count)], w.op), rows, strict=True):
+        if count == width:
+            w.line(f"store {t} {value}, ptr {row}, align 8")
+        else:
+            w.line(f"call void @llvm.masked.store.v{width}f64.p0({t} {value}, ptr {row}, i32 8, {bits})")
+
+
+def _mask(width: int, count: int) -> str:
+    bits = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(width))
+    return f"<{width} x i1> <{bits}>"
 
 
 def transposed(rows: list[str], op: Callable[[str], str]) -> list[str]:
