@@ -41,7 +41,7 @@ def test_the_host_function_gives_the_test_vector(function: str, precision: str, 
 
 
 def test_work_of_long_programs_is_given_by_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("linkwright.kernels.c.program_text._LOCAL", 0)
+    monkeypatch.setattr("linkwright.kernels.c.program_text.LOCAL", 0)
     lw.export(MODELS / "governor.mks", tmp_path / "out", "step", "cuda", dt=1e-3)
     assert "double *work, long long count, void *stream" in (tmp_path / "out" / "time_step.h").read_text()
     assert passes(on_the_cpu(tmp_path / "out", "time_step")) <= 1e-12

@@ -143,7 +143,7 @@ def test_several_outputs_come_as_a_tuple(cupy):
 
 
 def test_large_temporaries_are_worked_off_in_pieces(cupy, monkeypatch):
-    monkeypatch.setattr(program_text, "_LOCAL", 0)
+    monkeypatch.setattr(program_text, "LOCAL", 0)
     monkeypatch.setattr(device_kernel, "_WORK", 1)
     program, batch = samples.tree_scan(), 150
     inputs = samples.arguments(program, batch)

@@ -73,7 +73,7 @@ def test_the_kernel_gives_what_numpy_gives(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["tree_scan", "walk", "newton", "cholesky", "lu", "least-norm", "ltl", "overlapping"])
 def test_large_temporaries_lie_interleaved_in_a_global_array(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(program_text, "_LOCAL", 0)
+    monkeypatch.setattr(program_text, "LOCAL", 0)
     program, batch = samples.ALL[name](), 7
     assert "* step" in cuda_text(program)
     inputs = samples.arguments(program, batch)
@@ -83,7 +83,7 @@ def test_large_temporaries_lie_interleaved_in_a_global_array(name, tmp_path, mon
 
 
 def test_values_that_cross_a_cut_lie_interleaved_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(program_text, "_LOCAL", 0)
+    monkeypatch.setattr(program_text, "LOCAL", 0)
     program, batch = samples.long_block(20_000), 3
     assert cuda_work_size(program) > 0
     inputs = samples.arguments(program, batch)

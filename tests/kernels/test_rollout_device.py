@@ -90,7 +90,7 @@ def test_long_rollouts_are_cut_into_launches_with_the_same_result(cupy, monkeypa
 
 
 def test_large_mechanisms_are_worked_off_in_pieces(cupy, monkeypatch):
-    monkeypatch.setattr(program_text, "_LOCAL", 0)
+    monkeypatch.setattr(program_text, "LOCAL", 0)
     monkeypatch.setattr(march_kernel, "_WORK", 1)
     q, v = RNG.standard_normal((2, 70, 4))
     agrees(*both(cupy, lw.chain(4), q, v, RNG.standard_normal((70, 7, 4)), every=2))

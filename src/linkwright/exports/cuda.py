@@ -6,6 +6,7 @@ from linkwright.exports.c import arrays_text, plain_line
 from linkwright.exports.pages import operations, readme
 from linkwright.exports.subject import Subject
 from linkwright.exports.vectors import Vectors
+from linkwright.kernels.c.identifiers import extents
 from linkwright.kernels.c.package import PackageText, package_text
 from linkwright.kernels.c.program_text import cuda_text, cuda_work_size
 
@@ -116,8 +117,8 @@ def cuda_files(subject: Subject, vectors: Vectors, precision: str) -> dict[str, 
     work = cuda_work_size(program)
     words = _words(text, work)
     notes = [f"{name} of {len(text.inputs)} inputs, written by Linkwright.", ""]
-    notes += [f"    in   {_shown(a.name, a.shape)}" for a in text.inputs]
-    notes += [f"    out  {_shown(a.name, a.shape)}" for a in text.outputs]
+    notes += [f"    in   {a.name}{extents(a.shape)}" for a in text.inputs]
+    notes += [f"    out  {a.name}{extents(a.shape)}" for a in text.outputs]
     notes += [f"    work: {work} numbers a state, {work} * count in all"] if work else []
     notes += [
         "",
@@ -189,10 +190,6 @@ def _copied(size: int, real: str, target: str, source: str, way: str) -> list[st
         "    if (!error)",
         f"        error = (int)cudaMemcpy({target}, {source}, sizeof({real}) * (size_t)count * {size}, {way});",
     ]
-
-
-def _shown(name: str, shape: tuple[int, ...]) -> str:
-    return name + ("".join(f"[{n}]" for n in shape) or "[1]")
 
 
 def _call(text: PackageText, words: dict[str, str], work: int) -> list[str]:

@@ -11,7 +11,7 @@ from linkwright.exports.pages import operations, readme
 from linkwright.exports.slopes import Slopes, slopes
 from linkwright.exports.subject import Subject, plain
 from linkwright.exports.vectors import LEAST_IN_PYTHON, Vectors
-from linkwright.kernels.c.identifiers import identifier
+from linkwright.kernels.c.identifiers import distinct
 from linkwright.kernels.interpret import python_text
 from linkwright.tape.block import Block
 from linkwright.tape.program import Buffer
@@ -68,14 +68,9 @@ def straight(subject: Subject, to: str) -> Block:
 
 def names(subject: Subject) -> tuple[list[str], list[str]]:
     """The inputs' and outputs' names as identifiers that differ."""
-    found: list[str] = []
-    for buffer in (*subject.program.inputs, *subject.program.outputs):
-        word = identifier(buffer.name, found).rstrip("_")
-        while word in found:
-            word += "_next"
-        found.append(word)
+    words = distinct(b.name for b in (*subject.program.inputs, *subject.program.outputs))
     count = len(subject.program.inputs)
-    return found[:count], found[count:]
+    return words[:count], words[count:]
 
 
 def _shapes(buffers: Sequence[Buffer], words: Sequence[str]) -> str:

@@ -91,11 +91,11 @@ class ProgramBuilder:
         self._temporaries: dict[str, dict[int, Ref]] = {}  # of the programs that are run as parts
 
     @classmethod
-    def onto(cls, program: Program, name: str) -> ProgramBuilder:
-        """A builder that has a program's buffers, columns and blocks, numbered as there, and no statements."""
+    def onto(cls, program: Program, name: str, *, blocks: bool = True) -> ProgramBuilder:
+        """A builder that has a program's buffers, columns and (if wanted) blocks, numbered as there; no statements."""
         builder = cls(name)
         builder.buffers = list(program.buffers)
-        for block in program.blocks:
+        for block in program.blocks if blocks else ():
             builder._known_blocks.setdefault(block.digest, len(builder.blocks))
             builder.blocks.append(block)
         for column in program.columns:
@@ -112,18 +112,24 @@ class ProgramBuilder:
             found = f"{name}_{number}"
         return found
 
-    def _buffer(self, name: str, role: Role, shape: Shape, data: Any = None) -> Ref:
+    def buffer(self, name: str, role: Role, shape: Shape, data: Any = None) -> Ref:
+        """A new buffer, as a whole."""
         self.buffers.append(Buffer(name, role, tuple(shape), data))
         return Ref(Operand(len(self.buffers) - 1, self.buffers[-1].size), tuple(shape))
 
     def input(self, name: str, shape: Shape) -> Ref:
-        return self._buffer(name, "input", shape)
+        return self.buffer(name, "input", shape)
 
     def output(self, name: str, shape: Shape) -> Ref:
-        return self._buffer(name, "output", shape)
+        return self.buffer(name, "output", shape)
 
     def temporary(self, name: str, shape: Shape) -> Ref:
-        return self._buffer(name, "temporary", shape)
+        return self.buffer(name, "temporary", shape)
+
+    def hide_outputs(self, program: Program) -> None:
+        """The outputs of the program that this one is built onto become temporaries."""
+        for k in program.with_role("output"):
+            self.buffers[k] = replace(self.buffers[k], role="temporary")
 
     def make_output(self, result: Ref, name: str) -> None:
         """A temporary becomes the output of this name."""
@@ -132,7 +138,7 @@ class ProgramBuilder:
 
     def data(self, name: str, array: Any) -> Ref:
         array = np.ascontiguousarray(array, dtype=np.float64)
-        return self._buffer(name, "data", array.shape, array)
+        return self.buffer(name, "data", array.shape, array)
 
     def column(self, numbers: Any) -> int:
         """A column of whole numbers; equal columns are one."""
@@ -190,7 +196,7 @@ class ProgramBuilder:
                 places.append(ref)
                 continue
             if k not in mine:
-                mine[k] = self._buffer(
+                mine[k] = self.buffer(
                     self.free_name(f"{program.name} {buffer.name}"), buffer.role, buffer.shape, buffer.data
                 )
             places.append(mine[k])

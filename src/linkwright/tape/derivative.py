@@ -16,7 +16,7 @@ from linkwright.tape.derivative_block import Directions, pull_back, push_forward
 from linkwright.tape.derivative_forward import forward_program
 from linkwright.tape.derivative_reverse import reverse_program
 from linkwright.tape.operations import differentiable
-from linkwright.tape.program import Program
+from linkwright.tape.program import Program, Role
 from linkwright.tape.recorder import Recorder, undisturbed
 from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import Each
@@ -28,7 +28,7 @@ COLUMNS = 4096
 
 def forward(program: Program) -> Program:
     """(inputs, their tangents "d_…") → (outputs, their tangents "d_…"): one directional derivative a call."""
-    return forward_program(program, _buffers(program, "input"))
+    return forward_program(program, program.with_role("input"))
 
 
 def reverse(program: Program) -> Program:
@@ -37,7 +37,7 @@ def reverse(program: Program) -> Program:
     Every number of a buffer must be written once before it is read (set, or cleared and then added to); a
     RecordingError names the buffer where that is not so. Loops have no reverse accumulation.
     """
-    return reverse_program(program, _buffers(program, "input"), _buffers(program, "output"))
+    return reverse_program(program, program.with_role("input"), program.with_role("output"))
 
 
 class Computed(Protocol):
@@ -133,8 +133,7 @@ def hessian(program: Program, output: int = 0, wrt: int = 0) -> SparseMatrix:
     if block is None:
         _check_columns(program, n)
         gradient = reverse_program(program, (x,), (y,), gradient=True)
-        out = next(k for k, b in enumerate(gradient.buffers) if b.role == "output")
-        pushed = forward_program(gradient, (x,), out)
+        pushed = forward_program(gradient, (x,), gradient.with_role("output")[0])
         rows, cols = np.divmod(np.arange(n * n), max(n, 1))
         return SparseMatrix(pushed, rows, cols, (n, n), tangent=len(program.inputs))
     with undisturbed():
@@ -154,20 +153,15 @@ def hessian(program: Program, output: int = 0, wrt: int = 0) -> SparseMatrix:
 
 
 # -- parts of the above ----------------------------------------------------------------------------------
-def _buffers(program: Program, role: str) -> tuple[int, ...]:
-    return tuple(k for k, b in enumerate(program.buffers) if b.role == role)
-
-
 def _chosen(program: Program, output: int, wrt: int) -> tuple[int, int]:
     """The buffers of an output and an input, given by their numbers."""
-    found = []
-    for role, number in (("output", output), ("input", wrt)):
-        buffers = _buffers(program, role)
-        if not 0 <= number < len(buffers):
-            names = ", ".join(program.buffers[k].name for k in buffers)
-            raise RecordingError(f"{program.name} has no {role} number {number}; there are {len(buffers)}: {names}")
-        found.append(buffers[number])
-    return found[0], found[1]
+    sides: tuple[tuple[Role, int], ...] = ("output", output), ("input", wrt)
+    for role, number in sides:
+        names = [program.buffers[k].name for k in program.with_role(role)]
+        if not 0 <= number < len(names):
+            text = f"{program.name} has no {role} number {number}; there are {len(names)}"
+            raise RecordingError(f"{text}: {', '.join(names)}")
+    return program.with_role("output")[output], program.with_role("input")[wrt]
 
 
 def _check_columns(program: Program, n: int) -> None:

@@ -30,27 +30,23 @@ class _Forward:
         self.program = program
         self.marks = varied(program, wrt)
         self.only = output
-        self.builder = builder = ProgramBuilder.onto(program, f"{program.name}_forward")
-        builder.blocks, builder._known_blocks = [], {}
+        self.builder = builder = ProgramBuilder.onto(program, f"{program.name}_forward", blocks=False)
         self.tangents: dict[int, int] = {}  # buffer → the buffer of its tangents
         for k in wrt:
             self._tangent_buffer(k)
-        for k, buffer in enumerate(program.buffers):
-            if buffer.role == "output" and (output is None or output == k):
-                made = Operand(self._tangent_buffer(k), buffer.size)
-                if not self.marks.marks[k].all():
-                    builder.add(Zero(made))
+        for k in program.with_role("output") if output is None else [output]:
+            tangent = Operand(self._tangent_buffer(k), program.buffers[k].size)
+            if not self.marks.marks[k].all():
+                builder.add(Zero(tangent))
         if output is not None:
-            for k, buffer in enumerate(program.buffers):
-                if buffer.role == "output":
-                    builder.buffers[k] = replace(buffer, role="temporary")
+            builder.hide_outputs(program)
 
     def _tangent_buffer(self, buffer: int) -> int:
         if buffer not in self.tangents:
             of = self.program.buffers[buffer]
             role = "temporary" if of.role == "output" and self.only not in (None, buffer) else of.role
-            made = self.builder._buffer(self.builder.free_name(f"d_{of.name}"), role, of.shape)
-            self.tangents[buffer] = made.operand.buffer
+            tangent = self.builder.buffer(self.builder.free_name(f"d_{of.name}"), role, of.shape)
+            self.tangents[buffer] = tangent.operand.buffer
         return self.tangents[buffer]
 
     def build(self) -> Program:

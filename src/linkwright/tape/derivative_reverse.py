@@ -49,23 +49,23 @@ def _straight(program: Program, wrt: tuple[int, ...], outputs: tuple[int, ...], 
     builder = ProgramBuilder(f"{program.name}_{'gradient' if gradient else 'reverse'}")
     wiring = Wiring()
     buffers = program.buffers
-    whole = {k: builder._buffer(b.name, b.role, b.shape).operand for k, b in enumerate(buffers) if b.role == "input"}
+    whole = {k: builder.input(buffers[k].name, buffers[k].shape).operand for k in program.with_role("input")}
     values = [x for operand in whole.values() for x in wiring.read(operand)]
     nodes = block.replay(wiring.recorder, values)
     seeds: list[Directions] = []
     results = iter([nodes[k] for k in block.outputs.tolist()])
-    for k, buffer in enumerate(buffers):
-        if buffer.role == "output":
-            own = list(islice(results, buffer.size))
-            if not gradient:
-                wiring.write(builder.output(buffer.name, buffer.shape).operand, own)
-            if k not in outputs:
-                seeds.extend({} for _ in own)
-            elif gradient:
-                seeds.extend({0: wiring.recorder.constant(1.0)} for _ in own)
-            else:
-                bar = builder.input(builder.free_name(f"bar_{buffer.name}"), buffer.shape).operand
-                seeds.extend({0: x} for x in wiring.read(bar))
+    for k in program.with_role("output"):
+        buffer = buffers[k]
+        values = list(islice(results, buffer.size))
+        if not gradient:
+            wiring.write(builder.output(buffer.name, buffer.shape).operand, values)
+        if k not in outputs:
+            seeds.extend({} for _ in values)
+        elif gradient:
+            seeds.extend({0: wiring.recorder.constant(1.0)} for _ in values)
+        else:
+            bar = builder.input(builder.free_name(f"bar_{buffer.name}"), buffer.shape).operand
+            seeds.extend({0: x} for x in wiring.read(bar))
     pulled = pull_back(block, nodes, seeds, [k in wrt for k, o in whole.items() for _ in range(o.size)])
     bars = iter(pulled)
     for k, operand in whole.items():
@@ -92,16 +92,14 @@ class _Reverse:
             if k not in self.bars and marks.any():
                 self._bar(k, "temporary")
         if gradient:
-            for k, buffer in enumerate(program.buffers):
-                if buffer.role == "output":
-                    self.builder.buffers[k] = replace(buffer, role="temporary")
+            self.builder.hide_outputs(program)
         self.gradient = gradient
         self.time = 0  # of the statement under way
 
     def _bar(self, buffer: int, role: Role) -> Operand:
         """A new cleared buffer for a buffer's adjoints."""
         of = self.program.buffers[buffer]
-        made = self.builder._buffer(self.builder.free_name(f"bar_{of.name}"), role, of.shape).operand
+        made = self.builder.buffer(self.builder.free_name(f"bar_{of.name}"), role, of.shape).operand
         self.bars[buffer] = made.buffer
         self.builder.add(Zero(made))
         return made

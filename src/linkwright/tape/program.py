@@ -73,6 +73,10 @@ class Program:
     single: bool | None = None  # whether a call gives one array or a tuple; None: one if there is one output
     kernel: Compiled | None = field(default=None, init=False, repr=False)  # set by the back-ends, once
 
+    def with_role(self, *roles: Role) -> list[int]:
+        """The numbers of the buffers of these roles, role by role."""
+        return [k for role in roles for k, buffer in enumerate(self.buffers) if buffer.role == role]
+
     @cached_property
     def inputs(self) -> tuple[Buffer, ...]:
         """The inputs, in the order in which they are passed."""
@@ -110,7 +114,7 @@ class Program:
     def written_inputs(self) -> frozenset[int]:
         """The inputs that statements write to, by buffer: back-ends work on copies of them."""
         buffers = written(self.statements)
-        return frozenset(k for k, b in enumerate(self.buffers) if b.role == "input" and k in buffers)
+        return frozenset(k for k in self.with_role("input") if k in buffers)
 
     def with_data(self, name: str, numbers: NDArray[np.float64]) -> Program:
         """The program with these numbers as the data of this name, in place of an input or of other data.

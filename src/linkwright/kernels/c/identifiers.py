@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 
 import numpy as np
 
@@ -94,6 +94,22 @@ def literal(x: float, precision: str) -> str:
     else:
         text = repr(x)
     return f"({text})" if text.startswith("-") else text
+
+
+def extents(shape: Sequence[int]) -> str:
+    """The shape of an array as C declares it; a single number is an array of one."""
+    return "".join(f"[{n}]" for n in shape) or "[1]"
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Names as identifiers that differ, without underscores at their ends."""
+    words: list[str] = []
+    for name in names:
+        word = identifier(name, words).rstrip("_")
+        while word in words:
+            word += "_next"
+        words.append(word)
+    return words
 
 
 def comment(text: str) -> str:

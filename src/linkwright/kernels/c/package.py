@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwright.kernels.c.identifiers import comment
+from linkwright.kernels.c.identifiers import comment, extents
 from linkwright.kernels.c.program_text import Lowering, c_dialect
-from linkwright.tape.program import Program
+from linkwright.tape.program import Program, Role
 
 _ON_STACK = 4096  # numbers of work beyond which there is no function that has them on its stack
 
@@ -52,9 +52,9 @@ def package_text(program: Program, name: str, precision: str, notes: Sequence[st
 
 
 class _Package(Lowering):
-    def arguments(self, role: str) -> tuple[Argument, ...]:
+    def arguments(self, role: Role) -> tuple[Argument, ...]:
         found = []
-        for k in self.with_role(role):
+        for k in self.program.with_role(role):
             buffer, name = self.program.buffers[k], self.names[k]
             # An array of no numbers has a size of 1 in prototypes, since C has no empty arrays.
             found.append(Argument(name, buffer.name, buffer.shape, buffer.size, f"{self.name.upper()}_SIZE_{name}"))
@@ -64,19 +64,13 @@ class _Package(Lowering):
         driver = self.driver(self.name)
         inputs, outputs = self.arguments("input"), self.arguments("output")
         work = self.layout.size if "work" in driver.uses else 0
-        main = [
-            f"void {self.name}({self.prototype(work)})",
-            "{",
-            *(f"    (void){x};" for x in self.unused(driver)),
-            *(f"    {line}" for line in driver.lines),
-            "}",
-        ]
+        main = self.definition(driver, self.prototype(work), self.unused(driver))
         flat = self.simulink(inputs, outputs, work) if work <= _ON_STACK else []
         heading = (
             f"/* {comment(self.program.name)}, written by Linkwright; what it computes is said in {self.name}.h */"
         )
         top = [heading, f'#include "{self.name}.h"', "", "#include <math.h>", ""]
-        source = "\n".join([*top, self.parts_text(["\n".join(main), "\n".join(flat)])])
+        source = "\n".join([*top, self.parts_text([main, "\n".join(flat)])])
         header = self.header(inputs, outputs, work, notes)
         return PackageText(self.name, self.dialect.real, source, header, work, bool(flat), inputs, outputs)
 
@@ -86,7 +80,7 @@ class _Package(Lowering):
 
     def simulink(self, inputs: Sequence[Argument], outputs: Sequence[Argument], work: int) -> list[str]:
         """The function of flat vectors; its work is on its own stack."""
-        places, at = [], 0
+        places = []
         for vector, arrays in (("u", inputs), ("y", outputs)):
             at = 0
             for a in arrays:
@@ -153,8 +147,7 @@ class _Package(Lowering):
 
 
 def _shown(a: Argument) -> str:
-    sizes = "".join(f"[{n}]" for n in a.shape) or "[1]"
-    return f"{a.name}{sizes}" + (f"  ({comment(a.called)})" if a.name != a.called else "")
+    return f"{a.name}{extents(a.shape)}" + (f"  ({comment(a.called)})" if a.name != a.called else "")
 
 
 def _broken(parameters: str) -> str:

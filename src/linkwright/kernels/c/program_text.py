@@ -15,7 +15,7 @@ from typing import NamedTuple
 from linkwright.errors import KernelError
 from linkwright.kernels.c.block_functions import Function, Plan, case_functions, numbers, overlaps, plan
 from linkwright.kernels.c.helper_functions import helper_text
-from linkwright.kernels.c.identifiers import comment, function_name, identifier, literal
+from linkwright.kernels.c.identifiers import comment, extents, function_name, identifier, literal
 from linkwright.kernels.c.statements import Statements, clear_text, loop_text
 from linkwright.kernels.c.work_layout import Layout, layout
 from linkwright.tape.program import Buffer, Program
@@ -23,7 +23,7 @@ from linkwright.tape.statements import Case, Operand, nested
 from linkwright.tape.table import Table
 
 _PRECISIONS = {"float64": "double", "float32": "float"}
-_LOCAL = 1024  # numbers that a CUDA thread keeps for itself: every resident thread reserves as much
+LOCAL = 1024  # numbers that a CUDA thread keeps for itself: every resident thread reserves as much
 
 
 class Outside(NamedTuple):
@@ -103,7 +103,7 @@ class Lowering:
         crossing = max((self.plan(case).crossing for s in nested(program.statements) for case in s.cases), default=0)
         self.layout = self.laid_out(crossing)
         # Threads' work interleaved: neighbours in a thread's work are `step` apart, so that a warp reads one run.
-        self.step = " * step" if dialect.cuda and self.layout.size > _LOCAL else ""
+        self.step = " * step" if dialect.cuda and self.layout.size > LOCAL else ""
         self.constants: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.tables: dict[Table, int] = {}
@@ -230,45 +230,54 @@ class Lowering:
     def _shapes(self, buffers: Iterable[tuple[str, Buffer]]) -> str:
         shown = []
         for name, buffer in buffers:
-            sizes = "".join(f"[{n}]" for n in buffer.shape) or "[1]"
-            shown.append(f"{name}{sizes}" + (f" ({comment(buffer.name)})" if name != buffer.name else ""))
+            other = f" ({comment(buffer.name)})" if name != buffer.name else ""
+            shown.append(f"{name}{extents(buffer.shape)}{other}")
         return ", ".join(shown) or "nothing"
 
     def signature(self, *more: str, restrict: str = "") -> str:
-        found = [f"const {self.dialect.real} *{restrict}{self.names[k]}" for k in self.with_role("input")]
-        found += [f"{self.dialect.real} *{restrict}{self.names[k]}" for k in self.with_role("output")]
-        return ", ".join([*found, *more])
-
-    def with_role(self, role: str) -> list[int]:
-        return [k for k, buffer in enumerate(self.program.buffers) if buffer.role == role]
+        arrays = [f"const {self.dialect.real} *{restrict}{self.names[k]}" for k in self.program.with_role("input")]
+        arrays += [f"{self.dialect.real} *{restrict}{self.names[k]}" for k in self.program.with_role("output")]
+        return ", ".join([*arrays, *more])
 
     def unused(self, driver: Function) -> list[str]:
         """The arrays that no statement touches; said in the text, or compilers warn."""
-        arrays = [*self.with_role("input"), *self.with_role("output")]
-        return [self.names[k] for k in arrays if k not in driver.written]
+        return [self.names[k] for k in self.program.with_role("input", "output") if k not in driver.written]
+
+    def definition(self, driver: Function, parameters: str, unused: Sequence[str]) -> str:
+        """The driver as a function that other files call."""
+        voids = (f"(void){name};" for name in unused)
+        return "\n".join(
+            [f"void {driver.name}({parameters})", "{", *(f"    {x}" for x in (*voids, *driver.lines)), "}"]
+        )
+
+    def call(self, driver: Function, arrays: dict[str, str]) -> str:
+        """A kernel's call of the driver; `arrays` says where in each array the thread's state begins."""
+        passed = {**arrays, "work": "work + state" if self.step else "work", "step": "count"}
+        return f"{driver.name}({', '.join(passed.get(name, name) for _, name in driver.parameters())});"
+
+    def local_work(self, driver: Function) -> list[str]:
+        """The work array of a thread that keeps it for itself."""
+        return [f"{self.dialect.real} work[{self.layout.size}];"] if "work" in driver.uses and not self.step else []
+
+    def more_parameters(self) -> list[str]:
+        """What a kernel takes besides arrays of states: the work of all threads, data and columns."""
+        work = [f"{self.dialect.real} *__restrict__ work"] if self.step else []
+        return work + [f"{given.kind}__restrict__ {name}" for name, given in self.outside.items()]
 
     def _header(self, rest: Sequence[str]) -> str:
-        shapes = {
-            role: self._shapes((self.names[k], self.program.buffers[k]) for k in self.with_role(role))
-            for role in ("input", "output")
-        }
-        lines = [f"{comment(self.program.name)}, written by Linkwright", f"in:   {shapes['input']}"]
-        lines += [f"out:  {shapes['output']}", *rest]
+        lines = [f"{comment(self.program.name)}, written by Linkwright"]
+        for word, buffers in (("in: ", self.program.with_role("input")), ("out:", self.program.with_role("output"))):
+            lines.append(f"{word}  {self._shapes((self.names[k], self.program.buffers[k]) for k in buffers)}")
+        lines += rest
         return "\n".join([f"/* {lines[0]}", *(f" * {line}" for line in lines[1:]), " */"])
 
     def c_file(self) -> str:
-        name, names, work = self.name, self.names, f"{self.dialect.real} *work"
+        name, work = self.name, f"{self.dialect.real} *work"
         driver = self.driver(name)
-        arrays = [*self.with_role("input"), *self.with_role("output")]
         unused = [*self.unused(driver), *(["work"] if "work" not in driver.uses else [])]
-        main = [
-            f"void {name}({self.signature(work)})",
-            "{",
-            *(f"    (void){x};" for x in unused),
-            *(f"    {line}" for line in driver.lines),
-            "}",
-        ]
-        moved = ", ".join([*(f"{names[k]} + state * {self.program.buffers[k].size}" for k in arrays), "work"])
+        main = self.definition(driver, self.signature(work), unused)
+        arrays = self.program.with_role("input", "output")
+        moved = ", ".join([*(f"{self.names[k]} + state * {self.program.buffers[k].size}" for k in arrays), "work"])
         batch = [
             f"void {name}_batch({self.signature(work, 'long count')})",
             "{",
@@ -284,27 +293,22 @@ class Lowering:
             ]
         )
         top = ["#include <math.h>", "", f"#define {name}_WORK {self.layout.size}"]
-        return "\n".join([header, *top, "", self.parts_text(["\n".join(main), "\n".join(batch)])])
+        return "\n".join([header, *top, "", self.parts_text([main, "\n".join(batch)])])
 
     def cuda_file(self) -> str:
-        name, names, real = self.name, self.names, self.dialect.real
+        name, names, index = self.name, self.names, self.dialect.index
         driver = self.driver(f"{name}_state")
         size = self.layout.size
-        passed = {names[k]: f"{names[k]} + state * {self.program.buffers[k].size}" for k in driver.written}
-        passed |= {"work": "work + state" if self.step else "work", "step": "count"}
-        arguments = ", ".join(passed[x] for _, x in driver.parameters())
-        more = [f"{real} *__restrict__ work"] if self.step else []
-        local = [f"    {real} work[{size}];"] if "work" in driver.uses and not self.step else []
-        index = self.dialect.index
+        places = {names[k]: f"{names[k]} + state * {self.program.buffers[k].size}" for k in driver.written}
+        parameters = self.signature(*self.more_parameters(), f"{index} count", restrict="__restrict__ ")
         kernel = [
-            f'extern "C" __global__ void {name}({self.signature(*more, f"{index} count", restrict="__restrict__ ")})',
+            f'extern "C" __global__ void {name}({parameters})',
             "{",
             f"    const {index} state = ({index})blockIdx.x * blockDim.x + threadIdx.x;",
             "    if (state >= count)",
             "        return;",
             *(f"    (void){x};" for x in self.unused(driver)),
-            *local,
-            f"    {name}_state({arguments});",
+            *(f"    {line}" for line in (*self.local_work(driver), self.call(driver, places))),
             "}",
         ]
         rest = ["One thread a state; arrays are (count, n), row-major; outputs must not overlap inputs."]

@@ -23,18 +23,17 @@ import numpy as np
 from linkwright.errors import KernelError
 from linkwright.kernels.c.block_functions import Function, overlaps
 from linkwright.kernels.c.identifiers import literal
-from linkwright.kernels.c.program_text import Dialect, Lowering, cuda_dialect
+from linkwright.kernels.c.program_text import LOCAL, Dialect, Lowering, cuda_dialect
 from linkwright.kernels.c.statements import Statements, switch
 from linkwright.kernels.c.work_layout import Layout, rooms
+from linkwright.kernels.cuda.state_threads import BLOCK
 from linkwright.kernels.cuda.table_rows import cleared, distance, item_by_item, parallel, together, transposable
 from linkwright.tape.dataflow import first_start
 from linkwright.tape.program import Program
 from linkwright.tape.statements import Case, Copy, Each, Operand, PartialVisitor, Statement, Zero
 
-BLOCK = 64  # threads
 MANY = 256  # items of a map from which they are worth a thread each
 _LIGHT = 500  # operations up to which runs are put together; longer code then spills registers
-_LOCAL = 1024  # numbers that a thread keeps for itself
 _SEGMENTS = 16  # launches of a map with several cases; with more, one launch whose threads choose
 _SHORT = 256  # numbers that a single thread clears or copies
 
@@ -97,8 +96,8 @@ class _Items(Lowering, PartialVisitor[Iterator[Launch] | None]):
     # -- what functions ask for ------------------------------------------------------------------------
     def laid_out(self, crossing: int) -> Layout:
         carry, spill = rooms(self.program, crossing)
-        if carry + spill > _LOCAL:
-            raise KernelError(f"{self.name} needs {carry + spill} numbers of work a thread; {_LOCAL} can be had")
+        if carry + spill > LOCAL:
+            raise KernelError(f"{self.name} needs {carry + spill} numbers of work a thread; {LOCAL} can be had")
         return Layout({}, 0, carry, carry + spill, {})
 
     def late(self, case: Case) -> bool:

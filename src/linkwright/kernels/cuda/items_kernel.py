@@ -15,7 +15,8 @@ import numpy as np
 
 from linkwright.base.locks import Lock
 from linkwright.kernels.cuda.device_arrays import cupy, module
-from linkwright.kernels.cuda.item_threads import BLOCK, ItemsText, items_text
+from linkwright.kernels.cuda.item_threads import ItemsText, items_text
+from linkwright.kernels.cuda.state_threads import BLOCK
 from linkwright.kernels.signature import Shape
 from linkwright.tape.program import Program
 
@@ -40,7 +41,7 @@ class ItemsKernel:
             if what == "column"
         }
         self.memory = self._memory()
-        self.ports = [k for role in ("input", "output") for k, b in enumerate(program.buffers) if b.role == role]
+        self.ports = program.with_role("input", "output")
         self._lock = Lock()
         self._own: Any = None
         self._graphs: OrderedDict[Key, Any] = OrderedDict()

@@ -33,13 +33,12 @@ class _March(_States):
 
     def _kernel(self, driver: Function) -> list[str]:
         names, real, index = self.names, self.dialect.real, self.dialect.index
-        inputs, outputs = self.with_role("input"), self.with_role("output")
+        inputs, outputs = self.program.with_role("input"), self.program.with_role("output")
         carried = list(zip(inputs, outputs, strict=False))
         sizes = {k: self.program.buffers[k].size for k in (*inputs, *outputs)}
         arguments = [f"const {real} *{names[k]}" for k in inputs]
         arguments += [f"{real} *last_{k}" for k in outputs] + [f"{real} *kept_{k}" for k in outputs]
-        arguments += [f"{real} *__restrict__ work"] if self.step else []
-        arguments += [f"{given.kind}__restrict__ {name}" for name, given in self.outside.items()]
+        arguments += self.more_parameters()
         arguments += [f"{index} {word}_{k}" for word in ("state", "call") for k in inputs]
         arguments += [f"{index} {word}_{k}" for word in ("state", "row") for k in outputs]
         arguments += [f"{index} {word}" for word in ("count", "calls", "every")]
@@ -52,21 +51,17 @@ class _March(_States):
             "    if (state >= count)",
             "        return;",
         ]
-        if "work" in driver.uses and not self.step:
-            lines.append(f"    {real} work[{self.layout.size}];")
+        lines += [f"    {line}" for line in self.local_work(driver)]
         for k, out in carried:
             lines += [f"    {real} now_{k}[{max(sizes[k], 1)}], next_{out}[{max(sizes[k], 1)}];"]
             lines += self._copied(sizes[k], f"now_{k}[k] = {names[k]}[state * state_{k} + k];", 1)
-        passed = {names[k]: f"now_{k}" for k, _ in carried}
-        passed |= {names[k]: f"{names[k]} + state * state_{k} + call * call_{k}" for k in inputs[len(carried) :]}
-        passed |= {names[k]: f"next_{k}" for k in outputs}
-        passed |= {"work": "work + state" if self.step else "work", "step": "count"}
-        passed |= {name: name for name in self.outside}
-        call = f"{driver.name}({', '.join(passed[x] for _, x in driver.parameters())});"
+        places = {names[k]: f"now_{k}" for k, _ in carried}
+        places |= {names[k]: f"{names[k]} + state * state_{k} + call * call_{k}" for k in inputs[len(carried) :]}
+        places |= {names[k]: f"next_{k}" for k in outputs}
         lines += [
             f"    {index} left = every;",
             f"    for ({index} call = 0; call < calls; ++call) {{",
-            f"        {call}",
+            f"        {self.call(driver, places)}",
             *(x for k, out in carried for x in self._copied(sizes[k], f"now_{k}[k] = next_{out}[k];", 2)),
             "        if (--left && call + 1 < calls)",
             "            continue;",

@@ -42,12 +42,10 @@ class _States(Lowering):
         return StatesText(source, name, self.layout.size if self.step else 0, tuple(self.outside.values()))
 
     def _kernel(self, driver: Function) -> list[str]:
-        names, real, index = self.names, self.dialect.real, self.dialect.index
-        inputs = self.with_role("input")
-        more = [f"{real} *__restrict__ work"] if self.step else []
-        more += [f"{given.kind}__restrict__ {name}" for name, given in self.outside.items()]
-        more += [f"{index} s_{k}" for k in inputs]
-        signature = self.signature(*more, f"{index} count", restrict="__restrict__ ")
+        index = self.dialect.index
+        inputs = self.program.with_role("input")
+        more = [*self.more_parameters(), *(f"{index} s_{k}" for k in inputs), f"{index} count"]
+        signature = self.signature(*more, restrict="__restrict__ ")
         first = f"({index})blockIdx.x * {BLOCK}"
         lines = [
             f'extern "C" __global__ void __launch_bounds__({self._bounds()}) {self.name}({signature})',
@@ -56,12 +54,9 @@ class _States(Lowering):
             *(f"    (void){x};" for x in self.unused(driver)),
             *(f"    (void)s_{k};" for k in inputs if k not in driver.written),
         ]
-        passed = {names[k]: self._place(k, k in inputs) for k in driver.written}
-        passed |= {"work": "work + state" if self.step else "work", "step": "count"}
-        passed |= {name: name for name in self.outside}
-        local = [f"{real} work[{self.layout.size}];"] if "work" in driver.uses and not self.step else []
-        call = f"{driver.name}({', '.join(passed[x] for _, x in driver.parameters())});"
-        lines += ["    if (state < count) {", *(f"        {line}" for line in (*local, call)), "    }"]
+        call = self.call(driver, {self.names[k]: self._place(k, k in inputs) for k in driver.written})
+        inside = (f"        {line}" for line in (*self.local_work(driver), call))
+        lines += ["    if (state < count) {", *inside, "    }"]
         return [*lines, "}"]
 
     def _bounds(self) -> str:

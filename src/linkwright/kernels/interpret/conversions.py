@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.errors import KernelError, ShapeError
-from linkwright.kernels.c.identifiers import identifier
+from linkwright.kernels.c.identifiers import distinct, identifier
 from linkwright.kernels.interpret.interpreter import Interpreter
 from linkwright.kernels.interpret.jax_interpreter import JaxInterpreter
 from linkwright.kernels.spellings import spellings
@@ -64,11 +64,7 @@ def to_casadi(program: Program) -> Any:
     """
     casadi = _library("casadi")
     _bounded(program, "CasADi")
-    names: list[str] = []
-    for buffer in (*program.inputs, *program.outputs):
-        names.append(identifier(buffer.name, names).rstrip("_"))
-        while names[-1] in names[:-1]:
-            names[-1] += "x"
+    names = distinct(buffer.name for buffer in (*program.inputs, *program.outputs))
     inputs, scalars = [], []
     for name, buffer in zip(names, program.inputs, strict=False):
         rows, columns = _matrix_shape(buffer)

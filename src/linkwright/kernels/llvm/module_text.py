@@ -46,12 +46,10 @@ class Lowering:
         self.helpers: dict[str, str] = {}
         self.tables: dict[Table, int] = {}
         self.scans: set[str] = set()  # the functions that a team of threads can share
-        self.pointer: dict[int, int] = {}  # buffer → position in ptrs
         self.place: dict[int, int] = {}  # buffer → place in scratch, in lane groups
         self.scratch = 0
-        order = [k for role in ("input", "output", "data") for k in self._with_role(role)]
-        for position, k in enumerate(order):
-            self.pointer[k] = position
+        order = program.with_role("input", "output", "data")
+        self.pointer = {k: position for position, k in enumerate(order)}  # buffer → position in ptrs
         self.first_column = len(order)
         for k, buffer in enumerate(program.buffers):
             in_lanes = width > 1 and buffer.role in ("input", "output")
@@ -62,9 +60,6 @@ class Lowering:
         self.spill = self.scratch
         room = _Room(self)
         self.scratch += max((statement.accept(room) for statement in nested(program.statements)), default=0)
-
-    def _with_role(self, role: str) -> list[int]:
-        return [k for k, b in enumerate(self.program.buffers) if b.role == role]
 
     # -- the module ------------------------------------------------------------------------------
     def text(self) -> str:
@@ -121,7 +116,7 @@ class Lowering:
 
     def driver(self, calls: Sequence[str]) -> str:
         """The loop over states: advance the pointers, or move states into lanes and back."""
-        ins, outs = self._with_role("input"), self._with_role("output")
+        ins, outs = self.program.with_role("input"), self.program.with_role("output")
         lines = [
             f"define void @{self.name}(ptr %ptrs, ptr %strides, ptr %scratch, i64 %count) {{",
             "entry:",
