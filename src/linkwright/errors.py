@@ -86,22 +86,21 @@ class NameNotFound(LinkwrightError, KeyError):
         return visible(self.message)
 
 
-class ShapeError(LinkwrightError, ValueError):
+class _ArrayError(LinkwrightError):
+    """An array that a function does not take; carries what was given and what is wanted."""
+
+    def __init__(self, message: str, *, given: Any = None, wanted: Any = None) -> None:
+        super().__init__(message)
+        self.given = given
+        self.wanted = wanted
+
+
+class ShapeError(_ArrayError, ValueError):
     """An array of the wrong shape; carries what was given and what is wanted."""
 
-    def __init__(self, message: str, *, given: Any = None, wanted: Any = None) -> None:
-        super().__init__(message)
-        self.given = given
-        self.wanted = wanted
 
-
-class DtypeError(LinkwrightError, TypeError):
+class DtypeError(_ArrayError, TypeError):
     """An array of the wrong dtype; carries what was given and what is wanted."""
-
-    def __init__(self, message: str, *, given: Any = None, wanted: Any = None) -> None:
-        super().__init__(message)
-        self.given = given
-        self.wanted = wanted
 
 
 class MemoryLimitError(LinkwrightError, MemoryError):

@@ -11,7 +11,7 @@ import linkwright as lw
 from linkwright.errors import DtypeError, KernelError, ShapeError
 from linkwright.kernels import compiled
 from linkwright.kernels.c import program_text
-from linkwright.kernels.cuda import device_kernel
+from linkwright.kernels.cuda import device_arrays, device_kernel
 from linkwright.kernels.interpret.numpy_runner import run
 from linkwright.kernels.kernel import Kernel
 from linkwright.tape.build import ProgramBuilder, record, trace
@@ -144,7 +144,7 @@ def test_several_outputs_come_as_a_tuple(cupy):
 
 def test_large_temporaries_are_worked_off_in_pieces(cupy, monkeypatch):
     monkeypatch.setattr(program_text, "LOCAL", 0)
-    monkeypatch.setattr(device_kernel, "_WORK", 1)
+    monkeypatch.setattr(device_arrays, "_WORK", 1)
     program, batch = samples.tree_scan(), 150
     inputs = samples.arguments(program, batch)
     results = fresh(program)(cupy.asarray(inputs[0].reshape(batch, -1, 2)))

@@ -9,7 +9,7 @@ import linkwright as lw
 from closed_mechanisms import four_bar
 from linkwright.errors import DtypeError, KernelError, ModelError, NameNotFound, ShapeError
 from linkwright.kernels.c import program_text
-from linkwright.kernels.cuda import march_kernel, march_threads
+from linkwright.kernels.cuda import device_arrays, march_threads
 from linkwright.simulation import rollout_device
 
 RNG = np.random.default_rng(5)
@@ -91,7 +91,7 @@ def test_long_rollouts_are_cut_into_launches_with_the_same_result(cupy, monkeypa
 
 def test_large_mechanisms_are_worked_off_in_pieces(cupy, monkeypatch):
     monkeypatch.setattr(program_text, "LOCAL", 0)
-    monkeypatch.setattr(march_kernel, "_WORK", 1)
+    monkeypatch.setattr(device_arrays, "_WORK", 1)
     q, v = RNG.standard_normal((2, 70, 4))
     agrees(*both(cupy, lw.chain(4), q, v, RNG.standard_normal((70, 7, 4)), every=2))
     assert len([entry for entry in cupy.log if entry[0] == "launch" and entry[1] == "rk4_march"]) == 2

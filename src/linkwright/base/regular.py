@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 _KINDS = (
     (stat.S_ISLNK, "a link"),
@@ -31,26 +31,21 @@ def open_regular(path: str | os.PathLike[str], *, links: bool = True) -> BinaryI
     Without `links`, the last part of the path may not be a symbolic link. Nothing is opened that could block.
     """
     _refuse(os.stat(path).st_mode if links else os.lstat(path).st_mode)
-    handle = os.open(
-        path, os.O_RDONLY | _flags("O_NONBLOCK", "O_CLOEXEC", "O_BINARY", *() if links else ("O_NOFOLLOW",))
-    )
-    try:
-        _refuse(os.fstat(handle).st_mode)  # it may have become another between the two calls
-        return os.fdopen(handle, "rb")
-    except BaseException:
-        os.close(handle)
-        raise
+    return _opened(path, os.O_RDONLY | _flags(*() if links else ("O_NOFOLLOW",)), "rb")
 
 
 def open_lock(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a regular file to hold a lock on, made if it is not there; its content is left as it is."""
-    flags = os.O_RDWR | os.O_CREAT | _flags("O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOFOLLOW")
     if kind(path):
         _refuse(os.lstat(path).st_mode)
-    handle = os.open(path, flags, 0o666)
+    return _opened(path, os.O_RDWR | os.O_CREAT | _flags("O_NOFOLLOW"), "r+b")
+
+
+def _opened(path: str | os.PathLike[str], flags: int, mode: str) -> BinaryIO:
+    handle = os.open(path, flags | _flags("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"), 0o666)
     try:
-        _refuse(os.fstat(handle).st_mode)
-        return os.fdopen(handle, "r+b")
+        _refuse(os.fstat(handle).st_mode)  # it may have become another since it was looked at
+        return cast(BinaryIO, os.fdopen(handle, mode))
     except BaseException:
         os.close(handle)
         raise

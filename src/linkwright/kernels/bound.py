@@ -12,7 +12,7 @@ from linkwright.base.types import Floats
 from linkwright.errors import ShapeError
 from linkwright.kernels.arguments import wrong_dtype
 from linkwright.kernels.execution import native
-from linkwright.kernels.signature import Port, Signature
+from linkwright.kernels.signature import Port
 
 if TYPE_CHECKING:
     from linkwright.kernels.kernel import Kernel
@@ -30,16 +30,27 @@ def bound(kernel: Kernel, inputs: Sequence[Floats], outputs: Sequence[Floats]) -
     return kernel.variant(1).bound(arrays, strides)
 
 
-def checked(kernel: Kernel, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> tuple[list[Floats], list[int]]:
-    """The arrays of one state, each of its port's shape, and the ports' sizes."""
+def checked(
+    kernel: Kernel, inputs: Sequence[Floats], outputs: Sequence[Floats], count: int | None = None
+) -> tuple[list[Floats], list[int]]:
+    """The arrays, and the numbers between two states of each: of one state, or with `count` of so many.
+
+    With `count`, an input of the port's own shape is the same for all states.
+    """
     s = kernel.signature
     ports = (*s.inputs, *s.outputs)
     arrays = [_plain(s.name, port, array) for array, port in zip((*inputs, *outputs), ports, strict=True)]
-    for array, port in zip(arrays, ports, strict=True):
-        if array.shape != port.shape:
-            raise _wrong(s.name, port, array, port.shape)
-    _check_writable(s, arrays)
-    return arrays, [port.size for port in ports]
+    strides = []
+    for k, (array, port) in enumerate(zip(arrays, ports, strict=True)):
+        wanted = port.shape if count is None else (count, *port.shape)
+        same = count is not None and k < len(inputs) and array.shape == port.shape
+        if not same and array.shape != wanted:
+            text = f"{s.name}: {port.name} must be a contiguous float64 array of shape {wanted}, not {array.shape}"
+            raise ShapeError(text, given=array.shape, wanted=wanted)
+        if k >= len(inputs) and not array.flags.writeable:
+            raise ShapeError(f"{s.name}: {port.name} is read-only; give a writable array")
+        strides.append(0 if same else port.size)
+    return arrays, strides
 
 
 def _plain(program: str, port: Port, given: Any) -> Floats:
@@ -52,17 +63,6 @@ def _plain(program: str, port: Port, given: Any) -> Floats:
     return array
 
 
-def _wrong(program: str, port: Port, array: Floats, wanted: tuple[int, ...]) -> ShapeError:
-    text = f"{program}: {port.name} must be a contiguous float64 array of shape {wanted}, not {array.shape}"
-    return ShapeError(text, given=array.shape, wanted=wanted)
-
-
-def _check_writable(s: Signature, arrays: Sequence[Floats]) -> None:
-    for array, port in zip(arrays[len(s.inputs) :], s.outputs, strict=True):
-        if not array.flags.writeable:
-            raise ShapeError(f"{s.name}: {port.name} is read-only; give a writable array")
-
-
 def marched(
     kernel: Kernel, inputs: Sequence[Floats], outputs: Sequence[Floats], count: int
 ) -> Callable[[int, int], None]:
@@ -71,18 +71,8 @@ def marched(
     A state's outputs may lie where the inputs of later states do. An input of the port's own shape is the same for all.
     """
     s = kernel.signature
-    ports = (*s.inputs, *s.outputs)
-    arrays = [_plain(s.name, port, array) for array, port in zip((*inputs, *outputs), ports, strict=True)]
-    strides: list[int] = []
-    shared: list[bool] = []
-    for k, (array, port) in enumerate(zip(arrays, ports, strict=True)):
-        rows = (count, *port.shape)
-        same = k < len(inputs) and array.shape == port.shape
-        if not same and array.shape != rows:
-            raise _wrong(s.name, port, array, rows)
-        strides.append(0 if same else port.size)
-        shared.append(same)
-    _check_writable(s, arrays)
+    arrays, strides = checked(kernel, inputs, outputs, count)
+    shared = [array.shape == port.shape for array, port in zip(arrays, (*s.inputs, *s.outputs), strict=True)]
 
     def careful(begin: int, number: int) -> None:
         for n in range(begin, begin + number):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,10 +54,20 @@ class Block:
         """How many operations the longest chain has in which each needs the result of the one before."""
         base = self.first_operation
         level = [0] * (base + len(self))
-        for k, (op, *operands) in enumerate(self.rows(), base):
-            arity = 1 if op == O.TABLE else O.OPERATIONS[op].arity
-            level[k] = 1 + max(level[x] for x in operands[:arity])
+        for k, row in enumerate(self.rows(), base):
+            level[k] = 1 + max(level[x] for x in O.operands_of(row))
         return max((level[x] for x in self.outputs.tolist()), default=0)
+
+    def needed(self) -> list[int]:
+        """The operations, by their places, that an output needs."""
+        first, rows = self.first_operation, self.rows()
+        values = set(self.outputs.tolist())
+        places = []
+        for k in range(len(rows) - 1, -1, -1):
+            if first + k in values:
+                places.append(k)
+                values.update(O.operands_of(rows[k]))
+        return places[::-1]
 
     @cached_property
     def digest(self) -> str:
@@ -194,6 +204,26 @@ def finish(recorder: Recorder, n_inputs: int, outputs: Sequence[Scalar]) -> Bloc
     )
 
 
+class _Longer:
+    """A block with more operations after its own."""
+
+    def __init__(self, block: Block) -> None:
+        self.shorter, self.op, self.args = block, block.op.tolist(), block.args.tolist()
+
+    def add(self, op: int, a: int, b: int) -> int:
+        """Append an operation of two values; the number of its value."""
+        self.op.append(op)
+        self.args.append([a, b, 0])
+        return self.shorter.first_operation + len(self.op) - 1
+
+    def block(self, outputs: list[int]) -> Block:
+        """The longer block with these outputs; the same block if nothing was added."""
+        if len(self.op) == len(self.shorter):
+            return self.shorter
+        op, args = np.array(self.op, dtype=np.uint8), np.array(self.args, dtype=np.int32)
+        return replace(self.shorter, op=op, args=args, outputs=np.array(outputs, dtype=np.int32))
+
+
 def spoiled_together(block: Block, groups: Sequence[Sequence[int]]) -> Block:
     """The same block, but where an output is NaN for one of these groups of inputs, all outputs are.
 
@@ -202,27 +232,20 @@ def spoiled_together(block: Block, groups: Sequence[Sequence[int]]) -> Block:
     """
     first, base = block.first_input, block.first_operation
     outputs = block.outputs.tolist()
-    op, args = block.op.tolist(), block.args.tolist()
+    longer = _Longer(block)
     for group in groups:
-        depends = np.zeros(base + len(block.op), bool)
+        depends = np.zeros(base + len(block), bool)
         depends[[first + k for k in group]] = True
-        for k, (code, *operands) in enumerate(block.rows()):
-            depends[base + k] = depends[operands[: O.OPERATIONS[code].arity]].any()
+        for k, row in enumerate(block.rows(), base):
+            depends[k] = depends[list(O.operands_of(row))].any()
         one = next((x for x in block.outputs.tolist() if depends[x]), None)
         lacking = np.flatnonzero(~depends[block.outputs]).tolist()
         if one is None or not lacking:
             continue
-        op.append(O.SUB)
-        args.append([one, one, 0])
-        nothing = base + len(op) - 1
+        nothing = longer.add(O.SUB, one, one)
         for k in lacking:
-            op.append(O.ADD)
-            args.append([outputs[k], nothing, 0])
-            outputs[k] = base + len(op) - 1
-    if len(op) == len(block.op):
-        return block
-    codes, operands_of = np.array(op, dtype=np.uint8), np.array(args, dtype=np.int32)
-    return Block(block.constants, block.n_inputs, codes, operands_of, np.array(outputs, dtype=np.int32), block.tables)
+            outputs[k] = longer.add(O.ADD, outputs[k], nothing)
+    return longer.block(outputs)
 
 
 def with_every_input(block: Block) -> Block:
@@ -232,33 +255,15 @@ def with_every_input(block: Block) -> Block:
     a NaN that somebody passed. x − x is 0 for finite x; it is added to every output that is computed.
     """
     first, base = block.first_input, block.first_operation
-    used = np.zeros(base, bool)
-    for op, *operands in block.rows():
-        for x in operands[: O.OPERATIONS[op].arity]:
-            if x < base:
-                used[x] = True
     outputs = block.outputs.tolist()
-    used[[x for x in outputs if x < base]] = True
-    unused = (np.flatnonzero(~used[first:]) + first).tolist()
+    used = set(outputs).union(*map(O.operands_of, block.rows()))
+    unused = [x for x in range(first, base) if x not in used]
     computed = sorted({x for x in outputs if x >= base})
     if not unused or not computed:
         return block
-    op, args = block.op.tolist(), block.args.tolist()
-
-    def add(code: int, a: int, b: int) -> int:
-        op.append(code)
-        args.append([a, b, 0])
-        return base + len(op) - 1
-
-    total = add(O.SUB, unused[0], unused[0])
+    longer = _Longer(block)
+    total = longer.add(O.SUB, unused[0], unused[0])
     for x in unused[1:]:
-        total = add(O.ADD, total, add(O.SUB, x, x))
-    moved = {x: add(O.ADD, x, total) for x in computed}
-    return Block(
-        block.constants,
-        block.n_inputs,
-        np.array(op, dtype=np.uint8),
-        np.array(args, dtype=np.int32),
-        np.array([moved.get(x, x) for x in outputs], dtype=np.int32),
-        block.tables,
-    )
+        total = longer.add(O.ADD, total, longer.add(O.SUB, x, x))
+    moved = {x: longer.add(O.ADD, x, total) for x in computed}
+    return longer.block([moved.get(x, x) for x in outputs])

@@ -253,24 +253,23 @@ def record(function: Callable[..., Any], *shapes: Any, name: str | None = None) 
 
 def _check_count(function: Callable[..., Any], given: int) -> None:
     """A function with another number of arguments than shapes is told so before it is called."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional, more = _positional(function)
     least = sum(p.default is p.empty for p in positional)
-    if given < least or (given > len(positional) and not any(p.kind is p.VAR_POSITIONAL for p in parameters)):
+    if given < least or (given > len(positional) and not more):
         takes = str(least) if least == len(positional) else f"{least} to {len(positional)}"
         raise RecordingError(f"record takes one shape an argument: the function has {takes}, {given} were given")
 
 
-def _argument_names(function: Callable[..., Any], n: int) -> list[str]:
+def _positional(function: Callable[..., Any]) -> tuple[list[inspect.Parameter], bool]:
+    """The arguments that a function takes by their places, and whether it takes more, or may."""
     try:
-        names = [
-            p.name
-            for p in inspect.signature(function).parameters.values()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        ]
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        names = []
+        return [], True
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return positional, any(p.kind is p.VAR_POSITIONAL for p in parameters)
+
+
+def _argument_names(function: Callable[..., Any], n: int) -> list[str]:
+    names = [p.name for p in _positional(function)[0]]
     return (names + [f"x{k}" for k in range(len(names), n)])[:n]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.types import Longs
 from linkwright.tape.program import Program
-from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Walk, Zero, nested
+from linkwright.tape.statements import Case, Each, Loop, Operand, PartialVisitor, Statement, Walk, nested
 
 #: A look needs the number as it is, a read may only pass it on; a clear sets it to 0.
 Kind = Literal["read", "look", "set", "clear", "add"]
@@ -85,7 +85,7 @@ def accesses(program: Program) -> Iterator[Access]:
         yield from statement.accept(follower)
 
 
-class _Follower:
+class _Follower(PartialVisitor[Iterator[Access]]):
     def __init__(self, program: Program) -> None:
         self.program = program
         self.time = 1
@@ -158,14 +158,8 @@ class _Follower:
                 yield from self.once([following], [current])
             yield from self.once([loop.done] if loop.done else [], [])
 
-    def solve(self, solve: Solve) -> Iterator[Access]:
-        return self.once(solve.reads(), solve.writes())
-
-    def zero(self, zero: Zero) -> Iterator[Access]:
-        return self.once(zero.reads(), zero.writes())
-
-    def copy(self, copy: Copy) -> Iterator[Access]:
-        return self.once(copy.reads(), copy.writes())
+    def other(self, statement: Statement) -> Iterator[Access]:
+        return self.once(statement.reads(), statement.writes())
 
 
 def related(parent: Longs, items: int) -> Iterator[tuple[Longs, Longs]]:

@@ -46,6 +46,14 @@ class Operand:
                 at = at + stride * (index if column == ITEM else entry(column, index))
         return at
 
+    def meets(self, other: Operand) -> bool:
+        """Whether two operands of one item may have a number in common; those that move differently may."""
+        if self.buffer != other.buffer or not self.size or not other.size:
+            return False
+        if (self.steps, self.far) != (other.steps, other.far):
+            return True
+        return self.base < other.base + other.size and other.base < self.base + self.size
+
 
 @dataclass(frozen=True)
 class Mapping:
@@ -77,6 +85,12 @@ class Case:
     def writes(self) -> list[Operand]:
         """The outputs that lie in buffers, those that are added to included."""
         return [o for o in self.outputs if o.buffer >= 0]
+
+    def overlaps(self) -> bool:
+        """Whether an output may lie on an input or on another output: then all is read before anything is written."""
+        operands = (*self.inputs, *self.outputs)
+        first = len(self.inputs)
+        return any(a.meets(b) for k, a in enumerate(self.outputs, first) for b in operands[:k])
 
     def mapped(self, by: Mapping) -> Case:
         return Case(by.block(self.block), tuple(map(by.operand, self.inputs)), tuple(map(by.operand, self.outputs)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from linkwright.base.locks import cached_property
@@ -39,14 +38,7 @@ class Plan:
 
 def plan(block: Block, segment: int, *, late: bool) -> Plan:
     """Cut the block where it is longer than `segment` and give the crossing values their slots."""
-    rows, first = block.rows(), block.first_operation
-    needed = set(block.outputs.tolist())
-    live = []
-    for k in range(len(rows) - 1, -1, -1):
-        if first + k in needed:
-            live.append(k)
-            needed.update(O.operands_of(rows[k]))
-    live.reverse()
+    rows, first, live = block.rows(), block.first_operation, block.needed()
     number = max(1, -(-len(live) // segment))
     length = max(1, -(-len(live) // number))
     pieces = [live[s : s + length] for s in range(0, len(live), length)] or [[]]
@@ -76,19 +68,6 @@ def plan(block: Block, segment: int, *, late: bool) -> Plan:
                 slots[value] = free.pop()
                 ending[last[value]].append(slots[value])
     return Plan(rows, pieces, slots, late)
-
-
-def overlaps(case: Case) -> bool:
-    """Whether an output may lie on an input or on another output."""
-    outputs = [o for o in case.outputs if o.size]
-    read = {o.buffer for o in case.inputs}
-    if any(o.buffer in read for o in outputs):
-        return True
-    outputs.sort(key=lambda o: (o.buffer, o.base))
-    for a, b in pairwise(outputs):
-        if a.buffer == b.buffer and ((a.steps, a.far) != (b.steps, b.far) or a.base + a.size > b.base):
-            return True
-    return False
 
 
 class Function:

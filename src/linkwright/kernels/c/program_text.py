@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from linkwright.errors import KernelError
-from linkwright.kernels.c.block_functions import Function, Plan, case_functions, numbers, overlaps, plan
+from linkwright.kernels.c.block_functions import Function, Plan, case_functions, numbers, plan
 from linkwright.kernels.c.helper_functions import helper_text
 from linkwright.kernels.c.identifiers import comment, extents, function_name, identifier, literal
 from linkwright.kernels.c.statements import Statements, clear_text, loop_text
@@ -138,7 +138,7 @@ class Lowering:
 
     def late(self, case: Case) -> bool:
         """Whether outputs may overlap inputs or each other: they are stored in order, after all is read."""
-        return overlaps(case)
+        return case.overlaps()
 
     def given(self, f: Function, what: str, number: int, kind: str) -> str:
         """The name of something that the caller gives; the function takes it as a parameter."""

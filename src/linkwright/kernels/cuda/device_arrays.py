@@ -19,6 +19,8 @@ from linkwright.kernels.libraries import library
 from linkwright.kernels.signature import Shape
 from linkwright.tape.program import Program
 
+_WORK = 2**30  # bytes of work that a launch may take; more states are run in pieces
+
 
 def cupy() -> Any:
     """CuPy, or what to do where it is missing."""
@@ -128,6 +130,15 @@ def apart(array: Any, others: Iterable[Any]) -> bool:
         if first < end and start < last:
             return False
     return True
+
+
+def pieces(work: int, precision: str, count: int, block: int) -> tuple[int, list[Any]]:
+    """How many of `count` states a launch takes in blocks of threads, and the memory of their work, if there is any."""
+    if not work:
+        return count, []
+    most = _WORK // (work * np.dtype(precision).itemsize) // block * block
+    piece = min(count, max(block, most))
+    return piece, [cupy().empty(work * piece, precision)]
 
 
 def module(source: str) -> Any:

@@ -28,7 +28,7 @@ from linkwright.kernels.arguments import (
     wrong_out,
     wrong_shape,
 )
-from linkwright.kernels.cuda.device_arrays import apart, cupy, module, step_of, taken, uploaded
+from linkwright.kernels.cuda.device_arrays import apart, cupy, module, pieces, step_of, taken, uploaded
 from linkwright.kernels.cuda.homes import Home, full, home_of
 from linkwright.kernels.cuda.item_threads import suits
 from linkwright.kernels.cuda.items_kernel import ItemsKernel
@@ -38,7 +38,6 @@ from linkwright.kernels.signature import Shape, Signature
 from linkwright.tape.program import Program
 
 _PRECISIONS = ("float64", "float32")
-_WORK = 2**30  # bytes of work that a launch may take; a larger batch is run in pieces
 
 
 class DeviceKernel:
@@ -186,10 +185,7 @@ class _StatesKernel:
             arrays.append(array)
             steps.append(step)
         number = np.dtype(self.precision).itemsize
-        piece = batch
-        if self.work:
-            piece = min(batch, max(BLOCK, _WORK // (self.work * number) // BLOCK * BLOCK))
-        room = [cp.empty(self.work * piece, self.precision)] if self.work else []
+        piece, room = pieces(self.work, self.precision, batch, BLOCK)
         sizes = [*steps, *(port.size for port in s.outputs)]
         for begin in range(0, batch, piece):
             count = min(piece, batch - begin)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwright.errors import KernelError
-from linkwright.kernels.c.block_functions import Function, overlaps
+from linkwright.kernels.c.block_functions import Function
 from linkwright.kernels.c.identifiers import literal
 from linkwright.kernels.c.program_text import LOCAL, Dialect, Lowering, cuda_dialect
 from linkwright.kernels.c.statements import Statements, switch
@@ -101,7 +101,7 @@ class _Items(Lowering, PartialVisitor[Iterator[Launch] | None]):
         return Layout({}, 0, carry, carry + spill, {})
 
     def late(self, case: Case) -> bool:
-        return self.together.get(case, True) and overlaps(case)
+        return self.together.get(case, True) and case.overlaps()
 
     def function(self, name: str, case: Case | None = None, *, moving: bool = False, walking: bool = False) -> Function:
         apart = case is not None and not self.together.get(case, True)

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwright.kernels.cuda.device_arrays import cupy, module, uploaded
+from linkwright.kernels.cuda.device_arrays import module, pieces, uploaded
 from linkwright.kernels.cuda.march_threads import BLOCK, march_text
 from linkwright.tape.program import Program
 
-_WORK = 2**30  # bytes of work that a launch may take; more states are run in pieces
 _FEW = 2**14  # states up to which half blocks reach more processors
 
 
@@ -46,11 +45,7 @@ class MarchKernel:
         every: int,
     ) -> None:
         """`calls` calls for each of `count` states; `last` may be the arrays that the states come from."""
-        number = np.dtype(self.precision).itemsize
-        piece = count
-        if self.work:
-            piece = min(count, max(BLOCK, _WORK // (self.work * number) // BLOCK * BLOCK))
-        room = [cupy().empty(self.work * piece, self.precision)] if self.work else []
+        piece, room = pieces(self.work, self.precision, count, BLOCK)
         steps = [x.state for x in inputs] + [x.row for x in inputs]
         steps += [0 if x is None else x.state for x in kept] + [0 if x is None else x.row for x in kept]
         block = BLOCK // 2 if count <= _FEW else BLOCK

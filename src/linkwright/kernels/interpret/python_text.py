@@ -71,15 +71,11 @@ def assignments(
     `keep` is put around every operation; `exact` writes whole numbers without a point; `tables` is what the names of
     the tables end with.
     """
-    first, rows = block.first_operation, block.rows()
-    needed = set(block.outputs.tolist())
-    for k in range(len(rows) - 1, -1, -1):
-        if first + k in needed:
-            needed.update(O.operands_of(rows[k]))
+    needed = set(block.needed())
     names = [*(number(x, exact=exact) for x in block.constants.tolist()), *inputs]
     lines = []
-    for k, row in enumerate(rows, first):
-        name = f"v{k}"
+    for k, row in enumerate(block.rows()):
+        name = f"v{block.first_operation + k}"
         names.append(name)
         if k in needed:
             text = words[row[0]].format(*(names[x] for x in O.operands_of(row)), tables=tables, table=row[2])

@@ -16,7 +16,7 @@ from linkwright.kernels.llvm.elementary import vector
 from linkwright.kernels.llvm.function_text import Function
 from linkwright.kernels.llvm.linear_solvers import solve_room
 from linkwright.kernels.llvm.run_functions import team_text
-from linkwright.kernels.llvm.schedule import Plan, tangled
+from linkwright.kernels.llvm.schedule import Plan
 from linkwright.kernels.llvm.statements import Statements, is_call
 from linkwright.tape.program import Program
 from linkwright.tape.statements import Case, Each, Operand, PartialVisitor, Solve, Statement, Zero, nested
@@ -209,7 +209,7 @@ class Lowering:
 
     def plan_of(self, case: Case, *, whole: bool = False) -> Plan:
         """The plan of a case's block (in one piece, inside loops), made once."""
-        key = (case.block, whole, tangled(case))
+        key = (case.block, whole, case.overlaps())
         if key not in self.plans:
             self.plans[key] = Plan(
                 self.program.blocks[case.block], whole=whole, late=key[2], single=not whole and self.width == 1

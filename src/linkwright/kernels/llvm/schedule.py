@@ -12,7 +12,6 @@ from heapq import heapify, heappop, heappush
 from linkwright.base.locks import cached_property
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
-from linkwright.tape.statements import Case, Operand
 
 #: At least so many operations stand in one function, and less than twice as many. Code generation grows faster than
 #: linearly with the length, and registers spill more; shorter pieces pass more values through memory than they save.
@@ -24,20 +23,6 @@ _DEEP = 4  # operations that may stand between the inputs and an angle that is c
 _CALLS = frozenset((O.SIN, O.COS, O.TAN, O.EXP, O.LOG, O.ATAN2, O.POW, O.TABLE))
 _LATENCY = {O.ADD: 3, O.SUB: 3, O.MUL: 4, O.NEG: 1, O.DIV: 14, O.SQRT: 16}
 _AT_ONCE = 3  # operations that begin in one cycle
-
-
-def tangled(case: Case) -> bool:
-    """Whether a case's outputs may lie on its inputs or on each other, so that all are written last, in turn."""
-    outputs = case.outputs
-    own = any(_meet(a, b) for k, a in enumerate(outputs) for b in outputs[:k])
-    return own or any(_meet(a, b) for a in outputs for b in case.inputs)
-
-
-def _meet(a: Operand, b: Operand) -> bool:
-    if a.buffer != b.buffer or a.buffer < 0:
-        return False
-    moving = a.steps or a.far or b.steps or b.far
-    return bool(moving) or (a.base < b.base + b.size and b.base < a.base + a.size)
 
 
 class Plan:
