@@ -31,8 +31,8 @@ def numbers(dy: Dynamics, q: np.ndarray, dq: np.ndarray) -> tuple[np.ndarray, ..
     """M, h, g, and what the joints' own laws hold against (friction and springs), as floats."""
     given, n, ring = values(dy, q, dq), dy.n, dy.ring
     x = ring.values(given)
-    m = np.array([[ring.evaluate(dy.m[i, j], x)[0] for j in range(n)] for i in range(n)])
-    h, g = (np.array([ring.evaluate(f(i), x)[0] for i in range(n)]) for f in (dy.h, dy.g))
+    m = np.array([[ring.evaluate(dy.m[i, j], x) for j in range(n)] for i in range(n)])
+    h, g = (np.array([ring.evaluate(f(i), x) for i in range(n)]) for f in (dy.h, dy.g))
     own = [evaluate(a, given) + evaluate(b, given) for a, b in zip(dy.model.friction, dy.model.springs, strict=True)]
     return m, h, g, np.array(own)
 

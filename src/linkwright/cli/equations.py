@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -157,19 +156,12 @@ def _tell_collected(eq: Equations) -> None:
 
 
 def _text(eq: Equations, sheet: Sheet | None, method: str) -> str:
-    from linkwright.symbolic import printing
+    from linkwright.symbolic.printing import PRINTERS  # for weight: flint
 
     if sheet is None:
         text: str = getattr(eq, method)("recursive")
         return text
-    printers: dict[str, Callable[[Sheet], str]] = {
-        "latex": printing.latex_document,
-        "html": printing.html_page,
-        "markdown": printing.markdown_page,
-        "python": printing.python_module,
-        "c": printing.c_source,
-    }
-    return printers[method](sheet)
+    return PRINTERS[method](sheet)
 
 
 def _show(screen: Console, sheet: Sheet, quiet: bool) -> None:

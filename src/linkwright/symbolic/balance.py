@@ -91,9 +91,7 @@ class Balance:
 
     def values(self, q: Floats, given: Mapping[str, float]) -> Floats:
         """The ring's variables at q (size, n)."""
-        names = {s.name: q[:, j] for j, s in enumerate(self.ring.coordinates)}
-        still = {s.name: 0.0 for s in (*self.ring.rates, *self.ring.accelerations)}
-        return self.ring.values({**still, **given, **names}, len(q))
+        return self.ring.values({**given, **self.ring.motion(q)})
 
     def at(self, q: Floats, given: Mapping[str, float]) -> tuple[Floats, Floats]:
         """f (size, n) and K (size, n, n) at q (size, n)."""

@@ -22,6 +22,7 @@ from linkwright.base.locks import cached_property
 from linkwright.symbolic.exact import ZERO, times
 from linkwright.symbolic.formula import Block, Sum, Symbol, Term, evaluate, number
 from linkwright.symbolic.grouped import Regressor, Writer
+from linkwright.symbolic.printing.notebook import html_formulas
 from linkwright.symbolic.relations import relations
 
 #: Of one link, in the order in which they are kept: those of a turning link, then those that mostly move inwards.
@@ -53,8 +54,6 @@ class BaseParameters:
         return "\n".join([*lines, *self._idle()])
 
     def _repr_html_(self) -> str:
-        from linkwright.symbolic.printing.notebook import html_formulas
-
         return html_formulas(repr(self)[1:-1], self.relations, self._idle())
 
     def _idle(self) -> list[str]:

@@ -18,7 +18,7 @@ from linkwright.symbolic.exact import (
     rational,
     times,
 )
-from linkwright.symbolic.formula import Applied, Factor, Sum, Symbol, Term, Trig, number
+from linkwright.symbolic.formula import Applied, Factor, Sum, Symbol, Term, Trig, number, raised
 
 
 # -- derivatives ----------------------------------------------------------------------------------------------------
@@ -139,10 +139,8 @@ def replaced(formula: Sum, given: Mapping[str, Fraction]) -> Sum:
             x = constant(value)
             if x is not None:
                 made = ZERO if x == 0 and power > 0 else product(made, number(x**power))
-            elif len(value.terms) == 1 and value.terms[0].factors == ((factor, 1),) and value.terms[0].number == 1:
-                made = product(made, Sum((Term(Fraction(1), ((factor, power),)),)))
             else:
-                made = product(made, Sum((Term(Fraction(1), ((value, power),)),)))
+                made = product(made, raised(factor if value == raised(factor) else value, power))
             if not made:
                 break
         total.append(made)

@@ -8,26 +8,34 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Literal, get_args
 from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.base.checks import path_text
+from linkwright.base.files import check_place, write_text
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.model import Mechanism
+from linkwright.sources import load
+from linkwright.symbolic.balance import Force
 from linkwright.symbolic.derivation import Derivation, Estimate, Progress, estimate
 from linkwright.symbolic.dynamics import Dynamics, Way
+from linkwright.symbolic.equilibria import Equilibria, equilibria
 from linkwright.symbolic.formula import Block
+from linkwright.symbolic.linear import Linearisation, Point, linearised
 from linkwright.symbolic.links import Model
 from linkwright.symbolic.literal import literal as made_literal
 from linkwright.symbolic.meanings import meanings
 from linkwright.symbolic.parts import FORMS, Parts
-from linkwright.symbolic.printing import Operations, Sheet, operations
+from linkwright.symbolic.printing import PRINTERS, Operations, Sheet, latex_block, operations
+from linkwright.symbolic.printing.notebook import SHORT, html_blocks
 from linkwright.symbolic.quantities import PARTS, SHORTEST_FIRST
 from linkwright.symbolic.reading import model_of
+from linkwright.symbolic.recursive import Recursive, recursive
+from linkwright.symbolic.ring import Compiled
 from linkwright.text import first_few
 
 if TYPE_CHECKING:
@@ -78,8 +86,6 @@ def equations(
         if word not in known and word is not None:
             raise NameNotFound(what, str(word), list(known))
     if isinstance(source, (str, PathLike)):
-        from linkwright.sources import load
-
         source = load(fspath(source))
     if not isinstance(source, Mechanism):
         raise ModelError(f"equations takes a mechanism or a model file, not {type(source).__name__}")
@@ -175,14 +181,10 @@ class Equations(Parts):
 
     def _short(self) -> Sheet | None:
         """The formulas where a notebook may draw them."""
-        from linkwright.symbolic.printing.notebook import SHORT
-
         begun = self._derivation.begun and self.form != "recursive"
         return self.sheet() if begun and self._derivation.terms() <= SHORT else None
 
     def _repr_html_(self) -> str:
-        from linkwright.symbolic.printing.notebook import html_blocks
-
         sheet = self._short()
         return html_blocks(repr(self)[1:-1], sheet.blocks if sheet else (), sheet.notes if sheet else self._notes())
 
@@ -213,8 +215,6 @@ class Equations(Parts):
         the parameters that stay symbols, by default those of these equations; `regrouped` moves inertia that joint
         forces cannot tell apart towards the base, which leaves fewer operations.
         """
-        from linkwright.symbolic.recursive import recursive
-
         if free is None:
             free = tuple(name for name in self._named if name in self.mechanism.parameters)
         stem = self.model.coordinates[0].name.rstrip("0123456789")
@@ -230,49 +230,33 @@ class Equations(Parts):
 
     def latex(self, form: str | None = None, *, document: bool = True) -> str:
         """A complete LaTeX document, or (document=False) its formulas alone."""
-        from linkwright.symbolic.printing import latex_block, latex_document
-
         if self._form(form) == "recursive":
             return self.recursive().latex(document=document)
-        sheet = self.sheet(form)
-        return latex_document(sheet) if document else "\n".join(latex_block(block) for block in sheet.blocks)
+        return self._printed("latex", form) if document else "\n".join(map(latex_block, self.sheet(form).blocks))
 
     def python(self, form: str | None = None) -> str:
         """A Python module that needs nothing but `math`."""
-        from linkwright.symbolic.printing import python_module
-
-        if self._form(form) == "recursive":
-            return self.recursive().python("inverse_dynamics")
-        return python_module(self.sheet(form))
+        return self._printed("python", form)
 
     def c(self, form: str | None = None) -> str:
         """A C99 file that needs nothing but `math.h`."""
-        from linkwright.symbolic.printing import c_source
-
-        if self._form(form) == "recursive":
-            return self.recursive().c("inverse_dynamics")
-        return c_source(self.sheet(form))
+        return self._printed("c", form)
 
     def markdown(self, form: str | None = None) -> str:
         """A page of Markdown."""
-        from linkwright.symbolic.printing import markdown_page
-
-        if self._form(form) == "recursive":
-            return self.recursive().markdown()
-        return markdown_page(self.sheet(form))
+        return self._printed("markdown", form)
 
     def html(self, form: str | None = None) -> str:
         """A web page that needs no network: formulas in MathML."""
-        from linkwright.symbolic.printing import html_page
+        return self._printed("html", form)
 
+    def _printed(self, language: str, form: str | None) -> str:
         if self._form(form) == "recursive":
-            return self.recursive().html()
-        return html_page(self.sheet(form))
+            return str(getattr(self.recursive(), language)())
+        return PRINTERS[language](self.sheet(form))
 
     def save(self, path: str | PathLike[str], form: str | None = None) -> Path:
         """Write `.tex`, `.py`, `.c`, `.md` or `.html`, whole or not at all."""
-        from linkwright.base.files import check_place, write_text
-
         writers = {".tex": self.latex, ".py": self.python, ".c": self.c, ".md": self.markdown, ".html": self.html}
         path = Path(path_text("a file of equations", path))
         if path.suffix not in writers:
@@ -292,20 +276,10 @@ class Equations(Parts):
             if name not in self._named:
                 raise NameNotFound("parameter", name, list(self._named))
         states = [_numbers(x, name, n) for x, name in ((q, "q"), (np.zeros(n) if dq is None else dq, "dq"))]
-        shape = np.broadcast_shapes(*(state.shape for state in states))
-        flat = [np.broadcast_to(state, shape).reshape(-1, n) for state in states]
-        given: dict[str, Any] = {**self.model.values, **parameters}
-        for them, state in zip((ring.coordinates, ring.rates), flat, strict=True):
-            given.update({s.name: x for s, x in zip(them, state.T, strict=True)})
-        x = ring.values(given, len(flat[0]))
-        value = {p: ring.evaluate(self.polynomial(*p), x) for p in self._places()}
-        m = np.array([[value["M", min(i, j), max(i, j)] for j in range(n)] for i in range(n)])
-        h, g = (np.array([value[name, i] for i in range(n)]).T.reshape(shape) for name in ("h", "g"))
-        return np.moveaxis(m, -1, 0).reshape(*shape, n), h, g
-
-    def _places(self) -> list[tuple[Any, ...]]:
-        upper = [("M", i, j) for i in range(self.n) for j in range(i, self.n)]
-        return [*upper, *((name, i) for name in ("h", "g") for i in range(self.n))]
+        x = ring.values({**self.model.values, **parameters, **ring.motion(*states)})
+        h, g = (Compiled([self.polynomial(name, i) for i in range(n)])(x) for name in ("h", "g"))
+        m = Compiled([self.polynomial("M", min(at), max(at)) for at in np.ndindex(n, n)])(x)
+        return m.reshape(*h.shape, n), h, g
 
     # -- around a motion ------------------------------------------------------------------------------
     def linearise(self, point: Point | None = None) -> Linearisation:
@@ -315,8 +289,6 @@ class Equations(Parts):
         equilibrium. Rates and accelerations that a point does not name are zero there:
         `eq.linearise({"q1": 0, "q2": np.pi / 2})`.
         """
-        from linkwright.symbolic.linear import linearised
-
         return linearised(self.derivation.dynamics, point, self.mechanism)
 
     def equilibria(
@@ -332,8 +304,6 @@ class Equations(Parts):
         `forces` are numbers or names of parameters, by coordinate. Points that are not exact are looked for with the
         parameters' `values` (otherwise the model's) from so many starts.
         """
-        from linkwright.symbolic.equilibria import equilibria
-
         return equilibria(self.derivation.dynamics, forces, values, starts=starts, seed=seed)
 
 

@@ -17,6 +17,7 @@ from linkwright.symbolic.exact import finite, short
 from linkwright.symbolic.formula import Sum
 from linkwright.symbolic.gimbal import LEFT_OUT, UNSURE, Gimbals, triples
 from linkwright.symbolic.linear import Linearisation, Value, linearised
+from linkwright.symbolic.printing.notebook import html_table, text_line
 from linkwright.symbolic.printing.plain import text
 from linkwright.symbolic.quarters import Exact, quarters
 from linkwright.symbolic.ring import Compiled
@@ -70,8 +71,6 @@ class Equilibrium:
         return f"{place}: {self.stability}{told}" + (f"; swings at {swings} Hz" if swings else "")
 
     def _repr_html_(self) -> str:
-        from linkwright.symbolic.printing.notebook import text_line
-
         return text_line(str(self))
 
 
@@ -99,8 +98,6 @@ class Equilibria:
         return f"<Equilibria: {', '.join(parts)}{'; with notes' if self.notes else ''}>"
 
     def _repr_html_(self) -> str:
-        from linkwright.symbolic.printing.notebook import html_table
-
         names = [s.name for s in self.points[0].dynamics.model.coordinates] if self.points else []
         rows = []
         for p in self.points:
@@ -266,9 +263,7 @@ class _Modes:
         dy, n = self.balance.dynamics, self.balance.n
         k = self._k(q)
         k = (k + k.T) / 2.0
-        names = {s.name: q[None, j] for j, s in enumerate(dy.ring.coordinates)}
-        still = {s.name: 0.0 for s in (*dy.ring.rates, *dy.ring.accelerations)}
-        m = self.compiled(dy.ring.values({**still, **self.given, **names}))[0].reshape(n, n)
+        m = self.compiled(dy.ring.values({**self.given, **dy.ring.motion(q)})).reshape(n, n)
         try:
             lower = np.linalg.cholesky(m)
             half = np.linalg.solve(lower, k)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from numbers import Rational
 from typing import Any, TypeAlias
 
-from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Term, number
+from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Term, number, raised
 
 Matrix: TypeAlias = tuple[tuple[Sum, ...], ...]
 #: Angles and entries of rotations this near to an exact one are that one: files round their angles.
@@ -209,7 +209,7 @@ def _power(a: Sum, b: Sum) -> Sum | None:
     size, n = extent(a), int(x)
     if math.comb(size.terms + n - 1, n) > _MOST_TERMS or n * size.degree > _MOST_DEGREE or n * size.bits > _MOST_BITS:
         return None
-    return Sum((Term(Fraction(1), ((a, int(x)),)),)) if x else ONE
+    return raised(a, n) if x else ONE
 
 
 _ARITHMETIC: dict[str, Callable[..., Sum | None]] = {

@@ -10,7 +10,7 @@ from linkwright.errors import ModelError
 from linkwright.mechanism.expression import Call, Expression, Lookup, Name, Number
 from linkwright.symbolic.angles import Angles, Multiples
 from linkwright.symbolic.exact import added, decimal, extent, from_parts, known_angle, rational, times
-from linkwright.symbolic.formula import Applied, Sum, Symbol
+from linkwright.symbolic.formula import Applied, Sum, Symbol, factors
 
 #: cos and sin of Σ multiple · parameter + constant.
 Pair: TypeAlias = Callable[[Multiples, float], tuple[Sum, Sum]]
@@ -77,14 +77,8 @@ class _Reading:
 
 def plain(e: Expression) -> Sum | None:
     """An expression without names as a formula of numbers and roots, if it is that."""
-    made = from_expression(e)
-    return None if _applies(made) else made
-
-
-def _applies(formula: Sum) -> bool:
-    """Whether a formula has functions in it."""
-    factors = (factor for term in formula for factor, _ in term.factors)
-    return any(isinstance(f, Applied) or (isinstance(f, Sum) and _applies(f)) for f in factors)
+    formula = from_expression(e)
+    return None if any(isinstance(factor, Applied) for factor in factors(formula)) else formula
 
 
 def tabulated(e: Expression) -> bool:

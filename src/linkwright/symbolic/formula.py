@@ -121,6 +121,11 @@ def place(at: Sequence[int], size: int) -> str:
     return ("," if size > 9 else "").join(str(k + 1) for k in at)
 
 
+def raised(factor: Factor, power: int = 1) -> Sum:
+    """A power of a factor as a formula."""
+    return Sum((Term(Fraction(1), ((factor, power),)),))
+
+
 def number(x: int | Fraction) -> Sum:
     """A number as a formula."""
     return Sum((Term(Fraction(x)),)) if x else Sum()
@@ -203,26 +208,28 @@ def _opened(factor: Factor) -> list[tuple[Factor | Fraction, int]]:
     return [(inner.terms[0].number, 1), *inner.terms[0].factors]
 
 
+def factors(formula: Sum, *, functions: bool = True) -> Iterator[Factor]:
+    """Every factor that is no bracket, those in brackets included; with `functions`, those of their arguments too."""
+    for term in formula:
+        for factor, _ in term.factors:
+            if isinstance(factor, Sum):
+                yield from factors(factor, functions=functions)
+                continue
+            yield factor
+            if functions and isinstance(factor, Applied):
+                for argument in factor.arguments:
+                    yield from factors(argument)
+
+
 def symbols(formula: Sum) -> dict[str, Symbol]:
     """The symbols of a formula by name, in the order in which they are met."""
-    found: dict[str, Symbol] = {}
-
-    def visit(formula: Sum) -> None:
-        for term in formula:
-            for factor, _ in term.factors:
-                if isinstance(factor, Symbol):
-                    found.setdefault(factor.name, factor)
-                elif isinstance(factor, Trig):
-                    for symbol, _ in factor.angle:
-                        found.setdefault(symbol.name, symbol)
-                elif isinstance(factor, Sum):
-                    visit(factor)
-                elif isinstance(factor, Applied):
-                    for argument in factor.arguments:
-                        visit(argument)
-
-    visit(formula)
-    return found
+    by_name: dict[str, Symbol] = {}
+    for factor in factors(formula):
+        angle = [s for s, _ in factor.angle] if isinstance(factor, Trig) else [factor]
+        for symbol in angle:
+            if isinstance(symbol, Symbol):
+                by_name.setdefault(symbol.name, symbol)
+    return by_name
 
 
 def evaluate(formula: Sum, values: Mapping[str, float]) -> float:

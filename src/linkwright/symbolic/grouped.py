@@ -30,7 +30,7 @@ from linkwright.mechanism.description import Description
 from linkwright.mechanism.laws import FRICTION_SPEED
 from linkwright.symbolic.dynamics import Dynamics, Mass
 from linkwright.symbolic.exact import ZERO, added, rational, times
-from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Symbol, Term, evaluate, symbols
+from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Symbol, Term, evaluate, raised, symbols
 from linkwright.symbolic.links import NONE, Link, Model
 from linkwright.symbolic.literal import LETTERS, MOTOR, carried
 from linkwright.symbolic.reading import model_of
@@ -175,19 +175,8 @@ class Regressor:
                 shapes = ", ".join(str(s.shape) for s in states)
                 text = f"{name} of the regressor: q, v and a have shapes (..., {self.n}), not {shapes}"
                 raise ShapeError(text, given=x.shape, wanted=(..., self.n))
-        shape = states[0].shape[:-1]
-        flat = np.concatenate([x.reshape(-1, self.n) for x in states], axis=1)
-        x = self._variables(flat, {**self.model.values, **(parameters or {})})
-        return self._compiled(x).reshape(*shape, self.n, len(self.columns))
-
-    def _variables(self, states: NDArray[np.float64], parameters: Mapping[str, float]) -> NDArray[np.float64]:
-        """The ring's variables at these states: (variables, states)."""
-        ring = self.ring
-        names = [s.name for s in (*ring.coordinates, *ring.rates, *ring.accelerations)]
-        if not ring.opaque:
-            return ring.values({**parameters, **dict(zip(names, states.T, strict=True))}, len(states))
-        each = [ring.values({**parameters, **dict(zip(names, s, strict=True))}) for s in states.tolist()]
-        return np.concatenate(each, axis=1) if each else np.zeros((len(ring.gens), 0))
+        x = self.ring.values({**self.model.values, **(parameters or {}), **self.ring.motion(*states)})
+        return self._compiled(x).reshape(*x.shape[1:], self.n, len(self.columns))
 
     @cached_property
     def _compiled(self) -> Compiled:
@@ -323,7 +312,7 @@ def _parted(law: Sum, rate: Symbol) -> tuple[Sum, dict[Applied, Sum], Sum]:
     viscous, other = ZERO, ZERO
     dry: dict[Applied, Sum] = {}
     for term in law:
-        moving = [(f, n) for f, n in term.factors if rate.name in symbols(Sum((Term(Fraction(1), ((f, 1),)),)))]
+        moving = [(f, n) for f, n in term.factors if rate.name in symbols(raised(f))]
         rest = Sum((Term(term.number, tuple(x for x in term.factors if x not in moving)),))
         factor, power = moving[0]
         if any(s.role != "parameter" for s in symbols(rest).values()):

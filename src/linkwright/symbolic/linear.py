@@ -21,6 +21,8 @@ from linkwright.symbolic.dynamics import Dynamics
 from linkwright.symbolic.exact import ONE, ZERO, added, exact_number, finite, short, times
 from linkwright.symbolic.formula import Block, Sum, flat, symbols
 from linkwright.symbolic.inverse import Quotient, solved
+from linkwright.symbolic.printing.notebook import html_blocks
+from linkwright.symbolic.printing.sympy_out import to_sympy_block
 from linkwright.symbolic.ring import Compiled, Poly, Ring
 
 if TYPE_CHECKING:
@@ -75,24 +77,22 @@ class Linearisation:
         return "\n".join([repr(self)[1:-1], *self.notes])
 
     def _repr_html_(self) -> str:
-        from linkwright.symbolic.printing.notebook import html_blocks
-
         quick = self.n <= (_QUICK_AT_POINT if self.given else _QUICK)
         return html_blocks(repr(self)[1:-1], (self.M, self.D, self.K) if quick else (), self.notes)
 
     # -- polynomials ----------------------------------------------------------------------------------
     @cached_property
-    def _own(self) -> list[Sum]:
+    def _laws(self) -> list[Sum]:
         """What the joints' laws hold against."""
         return [added(*parts) for parts in zip(self.model.friction, self.model.springs, strict=True)]
 
     @cached_property
     def _slopes(self) -> tuple[list[dict[int, Sum]], list[dict[int, Sum]]]:
-        """∂own_i/∂q_j and ∂own_i/∂q̇_j, those that are not zero."""
+        """∂law_i/∂q_j and ∂law_i/∂q̇_j, those that are not zero."""
         ring = self.dynamics.ring
         both = []
         for by in (ring.coordinates, ring.rates):
-            rows = [{j: derivative(own, s) for j, s in enumerate(by)} for own in self._own]
+            rows = [{j: derivative(law, s) for j, s in enumerate(by)} for law in self._laws]
             both.append([{j: slope for j, slope in row.items() if slope} for row in rows])
         return both[0], both[1]
 
@@ -106,6 +106,11 @@ class Linearisation:
     def ring(self) -> Ring:
         """The ring of the polynomials of `entries`: with the functions in joints' laws, at the point."""
         return self._moved.ring
+
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        """The values of the model's symbols and of those at the point."""
+        return {**self.model.values, **{name: float(x) for name, x in self.given.items()}}
 
     @cached_property
     def _still(self) -> bool:
@@ -197,22 +202,17 @@ class Linearisation:
         """One of the matrices in SymPy's symbols."""
         if name not in get_args(Name):
             raise NameNotFound("matrix of the linear model", str(name), list(get_args(Name)))
-        from linkwright.symbolic.printing.sympy_out import to_sympy_block
-
         return to_sympy_block(getattr(self, name))
 
     # -- numbers --------------------------------------------------------------------------------------
     def matrices(self, values: Mapping[str, Any] | None = None) -> tuple[Floats, Floats, Floats]:
         """M, D, K as numbers (..., n, n) with these values of the symbols, and otherwise the model's."""
-        given = {**self.model.values, **{k: float(x) for k, x in self.given.items()}, **(values or {})}
-        shape = np.broadcast_shapes(*(np.shape(x) for x in given.values()))
-        size = int(np.prod(shape, dtype=np.int64))
-        flat = {name: np.broadcast_to(np.asarray(x, np.float64), shape).reshape(size) for name, x in given.items()}
-        self._check_values(flat)
-        x = self.ring.values(flat, size)
+        given = {**self._known, **(values or {})}
+        self._check_values(given)
+        x = self.ring.values(given)
 
         def evaluated(rows: Rows) -> Floats:
-            return Compiled([p for row in rows for p in row])(x).reshape(*shape, self.n, self.n)
+            return Compiled([p for row in rows for p in row])(x).reshape(*x.shape[1:], self.n, self.n)
 
         return evaluated(self._m), evaluated(self._d), evaluated(self._k)
 
@@ -262,11 +262,8 @@ class Linearisation:
 
     def _by_polynomials(self, full: Mapping[str, Floats]) -> tuple[Floats, Floats]:
         ring = self.dynamics.ring
-        motion = {}
-        for some, key in ((ring.coordinates, "q"), (ring.rates, "v"), (ring.accelerations, "a")):
-            for k, s in enumerate(some):
-                if s.name not in self.given:
-                    motion[s.name] = full[key][..., k] if key in full else np.zeros(full["q"].shape[:-1])
+        every = ring.motion(full["q"], full["v"], full.get("a"))
+        motion = {name: x for name, x in every.items() if name not in self.given}
         if "tau" in full:
             a = self._accelerations(motion, full["tau"])
             motion.update({s.name: a[..., k] for k, s in enumerate(ring.accelerations)})
@@ -274,15 +271,11 @@ class Linearisation:
 
     def _accelerations(self, motion: Mapping[str, Floats], tau: Floats) -> Floats:
         dy, n = self.dynamics, self.n
-        ring = Moved(dy.ring, self._own, {})
-        shape, size = tau.shape[:-1], int(np.prod(tau.shape[:-1], dtype=np.int64))
-        given: dict[str, Any] = {**self.model.values, **{k: float(x) for k, x in self.given.items()}, **motion}
-        x = ring.ring.values({k: np.broadcast_to(y, shape).reshape(size) for k, y in given.items()}, size)
-        own = [ring(dy.h(i) + dy.g(i)) + ring.law(law) for i, law in enumerate(self._own)]
-        held = Compiled(own)(x)
-        m = Compiled([ring(dy.m[i, j]) for i in range(n) for j in range(n)])(x).reshape(size, n, n)
-        a = np.asarray(np.linalg.solve(m, (tau.reshape(size, n) - held)[..., None])[..., 0], np.float64)
-        return a.reshape(tau.shape)
+        ring = Moved(dy.ring, self._laws, {})
+        x = ring.ring.values({**self._known, **motion})
+        held = Compiled([ring(dy.h(i) + dy.g(i)) + ring.law(law) for i, law in enumerate(self._laws)])(x)
+        m = Compiled([ring(dy.m[i, j]) for i in range(n) for j in range(n)])(x).reshape(*held.shape, n)
+        return np.asarray(np.linalg.solve(m, (tau - held)[..., None])[..., 0], np.float64)
 
 
 class Moved:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.symbolic.base import BaseParameters, base_parameters
 from linkwright.symbolic.derivation import Derivation, Progress
 from linkwright.symbolic.forms import Forms
 from linkwright.symbolic.formula import Block, Sum, flat, place, symbols
+from linkwright.symbolic.grouped import Regressor, regressor
 from linkwright.symbolic.links import Model
 from linkwright.symbolic.printing import text, to_sympy_block
 from linkwright.symbolic.printing.count import counted
 from linkwright.symbolic.quantities import MORE, PARTS, QUANTITIES
 from linkwright.symbolic.ring import Poly
-
-if TYPE_CHECKING:
-    from linkwright.symbolic.base import BaseParameters
-    from linkwright.symbolic.grouped import Regressor
 
 Form = Literal["collected", "expanded", "grouped", "recursive"]
 FORMS: tuple[str, ...] = get_args(Form)
@@ -242,15 +240,11 @@ class Parts:
     @cached_property
     def regressor(self) -> Regressor:
         """F = Y(q, q̇, q̈) π, linear in the inertial parameters π."""
-        from linkwright.symbolic.grouped import regressor
-
         return regressor(self.model)
 
     @cached_property
     def base(self) -> BaseParameters:
         """The smallest set of inertial parameters that the equations depend on, with how they are made of all."""
-        from linkwright.symbolic.base import base_parameters
-
         return base_parameters(self.regressor)
 
     @cached_property

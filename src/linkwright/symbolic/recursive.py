@@ -18,9 +18,10 @@ from linkwright.mechanism.description import Description
 from linkwright.programs import Maker
 from linkwright.symbolic.formula import Role, Symbol
 from linkwright.symbolic.printing.count import Operations, counted
+from linkwright.symbolic.printing.listing import html_listing, latex_listing, markdown_listing, plain_listing
 from linkwright.symbolic.quantities import QUANTITIES, RECURSIONS
 from linkwright.symbolic.recursive_code import c, python
-from linkwright.symbolic.recursive_text import html, latex, markdown, text, to_sympy
+from linkwright.symbolic.recursive_text import listing, to_sympy
 from linkwright.symbolic.regressor import regressor
 from linkwright.symbolic.regrouped import RegroupedTree
 from linkwright.symbolic.steps import Steps, steps
@@ -106,19 +107,19 @@ class Recursive:
 
     def text(self, *, digits: int | None = 6) -> str:
         """The steps as lines of plain text, `c2 = cos(q2)`; numbers of so many digits."""
-        return text(self, digits=digits)
+        return plain_listing(listing(self, digits))
 
     def latex(self, *, document: bool = False, digits: int | None = 6) -> str:
         """Displays whose lines may break over pages, alone or as a whole document; numbers of so many digits."""
-        return latex(self, document=document, digits=digits)
+        return latex_listing(listing(self, digits), document=document)
 
     def markdown(self, *, digits: int | None = 6) -> str:
         """A page with the formulas in dollar signs."""
-        return markdown(self, digits=digits)
+        return markdown_listing(listing(self, digits))
 
     def html(self, *, digits: int | None = 6) -> str:
         """A web page that needs no network: the steps in MathML."""
-        return html(self, digits=digits)
+        return html_listing(listing(self, digits))
 
     def sympy(self) -> tuple[list[tuple[Any, Any]], list[Any]]:
         """(replacements, [result]), as `sympy.cse` gives them, in plain symbols; the result is a matrix."""

@@ -8,34 +8,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from linkwright.errors import ModelError
-from linkwright.symbolic.formula import Applied, Factor, Sum, Symbol, Term, number, tidied
-from linkwright.symbolic.printing.listing import Listing, html_listing, latex_listing, markdown_listing, plain_listing
+from linkwright.symbolic.exact import times
+from linkwright.symbolic.formula import Applied, Sum, Symbol, Term, number, raised, tidied
+from linkwright.symbolic.printing.listing import Listing
 from linkwright.symbolic.printing.sheet import Sheet
 from linkwright.symbolic.steps import NAMES, Node, Operation, Step, signed
 from linkwright.tape import operations as O
 
 if TYPE_CHECKING:
     from linkwright.symbolic.recursive import Recursive
-
-
-def text(form: Recursive, *, digits: int | None = 6) -> str:
-    """Lines of plain text."""
-    return plain_listing(_listing(form, digits))
-
-
-def latex(form: Recursive, *, document: bool = False, digits: int | None = 6) -> str:
-    """The steps, those of parameters alone first, and the results, as displays or as a document."""
-    return latex_listing(_listing(form, digits), document=document)
-
-
-def markdown(form: Recursive, *, digits: int | None = 6) -> str:
-    """A page of Markdown."""
-    return markdown_listing(_listing(form, digits))
-
-
-def html(form: Recursive, *, digits: int | None = 6) -> str:
-    """A web page."""
-    return html_listing(_listing(form, digits))
 
 
 def to_sympy(form: Recursive) -> tuple[list[tuple[Any, Any]], list[Any]]:
@@ -52,7 +33,9 @@ def to_sympy(form: Recursive) -> tuple[list[tuple[Any, Any]], list[Any]]:
 
 
 # -- layout ---------------------------------------------------------------------------------------------------------
-def _listing(form: Recursive, digits: int | None) -> Listing:
+def listing(form: Recursive, digits: int | None) -> Listing:
+    """The steps under headings, with numbers of so many digits."""
+
     def sides(steps: Iterable[Step]) -> list[tuple[Symbol, Sum]]:
         return [(step.symbol, formula(step.formula, digits)) for step in steps]
 
@@ -91,7 +74,7 @@ def formula(node: Node, digits: int | None = None) -> Sum:
 
 def _sum(node: Node, digits: int | None) -> Sum:
     if isinstance(node, Symbol):
-        return _of((node, 1))
+        return raised(node)
     if not isinstance(node, Operation):
         if not math.isfinite(node):
             raise ModelError(f"a number of the model is {node}, which has no place in a formula; give a finite one")
@@ -105,19 +88,11 @@ def _sum(node: Node, digits: int | None) -> Sum:
         return Sum(tuple(Term(-t.number if minus else t.number, t.factors) for minus, made in terms for t in made))
     parts = [_sum(x, digits) for x in node.arguments]
     if node.op == O.NEG:
-        return Sum((Term(Fraction(-1), ((parts[0], 1),)),))
+        return times(-1, parts[0])
     if node.op == O.MUL:
-        return _of((parts[0], 2)) if parts[0] == parts[1] else _of((parts[0], 1), (parts[1], 1))
+        return raised(parts[0], 2) if parts[0] == parts[1] else times(1, *parts)
     if node.op == O.DIV:
-        return _of((parts[0], 1), (parts[1], -1))
+        return Sum((Term(Fraction(1), ((parts[0], 1), (parts[1], -1))),))
     if node.op == O.EQ:
-        return _of((_call("le", parts), 1), (_call("le", parts[::-1]), 1))
-    return _of((_call(NAMES[node.op], parts), 1))
-
-
-def _call(name: str, arguments: Iterable[Sum]) -> Applied:
-    return Applied(name, tuple(arguments))
-
-
-def _of(*factors: tuple[Factor, int]) -> Sum:
-    return Sum((Term(Fraction(1), factors),))
+        return times(1, Applied("le", tuple(parts)), Applied("le", tuple(parts[::-1])))
+    return raised(Applied(NAMES[node.op], tuple(parts)))

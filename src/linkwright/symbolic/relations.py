@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from flint import nmod_mat
 
-from linkwright.symbolic.formula import Applied, Root, Sum, Symbol, Term, Trig, symbols
+from linkwright.symbolic.formula import Applied, Root, Sum, Symbol, Term, Trig, raised, symbols
 from linkwright.symbolic.grouped import Regressor
 from linkwright.symbolic.ring import Compiled, Pairs, Poly, Ring, terms
 
@@ -42,12 +42,11 @@ class Relations:
         """The rank at the model's own numbers."""
         columns = sorted({k for row in self.rows for k in row})
         at = {k: i for i, k in enumerate(columns)}
-        moving = (*self.ring.coordinates, *self.ring.rates, *self.ring.accelerations)
-        given = {**{s.name: 0.0 for s in moving}, **self.parameters}
+        still = self.ring.motion(np.zeros(len(self.ring.coordinates)))
         places = [(i, at[k], value) for i, row in enumerate(self.rows) for k, value in row.items()]
         matrix = np.zeros((len(self.rows), len(columns)))
-        found = Compiled([value for _, _, value in places])(self.ring.values(given))[0]
-        matrix[[i for i, _, _ in places], [k for _, k, _ in places]] = found
+        values = Compiled([value for _, _, value in places])(self.ring.values({**still, **self.parameters}))
+        matrix[[i for i, _, _ in places], [k for _, k, _ in places]] = values
         sizes = np.linalg.norm(matrix, axis=1, keepdims=True)
         matrix = matrix / np.where(sizes > 0.0, sizes, 1.0)
         return int(np.linalg.matrix_rank(matrix, tol=tolerance * np.sqrt(len(self.rows))))
@@ -101,7 +100,7 @@ def _degree(p: Poly) -> int:
 
 def _moves(factor: Any) -> bool:
     """Whether a variable of the ring has coordinates or rates in it."""
-    return any(s.role != "parameter" for s in symbols(Sum((Term(Fraction(1), ((factor, 1),)),))).values())
+    return any(s.role != "parameter" for s in symbols(raised(factor)).values())
 
 
 def _pivots(rows: list[list[int]]) -> list[int]:

@@ -15,11 +15,23 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from flint import Ordering, fmpq, fmpq_mpoly_ctx
-from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.errors import ModelError
-from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Symbol, Term, Trig, evaluate, symbols
+from linkwright.symbolic.formula import (
+    Applied,
+    Factor,
+    Root,
+    Sum,
+    Symbol,
+    Term,
+    Trig,
+    evaluate,
+    factors,
+    raised,
+    symbols,
+)
 
 Poly: TypeAlias = Any  # flint.fmpq_mpoly
 #: Σ multiple · symbol, as `Trig` has it.
@@ -45,16 +57,16 @@ class Ring:
 
     def __init__(self, coordinates: Sequence[Symbol], angles: Sequence[Angle], constants: Sequence[Sum]) -> None:
         self.coordinates = tuple(coordinates)
-        met = _Met()
-        for formula in constants:
-            met.visit(formula)
-        self.angles: tuple[Angle, ...] = (*angles, *met.angles)
+        # Those of the constants, in the order in which they are met.
+        met = dict.fromkeys(factor for formula in constants for factor in factors(formula, functions=False))
+        fixed = dict.fromkeys(factor.angle for factor in met if isinstance(factor, Trig))
+        self.angles: tuple[Angle, ...] = (*angles, *fixed)
         self.moving = len(angles)
         self.rates = tuple(Symbol(f"d{q.name}", "rate", q.name) for q in coordinates)
         self.accelerations = tuple(Symbol(f"dd{q.name}", "acceleration", q.name) for q in coordinates)
-        self.parameters = tuple(met.parameters)
-        self.opaque: tuple[Applied, ...] = tuple(met.opaque)
-        self.roots = tuple(r for r in _ROOTS if r in met.roots)
+        self.parameters = tuple(s for s in met if isinstance(s, Symbol) and s.role == "parameter")
+        self.opaque = tuple(f for f in met if isinstance(f, Applied))
+        self.roots = tuple(r for r in _ROOTS if Root(r) in met)
         self._factors: list[Factor] = []
         for angle in self.angles:
             self._factors += [Trig("sin", angle), Trig("cos", angle)]
@@ -153,31 +165,39 @@ class Ring:
 
     def formula(self, p: Poly) -> Sum:
         """A polynomial as a flat formula, in the ring's own order."""
-        factors = self._factors
-        return Sum(tuple(Term(x, tuple((factors[k], n) for k, n in powers)) for powers, x in terms(p)))
+        at = self._factors
+        return Sum(tuple(Term(x, tuple((at[k], n) for k, n in powers)) for powers, x in terms(p)))
 
-    def values(self, given: Mapping[str, Any], size: int = 1) -> NDArray[np.float64]:
-        """The variables' values for values of the symbols by name: (variables, size)."""
-        x = np.zeros((len(self._factors), size))
+    def motion(self, q: Floats, v: Floats | None = None, a: Floats | None = None) -> dict[str, Any]:
+        """The values of coordinates, rates and accelerations (..., n) by their symbols' names; None is zero."""
+        states = ((self.coordinates, q), (self.rates, v), (self.accelerations, a))
+        return {s.name: 0.0 if x is None else x[..., k] for some, x in states for k, s in enumerate(some)}
+
+    def values(self, given: Mapping[str, Any]) -> Floats:
+        """The variables' values (variables, *shape) for values of the symbols by name: numbers or arrays of a shape."""
+        arrays = {name: np.asarray(x, np.float64) for name, x in given.items()}
+        shape = np.broadcast_shapes(*(x.shape for x in arrays.values()))
+        x = np.zeros((len(self._factors), *shape))
         for k, factor in enumerate(self._factors):
             if isinstance(factor, Symbol):
-                x[k] = given.get(factor.name, np.nan)
+                x[k] = arrays.get(factor.name, np.nan)
             elif isinstance(factor, Trig):
-                angle = sum(float(n) * np.asarray(given[s.name], dtype=np.float64) for s, n in factor.angle)
+                angle = sum(float(n) * arrays[s.name] for s, n in factor.angle)
                 x[k] = np.cos(angle) if factor.function == "cos" else np.sin(angle)
             elif isinstance(factor, Root):
                 x[k] = np.sqrt(factor.of)
             else:
                 # One state after another: laws may be of any functions, and they are few.
-                own = Sum((Term(Fraction(1), ((factor, 1),)),))
-                each = {name: np.broadcast_to(np.asarray(given[name], np.float64), (size,)) for name in symbols(own)}
-                x[k] = [evaluate(own, {name: float(v[i]) for name, v in each.items()}) for i in range(size)]
+                law = raised(factor)
+                states = {name: np.broadcast_to(arrays[name], shape) for name in symbols(law)}
+                for at in np.ndindex(shape):
+                    x[k, *at] = evaluate(law, {name: float(state[at]) for name, state in states.items()})
         return x
 
-    def evaluate(self, p: Poly, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A polynomial at `values`, in floating point: (size)."""
-        total: NDArray[np.float64] = Compiled([p])(x)[:, 0]
-        return total
+    def evaluate(self, p: Poly, x: Floats) -> Floats:
+        """A polynomial at `values`, in floating point: (*shape)."""
+        value: Floats = Compiled([p])(x)[..., 0]
+        return value
 
 
 @lru_cache(2**12)
@@ -233,43 +253,18 @@ class Compiled:
         #: Which products have a variable to which power.
         self._having = [(*item, np.array(those)) for item, those in having.items()]
 
-    def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(size, polynomials) at `Ring.values` (variables, size)."""
-        (polys, count), size = self._numbers.shape, x.shape[1]
-        found = np.empty((size, polys))
+    def __call__(self, x: Floats) -> Floats:
+        """(*shape, polynomials) at `Ring.values` (variables, *shape)."""
+        (polys, count), points = self._numbers.shape, x.reshape(len(x), -1)
+        values = np.empty((points.shape[1], polys))
         each = max(_HELD // max(count, 1), 1)
-        for k in range(0, size, each):
-            part = x[:, k : k + each]
+        for k in range(0, len(values), each):
+            part = points[:, k : k + each]
             products = np.ones((count, part.shape[1]))
             for variable, power, those in self._having:
                 products[those] *= part[variable] ** power
-            found[k : k + each] = (self._numbers @ products).T
-        return found
-
-
-class _Met:
-    """The symbols, angles, roots and functions that formulas have in them."""
-
-    def __init__(self) -> None:
-        self.parameters: dict[Symbol, None] = {}
-        self.angles: dict[Angle, None] = {}
-        self.opaque: dict[Applied, None] = {}
-        self.roots: set[int] = set()
-
-    def visit(self, formula: Sum) -> None:
-        for term in formula:
-            for factor, _ in term.factors:
-                if isinstance(factor, Symbol):
-                    if factor.role == "parameter":
-                        self.parameters[factor] = None
-                elif isinstance(factor, Trig):
-                    self.angles[factor.angle] = None
-                elif isinstance(factor, Root):
-                    self.roots.add(factor.of)
-                elif isinstance(factor, Sum):
-                    self.visit(factor)
-                else:
-                    self.opaque[factor] = None
+            values[k : k + each] = (self._numbers @ products).T
+        return values.reshape(*x.shape[1:], polys)
 
 
 def _written(angle: Angle) -> str:

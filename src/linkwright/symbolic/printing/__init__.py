@@ -13,7 +13,17 @@ from linkwright.symbolic.printing.python import python_module
 from linkwright.symbolic.printing.sheet import Sheet
 from linkwright.symbolic.printing.sympy_out import to_sympy, to_sympy_block
 
+#: The printers of a whole file, by the method of `Equations` that gives its text.
+PRINTERS = {
+    "latex": latex_document,
+    "html": html_page,
+    "markdown": markdown_page,
+    "python": python_module,
+    "c": c_source,
+}
+
 __all__ = [
+    "PRINTERS",
     "Operations",
     "Sheet",
     "c_source",

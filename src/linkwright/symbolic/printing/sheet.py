@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 from linkwright.base.locks import cached_property
-from linkwright.symbolic.formula import Block, Sum, Symbol, Term, place
+from linkwright.symbolic.formula import Block, Sum, Symbol, place, raised
 from linkwright.symbolic.formula import symbols as symbols_of
 from linkwright.symbolic.quantities import MOTION, QUANTITIES, Quantity
 
@@ -99,16 +98,12 @@ def different(block: Block) -> tuple[list[Sum], list[int]]:
 
 def used(block: Block) -> dict[str, Symbol]:
     """The symbols of a block by name, in the order in which they are met."""
-    found: dict[str, Symbol] = {}
-    seen: set[int] = set()
-    for entry in different(block)[0]:
-        for term in entry:
-            for factor, _ in term.factors:
-                if id(factor) not in seen:
-                    seen.add(id(factor))
-                    for name, symbol in symbols_of(Sum((Term(Fraction(1), ((factor, 1),)),))).items():
-                        found.setdefault(name, symbol)
-    return found
+    met: dict[str, Symbol] = {}
+    once = {id(factor): factor for entry in different(block)[0] for term in entry for factor, _ in term.factors}
+    for factor in once.values():
+        for name, symbol in symbols_of(raised(factor)).items():
+            met.setdefault(name, symbol)
+    return met
 
 
 def size(block: Block) -> int:
