@@ -74,7 +74,7 @@ def test_a_refused_document_leaves_no_other_file(tmp_path: Path, capsys: Capture
     def refuse(sheet: object) -> str:
         raise LinkwrightError("too long")
 
-    monkeypatch.setattr(printing, "latex_document", refuse)
+    monkeypatch.setitem(printing.PRINTERS, "latex", refuse)
     outcome = linkwright(capsys, "equations", THREE, "--html", tmp_path / "a.html", "--latex", tmp_path / "a.tex")
     assert one_line(outcome) == "too long"
     assert list(tmp_path.iterdir()) == []

@@ -27,7 +27,7 @@ from linkwright.symbolic.exact import (
     times,
     turn,
 )
-from linkwright.symbolic.formula import Sum, Symbol, Term, Trig, natural, number
+from linkwright.symbolic.formula import Sum, Symbol, Term, Trig, common_divisor, natural, number
 
 #: Σ multiple · parameter by name.
 Multiples = Mapping[str, Fraction]
@@ -39,8 +39,7 @@ _DIGITS = 17  # that a float can have
 def common_part(multiples: Iterable[Fraction]) -> Fraction | None:
     """The largest angle of which all these, not zero, are whole multiples; None where these would be large."""
     sizes = [abs(m) for m in multiples]
-    whole = math.lcm(*(m.denominator for m in sizes))
-    base = Fraction(math.gcd(*(int(m * whole) for m in sizes)), whole)
+    base = common_divisor(sizes)
     return base if max(sizes) <= _MOST * base else None
 
 

@@ -84,6 +84,12 @@ class Balance:
                 found[j] = 2.0 * pi * lcm(*(m.denominator for m in multiples))
         return found
 
+    def apart(self, differences: Floats) -> Floats:
+        """How far apart coordinates are whose differences these are (..., n), but for whole periods."""
+        turning = np.isfinite(self.periods)
+        period = np.where(turning, self.periods, 1.0)
+        return np.abs(np.where(turning, differences - period * np.round(differences / period), differences))
+
     # -- numbers --------------------------------------------------------------------------------------
     @cached_property
     def _compiled(self) -> tuple[Compiled, Compiled]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import log
@@ -13,7 +14,7 @@ from linkwright.errors import LinkwrightWarning
 from linkwright.symbolic.dynamics import Dynamics, Way
 from linkwright.symbolic.formula import Symbol, place
 from linkwright.symbolic.links import Model
-from linkwright.symbolic.printing.count import counted
+from linkwright.symbolic.printing.code import counted
 from linkwright.symbolic.ring import Angle, Poly
 
 #: Told after each entry: its name, how many are done, how many there are.
@@ -43,7 +44,7 @@ class Derivation:
         self.model, self.way = model, way
         self.n = len(model.coordinates)
         self.total = self.n * (self.n + 1) // 2 + 2 * self.n
-        self.done, self.begun = 0, False
+        self.begun = False
         self.g: dict[int, Poly] = {}
         self.h: dict[int, Poly] = {}
 
@@ -57,18 +58,12 @@ class Derivation:
 
     def entries(self) -> Iterator[str]:
         """Finds the entries one by one, telling the name of each."""
-        n = self.n
         for i, j in self.dynamics.mass_matrix(self.way):
-            self.done += 1
-            yield f"M{place((i, j), n)}"
-        for i in range(n):
-            self.g[i] = self.dynamics.g(i)
-            self.done += 1
-            yield f"g{i + 1}"
-        for i in range(n):
-            self.h[i] = self.dynamics.h(i)
-            self.done += 1
-            yield f"h{i + 1}"
+            yield f"M{place((i, j), self.n)}"
+        for name, vector, entry in (("g", self.g, self.dynamics.g), ("h", self.h, self.dynamics.h)):
+            for i in range(self.n):
+                vector[i] = entry(i)
+                yield f"{name}{i + 1}"
 
     def run(self, progress: Progress | None = None) -> None:
         """Finds them all; an interruption ends it with a warning, and what was found stays."""
@@ -82,20 +77,22 @@ class Derivation:
             warn(text, LinkwrightWarning, stacklevel=3)
 
     @property
+    def done(self) -> int:
+        """How many entries are found."""
+        return len(self.dynamics.upper()) + len(self.g) + len(self.h)
+
+    @property
     def complete(self) -> bool:
         return self.done == self.total
 
     def missing(self) -> list[str]:
         """The entries that were not found."""
-        n = self.n
-        names = [f"M{place((i, j), n)}" for i in range(n) for j in range(i, n) if (i, j) not in self.m]
-        names += [f"g{i + 1}" for i in range(n) if i not in self.g]
-        return names + [f"h{i + 1}" for i in range(n) if i not in self.h]
+        vectors = [f"{name}{i + 1}" for name, x in (("g", self.g), ("h", self.h)) for i in range(self.n) if i not in x]
+        return [*self.dynamics.missing(), *vectors]
 
     def terms(self) -> int:
         """How many terms the entries have, each pair of equal entries of M once."""
-        upper = (p for (i, j), p in self.m.items() if i <= j)
-        return sum(len(p) for part in (upper, self.g.values(), self.h.values()) for p in part)
+        return sum(map(len, (*self.dynamics.upper(), *self.g.values(), *self.h.values())))
 
 
 def estimate(model: Model, way: Way = "jacobian") -> Estimate:
@@ -104,7 +101,9 @@ def estimate(model: Model, way: Way = "jacobian") -> Estimate:
     ends = [k + 1 for k, link in enumerate(model.links) if link.body is not None]
     for number, end in enumerate(ends):
         start = _clock()
-        terms = _trial(Dynamics(_first(model, end)), way)
+        trial = Derivation(_first(model, end), way)
+        deque(trial.entries(), maxlen=0)
+        terms = trial.terms()
         seen.append((terms, _clock() - start))
         left = len(ends) - number - 1
         if not left:
@@ -138,11 +137,3 @@ def _growth(terms: list[int], left: int) -> float:
     n = len(terms)
     power = log(max(terms[-1] / max(terms[-3], 1), 1.0)) / log(n / (n - 2))
     return float((1.0 + left / n) ** power)
-
-
-def _trial(dynamics: Dynamics, way: Way) -> int:
-    for _ in dynamics.mass_matrix(way):
-        pass
-    n = dynamics.n
-    upper = sum(len(p) for (i, j), p in dynamics.m.items() if i <= j)
-    return upper + sum(len(dynamics.h(i)) + len(dynamics.g(i)) for i in range(n))

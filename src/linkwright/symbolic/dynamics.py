@@ -99,11 +99,19 @@ class Dynamics:
             self.m[i, j] = self.m[j, i] = value
             yield i, j
 
+    def upper(self) -> list[Poly]:
+        """The entries of M on and above the diagonal, as far as they are found."""
+        return [p for (i, j), p in self.m.items() if i <= j]
+
+    def missing(self) -> list[str]:
+        """The names of the entries of M that are not found yet."""
+        every = ((i, j) for i in range(self.n) for j in range(i, self.n))
+        return [f"M{place(at, self.n)}" for at in every if at not in self.m]
+
     def check_mass_matrix(self) -> None:
         """Refuses to go on with a part of M, as an interruption leaves it."""
-        missing = [(i, j) for i in range(self.n) for j in range(i, self.n) if (i, j) not in self.m]
-        if missing:
-            names = [f"M{place(at, self.n)}" for at in missing]
+        names = self.missing()
+        if names:
             some = first_few(names, 4)
             verb = "is" if len(names) == 1 else "are"
             raise LinkwrightError(f"the derivation was interrupted: {some} {verb} missing; derive again")

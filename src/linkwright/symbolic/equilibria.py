@@ -215,13 +215,8 @@ def _inexact(
 
 
 def _same(balance: Balance, q: Floats, other: Equilibrium, units: Floats) -> bool:
-    names = [s.name for s in balance.ring.coordinates]
-    fixed = np.array([name not in other.free for name in names])
-    apart = np.abs(q - other.q) / units
-    turns = np.isfinite(balance.periods)
-    whole = balance.periods[turns]
-    apart[turns] -= whole * np.round(apart[turns] / whole)
-    return bool((np.abs(apart[fixed]) < NEAR).all())
+    fixed = [s.name not in other.free for s in balance.ring.coordinates]
+    return bool((balance.apart((q - other.q) / units)[fixed] < NEAR).all())
 
 
 class _Modes:

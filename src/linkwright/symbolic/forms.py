@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import lru_cache
-from math import gcd, lcm, prod
+from functools import cache, lru_cache
+from math import prod
 from typing import Any
 
 from flint import Ordering, fmpq_mpoly_ctx
 
-from linkwright.symbolic.formula import Factor, Sum, Symbol, Term, Trig, natural, rank
+from linkwright.symbolic.formula import Factor, Sum, Symbol, Term, Trig, common_divisor, natural, rank
 from linkwright.symbolic.ring import Pairs, Poly, Ring, terms
 
 Key = tuple[Any, ...]
@@ -45,12 +45,11 @@ class Forms:
         self._order = _order(ring)
         first = moving + 2 * (len(ring.angles) - ring.moving) + len(ring.roots) + len(ring.coordinates)
         self._moves = range(first, first + 2 * len(ring.coordinates))
-        self._products: dict[Pairs, tuple[Key, Powers]] = {}
-        self._wave_of: dict[tuple[Pairs, bool], Wave | None] = {}
+        # Each part of a term is worked out once.
+        self._product, self._moving, self._still = map(cache, (self._product_of, self._moving_of, self._still_of))
+        self._wave = cache(self._wave_of)
         self._numbers: dict[Trig | None, int] = {}
         self._angles: list[tuple[Key, Powers]] = []  # of each cosine and sine met: its key, itself
-        self._movings: dict[Pairs, tuple[Key, Powers]] = {}
-        self._stills: dict[Pairs, tuple[Key, Powers]] = {}
 
     def expanded(self, p: Poly) -> Sum:
         """A flat sum of products."""
@@ -109,7 +108,7 @@ class Forms:
             if wave is not None:
                 yield wave, rates, other, x
 
-    # -- the parts of a term, each worked out once ----------------------------------------------------
+    # -- the parts of a term --------------------------------------------------------------------------
     def _parted(self, powers: Pairs) -> tuple[Pairs, Pairs, Pairs]:
         """Angles' variables, rates and accelerations, and the rest."""
         still, first, last = self._rest, self._moves.start, self._moves.stop
@@ -117,51 +116,36 @@ class Forms:
         moves = tuple([item for item in powers if first <= item[0] < last])
         return trig, moves, tuple([item for item in powers if still <= item[0] < first or item[0] >= last])
 
-    def _product(self, trig: Pairs) -> tuple[Key, Powers]:
+    def _product_of(self, trig: Pairs) -> tuple[Key, Powers]:
         """The key and the factors of a product of cosines and sines."""
-        found = self._products.get(trig)
-        if found is None:
-            in_order = sorted(trig, key=lambda item: (item[0] // 2, -item[0]))
-            key = tuple((k // 2, 1 - k % 2, n) for k, n in in_order)
-            found = self._products[trig] = key, tuple((self.ring.factor(k), n) for k, n in in_order)
-        return found
+        in_order = sorted(trig, key=lambda item: (item[0] // 2, -item[0]))
+        key = tuple((k // 2, 1 - k % 2, n) for k, n in in_order)
+        return key, tuple((self.ring.factor(k), n) for k, n in in_order)
 
-    def _wave(self, trig: Pairs, imaginary: bool) -> Wave | None:
+    def _wave_of(self, trig: Pairs, imaginary: bool) -> Wave | None:
         """The cosine or sine that a product of e^{iφ} belongs to; None for the half that is conjugate to another."""
-        key = trig, imaginary
-        if key not in self._wave_of:
-            multiples: dict[Symbol, Fraction] = {}
-            for k, n in trig:
-                for symbol, m in self.ring.angles[k // 2]:
-                    multiples[symbol] = multiples.get(symbol, Fraction(0)) + (-n if k % 2 else n) * m
-            kept = [(s, m) for s, m in multiples.items() if m]
-            angle = tuple(sorted(kept, key=lambda item: natural(item[0].name)))
-            if angle and angle[0][1] < 0:
-                self._wave_of[key] = None
-            else:
-                made = Trig("sin" if imaginary else "cos", angle) if angle else None
-                number = self._numbers.setdefault(made, len(self._angles))
-                if number == len(self._angles):
-                    self._angles.append((_angle_key(made), ((made, 1),) if made else ()))
-                self._wave_of[key] = number, (-2 if imaginary else 2) if made else 1
-        return self._wave_of[key]
+        multiples: dict[Symbol, Fraction] = {}
+        for k, n in trig:
+            for symbol, m in self.ring.angles[k // 2]:
+                multiples[symbol] = multiples.get(symbol, Fraction(0)) + (-n if k % 2 else n) * m
+        parts = [(s, m) for s, m in multiples.items() if m]
+        angle = tuple(sorted(parts, key=lambda item: natural(item[0].name)))
+        if angle and angle[0][1] < 0:
+            return None
+        wave = Trig("sin" if imaginary else "cos", angle) if angle else None
+        number = self._numbers.setdefault(wave, len(self._angles))
+        if number == len(self._angles):
+            self._angles.append((_angle_key(wave), ((wave, 1),) if wave else ()))
+        return number, (-2 if imaginary else 2) if wave else 1
 
-    def _moving(self, rates: Pairs) -> tuple[Key, Powers]:
+    def _moving_of(self, rates: Pairs) -> tuple[Key, Powers]:
         """The key and the factors of a product of rates."""
-        found = self._movings.get(rates)
-        if found is None:
-            numbers = tuple(k for k, n in rates for _ in range(n))
-            found = self._movings[rates] = (len(numbers), numbers), self._factors(rates)
-        return found
+        numbers = tuple(k for k, n in rates for _ in range(n))
+        return (len(numbers), numbers), self._factors(rates)
 
-    def _still(self, other: Pairs) -> tuple[Key, Powers]:
+    def _still_of(self, other: Pairs) -> tuple[Key, Powers]:
         """The key and the factors of a product of parameters, roots and coordinates."""
-        found = self._stills.get(other)
-        if found is None:
-            order = self._order
-            key = tuple(sorted((order[k], -n) for k, n in other))
-            found = self._stills[other] = key, self._factors(other)
-        return found
+        return tuple(sorted((self._order[k], -n) for k, n in other)), self._factors(other)
 
     def _factors(self, powers: Pairs) -> Powers:
         order, factor = self._order, self.ring.factor
@@ -228,5 +212,5 @@ def _content(numbers: list[Fraction]) -> Fraction:
     """
     if any(abs(x.numerator) >= _SHORT or x.denominator >= _SHORT for x in numbers):
         return Fraction(1 if numbers[0] > 0 else -1)
-    top, bottom = gcd(*(x.numerator for x in numbers)), lcm(*(x.denominator for x in numbers))
-    return Fraction(top if numbers[0] > 0 else -top, bottom)
+    common = common_divisor(numbers)
+    return common if numbers[0] > 0 else -common

@@ -6,12 +6,17 @@ of a sum of angles, a root, a function of a formula, or a sum in brackets.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, TypeAlias
+
+import numpy as np
+
+from linkwright.mechanism.expression import FUNCTIONS
 
 Role = Literal["coordinate", "rate", "acceleration", "parameter", "force", "variable"]
 
@@ -131,6 +136,11 @@ def number(x: int | Fraction) -> Sum:
     return Sum((Term(Fraction(x)),)) if x else Sum()
 
 
+def common_divisor(numbers: Sequence[Fraction]) -> Fraction:
+    """The largest number, not below zero, of which all these are whole multiples."""
+    return Fraction(math.gcd(*(x.numerator for x in numbers)), math.lcm(*(x.denominator for x in numbers)))
+
+
 @lru_cache(2**12)
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     """A name as a key in which numbers count as numbers: q2 before q10."""
@@ -234,12 +244,6 @@ def symbols(formula: Sum) -> dict[str, Symbol]:
 
 def evaluate(formula: Sum, values: Mapping[str, float]) -> float:
     """The value for these values of the symbols, in floating point: the printers' own oracle."""
-    import math
-
-    import numpy as np
-
-    from linkwright.mechanism.expression import FUNCTIONS
-
     total = 0.0
     for term in formula:
         product = float(term.number)

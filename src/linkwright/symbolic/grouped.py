@@ -29,7 +29,7 @@ from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.laws import FRICTION_SPEED
 from linkwright.symbolic.dynamics import Dynamics, Mass
-from linkwright.symbolic.exact import ZERO, added, rational, times
+from linkwright.symbolic.exact import ZERO, added, rational, spread, times
 from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Symbol, Term, evaluate, raised, symbols
 from linkwright.symbolic.links import NONE, Link, Model
 from linkwright.symbolic.literal import LETTERS, MOTOR, carried
@@ -135,11 +135,7 @@ class Regressor:
 
     def symbol_values(self) -> dict[str, float]:
         """The value of each symbol that does not move, in the blocks and in the joints' laws: lengths, angles, π, …"""
-        names: dict[str, None] = {}
-        for formula in (*_kinematic(self.model).constants(), *self.model.friction, *self.model.springs):
-            names |= {name: None for name, s in symbols(formula).items() if s.role == "parameter"}
-        known = self.model.values
-        return {**{name: float(known[name]) for name in names if name in known}, **self.values}
+        return {**_kinematic(self.model).parameters(), **self.values}
 
     # -- formulas -------------------------------------------------------------------------------------
     def blocks(self, write: Writer | None = None) -> dict[str, Block]:
@@ -323,17 +319,13 @@ def _parted(law: Sum, rate: Symbol) -> tuple[Sum, dict[Applied, Sum], Sum]:
             dry[factor] = added(dry.get(factor, ZERO), rest)
         elif len(moving) == 1 and power == 1 and isinstance(factor, Sum):
             v, f, o = _parted(factor, rate)
-            viscous = added(viscous, *(_times(rest, x) for x in [v] if x))
+            viscous = added(viscous, spread(rest, v))
             for key, size in f.items():
-                dry[key] = added(dry.get(key, ZERO), _times(rest, size))
+                dry[key] = added(dry.get(key, ZERO), spread(rest, size))
             other = added(other, o)
         else:
             other = added(other, Sum((term,)))
     return viscous, dry, other
-
-
-def _times(a: Sum, b: Sum) -> Sum:
-    return Sum(tuple(Term(s.number * t.number, s.factors + t.factors) for s in a for t in b))
 
 
 def _kinematic(model: Model) -> Model:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from linkwright.symbolic.exact import ZERO, Matrix
-from linkwright.symbolic.formula import Sum, Symbol, evaluate
+from linkwright.symbolic.formula import Sum, Symbol, evaluate, symbols
 from linkwright.symbolic.ring import Angle, Turn
 
-Vector = tuple[Sum, Sum, Sum]
+Vector = tuple[Sum, ...]  # x, y, z
 NONE: Vector = (ZERO, ZERO, ZERO)
 
 
@@ -89,16 +89,22 @@ class Model:
         lengths = [x for v in vectors for x in v] + [link.offset for link in self.links]
         return max((abs(evaluate(x, given)) for x in lengths), default=0.0)
 
+    def parameters(self) -> dict[str, float]:
+        """The parameters and named angles that the equations have in them, with their values."""
+        formulas = (*self.constants(), *self.friction, *self.springs)
+        used = [s for formula in formulas for s in symbols(formula).values() if s.role == "parameter"]
+        return {s.name: float(self.values[s.name]) for s in used if s.name in self.values}
+
     def constants(self) -> list[Sum]:
         """Every formula of parameters in it."""
-        found = [*self.gravity, *self.armature]
+        formulas = [*self.gravity, *self.armature]
         for link in self.links:
-            found += [x for r in link.rotations for row in r for x in row]
-            found += [x for turned, v in (*link.origins, link.back) for x in (*v, *_entries(turned))]
-            found += [link.offset, link.shift]
+            formulas += _entries(link.rotations)
+            formulas += [x for turned, v in (*link.origins, link.back) for x in (*v, *_entries(turned))]
+            formulas += [link.offset, link.shift]
             if link.body is not None:
-                found += [link.body.mass, *link.body.com, *link.body.inertia]
-        return found
+                formulas += [link.body.mass, *link.body.com, *link.body.inertia]
+        return formulas
 
 
 def _entries(matrices: tuple[Matrix, ...]) -> list[Sum]:

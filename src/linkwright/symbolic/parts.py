@@ -11,11 +11,11 @@ from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.symbolic.base import BaseParameters, base_parameters
 from linkwright.symbolic.derivation import Derivation, Progress
 from linkwright.symbolic.forms import Forms
-from linkwright.symbolic.formula import Block, Sum, flat, place, symbols
+from linkwright.symbolic.formula import Block, Sum, flat, place
 from linkwright.symbolic.grouped import Regressor, regressor
 from linkwright.symbolic.links import Model
 from linkwright.symbolic.printing import text, to_sympy_block
-from linkwright.symbolic.printing.count import counted
+from linkwright.symbolic.printing.code import counted
 from linkwright.symbolic.quantities import MORE, PARTS, QUANTITIES
 from linkwright.symbolic.ring import Poly
 
@@ -101,11 +101,7 @@ class Parts:
     @cached_property
     def _named(self) -> dict[str, float]:
         """The parameters of the model, and the angles that became symbols, with their values."""
-        names: dict[str, None] = {}
-        for formula in (*self.model.constants(), *self.model.friction, *self.model.springs):
-            names |= {name: None for name, s in symbols(formula).items() if s.role == "parameter"}
-        values = self.model.values
-        return {name: float(values[name]) for name in names if name in values}
+        return self.model.parameters()
 
     @property
     def M(self) -> Any:
@@ -185,8 +181,7 @@ class Parts:
     def most(self) -> int:
         """At most how many terms M, h and g have in the collected form."""
         d = self.derivation
-        upper = [p for (i, j), p in d.m.items() if i <= j]
-        return sum(self._forms.most(p) for p in (*upper, *d.h.values(), *d.g.values()))
+        return sum(self._forms.most(p) for p in (*d.dynamics.upper(), *d.h.values(), *d.g.values()))
 
     def _entry(self, name: str, at: tuple[int, ...], form: str, made: Callable[[Poly], Sum]) -> Sum:
         key = f"{name}{at}", form
@@ -226,10 +221,9 @@ class Parts:
         block = self.block(name, form)
         if len(at) != len(block.shape) or any(not 1 <= k <= n for k, n in zip(at, block.shape, strict=True)):
             raise LinkwrightError(f"{name} has the shape {block.shape}; give its place by numbers from 1, not {at}")
-        k = 0
-        for one, n in zip(at, block.shape, strict=True):
-            k = k * n + one - 1
-        return [text(Sum((term,))) for term in flat(block.entries[k])]
+        places = list(product(*map(range, block.shape)))
+        entry = block.entries[places.index(tuple(k - 1 for k in at))]
+        return [text(Sum((term,))) for term in flat(entry)]
 
     def _form(self, form: str | None) -> str:
         form = form or self.form

@@ -120,8 +120,7 @@ class _Reader:
         return [self.number(x, e) for x, e in zip(numbers, self.bound(array, k, numbers.size), strict=True)]
 
     def vector(self, array: str, k: int) -> Vector:
-        x, y, z = self.row(array, k)
-        return x, y, z
+        return tuple(self.row(array, k))
 
     def rotation(self, array: str, joint: int, label: str) -> tuple[Matrix, ...]:
         """A frame's rotation as a product."""
@@ -206,7 +205,7 @@ class _Reader:
         placed = self.between(parent_frame, (f"r{near}", joint), label)
         origin = tuple(((*turned, *r), v) for r, v in self.origin(near, joint, label, along=not turned))
         if up >= 0:
-            origin = (*origin, (turned, _minus(self.vector(f"p{side}", carrier))))
+            origin = (*origin, (turned, tuple(map(negated, self.vector(f"p{side}", carrier)))))
         ratio, offset = self.coupling(joint)
         steps = self.steps(joint)
         if back:
@@ -221,9 +220,8 @@ class _Reader:
             if turns and offset:
                 placed = (*placed, turn(axis, *self.angles.pair(float(offset.terms[0].number), f"delta{label}")))
             if not ratio:  # it follows at a standstill
-                along = [ZERO, ZERO, ZERO]
-                along[axis] = product(offset, shift)
-                origin = (*origin, (placed, (along[0], along[1], along[2])))
+                along = tuple(product(offset, shift) if k == axis else ZERO for k in range(3))
+                origin = (*origin, (placed, along))
                 continue
             self.links.append(Link(parent, placed, origin, axis, k, ratio, product(offset, shift), turns, shift))
             parent, placed, origin = len(self.links) - 1, (), ()
@@ -244,26 +242,22 @@ class _Reader:
         """
         p, r = getattr(self.d, f"p{side}")[joint], getattr(self.d, f"r{side}")[joint]
         shift = float(p @ r[:, 2])
-        rest = p - shift * r[:, 2]
-        rest[np.abs(rest) < NEAR * np.abs(p).max(initial=0.0)] = 0.0
-        shorter = np.count_nonzero(rest) + 1 < np.count_nonzero(p) or (not rest.any() and np.count_nonzero(p) > 1)
+        across = p - shift * r[:, 2]
+        across[np.abs(across) < NEAR * np.abs(p).max(initial=0.0)] = 0.0
+        shorter = np.count_nonzero(across) + 1 < np.count_nonzero(p) or (not across.any() and np.count_nonzero(p) > 1)
         axis = self.bound(f"r{side}", joint, 9)[2::3]
         free = self.free(f"p{side}", joint, 3) or any(e is not None and e.names() for e in axis)
         if free or not along or not shorter:
             return [((), self.vector(f"p{side}", joint))]
-        x, y, z = (decimal(float(f"{a:.15g}")) for a in rest)
         return [
-            ((), (x, y, z)),
+            ((), tuple(decimal(float(f"{a:.15g}")) for a in across)),
             (self.rotation(f"r{side}", joint, label), (ZERO, ZERO, decimal(float(f"{shift:.15g}")))),
         ]
 
     def steps(self, joint: int) -> list[tuple[str, int]]:
         """The parts of a joint's transform, each with its coordinate."""
-        found, k = [], self.first[joint]
-        for part in self.d.kind_of(joint).parts:
-            found.append((part, k))
-            k += part != "Rx-"
-        return found
+        parts = self.d.kind_of(joint).parts
+        return [(part, self.first[joint] + k - parts[:k].count("Rx-")) for k, part in enumerate(parts)]
 
     def coupling(self, joint: int) -> tuple[Fraction, Sum]:
         """How a joint's coordinate follows: ratio·q + offset."""
@@ -281,8 +275,7 @@ class _Reader:
 
     def gravity(self) -> Vector:
         both = zip(self.d.gravity, self.bound("gravity", 0, 3), strict=True)
-        x, y, z = (self.number(x, e) for x, e in both)
-        return x, y, z
+        return tuple(self.number(x, e) for x, e in both)
 
     def rotors(self) -> tuple[Rotor, ...]:
         """Motor inertia of each joint."""
@@ -320,23 +313,19 @@ class _Reader:
             if not ratio:
                 continue
             q = self.coordinates[k]
-            own = {
+            coupled = {
                 "q": added(times(ratio, q), offset),
                 "v": times(ratio, Symbol(f"d{q.name}", "rate", q.name)),
             }
-            for term in scaled(tidied(self.formula(element.law, names=own)), -ratio):
+            for term in scaled(tidied(self.formula(element.law, names=coupled)), -ratio):
                 moving = any(s.role == "rate" for s in symbols(Sum((term,))).values())
-                kept = friction if moving else springs
-                kept[k] = added(kept[k], Sum((term,)))
+                forces = friction if moving else springs
+                forces[k] = added(forces[k], Sum((term,)))
         return tuple(friction), tuple(springs)
 
 
 def _transposed(rotations: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
     return tuple(tuple(zip(*r, strict=True)) for r in reversed(rotations))
-
-
-def _minus(v: Vector) -> Vector:
-    return negated(v[0]), negated(v[1]), negated(v[2])
 
 
 def _refuse(d: Description, t: Topology) -> None:

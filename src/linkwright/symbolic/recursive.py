@@ -17,7 +17,7 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.programs import Maker
 from linkwright.symbolic.formula import Role, Symbol
-from linkwright.symbolic.printing.count import Operations, counted
+from linkwright.symbolic.printing.code import Operations, counted
 from linkwright.symbolic.printing.listing import html_listing, latex_listing, markdown_listing, plain_listing
 from linkwright.symbolic.quantities import QUANTITIES, RECURSIONS
 from linkwright.symbolic.recursive_code import c, python

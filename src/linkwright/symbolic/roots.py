@@ -84,10 +84,9 @@ def _once(balance: Balance, q: Floats) -> list[Floats]:
     period = np.where(np.isfinite(balance.periods), balance.periods, 1.0)
     turns = np.isfinite(balance.periods)
     q = np.where(turns, q - period * np.ceil(q / period - 0.5 - SAME / 10.0), q)
-    found: list[Floats] = []
+    different: list[Floats] = []
     for x in q:
-        apart = np.abs(np.array(found).reshape(-1, balance.n) - x)
-        apart = np.where(turns, np.abs(apart - period * np.round(apart / period)), apart)
+        apart = balance.apart(np.array(different).reshape(-1, balance.n) - x)
         if not (apart.max(axis=1, initial=0.0) < SAME).any():
-            found.append(x)
-    return found
+            different.append(x)
+    return different

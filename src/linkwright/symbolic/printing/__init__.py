@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from linkwright.symbolic.printing.c import c_source
-from linkwright.symbolic.printing.count import Operations, operations
+from linkwright.symbolic.printing.code import Operations
+from linkwright.symbolic.printing.count import operations
 from linkwright.symbolic.printing.latex import latex_block, latex_document, latex_formula
 from linkwright.symbolic.printing.markdown import markdown_page
 from linkwright.symbolic.printing.mathml import mathml_formula

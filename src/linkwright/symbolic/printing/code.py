@@ -7,13 +7,12 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 from linkwright.errors import LinkwrightError
 from linkwright.symbolic.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
-from linkwright.symbolic.printing.count import Operations
 from linkwright.symbolic.printing.sheet import Sheet, different, places, used
 from linkwright.symbolic.printing.walk import content, to_float
 from linkwright.symbolic.quantities import QUANTITIES
@@ -23,6 +22,40 @@ PIECE = 80
 #: Signs in a line of code.
 WIDTH = 110
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Additions and subtractions (a change of sign is one), multiplications, divisions, calls of functions."""
+
+    additions: int = 0
+    multiplications: int = 0
+    divisions: int = 0
+    functions: int = 0
+
+    def __add__(self, other: Operations) -> Operations:
+        return Operations(*(x + y for x, y in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def total(self) -> int:
+        """All of them together."""
+        return self.additions + self.multiplications + self.divisions + self.functions
+
+    def __str__(self) -> str:
+        kinds = ("addition", "multiplication", "division", "function")
+        parts = [counted(n, kind) for n, kind in zip(astuple(self), kinds, strict=True) if n]
+        return ", ".join(parts) or "no operations"
+
+    @property
+    def sentence(self) -> str:
+        """The count as a sentence."""
+        words = f"{self}."
+        return words[0].upper() + words[1:]
+
+
+def counted(number: int, thing: str) -> str:
+    """A number and its thing, in the plural where there are several."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 class Language(ABC):
@@ -280,8 +313,6 @@ class _Body:
             self.count["multiply"] += 1
             where = self._powers if isinstance(factor, Symbol | Trig | Root) else self._rest
             found = self._simple(f"{base}_{power}", f"{half}*{other}", where)
-        elif isinstance(factor, Symbol):
-            found = self.names[factor.name]
         elif isinstance(factor, Sum) and self._brackets[factor] < 2 and len(factor.terms) <= PIECE:
             return f"({self._inline(factor)})"
         else:

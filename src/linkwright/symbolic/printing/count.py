@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from fractions import Fraction
 
 from linkwright.symbolic.formula import Block
+from linkwright.symbolic.printing.code import Operations, routine
+from linkwright.symbolic.printing.python import Python
 from linkwright.symbolic.printing.sheet import Sheet, size
 
 #: The columns of `costs`.
 COSTS = ("terms", "additions", "multiplications", "divisions", "functions")
-
-
-@dataclass(frozen=True)
-class Operations:
-    """Additions and subtractions (a change of sign is one), multiplications, divisions, calls of functions."""
-
-    additions: int = 0
-    multiplications: int = 0
-    divisions: int = 0
-    functions: int = 0
-
-    def __add__(self, other: Operations) -> Operations:
-        return Operations(*(x + y for x, y in zip(astuple(self), astuple(other), strict=True)))
-
-    @property
-    def total(self) -> int:
-        """All of them together."""
-        return self.additions + self.multiplications + self.divisions + self.functions
-
-    def __str__(self) -> str:
-        kinds = ("addition", "multiplication", "division", "function")
-        parts = [counted(n, kind) for n, kind in zip(astuple(self), kinds, strict=True) if n]
-        return ", ".join(parts) or "no operations"
-
-    @property
-    def sentence(self) -> str:
-        """The count as a sentence."""
-        told = f"{self}."
-        return told[0].upper() + told[1:]
-
-
-def counted(number: int, thing: str) -> str:
-    """A number and its thing, in the plural where there are several."""
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 def costs(sheet: Sheet) -> tuple[list[tuple[Block, tuple[int, ...]]], tuple[int, ...]]:
@@ -60,13 +28,11 @@ def operations(what: Sheet | Block) -> Operations:
     """
     if isinstance(what, Sheet):
         return sum((operations(block) for block in what.blocks), Operations())
-    from linkwright.symbolic.printing.code import routine
-    from linkwright.symbolic.printing.python import Python
+    return routine(Sheet("", "", (what,), ()), what, _Counted()).operations
 
-    class Any(Python):
-        """Holds every number: what counts is that there is one."""
 
-        def value(self, x: Fraction) -> float:
-            return 2.0
+class _Counted(Python):
+    """Holds every number: what counts is that there is one."""
 
-    return routine(Sheet("", "", (what,), ()), what, Any()).operations
+    def value(self, x: Fraction) -> float:
+        return 2.0

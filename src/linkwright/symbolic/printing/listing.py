@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 
 from linkwright.symbolic.formula import Sum, Symbol
-from linkwright.symbolic.printing.count import COSTS, Operations
+from linkwright.symbolic.printing.code import Operations
+from linkwright.symbolic.printing.count import COSTS
 from linkwright.symbolic.printing.latex import Latex, aligned, latex_file, latex_symbols, latex_text
 from linkwright.symbolic.printing.markdown import markdown_file, markdown_head, markdown_symbols, markdown_text
 from linkwright.symbolic.printing.mathml import MathML

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from linkwright.symbolic.formula import Block
-from linkwright.symbolic.printing.code import wrapped
-from linkwright.symbolic.printing.count import COSTS, Operations, costs, counted
+from linkwright.symbolic.printing.code import Operations, counted, wrapped
+from linkwright.symbolic.printing.count import COSTS, costs
 from linkwright.symbolic.printing.latex import Latex, aligned
 from linkwright.symbolic.printing.plain import Plain
 from linkwright.symbolic.printing.sheet import Sheet, terms

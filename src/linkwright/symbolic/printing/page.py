@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from linkwright.symbolic.formula import Block, Sum
-from linkwright.symbolic.printing.count import COSTS, Operations, costs, counted
+from linkwright.symbolic.printing.code import Operations, counted
+from linkwright.symbolic.printing.count import COSTS, costs
 from linkwright.symbolic.printing.mathml import MathML, equation_line, math
 from linkwright.symbolic.printing.names import Split
 from linkwright.symbolic.printing.sheet import Sheet, terms

@@ -9,8 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from linkwright.symbolic.printing.code import WIDTH, Language, Routine, Statement, header, routine, wrapped
-from linkwright.symbolic.printing.count import counted
+from linkwright.symbolic.printing.code import WIDTH, Language, Routine, Statement, counted, header, routine, wrapped
 from linkwright.symbolic.printing.names import python_identifier
 from linkwright.symbolic.printing.sheet import Sheet
 

@@ -6,17 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
-from functools import reduce
-from math import gcd, lcm
 
-from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Symbol, Term, Trig
+from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Symbol, Term, Trig, common_divisor
 
 
 def content(angle: Sequence[tuple[Symbol, Fraction]]) -> Fraction:
     """The largest number that divides every multiple of an angle of several parts: 2 for 2θ2 + 2θ3; 1 for one part."""
-    if len(angle) < 2:
-        return Fraction(1)
-    return Fraction(reduce(gcd, (n.numerator for _, n in angle)), reduce(lcm, (n.denominator for _, n in angle)))
+    return common_divisor([n for _, n in angle]) if len(angle) > 1 else Fraction(1)
 
 
 def decimal(x: Fraction) -> str | None:
